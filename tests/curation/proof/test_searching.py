@@ -17,13 +17,15 @@ from urllib.parse import quote
 import numpy as np
 import polars as pl
 import pytest
-from PIL import Image
+from PIL import Image, PngImagePlugin
 
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
 
 from isolux.curation import proof
 from isolux.curation.proof.needles import Needles
 from isolux.curation.withdrawal.project_rows import Found
+from isolux.curation.withdrawal.rewriting import rewrite
+from isolux.curation.withdrawal.terms import Terms
 from isolux.curation.withdrawal.walking import files_below
 from isolux.verbs.withdraw import prove
 from isolux.vocabulary.errors import SpecError
@@ -66,6 +68,31 @@ def _pdf(text):
     return b"%PDF-1.4 /FlateDecode\nstream\n" + zlib.compress(text) + b"\nendstream\n%%EOF"
 
 
+def _picture(form, **options):
+    out = io.BytesIO()
+    picture(7).save(out, form, **options)
+    return out.getvalue()
+
+
+def _png(text, *, packed=False):
+    said = PngImagePlugin.PngInfo()
+    said.add_text("of", text, zip=packed)
+    return _picture("PNG", pnginfo=said)
+
+
+def _exif(tag, value):
+    told = Image.Exif()
+    told[tag] = value
+    return told
+
+
+def _gzip_of(name):
+    out = io.BytesIO()
+    with gzip.GzipFile(filename=name, mode="wb", fileobj=out) as stream:
+        stream.write(b"x")
+    return out.getvalue()
+
+
 TEXT = f"of {PLAIN} here".encode()
 PLANTED = {
     "utf-8": TEXT, "utf-16": TEXT.decode().encode("utf-16"),
@@ -84,6 +111,19 @@ PLANTED = {
     "parquet": _frame("write_parquet", compression="zstd"), "arrow": _frame("write_ipc"),
     "packed arrow": _frame("write_ipc", compression="zstd"),
     "npz": _npz(id=np.array(["a", PLAIN])), "pdf": _pdf(TEXT),
+    "before a byte that is no text": PLAIN.encode() + b"\xff\xc0", "zlib": zlib.compress(TEXT),
+    "after a byte that is no text": b"\x00\xff" + PLAIN.encode() + b"\x00",
+    "in Japanese": f"\u88ab\u9a13\u8005{PLAIN}\u3055\u3093".encode(),
+    "in Japanese, utf-16": f"\u88ab\u9a13\u8005{PLAIN}\u3055\u3093".encode("utf-16-le"),
+    "JPEG comment": lambda: _picture("JPEG", comment=PLAIN.encode()),
+    "PNG text": lambda: _png(PLAIN), "packed PNG text": lambda: _png(PLAIN, packed=True),
+    "Exif": lambda: _picture("JPEG", exif=_exif(0x10E, PLAIN)),
+    "Exif of Windows": lambda: _picture("JPEG", exif=_exif(0x9C9D, PLAIN.encode("utf-16-le"))),
+    "Exif of WebP": lambda: _picture("WEBP", exif=_exif(0x10E, PLAIN)),
+    "comment of a GIF": lambda: _picture("GIF", comment=PLAIN.encode()),
+    "tag of a TIFF": lambda: _picture("TIFF", description=PLAIN),
+    "name in gzip": _gzip_of(f"{PLAIN}.txt"),
+    "zip behind a picture": lambda: _picture("JPEG") + _zip("a.txt", TEXT),
     "parquet in base64 in html": b"<script>" + base64.b64encode(gzip.compress(
         _frame("write_parquet"))) + b"</script>",
 }  # fmt: skip
@@ -91,7 +131,8 @@ PLANTED = {
 
 @pytest.mark.parametrize("way", PLANTED)
 def test_a_planted_id_is_found(tmp_path, way):
-    (tmp_path / "x.dat").write_bytes(PLANTED[way])
+    held = PLANTED[way]
+    (tmp_path / "x.dat").write_bytes(held() if callable(held) else held)
     assert prove([tmp_path], who=[PLAIN]).found
     assert prove([tmp_path], who=["s-0418x"]).is_clean
 
@@ -131,6 +172,28 @@ def test_a_deleted_row_of_a_database_is_found(tmp_path):
     assert prove([tmp_path], who=[PLAIN]).found
 
 
+def test_a_deleted_row_whose_cells_stand_without_a_gap_is_found_and_goes(tmp_path):
+    path = tmp_path / "x.db"
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA secure_delete = OFF")
+    connection.execute("CREATE TABLE people (name TEXT, note TEXT)")
+    rows = [(PLAIN, "Ada"), ("s-0500x", f"{PLAIN}7"), ("s-0501x", "")]
+    connection.executemany("INSERT INTO people VALUES (?, ?)", rows)
+    connection.commit()
+    assert prove([tmp_path], who=[f"{PLAIN}9"]).is_clean  # the one with a 7 is someone else
+    connection.execute("DELETE FROM people WHERE name = ?", (PLAIN,))
+    connection.commit()
+    connection.close()
+    assert f"{PLAIN}Ada".encode() in path.read_bytes()
+    assert prove([tmp_path], who=[PLAIN]).found
+    terms = Terms({"subject": frozenset({PLAIN})})
+    path.write_bytes(rewrite("x.db", path.read_bytes(), [], terms).data)
+    assert prove([tmp_path], who=[PLAIN]).is_clean
+    connection = sqlite3.connect(path)
+    assert connection.execute("SELECT * FROM people").fetchall() == rows[1:]
+    connection.close()
+
+
 def test_a_part_of_a_longer_word_is_someone_else(tmp_path):
     (tmp_path / "x.csv").write_text("subject_id,note\ns0417,xs041\ns0410,\n")
     assert prove([tmp_path], who=["s041"]).is_clean
@@ -165,9 +228,20 @@ def test_a_photo_is_found_smaller_in_another_format_and_in_a_page(tmp_path):
     data = base64.b64encode(held.getvalue()).decode()
     (folder / "b.html").write_text(f'<img src="data:image/png;base64,{data}">')
     (folder / "c.zip").write_bytes(_zip("c.png", held.getvalue()))
+    picture(1).rotate(90, expand=True).save(folder / "on_its_side.png")
+    picture(3).save(folder / "film.gif", save_all=True, append_images=[picture(1)])
+    picture(3).save(folder / "pages.tif", save_all=True, append_images=[picture(1)])
+    rows = [{"path": "x", "bytes": held.getvalue()}, {"path": "y", "bytes": b"z"}]
+    pl.DataFrame({"image": rows}).write_parquet(folder / "hub.parquet")
+    connection = sqlite3.connect(folder / "d.sqlite")
+    connection.execute("CREATE TABLE t (b BLOB)")
+    connection.execute("INSERT INTO t VALUES (?)", (held.getvalue(),))
+    connection.commit()
+    connection.close()
     found = {where.split("!")[0].split("/")[1] for where, _ in
              prove([folder], photo=[str(theirs)]).found}  # fmt: skip
-    assert found == {"a.jpg", "b.html", "c.zip"}
+    assert found == {"a.jpg", "b.html", "c.zip", "on_its_side.png", "film.gif", "pages.tif",
+                     "hub.parquet", "d.sqlite"}  # fmt: skip
 
 
 def _encrypted():

@@ -179,6 +179,25 @@ def test_photos_go_by_their_bytes_and_by_their_names():
     assert rewritten("photos/9.png", b"crop", beside=["photos/7.png", "photos/9.png"]).data is None
 
 
+def test_rows_that_hold_the_bytes_of_their_photos_go(tmp_path):
+    terms = Terms(GONE.named, GONE.others, frozenset({hashlib.sha256(b"pixels").hexdigest()}))
+    rows = [{"path": "x", "bytes": b"pixels"}, {"path": "y", "bytes": b"other"}, None]
+    out = io.BytesIO()
+    pl.DataFrame({"image": rows, "n": [1, 2, 3]}).write_parquet(out)
+    done = rewritten("shard.parquet", out.getvalue(), terms)
+    assert pl.read_parquet(io.BytesIO(done.data))["n"].to_list() == [2, 3]
+    connection = sqlite3.connect(tmp_path / "x.db")
+    connection.execute("CREATE TABLE t (n, b)")
+    connection.executemany("INSERT INTO t VALUES (?, ?)", [(1, b"pixels"), (2, b"other"), (3, "")])
+    connection.commit()
+    connection.close()
+    done = rewritten("x.db", (tmp_path / "x.db").read_bytes(), terms)
+    (tmp_path / "x.db").write_bytes(done.data)
+    connection = sqlite3.connect(tmp_path / "x.db")
+    assert connection.execute("SELECT n FROM t").fetchall() == [(2,), (3,)]
+    connection.close()
+
+
 def test_a_list_of_sums_loses_lines():
     text = f"{'0' * 64}  in/s17_1.jpg\n{'1' * 64}  in/s171_1.jpg\n"
     assert rewritten("checksums.sha256", text).data.decode() == text.splitlines(keepends=True)[1]

@@ -13,6 +13,7 @@ import time
 
 import polars as pl
 import pytest
+from PIL import Image
 
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
 pytest.importorskip("alembic", reason="not installed: pip install 'isolux[curate]'")
@@ -202,13 +203,20 @@ def test_a_ledger_that_was_tampered_with_stops_it(lab):
     assert before == sorted(p for p in lab.rglob("*"))
 
 
-def test_what_cannot_be_looked_through_keeps_it_unfinished(lab):
+def test_what_cannot_be_looked_through_keeps_it_unfinished(made, lab):
     (lab / "odd.json").write_text("{ no JSON")
     done = withdraw([lab], who=[WHO])
     assert done.receipt is None
     assert done.blind == (("lab/odd.json", "it is no JSON"),)
     assert (lab / "faces" / "consent.jsonl.withdrawing").stat().st_mode & 0o077 == 0
     (lab / "odd.json").unlink()
+    # The project no longer knows their photos: the plan does, and a search reads it.
+    image = made.of(WHO)[0]
+    cut = Image.fromarray(next(iter(made.pixels([image]).values())))
+    cut.save(lab / "thumb.png")
+    told = dict(prove([lab], who=[WHO]).found)
+    assert told["lab/thumb.png"] == "a picture that looks like theirs"
+    (lab / "thumb.png").unlink()
     assert withdraw([lab]).receipt is not None  # without --who it ends what was begun
 
 
@@ -289,7 +297,6 @@ def test_what_was_published_under_a_key_is_found_by_it(made, lab):
 @pytest.mark.parametrize("small", [False, True])
 def test_a_publication_whose_key_is_not_named(made, lab, small):
     """The same pictures are known by their pixels, with the rows that name their files."""
-    from PIL import Image
 
     from isolux.verbs.anonymise import anonymise
 
@@ -319,8 +326,6 @@ def test_files_of_one_name_in_folders_of_their_own(lab, listed):
     """``s0003/1.jpg`` is not ``s0004/1.jpg``, whether a table lists all, theirs or none."""
     import io
     import zipfile
-
-    from PIL import Image
 
     out = lab / "own"
     rows, held = ["subject_id,file,n"], io.BytesIO()

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote, quote_plus
 
+from isolux.curation.withdrawal.terms import LETTERS
+
 __all__ = ["LEAST", "Needles"]
 
 LEAST = 4
@@ -18,6 +20,7 @@ LEAST = 4
 _LEAST_BASE64 = 6  # bytes: fewer leave four letters that stand anywhere by chance
 _AROUND = 8  # letters beside a name that are looked at
 _WORD = re.compile(rb"[A-Za-z0-9]")
+_LETTER = re.compile(f"[{LETTERS}]")
 _ESCAPE = re.compile(rb"(?:%[0-9A-Fa-f]{2}|\\[nrtbfv0]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4})\Z")
 _LONGEST_ESCAPE = 6
 
@@ -76,8 +79,11 @@ class Needles:
     def _is_theirs_in(self, name: str, data: bytes, start: int, end: int, coding: str) -> bool:
         if coding == "base64":
             return True
-        if coding == "utf-16-be" and _is_letter(data[start - 1 : start]):
-            return False  # the low byte of a letter before, in either order of bytes
+        # Of the other order of bytes, half a letter stands at the begin (after a mark) or the end.
+        if coding == "utf-16-be" and start <= 3 and _is_letter(data[start - 1 : start]):
+            return False
+        if coding == "utf-16-le" and len(data) - end == 1 and _is_letter(data[end:]):
+            return False
         if coding:
             wide = len("a".encode(coding))
             around = wide * (_AROUND + max(map(len, self.others), default=0))
@@ -90,10 +96,10 @@ class Needles:
     def _is_theirs(self, name: str, data: bytes, start: int, end: int) -> bool:
         """Tell a name from a part of a longer one: of a word, or of a name that is someone's."""
         before = data[max(0, start - _LONGEST_ESCAPE) : start]
-        within = _is_letter(before[-1:]) and _is_letter(data[start : start + 1])
+        within = _ends_in_letter(before) and _is_letter(data[start : start + 1])
         if within and _ESCAPE.search(before) is None:  # after "%20" or "\\n" a word begins
             return False
-        if _is_letter(data[end : end + 1]) and _is_letter(data[end - 1 : end]):
+        if _begins_with_letter(data[end : end + 4]) and _is_letter(data[end - 1 : end]):
             return False
         for other in self._longer[name]:
             near = data.find(other, max(0, start - len(other)))
@@ -104,11 +110,29 @@ class Needles:
 
 def _holds_whole(name: str, part: str) -> bool:
     """Tell whether a name is found wherever a part of it is."""
-    return re.search(rf"(?<![^\W_]){re.escape(part)}(?![^\W_])", name) is not None
+    return re.search(rf"(?<![{LETTERS}]){re.escape(part)}(?![{LETTERS}])", name) is not None
 
 
 def _is_letter(one: bytes) -> bool:
     return bool(one) and (_WORD.match(one) is not None or one[0] >= 0xC3)
+
+
+def _ends_in_letter(data: bytes) -> bool:
+    """Tell whether bytes end in a letter; a byte that is no text, as in a picture, is none."""
+    return _one_letter(data[-k:] for k in range(1, 5))
+
+
+def _begins_with_letter(data: bytes) -> bool:
+    return _one_letter(data[:k] for k in range(1, 5))
+
+
+def _one_letter(pieces: Iterable[bytes]) -> bool:
+    for piece in pieces:
+        try:
+            return _LETTER.fullmatch(piece.decode()) is not None
+        except UnicodeDecodeError:
+            continue
+    return False
 
 
 def _codings(name: str) -> Iterator[tuple[bytes, str]]:

@@ -14,8 +14,8 @@ import polars as pl
 from isolux.checks.duplicates.hashes import copies_of
 from isolux.curation.proof.blind import WEIGHTS, Blind, why_blind
 from isolux.curation.proof.needles import LEAST, Needles
-from isolux.curation.proof.unpacking import inner_parts, tables_of
-from isolux.curation.withdrawal.looks import thumbnail
+from isolux.curation.proof.unpacking import inner_cells, inner_parts, tables_of
+from isolux.curation.withdrawal.looks import thumbnails, turned
 from isolux.curation.withdrawal.rewriting import Rewritten, rewrite
 from isolux.curation.withdrawal.terms import Terms
 from isolux.curation.withdrawal.walking import Place, beside_of, links_below
@@ -148,10 +148,12 @@ class _Search:
             opened = True
             if not found and (names := {n for n, _ in self.needles.hits(_written(table))}):
                 self.proof.found += [(where, f"a cell holds {name!r}") for name in names]
+            for inner, held in inner_cells(where, table):
+                self.look(inner, held, depth + 1)
         if not opened and self.short:
             self._cells(where, data)
-        if data.startswith(_MARKS) and (seen := thumbnail(data)) is not None:
-            self.thumbs.append((where, seen))
+        if data.startswith(_MARKS) and (seen := list(thumbnails(data))):
+            self.thumbs += [(where, one) for one in seen]
             opened = True
         elif data.startswith(_MARKS[:2]):
             if hashlib.sha256(data).hexdigest() not in self.known:
@@ -184,8 +186,8 @@ class _Search:
         self.proof.pictures = len(self.thumbs)
         if self.thumbs and len(looks):
             seen = np.stack([one for _, one in self.thumbs])
-            for row in copies_of(looks, seen):
-                self.proof.found.append((self.thumbs[row][0], ALIKE))
+            where = (self.thumbs[row][0] for row in copies_of(turned(looks), seen))
+            self.proof.found += [(one, ALIKE) for one in dict.fromkeys(where)]
         if self.damaged:
             self.proof.notes.append(
                 f"damaged pictures that could not be compared: {self.damaged:,}. The project says"

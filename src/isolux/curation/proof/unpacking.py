@@ -21,17 +21,22 @@ import numpy as np
 import polars as pl
 
 from isolux.curation.proof.blind import Blind
+from isolux.curation.proof.said import said_in
 from isolux.curation.withdrawal.rewriting import frames
+from isolux.curation.withdrawal.rewriting.cells import held_bytes
+from isolux.curation.withdrawal.rewriting.databases import frame_of as frame_of_rows
 from isolux.curation.withdrawal.rewriting.delimited import frame_of
 from isolux.curation.withdrawal.rewriting.rewritten import decoded
 from isolux.io.binary_tables import first_line
 
-__all__ = ["inner_parts", "tables_of"]
+__all__ = ["inner_cells", "inner_parts", "tables_of"]
 
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{40,}={0,2}(?:\r?\n[A-Za-z0-9+/_-]{2,}={0,2})*")
 _STREAM = re.compile(rb"stream\r?\n(.*?)\r?\nendstream", re.DOTALL)
 _HEADS = (b"\x1f\x8b", b"PK\x03\x04", b"\xff\xd8\xff", b"\x89PNG", b"PAR1", b"RIFF", b"GIF8",
           b"BZh", b"\xfd7zXZ", b"SQLite", b"\x93NUMPY", b"%PDF", b"ARROW1")  # fmt: skip
+_ZLIB = (b"\x01", b"\x5e", b"\x9c", b"\xda")  # levels of packing
+_END_OF_ZIP = 22 + (1 << 16)  # bytes of an archive's last record, with its comment
 _MOST = 1 << 31  # bytes that one file may become
 
 
@@ -43,7 +48,7 @@ def inner_parts(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
     Blind
         It is packed and cannot be unpacked: damaged, encrypted, too large.
     """
-    if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+    if data.startswith((b"PK\x03\x04", b"PK\x05\x06")) or _ends_in_zip(data):
         yield from _zip(name, data)
     elif data[257:262] == b"ustar":
         yield from _tar(name, data)
@@ -51,6 +56,9 @@ def inner_parts(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
         for mark, unpack in _PACKED.items():
             if data.startswith(mark):
                 yield f"{name}!unpacked", _unpacked(unpack, data)
+    if said := said_in(data):
+        yield f"{name}!metadata", said
+    yield from _deflated(name, data)
     if data.startswith(b"%PDF"):
         yield from _pdf(name, data)
     yield from _in_base64(name, data)
@@ -82,6 +90,20 @@ def _zip(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
     except (zipfile.BadZipFile, NotImplementedError, OSError, RuntimeError, EOFError,
             zlib.error, lzma.LZMAError) as error:  # fmt: skip
         raise Blind(f"the archive cannot be opened: {error}") from error
+
+
+def _ends_in_zip(data: bytes) -> bool:
+    """Tell whether an archive hangs on a file that is something else, as on a picture."""
+    return b"PK\x05\x06" in data[-_END_OF_ZIP:] and zipfile.is_zipfile(io.BytesIO(data))
+
+
+def _deflated(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+    """Unpack bytes that zlib wrote without a head of its own."""
+    if data[:1] == b"\x78" and data[1:2] in _ZLIB:
+        try:
+            yield f"{name}!unpacked", zlib.decompress(data)
+        except zlib.error:
+            return  # two letters of something else
 
 
 def _tar(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
@@ -146,6 +168,15 @@ def tables_of(name: str, data: bytes) -> Iterator[pl.DataFrame]:
         raise Blind(f"the table cannot be read: {first_line(error)[:80]}") from error
 
 
+def inner_cells(name: str, table: pl.DataFrame) -> Iterator[tuple[str, bytes]]:
+    """List files that cells of a table hold, as pictures in Parquet and in databases."""
+    for column in table.columns:
+        for row, cell in enumerate(held_bytes(table[column])):
+            for one in cell:
+                if one.startswith(_HEADS):
+                    yield f"{name}!{column} {row}", one
+
+
 def _of_sqlite(data: bytes) -> Iterator[pl.DataFrame]:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy.sqlite"
@@ -158,13 +189,7 @@ def _of_sqlite(data: bytes) -> Iterator[pl.DataFrame]:
                 cursor = connection.execute(f"SELECT * FROM {quoted}")  # noqa: S608
                 names = [one[0] for one in cursor.description]
                 rows = cursor.fetchall()
-                yield pl.DataFrame(
-                    {
-                        f"{c}" if c not in names[:k] else f"{c} {k}":
-                        [None if r[k] is None or isinstance(r[k], bytes) else str(r[k])
-                         for r in rows]
-                        for k, c in enumerate(names)
-                    }
-                )  # fmt: skip
+                columns = [f"{c} {k}" if c in names[:k] else c for k, c in enumerate(names)]
+                yield frame_of_rows(columns, rows)
         finally:
             connection.close()

@@ -4,28 +4,55 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isolux.checks.duplicates.hashes import SIDE
 from isolux.io.images import Pixels
 
-__all__ = ["as_text", "from_text", "thumbnail"]
+if TYPE_CHECKING:
+    from PIL.Image import Image as Picture
+
+__all__ = ["as_text", "from_text", "thumbnail", "thumbnails", "turned"]
 
 
 def thumbnail(data: bytes) -> Pixels | None:
     """Make the grey thumbnail by which a picture is known; None: it cannot be opened."""
-    from PIL import Image, ImageOps
+    return next(thumbnails(data), None)
+
+
+def thumbnails(data: bytes) -> Iterator[Pixels]:
+    """Make one of each picture that a file holds, as pages and films of pictures do."""
+    from PIL import Image
 
     try:
         with Image.open(io.BytesIO(data)) as opened:
-            opened.draft("L", (4 * SIDE, 4 * SIDE))
-            upright = ImageOps.exif_transpose(opened) or opened
-            small = upright.convert("L").resize((SIDE, SIDE), Image.Resampling.LANCZOS)
-            return np.asarray(small)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-        return None
+            count = getattr(opened, "n_frames", 1)
+            if count == 1:
+                opened.draft("L", (4 * SIDE, 4 * SIDE))
+            for k in range(count):
+                if k:
+                    opened.seek(k)
+                yield _small(opened)
+    except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError):
+        return
+
+
+def _small(picture: Picture) -> Pixels:
+    from PIL import Image, ImageOps
+
+    upright = ImageOps.exif_transpose(picture) or picture
+    return np.asarray(upright.convert("L").resize((SIDE, SIDE), Image.Resampling.LANCZOS))
+
+
+def turned(looks: Pixels) -> Pixels:
+    """Give thumbnails as they are, and turned by a quarter, a half and three quarters.
+
+    A program that takes off what Exif says of a photo's turn leaves it lying on its side.
+    """
+    return np.concatenate([np.rot90(looks, k, axes=(1, 2)) for k in range(4)])
 
 
 def from_text(texts: Iterable[str]) -> Pixels:

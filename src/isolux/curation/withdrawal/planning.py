@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from isolux.curation.consent import Kind, Scope
 from isolux.curation.project.folder import open_project
 from isolux.curation.project.journal import now
 from isolux.curation.withdrawal.gathering import find_in_tables, known_pictures
-from isolux.curation.withdrawal.progress import Plan, work_path
+from isolux.curation.withdrawal.progress import UNFINISHED, Plan, Work, work_path
 from isolux.curation.withdrawal.project_rows import Found, find_in
 from isolux.curation.withdrawal.published import published_as
 from isolux.curation.withdrawal.receipt import folder_of
@@ -90,9 +90,23 @@ def known_of(
             if one.suffix == ".key"]  # fmt: skip
     places = list(files_below(folders, apart=keys))
     found, looks = _known(folders, places, kind, who, whole=True)
+    for plan in _unfinished(places, kind, who):  # it knows what is deleted by now
+        looks = [*dict.fromkeys([*looks, *plan.looks])]
+        found.pictures |= set(plan.pictures)
+        for name, held in plan.named.items():
+            found.add(name, held)
     for one in published:
         _add_published(found, one)
     return found.terms(), places, looks
+
+
+def _unfinished(places: Sequence[Place], kind: Kind, who: Sequence[str]) -> Iterator[Plan]:
+    """Read what withdrawals of these people that are not finished set out to find."""
+    for place in places:
+        if place.path.name.endswith(UNFINISHED):
+            plan = Work(place.path).plan()
+            if plan is not None and plan.kind == kind and set(who) & set(plan.named.get(kind, ())):
+                yield plan
 
 
 def _add_published(found: Found, key: bytes) -> None:

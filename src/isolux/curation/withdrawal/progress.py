@@ -20,7 +20,10 @@ from isolux.curation.withdrawal.terms import Terms, others_of
 from isolux.io.atomic import write_text
 from isolux.vocabulary.errors import OutputError
 
-__all__ = ["Artefact", "Plan", "Work", "alone", "work_path"]
+__all__ = ["UNFINISHED", "Artefact", "Plan", "Work", "alone", "work_path"]
+
+UNFINISHED = ".withdrawing"
+"""How the file of an unfinished withdrawal ends, after the ledger's name."""
 
 _VERSION = 1
 _SUM = "sum_before"
@@ -28,7 +31,7 @@ _SUM = "sum_before"
 
 def work_path(ledger: Path) -> Path:
     """Name the file of an unfinished withdrawal."""
-    return Path(f"{ledger}.withdrawing")
+    return Path(f"{ledger}{UNFINISHED}")
 
 
 @dataclass(frozen=True, slots=True)

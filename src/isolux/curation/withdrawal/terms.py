@@ -17,6 +17,7 @@ from urllib.parse import unquote
 __all__ = [
     "ANY",
     "KINDS",
+    "LETTERS",
     "Terms",
     "is_distinctive",
     "kinds_of_column",
@@ -39,6 +40,9 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "annotation": ("annotation",), "unit": ANY, "cluster": ANY, "id": ANY, "ids": ANY,
     "other": ANY, "household": ("household",),
 }  # fmt: skip
+LETTERS = r"0-9A-Za-z\u00c0-\u058f\u1e00-\u1fff"
+"""What makes a longer word of a name that it stands beside: figures, and letters of scripts that
+put spaces between words. In 「被験者s17さん」 the id stands as a word of its own."""
 _VAGUE = ("unit", "cluster", "id", "ids", "other")
 """They hold ids of some kind. A column ``name`` may hold any word: only names that can be no other
 word are looked for in it, as in every text."""
@@ -170,7 +174,7 @@ class Terms:
     @cached_property
     def _words(self) -> re.Pattern[str] | None:
         told = "|".join(map(re.escape, self.distinctive))
-        return re.compile(rf"(?<![^\W_])(?:{told})(?![^\W_])") if told else None
+        return re.compile(rf"(?<![{LETTERS}])(?:{told})(?![{LETTERS}])") if told else None
 
     @cached_property
     def _all_others(self) -> frozenset[str]:

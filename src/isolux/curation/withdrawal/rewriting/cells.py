@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 
 from isolux.curation.withdrawal.terms import ANY, Terms, kinds_of_column
 
-__all__ = ["Rule", "rule_of", "theirs", "without"]
+__all__ = ["Rule", "held_bytes", "rule_of", "theirs", "without"]
 
 Rule = Callable[[str], bool]
 """Whether a cell names someone who withdrew."""
@@ -42,9 +43,32 @@ def theirs(frame: pl.DataFrame, terms: Terms) -> pl.Series:
         cells = _text(frame[name])
         if cells is not None:
             found = found | _hit(cells, _of_kind(frame, name, terms))
+        found = found | pl.Series(_hold_picture(frame[name], terms.pictures), dtype=pl.Boolean)
     if {"attribute", "value"} <= set(frame.columns):
         found = found | _by_attribute(frame, terms)
     return found.fill_null(value=False)
+
+
+def held_bytes(cells: pl.Series) -> Iterator[Sequence[bytes]]:
+    """Give the bytes in each cell of a column, as of pictures that a table holds.
+
+    Examples
+    --------
+    >>> list(held_bytes(pl.Series([{"path": "a.jpg", "bytes": b"x"}, None])))
+    [[b'x'], []]
+    """
+    kind = cells.dtype
+    if kind == pl.Binary:
+        yield from ([] if one is None else [one] for one in cells)
+    elif isinstance(kind, pl.Struct) and pl.Binary in [f.dtype for f in kind.fields]:
+        for cell in cells:
+            yield [one for one in (cell or {}).values() if isinstance(one, bytes)]
+
+
+def _hold_picture(cells: pl.Series, pictures: frozenset[str]) -> list[bool]:
+    held = [any(hashlib.sha256(one).hexdigest() in pictures for one in cell)
+            for cell in held_bytes(cells)]  # fmt: skip
+    return held or [False] * len(cells)
 
 
 def _of_kind(frame: pl.DataFrame, name: str, terms: Terms) -> Rule | pl.Series:
