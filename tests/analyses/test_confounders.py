@@ -89,7 +89,7 @@ def test_what_goes_with_groups_and_explains_nothing():
     assert row["proxy_dispersion"] == pytest.approx(0.0, abs=1e-6)
     assert row["verdict"] == "not probable"
     claims = found.findings["claim"].to_list()
-    assert "no attribute that was asked about is a probable explanation" in claims[0]
+    assert "none of the attributes examined is a probable explanation" in claims[0]
     assert "at an equal mix of size" in claims[1].lower()
     assert "30.0 points lower than for a" in claims[1]
     assert found.findings["p_adjusted"][1] < 0.05

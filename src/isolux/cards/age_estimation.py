@@ -39,7 +39,7 @@ _ASKS = {
 
 INFO = CardInfo(
     title="Age estimation by group",
-    summary="Errors in years and who passes a check of age, by group, in the form of NIST.",
+    summary="Errors in years, and who passes an age check, by group, in NIST's form.",
     references=(
         Reference(
             "frte-age",

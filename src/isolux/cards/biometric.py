@@ -123,7 +123,7 @@ def card(source: Source, facts: Facts) -> Card:
                             *said("population", "demographic_determination"))),
         Part("Failures and errors by group", (*tables, *said("threshold_reason")),
              "After the public scope of ISO/IEC 19795-10"),
-        Part("How far the groups' errors lie apart",
+        Part("How far apart the groups' errors are",
              tuple(_differentials(source)) if is_of else (), "After NIST's demographic summary"),
         Part("Between groups", _between_or_why_not(source) if is_of else ()),
         Part("What was found", tuple(findings(source))),

@@ -26,7 +26,7 @@ WILSON = Reference(
 
 INFO = TaskInfo(
     title="Counts alone",
-    summary="The rate of each group, from how many there were of how many.",
+    summary="The rate of each group, from published counts.",
     references=(WILSON,),
     assumptions=(
         "Cases are independent: a table of counts does not say which of them share a person.",

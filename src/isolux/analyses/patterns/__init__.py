@@ -61,8 +61,8 @@ __all__ = ["INFO", "explain"]
 
 INFO = AnalysisInfo(
     title="Patterns of error",
-    summary="Which attribute values, alone or together, go with low performance, confirmed on "
-    "people who did not suggest them.",
+    summary="Which attribute values, alone or together, are associated with low performance, "
+    "confirmed on people who did not suggest them.",
     references=(
         replace(FHIBE, place="Methods: error pattern recognition"),
         Reference(
@@ -80,7 +80,8 @@ INFO = AnalysisInfo(
     ),
     assumptions=(
         "Clusters are independent of one another; each half is a random half of them.",
-        "A pattern names who is served worse; what else goes with its values is not taken out.",
+        ("A pattern says for whom the model works worse; other things associated with its values "
+        "are not removed."),
         (
             "Patterns rarer than the least support, or of fewer people than the audit's minimum, "
             "stay unseen."

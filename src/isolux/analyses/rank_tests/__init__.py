@@ -63,8 +63,8 @@ __all__ = ["INFO", "explain"]
 INFO = AnalysisInfo(
     samples=True,
     title="Rank tests of all pairs of groups",
-    summary="Which attributes' groups have higher and lower scores, by rank tests that know about "
-    "subjects, compared with FHIBE's published procedure.",
+    summary="Which attributes' groups have higher and lower scores, by rank tests that take "
+    "subjects into account, compared with FHIBE's published procedure.",
     references=(
         works.FHIBE.at("Methods, Bias discovery in narrow models: Benchmarking analysis"),
         Reference(

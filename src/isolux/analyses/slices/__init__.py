@@ -44,8 +44,8 @@ __all__ = ["CAPTION", "INFO", "explain"]
 INFO = AnalysisInfo(
     samples=True,
     title="The worst slices",
-    summary="Which people, described by up to three attributes, are served worst; found on one "
-    "half of the data and tested on the other.",
+    summary="For which people, described by up to three attributes, the model works worst; found "
+    "on one half of the data and tested on the other.",
     references=(
         Reference(
             "sliceline",

@@ -43,8 +43,8 @@ __all__ = ["COVERAGE", "INFO", "MATCHES", "RATES", "explain", "meets_at"]
 
 INFO = AnalysisInfo(
     title="Trade-offs",
-    summary="Rates by group against the threshold, where thresholds would meet, and whether "
-    "abstaining widens the gap.",
+    summary="Rates by group against the threshold, thresholds at which groups would meet, and "
+    "whether abstaining widens the gap.",
     references=(
         Reference(
             "jones-2021",

@@ -131,7 +131,7 @@ KEYPOINTS: tuple[Metric, ...] = (
     _of_people(
         "pck",
         "Correct keypoints (PCK)",
-        "Share of a person's labelled keypoints that lie within a fraction of the scale from their "
+        "Share of a person's labelled keypoints that are within a fraction of the scale of their "
         "annotation, mean over people.",
         FHIBE,
         at="at",
@@ -139,8 +139,8 @@ KEYPOINTS: tuple[Metric, ...] = (
     _of_people(
         "pck_by_keypoint",
         "Correct keypoints, each apart",
-        "Share of people whose keypoint, where labelled, lies within a fraction of the scale from "
-        "its annotation.",
+        "Share of people whose keypoint, if labelled, is within a fraction of the scale of its "
+        "annotation.",
         PCK,
         at="at",
     ),

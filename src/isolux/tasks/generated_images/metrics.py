@@ -32,7 +32,10 @@ CHO = Reference(
 
 INFO = TaskInfo(
     title="Generated pictures",
-    summary="Of whom pictures are that a model drew for a prompt, the judge's errors undone.",
+    summary=(
+        "Who appears in the pictures that a model generates for a prompt, corrected for the "
+        "judge's errors."
+    ),
     references=(GREENLAND, BIANCHI, CHO),
     assumptions=(
         "This judges how a generated person is perceived; nobody actually belongs to that group.",

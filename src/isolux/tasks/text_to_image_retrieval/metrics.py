@@ -54,7 +54,7 @@ _MAX = Metric(
 INFO = TaskInfo(
     predictions="outputs",
     title="Text-to-image retrieval",
-    summary="Of whom are the first K images that a search by text gives.",
+    summary="Who appears in the first K images of a text search.",
     references=(GEYIK, BERG, WANG, HALL),
     assumptions=(
         "Queries name no group: for one that does, the shares should differ.",
