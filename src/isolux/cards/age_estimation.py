@@ -30,7 +30,7 @@ __all__ = ["INFO", "card"]
 _ASKS = {
     "system": Ask("system", "the system: provider, name and version"),
     "intended_use": Ask("intended_use", "what the estimate is used for, and at which limit"),
-    "population": Ask("population", "who the people are, and whom they stand for"),
+    "population": Ask("population", "who the people are, and whom they represent"),
     "true_age": Ask("true_age", "how the true ages are known"),
     "demographic_determination": Ask("demographic_determination", "how the groups were determined "
                                      "(self-reported, from documents, by observers)"),

@@ -64,7 +64,7 @@ INFO = TaskInfo(
         _metric(
             "within_scene",
             "Number within its scene",
-            "A picture's number less the mean over the values in its scene; groups differ by the "
+            "A picture's number minus the mean over the values in its scene; groups differ by the "
             "paired difference.",
         ),
         _metric(

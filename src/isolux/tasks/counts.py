@@ -192,9 +192,9 @@ def _on_direction(frame: pl.DataFrame, better: Direction) -> list[str]:
     )
     return [
         Caution(
-            f"--better {better} was asked for, and {', '.join(map(repr, against[:3]))}"
-            f" {'is' if one else 'are'} better {side} by {whose}: which groups are called worse"
-            " depends on it."
+            f"--better {better} was set, but {', '.join(map(repr, against[:3]))} "
+            f"{'is' if one else 'are'} better {side} by {whose}: which groups are called worse "
+            "depends on it."
         )
     ]
 

@@ -57,7 +57,7 @@ METRICS = (
     ),
     _metric(
         "bias", "Bias",
-        "Mean of the prediction less the truth; positive: too high on average.", "none",
+        "Mean of the prediction minus the truth; positive: too high on average.", "none",
     ),
     replace(
         _metric(

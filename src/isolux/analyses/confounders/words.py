@@ -77,7 +77,7 @@ def explanation_sentence(
     ranks = (
         f"It ranks first of {len(case.ranked)} in {100 * case.first[s]:.0f} % of resamples."
         if len(case.ranked) > 1
-        else "No other attribute was asked about."
+        else "No other attribute was examined."
     )
     proxies = (
         f"by their mix of {name} alone, the groups would vary by {_spread(sigma, words, case)} "

@@ -72,7 +72,7 @@ class Told:
             return None
         few = clusters < least
         text = (
-            f"whether attributes predict {self.measure} was not asked: "
+            f"whether attributes predict {self.measure} was not examined: "
             + (f"{clusters:,} clusters, and {least:,}" if few else
                f"{units:,} units, and {2 * spec.min_units:,}")
             + f" are needed to fit on some people and ask about others in {self.plan.folds} folds."

@@ -230,7 +230,7 @@ def _said(
         rows.append(own | {"group_a": name, "group_b": "all others"})
     if not rows:
         rows = [_row(told, _nothing(told, confirmed, alpha), None, 0, None)]
-    caption = "Patterns that the second half was asked about"
+    caption = "Patterns that were tested on the second half"
     tables = {caption: say.rules_table(told, confirmed)}
     if len(held):
         tables["Low performance by value of the confirmed patterns' attributes (second half)"] = (

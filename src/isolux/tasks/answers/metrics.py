@@ -25,9 +25,9 @@ INFO = TaskInfo(
     references=(_FHIBE,),
     assumptions=(
         "Each answer is about the person who is judged, in a picture that shows them.",
-        "No answer is right: what is asked can mostly not be seen in a photo.",
+        "No answer is right: what is asked can usually not be seen in a photo.",
         "Rules read words. They miss what is said otherwise, and irony.",
-        "Everyone was asked the same, in the same words.",
+        "The same question was asked about everyone, in the same words.",
     ),
     questions=True,
     metrics=(

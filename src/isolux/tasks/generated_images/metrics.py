@@ -39,7 +39,7 @@ INFO = TaskInfo(
     references=(GREENLAND, BIANCHI, CHO),
     assumptions=(
         "This judges how a generated person is perceived; nobody actually belongs to that group.",
-        "The classifier errs here as where its matrix was counted, whatever the prompt.",
+        "The classifier errs here as it did where its matrix was counted, whatever the prompt.",
         "Pictures of a prompt are independent of one another, or clusters say which are not.",
     ),
     metrics=(
@@ -55,7 +55,7 @@ INFO = TaskInfo(
         Metric(
             name="share_beyond_aim",
             title="Share beyond the aim",
-            definition="Share of pictures of that value less the share aimed at.",
+            definition="Share of pictures of that value minus the intended share.",
             direction="none",
             low=-1.0,
             evidence="shares",
