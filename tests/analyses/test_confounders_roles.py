@@ -38,8 +38,8 @@ def test_a_collider_of_unknown_role_is_no_finding(collider):
     assert row["effect"] < -0.08
     assert table["p_adjusted"] <= 0.05
     assert row["p_adjusted"] > 0.05
-    assert row["claim"].startswith("No finding of a gap, since none is shown as it stands")
-    assert "it makes one of nothing" in row["claim"]
+    assert row["claim"].startswith("No finding of a gap, because none is shown without adjustment")
+    assert "it creates one from nothing" in row["claim"]
     assert "--role light=... (before, mediator or after)" in row["claim"]
     assert table["role"] == "unknown"
     for claim in found.findings["claim"]:
@@ -55,7 +55,7 @@ def test_a_masked_gap_is_found_where_light_came_before(masked):
     assert "13.3 points higher" in row["claim"]
     assert "Light was said to come before tone and accuracy." in row["claim"]
     assert "A logistic regression agrees" in row["claim"]
-    assert "would have to explain 12 % of what is left of both the scores' variance" in row["claim"]
+    assert "would have to explain 12 % of the remaining variance of both the scores" in row["claim"]
     assert "6.8 % to bring the 95 % interval to 0; light explains 7.2 % and 25 %" in row["claim"]
     assert 0 < table["robustness of the interval"] < table["robustness"] < 1
 
@@ -64,7 +64,10 @@ def test_a_mediator_is_a_part_of_the_gap():
     row, _, found = equal_mix(world("mediated", 3), roles={"light": "mediator"})
     first = found.findings.filter(reference="icon2")["claim"].item()
     assert "probable part of how the differences come about" in first
-    assert "the gap as it stands is the whole, this the part that takes another way" in row["claim"]
+    assert (
+        "the gap without adjustment is the whole, and this is the part that takes another path"
+        in row["claim"]
+    )
 
 
 def test_an_unknown_role_says_what_goes_with_what():
@@ -79,11 +82,11 @@ def test_an_unknown_role_says_what_goes_with_what():
 
 
 def test_what_came_after_is_never_held_alike(collider):
-    with pytest.raises(SpecError, match=r"(?s)make a gap of tone where.*given the role 'after'"):
+    with pytest.raises(SpecError, match=r"(?s)create a gap of tone where.*given the role 'after'"):
         equal_mix(collider, roles={"light": "after"})
     row, table, _ = equal_mix(collider, roles={"light": "after"}, adjust_after=True)
     assert (row["p_adjusted"], row["status"]) == (None, "boundary")
-    assert "This is no gap of the model." in row["claim"]
+    assert "This is not a gap of the model." in row["claim"]
     assert table["robustness"] is None
 
 
@@ -150,7 +153,7 @@ def test_crossed_attributes_have_the_weakest_of_their_roles(masked):
     ("settings", "error", "text"),
     [
         ({"roles": {"colour": "before"}}, UnknownNameError, r"'colour'.*--role"),
-        ({"roles": {"tone": "before"}}, SpecError, r"cannot have a role beside itself"),
+        ({"roles": {"tone": "before"}}, SpecError, r"itself and cannot have another role"),
         ({"roles": {"light": "collider"}}, SpecError,
          r"'collider' is no role.*before, mediator, after or unknown.*a collider after"),
         ({"dag": "light -> score -> tone -> light"}, SpecError, r"has a cycle"),

@@ -282,8 +282,8 @@ def test_scores_of_two_values_at_a_threshold_are_said_in_words():
 @pytest.mark.parametrize(
     ("smallest", "told"),
     [
-        (0.125, "would have shown from 12.5 points on (power 0.8)."),
-        (None, "No difference that is possible there could have been shown (power 0.8)."),
+        (0.125, "would have been shown from 12.5 points (power 0.8)."),
+        (None, "No possible difference there could have been shown (power 0.8)."),
     ],
 )
 def test_what_could_have_been_shown_is_never_more_than_is_possible(smallest, told):

@@ -93,7 +93,7 @@ def test_concepts_candidates_and_quotas(run, tmp_path: Path) -> None:
     assert (tmp_path / "q.csv").read_text().startswith("country,seen,take\nKenya,10,20\n")
     assert "3 photos drawn" in run("quotas", "captions.csv", "--first", "3", "--out", "f.csv").out
     bad = run("quotas", "captions.csv", "--first", "9", "--out", "f.csv")
-    assert "there are not so many photos" in bad.plain
+    assert "there are not that many photos" in bad.plain
     assert "which round this is" in run("quotas", "seen.csv", "--out", "q.csv").plain
 
 

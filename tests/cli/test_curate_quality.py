@@ -103,7 +103,7 @@ def test_a_dataset_is_published_and_read_back(run, tmp_path: Path) -> None:
     done = run("publish", "faces", "--out", "public", "--key", "names.key", "--attribute", "hair",
                "--split", "val=0.2,test=0.8")  # fmt: skip
     assert "55 photos, 55 people in photos, 55 subjects. For evaluation only" in done.out
-    assert "5 photos stand and are not published" in done.out
+    assert "5 photos are kept but not published" in done.out
     from isolux.datasets import load
 
     assert load("curated", tmp_path / "public", split="val").instances.height == 11

@@ -99,7 +99,7 @@ def test_attributes_of_other_names_are_brought_side_by_side(monkeypatch, capsys,
     other.write_text("id,perceived_race\n1,a\n2,B\n")
     both = ("describe", f"table:{people}", f"table:{other}")
     ran = isolux(monkeypatch, capsys, *both)
-    assert "not side by side, as one dataset alone has them: race, gender" in ran.out
+    assert "not compared, because only one dataset has them: race, gender" in ran.out
     ran = isolux(
         monkeypatch, capsys, *both, "--rename", "perceived_race=race", "--group", "race:A=A,a"
     )

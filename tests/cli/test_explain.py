@@ -99,7 +99,7 @@ def lit(tmp_path) -> Path:
 
 def test_a_role_reaches_the_analysis_and_the_record(lit, monkeypatch, capsys):
     claims = run_directory.load(lit).findings.filter(analysis="confounders")["claim"]
-    assert claims.str.contains("Light was said to lie between tone and accuracy").any()
+    assert claims.str.contains("Light was stated to lie between tone and accuracy").any()
     ran = run_cli(monkeypatch, capsys, "explain", lit, "--analysis", "confounders",
                   "--role", "light=before")  # fmt: skip
     assert ran.code == 0, ran.err

@@ -63,7 +63,7 @@ def test_a_page_with_people_says_so(monkeypatch, capsys, tmp_path):
     run_directory.save(audited(), tmp_path / "run")
     page = tmp_path / "page.html"
     ran = isolux(monkeypatch, capsys, "view", tmp_path / "run", "--bundle", page, "--people")
-    assert "It holds single people" in ran.out
+    assert "It contains single people" in ran.out
 
 
 def test_people_who_withdrew_since_are_in_no_table(monkeypatch, capsys, tmp_path):

@@ -293,7 +293,8 @@ def _picture(folder: Path, kind: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("kind", "text"), [("bomb", "as a bomb does"), ("PNG", "damaged"), ("JPEG", "damaged")]
+    ("kind", "text"),
+    [("bomb", "like a decompression bomb"), ("PNG", "damaged"), ("JPEG", "damaged")],
 )
 def test_a_picture_that_is_none_is_refused(kind: str, text: str, tmp_path: Path) -> None:
     path = _picture(tmp_path, kind)

@@ -220,7 +220,7 @@ def test_videos_without_a_picture_stay_and_are_said(tmp_path):
     ]  # fmt: skip
     assert dataset.images["uri"].to_list() == [None, "0208_00/000004.png", None, None]
     assert dataset.notes[:2] == (
-        "3 video(s) have no picture and stand for themselves: 0208_01, 1140_03, 1140_00.",
+        "3 video(s) have no picture and are kept as they are: 0208_01, 1140_03, 1140_00.",
         "1 picture(s) are of no video that the file lists.",
     )
     assert spread(dataset, "skin_type")["0208_00#4"] == "5"

@@ -206,7 +206,5 @@ def test_the_wrong_side_of_better_is_told_first(
     done = run(monkeypatch, capsys, "audit", f"counts:{file}", "--task", "counts", "--by", "race",
                "--better", better, "--replicates", 200, "--out", tmp_path / "run")  # fmt: skip
     assert done.code == 0, done.err
-    told = " ".join((done.err + done.out).split()).startswith(
-        f"WARNING: --better {better} was asked"
-    )
+    told = " ".join((done.err + done.out).split()).startswith(f"WARNING: --better {better} was set")
     assert told is warned

@@ -150,8 +150,8 @@ def test_clusters(tmp_path):
         ({"names": [NAMES[0], "..\\a.jpg", NAMES[2]]}, r"leads out.*row 2"),
         ({"names": [NAMES[0], "a.jpg", NAMES[2]]}, r"not named by person and file.*row 2"),
         ({"names": [NAMES[0], np.eye(2), NAMES[2]]}, r"a cell of name is not text.*row 2"),
-        ({"attributes": ["Male", "Male "]}, r"no name of its own"),
-        ({"attributes": ["Male", ""]}, r"no name of its own"),
+        ({"attributes": ["Male", "Male "]}, r"no name, or not a unique one"),
+        ({"attributes": ["Male", ""]}, r"no name, or not a unique one"),
     ],
 )
 def test_what_does_not_fit_is_named(tmp_path, change, words):

@@ -100,7 +100,7 @@ def test_columns_choose_the_attributes_and_the_cluster_need_not_be_one(people):
     dataset = by_cluster(load(people, id="person", columns=["race"]), "subject")
     assert set(dataset.attributes["attribute"]) == {"race"}
     assert dataset.instances["cluster_id"].to_list() == ["s1", "s1", None]
-    assert dataset.notes == ("1 row(s) have no 'subject' and are clusters of their own.",)
+    assert dataset.notes == ("1 row(s) have no 'subject', and each is a cluster by itself.",)
 
 
 def test_without_a_cluster_rows_are_clusters(people):
@@ -181,7 +181,7 @@ def test_repeated_ids_name_both_rows_and_a_way_out(tmp_path):
     with pytest.raises(
         TableError,
         match=r"(?s)two rows have the same id.*'a' in rows 1 and 3 \(2 row\(s\) repeat an id\)"
-        r".*a\.csv, row 3, column 'key'.*parted by a --separator",
+        r".*a\.csv, row 3, column 'key'.*split by a --separator",
     ):
         load(path, id="key")
 

@@ -184,7 +184,7 @@ def test_files_that_come_at_the_last_moment_come_back(tmp_path, monkeypatch):
         return exchange(one, other)
 
     monkeypatch.setattr(atomic, "_exchange", late)
-    with pytest.raises(OutputError, match="left as it is"):
+    with pytest.raises(OutputError, match="left unchanged"):
         make_run(tmp_path / "run", "new")
     assert listing(tmp_path) == ["run", "run/chapter.txt"]
     assert (tmp_path / "run" / "chapter.txt").read_text() == "old"
@@ -255,7 +255,7 @@ def test_files_that_appear_during_the_work_are_not_overwritten(tmp_path):
             (tmp_path / "run").mkdir()
             (tmp_path / "run" / "chapter.txt").write_text("years of work")
 
-    with pytest.raises(OutputError, match="left as it is"):
+    with pytest.raises(OutputError, match="left unchanged"):
         work()
     assert listing(tmp_path) == ["run", "run/chapter.txt"]
 

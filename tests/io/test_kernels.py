@@ -149,5 +149,5 @@ def test_the_command_line_says_that_the_next_command_compiles_again(
         main()
     assert ended.value.code == 0
     said = capsys.readouterr().err
-    assert "each command compiles it anew\n  found: __pycache__: Permission denied" in said
-    assert "set NUMBA_CACHE_DIR to a folder that may be written to" in said
+    assert "each command compiles it again\n  found: __pycache__: Permission denied" in said
+    assert "set NUMBA_CACHE_DIR to a writable folder" in said

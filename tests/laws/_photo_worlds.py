@@ -110,9 +110,9 @@ def control(name, *, worlds, replicates, homes=300):
         (table,) = (t for caption, t in found.tables.items() if caption.startswith("Gaps"))
         row = table.row(0, named=True)
         sign = 1 if row["group"] == "darker" else -1
-        raw += sign * row["gap as it stands"] / worlds
+        raw += sign * row["unadjusted gap"] / worlds
         left += sign * row["gap"] / worlds
-        held["raw"].append(sign * row["gap as it stands"] < 0)
+        held["raw"].append(sign * row["unadjusted gap"] < 0)
         held["zero"].append(row["gap_low"] <= 0 <= row["gap_high"])
     return {
         "world": name, "homes": homes, "as it stands": raw, "at one mix of lights": left,

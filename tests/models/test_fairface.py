@@ -96,7 +96,7 @@ def test_what_is_no_such_network_is_refused(weights, tmp_path):
     torch = torch_here()
     from safetensors.torch import save_file
 
-    with pytest.raises(SpecError, match="not said what the network is asked"):
+    with pytest.raises(SpecError, match="nothing says what the network should answer"):
         open_model(f"fairface:{weights}")
     with pytest.raises(SpecError, match="no head 'hair'"):
         open_model(f"fairface:{weights}", ["answers=hair"])

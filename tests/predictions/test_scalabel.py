@@ -140,7 +140,7 @@ def test_a_long_file_is_read_through_a_small_window():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{"frames": [], "frames": []}', "`frames` stands there twice"),
+        ('{"frames": [], "frames": []}', "`frames` occurs twice"),
         ('{"config": {}}', "Object missing required field `frames`"),
         ('{"frames": null}', "Expected `array`, at \\$.frames"),
         ("[7]", "Expected `object`, at \\$\\[0\\]"),

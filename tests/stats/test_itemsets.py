@@ -134,7 +134,7 @@ def test_other_bad_input_is_refused():
     with pytest.raises(InputError, match="the rows are not a table of items"):
         frequent_itemsets(np.ones((3, 2)), min_support=0.5)
     alone = Itemsets(np.array([[0, 1]], dtype=np.int32), np.array([2]), 3)
-    with pytest.raises(InputError, match="an itemset stands without its parts"):
+    with pytest.raises(InputError, match="an itemset is listed without its parts"):
         best_part(alone, np.ones(1), 0.0)
     many = Itemsets(np.array([[0, 1 << 20, 3, 4]], dtype=np.int32), np.array([2]), 3)
     with pytest.raises(SpecError, match="too many to be told apart"):

@@ -123,7 +123,7 @@ def test_slices_that_share_their_rows_are_left_out():
     [
         ({"most": 0}, "no slice is asked for"),
         ({"alpha": 0.0}, "errors have no such weight"),
-        ({"max_length": 4}, "no slice has so many attributes"),
+        ({"max_length": 4}, "no slice has that many attributes"),
     ],
 )
 def test_settings_out_of_range_are_refused(setting, message):

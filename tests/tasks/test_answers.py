@@ -260,9 +260,7 @@ def test_many_refusals_are_told_first():
 
 def test_sentences_as_they_stand_are_told_first():
     said = answers(*["she works as a nurse", "he works as a nurse here"] * 15)
-    assert any(
-        "are sentences, compared as they stand" in o for o in cautions(score(people(30), said))
-    )
+    assert any("are sentences, compared literally" in o for o in cautions(score(people(30), said)))
 
 
 def test_rare_answers_are_named_and_not_measured():
@@ -276,7 +274,7 @@ def test_rare_answers_are_named_and_not_measured():
     [
         ("prompts: {work: {ask: [], read: occupation}}", "'work' has no prompt, or an empty one"),
         ("prompts: {work: [a, '']}", "'work' has no prompt, or an empty one"),
-        ("prompts: {one: [a], two: [a]}", "stands under two names"),
+        ("prompts: {one: [a], two: [a]}", "has two names"),
         ("prompts: {}", "the file holds no prompts"),
         ("work: [a]\nwork: [b]", "stands twice"),
         ("template: a photo\nclasses: [nurse]", "one place for the class"),
@@ -322,7 +320,7 @@ def test_settings_that_cannot_be_used(settings, match):
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("patterns: ['a (b)']", "a rule says where it is from"),
+        ("patterns: ['a (b)']", "a rule must say where it is from"),
         ("source: mine", "not clear what this file reads by"),
         ("source: mine\npatterns: ['(?=a)b']", "a pattern cannot be used"),
         ("source: mine\npatterns: ['works as']", "does not say where the value stands"),

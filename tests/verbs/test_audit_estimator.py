@@ -204,7 +204,7 @@ def _answering(answer):
         (Silent(), {"scores": "probability"}, SpecError, "gives no probabilities"),
         (Threshold(), {"scores": "decision"}, SpecError, "no decision_function"),
         (Threshold(), {"scores": "logits"}, SpecError, r"no such scores(.|\n)*decision"),
-        (Threshold(), {"positive": "Yes"}, SpecError, r"none of the estimator's(.|\n)*'no', 'yes'"),
+        (Threshold(), {"positive": "Yes"}, SpecError, r"one of the estimator's(.|\n)*'no', 'yes'"),
         (Threshold(), {"target": "y"}, SpecError, "an estimator answers itself"),
         (Threshold(), {"sensitive_features": {"truth": TONE}}, SpecError, "a name that the table"),
         (Threshold(), {"task": "ranking"}, SpecError, "classification or regression"),

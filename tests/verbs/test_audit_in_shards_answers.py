@@ -50,4 +50,4 @@ def test_answers_of_a_model_are_joined_to_people_in_shards(tmp_path: Path) -> No
     for table in ("group_metrics", "disparities", "findings", "scores"):
         assert _bytes(getattr(runs[0], table)) == _bytes(getattr(runs[1], table)), table
     told = [note for note in runs[1].record["notes"] if note.startswith("Read from 3 shard(s)")]
-    assert "answers in a file of their own are joined by id" in told[0]
+    assert "answers in a separate file are joined by id" in told[0]

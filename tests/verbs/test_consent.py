@@ -52,7 +52,7 @@ def test_rows_that_were_cut_off_are_found_by_the_head(asked, tmp_path):
         (("grant", "--who", "s1"), "what is granted is not said"),
         (("grant", "--who", "s1", "--scope", "selling"), "not a scope of consent"),
         (("grant", "--who", "s1", "--scope", "training", "--kind", "child"), "cannot be used"),
-        (("revoke", "--who", "S1"), "stand in no row of the ledger"),
+        (("revoke", "--who", "S1"), "are in no row of the ledger"),
         (("grant", "--list", "nothing.txt", "--scope", "training"), "list of ids cannot be read"),
     ],
 )

@@ -151,7 +151,7 @@ def test_an_attribute_of_many_numbers_waits_for_bins():
     rows = [(str(i), str(i), {"age": str(i)}) for i in range(40)]
     found = counted({"d": made(rows)})
     assert "By age" not in found.tables
-    assert "age has 40 values and is not counted by" in " ".join(found.notes)
+    assert "age has 40 values and is not used for counts" in " ".join(found.notes)
     bins = {"age": Grouping(attribute="age", bins="edges:20")}
     table = counted({"d": made(rows)}, ["age"], bins).tables["By age"]
     assert table["people"].to_list() == [20, 20]
@@ -179,7 +179,7 @@ def test_attributes_of_one_dataset_alone_are_not_put_side_by_side_unasked():
     found = counted(both)
     side = [name for name in found.tables if name.startswith("Side by side")]
     assert side == ["Side by side: perceived presentation (gender), 95 % intervals"]
-    assert any("one dataset alone has them: tone, class, race" in note for note in found.notes)
+    assert any("only one dataset has them: tone, class, race" in note for note in found.notes)
 
 
 def test_datasets_stand_side_by_side_with_wilsons_intervals():

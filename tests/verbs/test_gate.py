@@ -356,7 +356,7 @@ def test_a_proposal_asks_about_a_difference_that_was_found_and_the_run_does_not_
 def test_attributes_that_no_rule_asks_about_are_named_beside_the_answer():
     rules = policy_of(accuracy(at_least="70 %", attribute=None), {"covered": "light"})
     found = isolux.gate(run("apart"), rules)
-    said = "ounted by a rule, and no rule asks how well they are served: light"
+    said = "ounted by a rule, but no rule checks how well the model works for them: light"
     said += " (a difference was found)"
     assert found.answer == "pass"
     assert f"\nC{said}.\nPASS: " in found.text()

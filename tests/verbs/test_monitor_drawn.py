@@ -115,5 +115,5 @@ def test_samples_of_other_kinds_are_refused(runs):
     with pytest.raises(SpecError, match=r"differ in the setting 'sample.weight'"):
         monitor([runs[0], day(1, weight=None)])
     shares = {"half": {"True": 0.75, "False": 0.25}}
-    with pytest.raises(SpecError, match=r"(?s)no largest value that is known.*--population with"):
+    with pytest.raises(SpecError, match=r"(?s)no largest value known.*--population with"):
         monitor([day(d, population=shares) for d in range(2)])

@@ -22,8 +22,8 @@ from isolux.vocabulary.errors import SpecError
 __all__ = ["FIXED", "Sampled", "is_sampled", "refuse_two_ways", "rows_of_units", "sampled_of"]
 
 FIXED = (
-    "weights that were brought to a population are taken as they are here, not drawn anew: these "
-    "intervals may be a little too wide"
+    "weights that were adjusted to a population are treated as fixed here: these intervals may be "
+    "slightly too wide"
 )
 
 

@@ -95,8 +95,7 @@ def explain(run: Run, *, most_rows: int = 60) -> Explained:
     shown = shown.with_columns(pl.selectors.float().round(_DIGITS))
     left = table.height - shown.height
     note = (
-        f"Associations of answers: the {most_rows} of {table.height:,} that lie furthest from 0 are"
-        " listed."
+        f"Associations of answers: the {most_rows} of {table.height:,} furthest from 0 are listed."
     )
     listed = shown if words.models > 1 else shown.drop("model")
     return Explained(FINDINGS.empty(), {CAPTION: listed}, (note,) if left else ())

@@ -31,7 +31,7 @@ __all__ = ["INFO", "explain"]
 INFO = AnalysisInfo(
     tests=False,
     title="Biometric performance by group",
-    summary="Failures to enrol and acquire, both errors, and who is taken for whom, by group.",
+    summary="Failures to enrol and acquire, both errors, and who is mistaken for whom, by group.",
     references=(
         Reference(
             "biometric-differentials",
@@ -51,13 +51,13 @@ INFO = AnalysisInfo(
         ),
     ),
     assumptions=(
-        "ISO/IEC 19795-10 is followed as far as it is public; no conformity is stated.",
-        "A summary of differences says nothing without the errors beside it.",
+        "ISO/IEC 19795-10 is followed as far as it is public; this does not state conformity.",
+        "A summary of differences means nothing without the errors beside it.",
         "Rates between two groups are of the pairs or the gallery that there were.",
     ),
 )
 _PERFORMANCE = "Failures and errors by group, at the operational threshold"
-_SUMMARY = "How far the groups' errors lie apart, beside the errors of everyone"
+_SUMMARY = "How far apart the groups' errors are, beside the errors of everyone"
 _CROSSED = "False match rate between people of two groups"
 _TAKEN = "Searches for people who are not enrolled, and the enrolled people whom they return"
 _GALLERY = "Who is enrolled, by group"

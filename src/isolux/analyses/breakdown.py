@@ -31,7 +31,7 @@ __all__ = ["CAPTION", "INFO", "SIZE", "explain"]
 INFO = AnalysisInfo(
     tests=False,
     title="By size and occlusion",
-    summary="Which share of each group is small or hidden, and how well each of those is found.",
+    summary="What share of each group is small or hidden, and how well those people are found.",
     references=(works.HOIEM.at("section 3.2: object characteristics"),),
     assumptions=(
         "Size is the annotated area in pixels, not how large or how far away a person is.",

@@ -24,7 +24,10 @@ EVIDENCE = "label_association"
 INFO = AnalysisInfo(
     tests=False,
     title="Label rates at each confidence",
-    summary="How many of each group are given harmful and non-harmful labels, from 0 to 1.",
+    summary=(
+        "How many people of each group get harmful and non-harmful labels, at confidences "
+        "from 0 to 1."
+    ),
     references=(works.FAIRNESS_INDICATORS.at("section 5.1, Figure 3"),),
     assumptions=(
         "Confidences of one model: those of two models need not mean the same.",

@@ -108,6 +108,6 @@ def _provenance(source: Source, facts: Facts) -> tuple[str, ...]:
     if facts.origin:
         told.append(f"Facts {facts.origin}: SHA-256 begins {facts.sha256[:_HASH]}.")
     if audited.publish_min:
-        told.append(f"Made to be published: what tells of fewer than {audited.publish_min} people "
-                    "is left out.")  # fmt: skip
+        told.append("Made to be published: anything that reveals fewer than "
+                    f"{audited.publish_min} people is left out.")  # fmt: skip
     return tuple(told)

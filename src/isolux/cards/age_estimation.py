@@ -30,7 +30,7 @@ __all__ = ["INFO", "card"]
 _ASKS = {
     "system": Ask("system", "the system: provider, name and version"),
     "intended_use": Ask("intended_use", "what the estimate is used for, and at which limit"),
-    "population": Ask("population", "who the people are, and whom they stand for"),
+    "population": Ask("population", "who the people are, and whom they represent"),
     "true_age": Ask("true_age", "how the true ages are known"),
     "demographic_determination": Ask("demographic_determination", "how the groups were determined "
                                      "(self-reported, from documents, by observers)"),
@@ -39,7 +39,7 @@ _ASKS = {
 
 INFO = CardInfo(
     title="Age estimation by group",
-    summary="Errors in years and who passes a check of age, by group, in the form of NIST.",
+    summary="Errors in years, and who passes an age check, by group, in NIST's form.",
     references=(
         Reference(
             "frte-age",

@@ -30,7 +30,7 @@ _ASKS = {
     "model_version": Ask("model_version", "which version of the system was tested (point 1(a))"),
     "intended_use": Ask("intended_use", "the intended purpose (point 1(a))"),
     "test_procedure": Ask("test_procedure", "how the system was validated and tested"),
-    "testing_data_origin": Ask("testing_data_origin", "where the testing data come from, and how "
+    "testing_data_origin": Ask("testing_data_origin", "where the test data come from, and how "
                                "they were chosen"),
     "discriminatory_impacts": Ask("discriminatory_impacts", "the provider's assessment of "
                                   "potentially discriminatory impacts"),

@@ -33,7 +33,7 @@ _ASKS = {
     "intended_use": Ask("intended_use", "what the model is meant for"),
     "context_of_use": Ask("context_of_use", "where, by whom and on whom the model is used"),
     "stakeholders": Ask("stakeholders", "who decides, who uses the model, and who is affected"),
-    "representation": Ask("representation", "whom the data should stand for, and why these people"),
+    "representation": Ask("representation", "whom the data should represent, and why these people"),
     "accepted_risk": Ask("accepted_risk", "which remaining risk is accepted, and by whom"),
     "monitoring": Ask("monitoring", "how drift in data or use is watched for"),
     "responsible_persons": Ask("responsible_persons", "who answers for this, and signed when"),
@@ -137,7 +137,7 @@ def _scenario_blocks(source: Source, facts: Facts) -> Iterator[Block]:
         notes.append(f"{have} blanks: give harm, threshold, mitigation and "
                      "review_trigger under scenarios in --facts FILE.")  # fmt: skip
     yield Paragraph(
-        "A group stands here because the user named it, because its difference from everyone is "
+        "A group is listed here because the user named it, because its difference from everyone is "
         "beyond chance on the main metric, or because it is the worst that was judged of its "
         "attribute. This card decides nothing: isolux gate holds a run to thresholds."
     )

@@ -35,7 +35,7 @@ _ASKS = {
     "system": Ask("system", "the biometric system: provider, name and version"),
     "test_type": Ask("test_type", "the kind of test (technology, scenario, operational), by whom"),
     "capture": Ask("capture", "how and where samples were captured"),
-    "population": Ask("population", "who the test subjects are, and whom they stand for"),
+    "population": Ask("population", "who the test subjects are, and whom they represent"),
     "demographic_determination": Ask("demographic_determination", "how the groups were determined "
                                      "(self-reported, from documents, by observers)"),
     "threshold_reason": Ask("threshold_reason", "why this is the operational threshold"),
@@ -123,7 +123,7 @@ def card(source: Source, facts: Facts) -> Card:
                             *said("population", "demographic_determination"))),
         Part("Failures and errors by group", (*tables, *said("threshold_reason")),
              "After the public scope of ISO/IEC 19795-10"),
-        Part("How far the groups' errors lie apart",
+        Part("How far apart the groups' errors are",
              tuple(_differentials(source)) if is_of else (), "After NIST's demographic summary"),
         Part("Between groups", _between_or_why_not(source) if is_of else ()),
         Part("What was found", tuple(findings(source))),
@@ -136,7 +136,7 @@ def _between_or_why_not(source: Source) -> tuple[Block, ...]:
     if is_drawn(source.run.record):
         return (Paragraph(
             "Not measured: tables between two groups count every comparison once, and the people "
-            "of this run stand for a population by weights or strata."
+            "in this run represent a population through weights or strata."
         ),)  # fmt: skip
     return tuple(_between(source))
 
@@ -188,10 +188,10 @@ def _differentials(source: Source) -> Iterator[Block]:
     try:
         table = differentials(source.run)
     except SpecError as error:
-        yield Paragraph(f"Not reckoned: {error.problem}.")
+        yield Paragraph(f"Not computed: {error.problem}.")
         return
     if table.is_empty():
-        yield Paragraph("No attribute was audited, so nothing lies apart.")
+        yield Paragraph("No attribute was audited, so there are no differences.")
         return
     yield Table(
         "Differentials, with the errors of everyone beside them",
@@ -201,7 +201,7 @@ def _differentials(source: Source) -> Iterator[Block]:
          Column("Max / min", number=True), Column("Gini, n/(n − 1)", number=True),
          Column("Note")),
         tuple(_apart(row) for row in table.iter_rows(named=True)),
-        "group_metrics.parquet: the two error rates of each row, by group; reckoned by "
+        "group_metrics.parquet: the two error rates of each row, by group; computed by "
         "isolux.disparity.biometrics.differentials",
         (_READ,),
     )  # fmt: skip

@@ -131,7 +131,7 @@ def _refuse_run(source: Source) -> None:
     refused = (
         (run.record.get("publish_min"), "the run is cut for publishing",
          "make the card of the whole run; it is the one that is not published"),
-        (is_drawn(run.record), "the run's people stand for others, by weights or strata",
+        (is_drawn(run.record), "the run's people represent others, through weights or strata",
          "audit again without --weight and --strata"),
         (COUNTS in run.evidence, "the run's people were counted in shards",
          "audit the people as a table in one file"),
@@ -175,7 +175,7 @@ def _about(source: Source, sex: str, race: str) -> Iterator[Block]:
         )
     yield Paragraph(
         "The rule asks for the categories of Component 1 of the EEO-1 report. The categories below "
-        "are those of the data, as the data name them."
+        "are those of the data, under the data's names."
     )
 
 

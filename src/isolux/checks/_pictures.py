@@ -171,7 +171,7 @@ def _found(dataset: Dataset, uris: pl.Series) -> Path:
             candidates |= dict.fromkeys(below[:_BELOW])
     if not candidates:
         raise WithoutPictures(
-            "No file was looked for: nothing says where the pictures lie (--images DIR)."
+            "No picture was looked for: nothing says where the pictures are (--images DIR)."
         )
     few = uris.head(_TRIED).to_list()
     counts = {

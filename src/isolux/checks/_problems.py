@@ -28,7 +28,7 @@ PROBLEMS = Table(
         Column("problem", pl.String(), "what is wrong; the same words for the same problem"),
         Column("unit_kind", pl.String(), "instance, image, subject, attribute, file or dataset"),
         Column("unit_id", pl.String(), "which of them"),
-        Column("file", pl.String(), "the file it stands in, where it is one", nullable=True),
+        Column("file", pl.String(), "the file it is in, if it is a file", nullable=True),
         Column("expected", pl.String(), "what should have been there", nullable=True),
         Column("found", pl.String(), "what was there", nullable=True),
         Column("hint", pl.String(), "what can be done", nullable=True),

@@ -19,7 +19,7 @@ __all__ = ["INFO", "check"]
 
 INFO = CheckInfo(
     title="Boxes inside their images",
-    summary="Boxes that reach over the edge of their image, have no area, or are not numbers.",
+    summary="Boxes that extend beyond their image, have no area, or are not numbers.",
     references=(
         Reference(
             "northcutt-label-errors",

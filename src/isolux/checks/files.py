@@ -93,6 +93,6 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
             unit_id="uri",
             file="uri",
             expected="an image of the dataset",
-            hint="another split or release that was not asked for? look before removing anything",
+            hint="do they belong to another split or release? check before removing anything",
         ),
     )

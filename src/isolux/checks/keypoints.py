@@ -20,7 +20,7 @@ __all__ = ["INFO", "check"]
 
 INFO = CheckInfo(
     title="Keypoints on their people",
-    summary="Lists of unlike lengths, keypoints outside their image or their person's mask.",
+    summary="Lists of different lengths, keypoints outside their image or their person's mask.",
     references=(
         Reference(
             "ronchi-perona",

@@ -15,7 +15,10 @@ __all__ = ["INFO", "check"]
 
 INFO = CheckInfo(
     title="Masks where their people are",
-    summary="Masks of another size than their image, without a pixel, or away from their box.",
+    summary=(
+        "Masks whose size differs from their image's, that are empty, or that are away from "
+        "their box."
+    ),
     references=(
         Reference(
             "lin-coco",

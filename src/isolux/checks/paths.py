@@ -17,7 +17,9 @@ __all__ = ["INFO", "check"]
 
 INFO = CheckInfo(
     title="Paths inside the root",
-    summary="Paths that are absolute, climb out of the dataset's folder, or follow a link out.",
+    summary=(
+        "Paths that are absolute, lead out of the dataset's folder, or follow a link out of it."
+    ),
     references=(
         Reference(
             "cwe-22",

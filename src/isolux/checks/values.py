@@ -95,7 +95,7 @@ def check(dataset: Dataset, *, youngest: float = 0.0, oldest: float = 120.0) -> 
                 unit_id="unit_id",
                 expected=wanted,
                 found=shown.str.slice(0, 120),
-                hint="leave the value empty where it is not known",
+                hint="leave the value empty if it is not known",
             )
             for part, problem, wanted in (
                 (ages, "no one has this age", f"{youngest:g} to {oldest:g} years"),

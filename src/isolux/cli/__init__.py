@@ -112,9 +112,8 @@ def _tell_of_kernels() -> None:
     why = kernels.not_kept() if kernels is not None else None
     if why is not None:
         print_error(
-            "isolux: what was compiled could not be kept, so each command compiles it anew\n"
-            f"  found: {why}\n"
-            "  what to do: set NUMBA_CACHE_DIR to a folder that may be written to"
+            "isolux: compiled code could not be kept, so each command compiles it again\n  found: "
+            f"{why}\n  what to do: set NUMBA_CACHE_DIR to a writable folder"
         )
 
 

@@ -83,7 +83,7 @@ def _asked(data: str | None, out: str | None, said: dict[str, Any]) -> Any:
     if spec.model.answers is None:
         raise SpecError(
             "it is not said where to write", expected="--out DIR", found="none",
-            hint="the same command goes on where it was stopped, by what is there",
+            hint="repeat the command to resume from what is there",
         )  # fmt: skip
     return spec
 

@@ -109,13 +109,14 @@ def _write(runs: list[str], bundle: Path, *, people: bool, **settings: Any) -> N
     document.wrote("page", page, f" ({size:.1f} MB, opens by a double click, without a network)")
     if people:
         document.note(
-            "It holds single people: their ids, groups and scores. Whoever has it has those."
+            "It contains single people: their ids, groups and scores. Anyone who has the file has "
+            "those."
         )
     elif settings["publish_min"]:
         _say_hidden(runs, settings["publish_min"])
     else:
         document.note(
-            "It holds groups of every size, and the values of small ones can tell of single "
+            "It contains groups of every size, and the values of small ones can reveal single "
             "people: to pass it on, write it with --publish-min 10."
         )
 

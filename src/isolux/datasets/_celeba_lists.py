@@ -47,7 +47,10 @@ TERMS = (
 )
 """What the labels of CelebA and of LFWA, which one company made, are called in reports."""
 ASSUMPTIONS = (
-    "a labelling company's judgements stand for the groups, not what people say of themselves",
+    (
+        "the groups come from a labelling company's judgements, not from what people say about "
+        "themselves"
+    ),
     "photographs of one celebrity are not independent: identities are clusters where known",
     "no means that a trait was not marked, as when it cannot be seen",
 )

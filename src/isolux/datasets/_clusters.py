@@ -92,5 +92,5 @@ def _by_column(dataset: Dataset, column: str) -> Dataset:
     alone = dataset.instances["cluster_id"].null_count()
     if not alone:
         return dataset
-    note = f"{alone:,} row(s) have no {column!r} and are clusters of their own."
+    note = f"{alone:,} row(s) have no {column!r}, and each is a cluster by itself."
     return replace(dataset, notes=(*dataset.notes, note))

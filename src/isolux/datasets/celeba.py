@@ -191,7 +191,7 @@ def _with_split(
     if found is None:
         if split != "all":
             raise FileError(
-                f"the part {split!r} cannot be told without the partition",
+                f"the part {split!r} cannot be determined without the partition",
                 expected=PARTITION,
                 where=str(root),
                 hint="name the folder that holds it and the attributes",

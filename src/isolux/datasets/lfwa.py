@@ -51,7 +51,7 @@ INFO = DatasetInfo(
     judgement="perceived",
     terms=TERMS,
     assumptions=(
-        "annotators' judgements stand for the groups; they are not what people say of themselves",
+        "the groups come from annotators' judgements, not from what people say about themselves",
         "photographs of one person are not independent: the folder's name says who it is",
     ),
 )
@@ -153,7 +153,7 @@ def _attribute_names(cells: pl.Series, where: str) -> list[str]:
     bad = names.is_duplicated() | (names == "") | names.is_in(["file", "who", "split"])
     if bad.any() or not len(names):
         raise TableError(
-            "an attribute has no name of its own",
+            "an attribute has no name, or not a unique one",
             expected="names, each once",
             found=repr(cells[row_of(bad)]) if len(names) else "no attribute",
             where=place(where, row_of(bad) + 1 if len(names) else None, "AttrName"),
@@ -218,7 +218,7 @@ def _with_split(
     if file is None:
         if split != "all":
             raise FileError(
-                f"the part {split!r} cannot be told without the indices",
+                f"the part {split!r} cannot be determined without the indices",
                 expected=_INDICES,
                 where=str(root),
             )

@@ -57,7 +57,7 @@ INFO = DatasetInfo(
     ),
     assumptions=(
         "each face is another person: the dataset names no subjects",
-        "a model's estimates, checked by one annotator, stand for the groups",
+        "the groups come from a model's estimates, checked by one annotator",
         "they are not what people say of themselves",
     ),
 )

@@ -29,7 +29,7 @@ INFO = DerivedInfo(
     summary="Whether head hair can be seen, and how large the face is in the picture.",
     references=(works.FHIBE.at("Methods: direct error modelling"),),
     assumptions=(
-        "A person whose annotated parts include no hair shows none: under a hat, too.",
+        "A person whose annotated parts include no hair counts as showing none, also under a hat.",
         "FHIBE calls that 'bald'; it is of the picture, and not of the person.",
     ),
     attributes=(

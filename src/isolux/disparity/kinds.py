@@ -28,7 +28,7 @@ def _words(title: str, summary: str, **more: Any) -> MeasureInfo:
 
 _OTHERS: dict[str, MeasureInfo] = {
     "difference": _words(
-        "difference", "The value of one group less that of the other.", direction="none", low=None
+        "difference", "The value of one group minus that of the other.", direction="none", low=None
     ),
     "ratio": _words(
         "ratio", "The value of one group divided by that of the other.",
@@ -39,7 +39,7 @@ _OTHERS: dict[str, MeasureInfo] = {
         direction="none", low=None, unit="",
     ),
     "difference_to_overall": _words(
-        "difference to everyone", "The value of a group less that of everyone.",
+        "difference to everyone", "The value of a group minus that of everyone.",
         direction="none", low=None,
     ),
     "any_difference": _words(
@@ -65,7 +65,7 @@ _OTHERS: dict[str, MeasureInfo] = {
     ),
     "fairness_discrepancy_rate": _words(
         "fairness discrepancy rate",
-        "One less the weighted ranges of a verifier's false match and false non-match rates.",
+        "One minus the weighted ranges of a verifier's false match and false non-match rates.",
         direction="higher", alike=1.0, high=1.0, unit="",
     ),
     "inequity_rate": _words(
@@ -85,14 +85,14 @@ _OTHERS: dict[str, MeasureInfo] = {
         alike=1.0, low=1.0, unit="",
     ),
     "model_difference": _words(
-        "change", "The second model's value less the first model's.", direction="none", low=None
+        "change", "The second model's value minus the first model's.", direction="none", low=None
     ),
     "relative_change": _words(
         "relative change", "The second model's value over the first model's, less 1.",
         direction="none", low=-1.0, unit="",
     ),
     "gap_difference": _words(
-        "change of the range", "The second model's range over groups less the first model's.",
+        "change of the range", "The second model's range over groups minus the first model's.",
         direction="none", low=None,
     ),
 }  # fmt: skip
@@ -179,7 +179,7 @@ def measures() -> tuple[PlainMeasure, ...]:
 def _loaded(name: str) -> PlainMeasure:
     if name in _OTHERS:
         raise IsoluxError(
-            f"a measure of another package is called {name!r}, as one of isolux is",
+            f"a measure of another package has the same name as one of isolux, {name!r}",
             expected="a name of its own",
             hint="rename its entry point",
         )

@@ -267,7 +267,7 @@ def _refuse_other(folder: Path) -> None:
     names = {path.name for path in folder.iterdir() if not is_stage(path.name)}
     if names - {"shards"} and RUN_FILE not in names:
         raise OutputError(
-            "this directory holds something else and is left as it is",
+            "this directory contains something else and is left unchanged",
             expected=f"an empty directory, or one of answers, with {RUN_FILE}",
             found=", ".join(sorted(names)[:3]),
             where=str(folder),

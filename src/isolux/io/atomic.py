@@ -268,8 +268,8 @@ def _refuse_foreign(target: Path, what: str) -> None:
     if foreign:
         more = f" and {len(foreign) - _SHOWN:,} more" if len(foreign) > _SHOWN else ""
         raise OutputError(
-            f"this {what} holds files that were not written with it, and is left as it is",
-            expected="nothing but what is written anew",
+            f"this {what} contains files that were not written with it, and is left unchanged",
+            expected="only files that the command rewrites",
             found=", ".join(foreign[:_SHOWN]) + more,
             where=str(target),
             hint="move them away first, or choose another path",

@@ -104,7 +104,7 @@ def _binary(path: Path, name: str, read: Callable[[], pl.DataFrame]) -> pl.DataF
             expected="a whole file, as its writer left it",
             found=first_line(error),
             where=str(path),
-            hint="fetch it again from where it came, or write it again",
+            hint="download it again, or write it again",
         ) from error
 
 

@@ -260,7 +260,7 @@ def _bytes_of(path: Path) -> bytes:
             data = stream.read(limit + 1)
         if len(data) > limit:
             raise FileError(
-                "this gzip file unpacks to far more than it holds, as a bomb does",
+                "this gzip file unpacks to far more than its own size, like a decompression bomb",
                 expected=f"at most {limit >> 20:,} MiB",
                 where=str(path),
             )

@@ -282,7 +282,7 @@ def _refuse(size: tuple[int, int], mode: str, where: str) -> None:
 
 def _bomb(found: str, where: str) -> FileError:
     return FileError(
-        "this picture unpacks to more pixels than a photograph has, as a bomb does",
+        "this picture unpacks to more pixels than a photograph has, like a decompression bomb",
         expected=f"at most {LARGEST_PIXELS:,} pixels",
         found=found,
         where=where,

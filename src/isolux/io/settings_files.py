@@ -67,7 +67,7 @@ def refuse_repeated_keys(path: str | Path) -> None:
             for key, value in node.value:
                 if str(key.value) in seen:
                     raise SpecError(
-                        f"the key {str(key.value)!r} stands twice",
+                        f"the key {str(key.value)!r} occurs twice",
                         expected="it once",
                         where=f"{path}, line {key.start_mark.line + 1}",
                     )

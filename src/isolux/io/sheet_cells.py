@@ -125,7 +125,7 @@ def _refuse_errors_of_ods(text: bytes, sheet: str, where: str) -> None:
 def _of_errors(found: str, sheet: str, where: str) -> FileError:
     return FileError(
         "cells of this sheet hold an error of the spreadsheet, and no value",
-        expected="a value, or an empty cell where it is not known",
+        expected="a value, or an empty cell if it is not known",
         found=found, where=f"{where}, sheet {sheet!r}",
         hint="correct what they refer to, or empty them",
     )  # fmt: skip

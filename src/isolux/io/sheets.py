@@ -170,7 +170,7 @@ def _table(header: Sequence[Any], body: list[list[Any]], where: str) -> pl.DataF
         if name is None or name in columns:
             raise FileError(
                 "this row does not name the columns",
-                expected="a name of its own over each column",
+                expected="a unique name above each column",
                 found=f"no name over column {k + 1}" if name is None else f"{name!r} twice",
                 where=where,
                 hint="if there is a title above the names, say --header-row NUMBER",

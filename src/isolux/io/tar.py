@@ -116,7 +116,7 @@ def tar_files(path: str | Path, suffix: str = "") -> Generator[tuple[str, bytes]
             yield from _files(_Limited(stream, limit), suffix, where)
     except _TooMuchError as error:
         raise FileError(
-            "this archive unpacks to far more than it holds, as a bomb does",
+            "this archive unpacks to far more than its own size, like a decompression bomb",
             expected=f"at most {limit >> 20:,} MiB",
             found=f"more, in {size:,} bytes",
             where=where,

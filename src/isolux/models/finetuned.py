@@ -32,7 +32,9 @@ _NEVER = ("trust_checkpoint", "online")
 
 INFO = ModelInfo(
     title="A fine-tuned extractor",
-    summary="Runs what `isolux train finetune` trained: labels of the classes that it learnt.",
+    summary=(
+        "Runs a model trained by `isolux train finetune`: labels of the classes that it learnt."
+    ),
     references=(
         Reference(
             key="own-training",

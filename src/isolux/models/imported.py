@@ -12,7 +12,7 @@ from isolux.vocabulary.info import ModelInfo, Reference
 
 INFO = ModelInfo(
     title="Answers in a file",
-    summary="Takes answers that were made elsewhere, in any format of `isolux list formats`.",
+    summary="Reads answers that were made elsewhere, in any format of `isolux list formats`.",
     references=(Reference(key="own-data", citation="The auditor's own file."),),
     licence="the auditor's own",
     assumptions=("the file's ids are the dataset's",),

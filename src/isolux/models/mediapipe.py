@@ -41,7 +41,7 @@ INFO = ModelInfo(
             url="https://arxiv.org/abs/2006.10204",
         ),
     ),
-    assumptions=("one person is in a picture whose pose is asked for",),
+    assumptions=("each picture has one person whose pose is wanted",),
     predicts="several",
     needs="mediapipe 0.10; its weights come with it",
     packages=("mediapipe", "protobuf"),

@@ -20,7 +20,10 @@ __all__ = ["INFO", "Faces", "load"]
 
 INFO = ModelInfo(
     title="MTCNN",
-    summary="Finds faces by three small networks, each sorting out what the one before let pass.",
+    summary=(
+        "Finds faces with three small networks, each of which filters the results of the one "
+        "before."
+    ),
     references=(
         Reference(
             key="mtcnn",

@@ -191,7 +191,7 @@ def _created(library: Any, arch: str, tag: str, weights: str | None) -> Any:
             f"the weights of {arch}/{tag} are not on this machine",
             expected="--model-option weights=FILE.safetensors, or weights in the hub's cache",
             found=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}",
-            hint="--model-option online=yes lets the hub be asked",
+            hint="--model-option online=yes allows downloads from the hub",
         ) from error
 
 

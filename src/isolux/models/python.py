@@ -27,7 +27,9 @@ from isolux.vocabulary.plugin_options import read_options
 
 INFO = ModelInfo(
     title="A callable of your own",
-    summary="Calls what a function of your module returns: a list of arrays in, answers out.",
+    summary=(
+        "Calls the object that a function in your module returns: a list of arrays in, answers out."
+    ),
     references=(Reference(key="own-code", citation="The auditor's own code."),),
     licence="the auditor's own",
     predicts="several",

@@ -174,7 +174,7 @@ def _created(library: Any, spec: str, *, pretrained: bool) -> Any:
             else f"timm cannot make {spec!r}",
             expected="--model-option weights=FILE.safetensors, or weights in the hub's cache",
             found=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}",
-            hint="--model-option online=yes lets the hub be asked",
+            hint="--model-option online=yes allows downloads from the hub",
         ) from error
 
 

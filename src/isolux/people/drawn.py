@@ -274,7 +274,7 @@ def _refuse_lonely(of: pl.DataFrame, name: str) -> None:
         more = f" and {len(lonely) - _FEW:,} more" if len(lonely) > _FEW else ""
         raise TableError(
             f"{len(lonely):,} of {of.height:,} strata have a single cluster",
-            expected="two clusters or more in each: one tells nothing of how clusters differ",
+            expected="two clusters or more in each: one does not show how clusters differ",
             found=", ".join(map(repr, lonely[:_FEW])) + more,
             where=f"--strata {name}",
             hint="join such a stratum with its neighbour in the column, chosen before the answers "

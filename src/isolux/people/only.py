@@ -179,8 +179,8 @@ def _on_ranges(condition: Condition, attributes: pl.DataFrame) -> list[str]:
         edge = f">={lowest:g}" if relation in (">", ">=") else f"<={highest:g}"
         notes.append(
             Caution(
-                f"--only {asked} keeps a range only if all of it passes: {listed(torn)} lie on both"
-                f' sides and were left out. --only "{condition.attribute}{edge}" keeps them.'
+                f"--only {asked} keeps a range only if all of it passes: {listed(torn)} are on "
+                f'both sides and were left out. --only "{condition.attribute}{edge}" keeps them.'
             )
         )
     whole = [v for v in failing if v not in torn]

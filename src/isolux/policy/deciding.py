@@ -157,7 +157,7 @@ def _ruled(asked: Asked, policy: Policy, measured: Measured, judged: _Judged) ->
     if rule.kind == "none_above":
         cases += vetoes(rule, measured, policy)
     if not cases:
-        cases = [Case("fail", reason="nothing was there to be asked about")]
+        cases = [Case("fail", reason="there was nothing to check")]
     cases.sort(key=lambda case: _ORDER[case.answer])
     text = ruled(rule, cases, measured, policy)
     named = title(rule, measured)
@@ -230,8 +230,8 @@ def _notes(measured: Measured, asked: Sequence[Asked | None]) -> tuple[str, ...]
     if left:
         names = ", ".join(dict.fromkeys(left))
         told.append(
-            f"people whose value is not known ({names}) are in no group that is asked about, "
-            "unless `groups:` names them"
+            f"people whose value is not known ({names}) are in no group that a rule checks, unless "
+            "`groups:` names them"
         )
     clusters = (measured.record.get("clusters") or {}).get("column")
     if clusters is None and measured.record:

@@ -50,12 +50,12 @@ def proposal(measured: Measured, run: str = "") -> str:
     """
     lines = [
         f"# A policy for {plain(run) or 'this run'}, proposed by isolux gate --init.",
-        "# The limits below are what so many people can decide, not what is acceptable:",
+        "# The limits below are what this many people can decide, not what is acceptable:",
         "# that is for you to say. Change them, then: isolux gate RUN --policy THIS_FILE",
         *_lines([
             ("policy: 1", "the version of this format"),
             (f"level: {_LEVEL:g}", "a wrong pass, and a wrong fail, in at most 5 of 100 audits"),
-            (f"power: {_POWER:g}", "chance with which the people that are asked for would decide"),
+            (f"power: {_POWER:g}", "probability that the requested people would decide"),
             ("rules:", "each answers pass, fail or insufficient"),
         ]),
     ]  # fmt: skip
@@ -104,7 +104,7 @@ def _everyone(measured: Measured, name: str) -> Iterator[str]:
             (f"  - metric: {_quoted(name)}",
              f"{with_unit(float(side.value[0]), measure.info.unit)} of {int(side.units[0]):,} now"),
             (f"    {'at_most' if falls else 'at_least'}: {limit}",
-             f"a model that stays as it is passes with chance {_POWER:g}"),
+             f"a model that does not change passes with probability {_POWER:g}"),
         ])  # fmt: skip
 
 
@@ -138,7 +138,9 @@ def reach_of(cases: int, spread: float = 1.0) -> float:
 def _apart(measured: Measured, name: str, attribute: str, *, found: bool = False) -> Iterator[str]:
     kept = _margin(measured, name, attribute, among_large=found)
     if kept is None:
-        yield f"  # {plain(attribute)}: not asked, as a group is too small for an honest interval"
+        yield (
+            f"  # {plain(attribute)}: no rule, because a group is too small for a reliable interval"
+        )
         return
     margin, widest, pair, unit = kept
     if found:
@@ -149,8 +151,8 @@ def _apart(measured: Measured, name: str, attribute: str, *, found: bool = False
     limit = _written(margin, unit, up=True)
     if unit == "fraction" and 100 * margin > _WIDEST:
         yield (
-            f"  # {plain(attribute)}: not asked, as so few people decide no margin below {limit}"
-            f"{told}"
+            f"  # {plain(attribute)}: no rule, because this few people cannot decide a margin "
+            f"below {limit}{told}"
         )
         return
     yield from _lines([

@@ -62,8 +62,8 @@ def unasked(policy: Policy, measured: Measured) -> str:
     parts = [f"not asked by any rule: {_listed(bare)}"] if bare else []
     rest = [one for one in named if one not in bare]
     if rest:
-        parts.append(f"counted by a rule, and no rule asks how well they are served: "
-                     f"{_listed(rest)}")  # fmt: skip
+        parts.append("counted by a rule, but no rule checks how well the model "
+                     f"works for them: {_listed(rest)}")  # fmt: skip
     return "; ".join(parts)
 
 

@@ -219,7 +219,7 @@ def read_labels(
     if not reads_labels(plugin):
         raise SpecError(
             "this format holds no labels of people",
-            expected="a table with a row a judgement: CSV, Parquet, …",
+            expected="a table with one row per answer: CSV, Parquet, …",
             found=chosen,
             where=str(path),
             hint="boxes, masks, keypoints and embeddings are for the tasks that judge those",

@@ -193,8 +193,8 @@ def found_or_missed(
     on_list = people.is_in(met["instance_id"].implode())
     word, other = ("found", "missed") if found else ("missed", "found")
     said = (
-        f"{int(on_list.sum()):,} of {len(people):,} people stand on the list of {word} people; the"
-        f" others count as {other}."
+        f"{int(on_list.sum()):,} of {len(people):,} people are on the list of {word} people; the "
+        f"others count as {other}."
     )
     return _table(people, on_list if found else ~on_list, called), (said, *strangers)
 

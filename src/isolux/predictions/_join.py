@@ -76,7 +76,7 @@ def join(
 def _refuse_row_numbers(dataset: Dataset) -> None:
     if dataset.ids_are_rows:
         raise JoinError(
-            "the people have no id, so answers in another file cannot be brought to them",
+            "the people have no id, so answers in another file cannot be joined to them",
             expected="a column that names each person, in both files: order of rows is not an id",
             found="; ".join(dataset.notes[:1]) or "row numbers",
             hint="name the columns with --id and --prediction-id, or put the answers into the"
@@ -107,7 +107,7 @@ def _notes_on(
     notes = []
     if len(strangers):
         # An id that is not in the data may be that of a person who withdrew, written otherwise.
-        named = _examples(strangers) if sides.named else "not named here, as people withdrew"
+        named = _examples(strangers) if sides.named else "not named here, because people withdrew"
         notes.append(
             f"{len(strangers):,} of {len(given):,} ids in the {what}s of {model!r} have no"
             f" person in the dataset and were left out: {named}."

@@ -191,7 +191,7 @@ def with_scores(answers: pl.DataFrame, scores: pl.DataFrame, where: str) -> pl.D
     """
     if answers["score"].is_not_null().any():
         raise SpecError(
-            "there are confidences beside the answers and in a file of their own",
+            "there are confidences both beside the answers and in a separate file",
             expected="one of the two",
             found=f"--scores {where}, and scores in the table of answers",
         )

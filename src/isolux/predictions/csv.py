@@ -13,8 +13,8 @@ from isolux.vocabulary.info import FormatInfo, Reference
 
 INFO = FormatInfo(
     title="CSV",
-    summary="Comma-separated text in UTF-8, plain or gzipped: a line of names, then a row a"
-    " judgement.",
+    summary="Comma-separated text in UTF-8, plain or gzipped: a line of column names, then one "
+    "row per answer.",
     references=(
         Reference(
             key="rfc4180",
@@ -24,7 +24,7 @@ INFO = FormatInfo(
             url="https://www.rfc-editor.org/rfc/rfc4180",
         ),
     ),
-    assumptions=("every cell is text until a score is asked for",),
+    assumptions=("every cell is text until a score is needed",),
     suffixes=FORMATS["csv"],
 )
 

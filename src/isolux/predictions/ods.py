@@ -13,7 +13,7 @@ from isolux.vocabulary.info import FormatInfo, Reference
 
 INFO = FormatInfo(
     title="OpenDocument spreadsheet",
-    summary="A sheet with a row of names, then a row a judgement.",
+    summary="A sheet with a row of column names, then one row per answer.",
     references=(
         Reference(
             key="opendocument",

@@ -13,8 +13,8 @@ from isolux.vocabulary.info import FormatInfo, Reference
 
 INFO = FormatInfo(
     title="TSV",
-    summary="Tab-separated text in UTF-8, plain or gzipped: a line of names, then a row a"
-    " judgement.",
+    summary="Tab-separated text in UTF-8, plain or gzipped: a line of column names, then one row "
+    "per answer.",
     references=(
         Reference(
             key="iana_tsv",
@@ -24,7 +24,7 @@ INFO = FormatInfo(
         ),
     ),
     assumptions=(
-        "every cell is text until a score is asked for",
+        "every cell is text until a score is needed",
         "a cell that holds a tab is quoted as in CSV",
     ),
     suffixes=FORMATS["tsv"],

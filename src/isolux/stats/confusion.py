@@ -201,7 +201,7 @@ def _rows(path: str, attribute: str | None) -> pl.DataFrame:
     if twice.height:
         row = twice.row(0, named=True)
         raise TableError(
-            "a pair of true group and label stands there twice",
+            "a pair of true group and label occurs twice",
             expected="each once",
             found=f"{row['true']} labelled {row['labelled']}",
             where=path,

@@ -240,7 +240,7 @@ class _Places:
         at = np.minimum(np.searchsorted(self._sorted, key), len(self._sorted) - 1)
         if len(key) and not np.array_equal(self._sorted[at], key):
             raise InputError(
-                "an itemset stands without its parts",
+                "an itemset is listed without its parts",
                 expected="every subset of every set, as frequent_itemsets gives them",
             )
         return self._order[at]

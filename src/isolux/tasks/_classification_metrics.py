@@ -132,29 +132,29 @@ METRICS: tuple[Metric, ...] = (
     ),
     _rate(
         "true_positive_rate",
-        "Share of the units of the positive class that were given it.",
+        "Share of the units of the positive class that were predicted positive.",
         HARDT,
     ),
     _rate(
         "false_positive_rate",
-        "Share of the units not of the positive class that were given it.",
+        "Share of the units not of the positive class that were predicted positive.",
         HARDT,
         "lower",
     ),
     _rate(
         "true_negative_rate",
-        "Share of the units not of the positive class that were not given it.",
+        "Share of the units not of the positive class that were not predicted positive.",
         HARDT,
     ),
     _rate(
         "false_negative_rate",
-        "Share of the units of the positive class that were not given it.",
+        "Share of the units of the positive class that were not predicted positive.",
         HARDT,
         "lower",
     ),
     _rate(
         "precision",
-        "Share of the units given the positive class that are of it.",
+        "Share of the units predicted positive that are of the positive class.",
         VERMA,
     ),
     _rate(

@@ -51,7 +51,9 @@ def _metric(name: str, title: str, definition: str, low: float | None = None) ->
 
 INFO = TaskInfo(
     title="Counterfactual pairs",
-    summary="What a model says of one scene when only an attribute of the person is changed.",
+    summary=(
+        "How a model's answer about a scene changes if only one attribute of the person is changed."
+    ),
     references=(HOWARD,),
     assumptions=(
         "Pictures of a scene differ in that attribute alone; whatever else changed counts too.",
@@ -62,7 +64,7 @@ INFO = TaskInfo(
         _metric(
             "within_scene",
             "Number within its scene",
-            "A picture's number less the mean over the values in its scene; groups differ by the "
+            "A picture's number minus the mean over the values in its scene; groups differ by the "
             "paired difference.",
         ),
         _metric(

@@ -26,7 +26,7 @@ WILSON = Reference(
 
 INFO = TaskInfo(
     title="Counts alone",
-    summary="The rate of each group, from how many there were of how many.",
+    summary="The rate of each group, from published counts.",
     references=(WILSON,),
     assumptions=(
         "Cases are independent: a table of counts does not say which of them share a person.",
@@ -192,9 +192,9 @@ def _on_direction(frame: pl.DataFrame, better: Direction) -> list[str]:
     )
     return [
         Caution(
-            f"--better {better} was asked for, and {', '.join(map(repr, against[:3]))}"
-            f" {'is' if one else 'are'} better {side} by {whose}: which groups are called worse"
-            " depends on it."
+            f"--better {better} was set, but {', '.join(map(repr, against[:3]))} "
+            f"{'is' if one else 'are'} better {side} by {whose}: which groups are called worse "
+            "depends on it."
         )
     ]
 

@@ -61,13 +61,13 @@ _PERCENTILES = (5, 10, 25, 75, 90, 95)
 METRICS = (
     _number("mean", "Mean", "Mean of the number over the group's units.", HYNDMAN),
     _number(
-        "median", "Median", "The number that half of the group's units lie below.", HYNDMAN,
+        "median", "Median", "The number below which half of the group's units are.", HYNDMAN,
         quantile(0.5),
     ),
     *(
         _number(
             f"percentile_{k}", f"{k}th percentile",
-            f"The number that {k} of 100 of the group's units lie below, interpolated.",
+            f"The number below which {k} of 100 of the group's units are, interpolated.",
             HYNDMAN, quantile(k / 100),
         )
         for k in _PERCENTILES

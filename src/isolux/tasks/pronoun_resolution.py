@@ -46,7 +46,7 @@ HALL = Reference(
 
 INFO = TaskInfo(
     title="Pronoun resolution",
-    summary="Whether a model's pronoun is that of the person's perceived gender presentation.",
+    summary="Whether a model's pronoun matches the person's perceived gender presentation.",
     references=(HALL,),
     assumptions=(
         "Truth is what annotators perceived in a picture; people may call themselves otherwise.",
@@ -57,7 +57,7 @@ INFO = TaskInfo(
         Metric(
             name="resolution_accuracy",
             title="Resolution accuracy",
-            definition="Share of people of whom the pronoun is that of their perceived gender.",
+            definition="Share of people whose pronoun matches their perceived gender.",
             direction="higher",
             reference=HALL,
         ),
@@ -80,15 +80,15 @@ INFO = TaskInfo(
         Metric(
             name="pronoun_rate",
             title="Pronoun rate",
-            definition="Share of people of whom the model says a pronoun of that gender, whatever "
-            "theirs is.",
+            definition="Share of people for whom the model uses a pronoun of that gender, "
+            "whatever theirs is.",
             direction="none",
             reference=HALL,
         ),
         Metric(
             name="neutral_rate",
             title="Neutral pronouns",
-            definition="Share of people of whom the model says they, them or their.",
+            definition="Share of people for whom the model uses they, them or their.",
             direction="none",
             reference=HALL,
         ),

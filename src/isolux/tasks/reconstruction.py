@@ -24,7 +24,7 @@ __all__ = ["INFO", "score"]
 INFO = TaskInfo(
     predictions="outputs",
     title="Face reconstruction",
-    summary="How near each face that a model reconstructed is to the original.",
+    summary="How close each face that a model reconstructed is to the original.",
     references=(FHIBE,),
     assumptions=(
         SAME_PLACE,

@@ -57,12 +57,12 @@ METRICS = (
     ),
     _metric(
         "bias", "Bias",
-        "Mean of the prediction less the truth; positive: too high on average.", "none",
+        "Mean of the prediction minus the truth; positive: too high on average.", "none",
     ),
     replace(
         _metric(
             "share_within", "Share of units predicted within",
-            "Share of units whose prediction lies within this distance of the truth.", "higher",
+            "Share of units whose prediction is within this distance of the truth.", "higher",
         ),
         high=1.0, unit="fraction", at="a distance of",
     ),
@@ -73,7 +73,7 @@ METRICS = (
     ),
     _metric(
         "median_absolute_error", "Median absolute error",
-        "The distance that half of the group's predictions lie within.", "lower",
+        "The distance within which half of the group's predictions are.", "lower",
         quantile(0.5, "absolute_error"),
     ),
     replace(
@@ -89,7 +89,7 @@ _OF_UNITS = ("mean_absolute_error", "bias", "share_within")
 
 INFO = TaskInfo(
     title="Regression",
-    summary="How far a predicted number lies from the true one.",
+    summary="How far predicted numbers are from the true ones.",
     references=(GENG,),
     assumptions=(
         "Prediction and truth are in the same unit of measurement.",

@@ -25,7 +25,7 @@ __all__ = ["INFO", "score"]
 INFO = TaskInfo(
     predictions="outputs",
     title="Face super-resolution",
-    summary="How near each face that a model made from a reduced copy is to the original.",
+    summary="How close each face that a model made from a reduced copy is to the original.",
     references=(FHIBE,),
     assumptions=(
         SAME_PLACE,

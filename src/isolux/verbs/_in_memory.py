@@ -70,7 +70,7 @@ def columns_of(scores: object, by: str | Sequence[str], others: Sequence[str] = 
     names = list(dict.fromkeys([*crossings, *others]))
     if not {"unit_id", "value"} & set(frame.columns):
         raise SpecError(
-            "this table holds neither scores nor is it said where its answers are",
+            "this table contains no scores, and nothing says where its answers are",
             expected="isolux.audit(table, by=…, target=…, prediction_column=…), which name its"
             " columns; or scores in the columns unit_id and value",
             found=columns_shown(frame.columns),

@@ -129,8 +129,8 @@ def _twice(read: Mapping[str, Sequence[Run]]) -> Iterator[str]:
     for other, name in given_twice(read):
         if name != other:
             yield Caution(
-                f"{other} and {name} hold the same numbers: one run stands for two datasets,"
-                " and averages over them look surer than they are."
+                f"{other} and {name} contain the same numbers: one run is used for two datasets, "
+                "and averages over them look more certain than they are."
             )
 
 

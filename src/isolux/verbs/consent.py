@@ -99,8 +99,8 @@ def _refuse_strangers(ledger: str | Path, kind: str, who: Sequence[str], key: st
             expected=f"ids of kind {kind} such as {min(known)!r}",
             found="ids that were never granted anything",
             where=str(ledger),
-            hint="look whether they are written as in the ledger; if they are new to it, say so"
-            " with --allow-unmatched",
+            hint="check that they are written as in the ledger; if they are new to it, say so "
+            "with --allow-unmatched",
         )
 
 

@@ -192,7 +192,7 @@ def listen(port: int | None) -> socket.socket:
         "the viewer cannot listen at this port" if port is not None else "no port is free",
         expected="a free port from 1024 to 65535",
         found=why if port is not None else f"{FIRST_PORT} and {_TRIES - 1} more",
-        hint="another --port, or none: then the first free one is taken",
+        hint="another --port, or none, to use the first free one",
     )
 
 

@@ -57,7 +57,7 @@ def test_a_country_gives_no_more_than_it_has() -> None:
     assert take["Kenya"] <= 10
     assert take["Japan"] <= 400
     assert sum(take.values()) == 1000
-    with pytest.raises(TableError, match="the countries do not have so many photos"):
+    with pytest.raises(TableError, match="the countries do not have that many photos"):
         quotas(seen, take=1000, available=dict.fromkeys(PLANTED, 10))
 
 
@@ -75,7 +75,7 @@ def test_a_country_of_two_photos_says_little() -> None:
     [
         ({"balance": {"a": 0.5, "b": 0.6}}, SpecError, "the shares of a balance sum to 1"),
         ({"balance": {"a": 0.5, "c": 0.5}}, UnknownNameError, "there is no group named 'c'"),
-        ({"take": 0}, SpecError, "there is nothing to reckon from"),
+        ({"take": 0}, SpecError, "there is nothing to compute from"),
     ],
 )
 def test_what_cannot_be_reckoned_is_refused(given, error, said) -> None:
@@ -95,5 +95,5 @@ def test_no_country_gives_more_than_the_cap() -> None:
     assert sum(capped.values()) == 1000
     with pytest.raises(TableError, match="at most 800"):
         quotas(seen, take=1000, most=200)
-    with pytest.raises(SpecError, match="nothing to reckon from"):
+    with pytest.raises(SpecError, match="nothing to compute from"):
         quotas(seen, take=1000, most=0)

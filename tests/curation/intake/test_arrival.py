@@ -81,7 +81,7 @@ def test_another_photo_under_the_same_id_is_refused(tmp_path: Path) -> None:
         (
             "file,subject_id\na.jpg,s1\na.jpg,s1\n",
             TableError,
-            "a subject stands twice in one photo",
+            "a subject is listed twice for one photo",
         ),
         ("file,subject_id\nz.jpg,s1\n", FileError, "1 of 1 photos are not there"),
         ("file,subject_id\n../a.jpg,s1\n", FileError, "a path leads out of its folder"),

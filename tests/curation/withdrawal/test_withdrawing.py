@@ -354,4 +354,4 @@ def test_a_proof_without_the_key_of_a_publication_says_so(tmp_path):
     (tmp_path / "dataset.json").write_text('{"format": "isolux curated dataset"}')
     (tmp_path / "names.key").write_text("ab" * 32 + "\n")
     (told,) = prove([tmp_path], who=["s0017"]).notes
-    assert "people stand there under other names" in told
+    assert "people appear there under other names" in told

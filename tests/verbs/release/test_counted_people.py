@@ -77,7 +77,7 @@ def test_twelve_photos_of_one_person_are_no_group_of_ten(released):
     said = f"{PAIRED} of {SINGLE + PAIRED} people in photos have no subject_id: composition.csv and"
     assert any(note.startswith(said) for note in done.notes)
     card = (folder / "out/data_card.md").read_text()
-    assert "no count of people holds them" in card
+    assert "no count of people includes them" in card
     assert "People with a subject_id, each once" in card
 
 

@@ -101,7 +101,7 @@ def test_impossible_worlds_are_refused(changes):
 
 
 def test_shared_subjects_have_no_group_sizes():
-    with pytest.raises(SpecError, match=r"no sizes of their own(.|\n)*\[5, 20, 10\]"):
+    with pytest.raises(SpecError, match=r"separate sizes(.|\n)*\[5, 20, 10\]"):
         worlds(within_cluster=True, subjects_per_group=(5, 20, 10))
 
 

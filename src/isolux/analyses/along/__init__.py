@@ -51,7 +51,7 @@ INFO = AnalysisInfo(
         works.WESTFALL_YOUNG.at("single-step max-T"),
     ),
     assumptions=(
-        "A score that goes with a number need not be brought about by it.",
+        "A score that is associated with a number need not be caused by it.",
         "Only the two ends are tested; a score that is lowest in the middle shows in the table.",
         "Intervals hold for one bin at a time, not for the curve.",
         "Clusters are independent of one another.",

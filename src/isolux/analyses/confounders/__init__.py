@@ -144,17 +144,17 @@ INFO = AnalysisInfo(
         ),
     ),
     assumptions=(
-        "What is found are correlations: what is not annotated stays uncontrolled.",
+        "Findings are correlations: anything not annotated remains uncontrolled.",
         (
-            "People within one value of an explanatory attribute are alike but for their group; "
+            "People with the same value of an explanatory attribute differ only in their group; "
             "wide bins of a number leave differences within them."
         ),
         (
-            "What comes before what is said by the user (roles, or a graph); data cannot tell "
-            "it. Without it nothing is read as more than what goes with what."
+            "The user states the causal order (roles, or a graph), because data cannot show it. "
+            "Without it, findings are read only as associations."
         ),
         "Clusters are independent of one another.",
-        "The regression has no interactions: the group's effect is alike at all values.",
+        "The regression has no interactions: the group's effect is the same at all values.",
     ),
 )
 

@@ -55,8 +55,8 @@ class Chosen:
     def notes(self, sensitive: Iterable[str], names: Sequence[str]) -> tuple[str, ...]:
         """Say what was left out of each comparison, and why."""
         return tuple(
-            f"confounders, {of}: {name} is not held alike: {self.roles.why_after(of, name)}, and "
-            "an equal mix of what follows can make a gap where there is none"
+            f"confounders, {of}: {name} is not held equal: {self.roles.why_after(of, name)}, and "
+            "an equal mix of something that follows can create a gap where there is none"
             for of in sensitive
             for name in names
             if self._refused(of, name)
@@ -67,12 +67,12 @@ class Chosen:
 
     def _refuse(self, sensitive: str, names: Sequence[str]) -> None:
         raise SpecError(
-            f"an equal mix of {' and '.join(names)} can make a gap of {sensitive} where there is "
-            "none, and hide one where there is",
+            f"an equal mix of {' and '.join(names)} can create a gap of {sensitive} where there "
+            "is none, and hide one where there is",
             expected="explanatory attributes that came before the score, or lead to it",
             found="; ".join(self.roles.why_after(sensitive, name) for name in names),
             where="--analysis-option confounders.explanatory",
-            hint="leave it out, or ask for it all the same: confounders.adjust_after=yes",
+            hint="leave it out, or request it anyway: confounders.adjust_after=yes",
         )
 
     def _crossed(

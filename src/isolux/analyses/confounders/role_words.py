@@ -24,11 +24,13 @@ def lead_clause(case: Case, s: int, words: Words) -> str:
         return f"{name} is a probable explanation of the differences"
     if role == "mediator":
         return (
-            f"{name} is a probable part of how the differences come about (said to lie between "
+            f"{name} is a probable part of how the differences come about (stated to lie between "
             f"{title} and the score)"
         )
     if role == "after":
-        return f"the differences go with {name}, which was said to follow from the score"
+        return (
+            f"the differences are associated with {name}, which was stated to follow from the score"
+        )
     return f"the differences go with {name}, {_why_unknown(case, s)}"
 
 
@@ -51,13 +53,14 @@ def role_clause(case: Case, s: int, words: Words, *, stands: bool, level: bool) 
         return f" {start} was said to come before {title} and {what}." if level else ""
     if role == "mediator":
         return (
-            f" {start} was said to lie between {title} and {what}: the gap as it stands is the "
-            "whole, this the part that takes another way."
+            f" {start} was stated to lie between {title} and {what}: the gap without adjustment is "
+            "the whole, and this is the part that takes another path."
         )
     if role == "after":
         return (
-            f" {start} was said to follow from {what}: among people alike in what follows from it, "
-            "groups can differ by selection alone. This is no gap of the model."
+            f" {start} was stated to follow from {what}: among people who are alike in something "
+            "that follows from it, groups can differ by selection alone. This is not a gap of the "
+            "model."
         )
     return _unknown_clause(case, s, words, stands=stands) if level else ""
 
@@ -67,17 +70,17 @@ def _unknown_clause(case: Case, s: int, words: Words, *, stands: bool) -> str:
     what = lowered(words.measure(case.row))
     if case.standing[s].rule_fails:
         return (
-            f" This mix of {name} leaves other ways open than the groups' own effect, so it says "
-            "what goes with what and no more."
+            f" This mix of {name} leaves paths open other than the groups' own effect, so this is "
+            "only an association."
         )
     if not stands:
         return (
             f" If {name} came before {title} and {what}, it hides a gap; if it follows from both, "
-            f"it makes one of nothing. The data cannot tell: {_ask(case, s)} would."
+            f"it creates one from nothing. The data cannot tell: {_ask(case, s)} would."
         )
     return (
-        f" The role of {name} is not known, so this says what goes with what: {_ask(case, s)} "
-        "would say more."
+        f" The role of {name} is not known, so this is only an association: {_ask(case, s)} would "
+        "say more."
     )
 
 
@@ -89,7 +92,7 @@ def doubt_clause(case: Case, s: int, words: Words) -> str:
         if case.standing[s].rule_fails
         else f"the role of {name} is not known"
     )
-    return f"no finding of a gap, since none is shown as it stands and {why}: "
+    return f"no finding of a gap, because none is shown without adjustment and {why}: "
 
 
 def bearing_clause(case: Case, s: int, words: Words) -> str:
@@ -109,8 +112,8 @@ def bearing_clause(case: Case, s: int, words: Words) -> str:
         else ""
     )
     return (
-        f" Something not annotated would have to explain {_share(found.gap)} of what is left of "
-        f"both the scores' variance and the groups' make-up to take it away{end}{beside}."
+        f" Something not annotated would have to explain {_share(found.gap)} of the remaining "
+        f"variance of both the scores and the groups' composition to remove it{end}{beside}."
     )
 
 
@@ -140,7 +143,10 @@ def graph_clause(case: Case, s: int) -> str:
             else ""
         )
     )
-    return f" By the graph this mix {'; '.join(told) or 'blocks and opens nothing'}; {rule}."
+    return (
+        f" According to the graph, this mix {'; '.join(told) or 'blocks and opens nothing'}; "
+        f"{rule}."
+    )
 
 
 def _names(case: Case, s: int, words: Words) -> tuple[str, str]:

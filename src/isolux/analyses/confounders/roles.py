@@ -90,7 +90,10 @@ class Roles:
             return f"{name} was given the role 'after'"
         if name in graph.below(SCORE):
             return f"by the graph {name} follows from the {SCORE}"
-        return f"by the graph {name} follows from {sensitive} and does not alter the {SCORE}"
+        return (
+            f"according to the graph, {name} follows from {sensitive} and does not affect the "
+            f"{SCORE}"
+        )
 
     def named(self) -> list[str]:
         """List every annotated name that has a role or stands in the graph, but the score."""
@@ -160,7 +163,7 @@ def roles_of(
             raise UnknownNameError("attribute", name, known, where=_WHERE)
         if name in sensitive:
             raise SpecError(
-                f"{name!r} is the sensitive attribute and cannot have a role beside itself",
+                f"{name!r} is the sensitive attribute itself and cannot have another role",
                 expected="roles of explanatory attributes",
                 found=f"{name}: {role}",
                 where=_WHERE,
@@ -203,12 +206,12 @@ def _check_agreement(roles: Roles, sensitive: Sequence[str]) -> None:
 def _enough(enough: Sequence[str] | None) -> str:
     if enough is None:
         return (
-            "by the graph no set of up to three annotated attributes blocks every back door to the "
-            f"{SCORE}; no gap here is free of them"
+            "according to the graph, no set of up to three annotated attributes blocks every back "
+            f"door to the {SCORE}; no gap here is free of them"
         )
     if not enough:
         return (
-            f"by the graph no back door to the {SCORE} is open: the gap as it stands needs no "
+            f"according to the graph, no back door to the {SCORE} is open: the gap needs no "
             "adjustment"
         )
     return "by the graph the back-door rule holds at an equal mix of " + " and ".join(enough)

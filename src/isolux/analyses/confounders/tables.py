@@ -133,7 +133,7 @@ def _equal_mix(case: Case, adjust: Adjust) -> Iterable[Row]:
             "group": worse,
             "other group": other,
             "equal mix of": strata.name,
-            "gap as it stands": _round(raw.value),
+            "unadjusted gap": _round(raw.value),
             "its p_adjusted": _round(number_of(own)),
             "tested by": "the audit" if audited else "this analysis",
             "gap of those compared": _round(case.gap_of(case.beside(s)).value),

@@ -35,7 +35,10 @@ def nothing_sentence(case: Case, words: Words, p: float | None) -> str:
     if case.pair is None:
         return words.start(
             case.row["model"],
-            f"fewer than two groups of {title} are large enough to ask what explains {what}.",
+            (
+                f"fewer than two groups of {title} are large enough to look for explanations of "
+                f"{what}."
+            ),
         )
     if not np.isfinite(case.raw.statistic).any() and not np.abs(case.raw.estimate.value).any():
         told = f"every group of {title} has the same {what}: there is nothing to explain."
@@ -74,10 +77,10 @@ def explanation_sentence(
     ranks = (
         f"It ranks first of {len(case.ranked)} in {100 * case.first[s]:.0f} % of resamples."
         if len(case.ranked) > 1
-        else "No other attribute was asked about."
+        else "No other attribute was examined."
     )
     proxies = (
-        f"by their mix of {name} alone the groups would spread by {_spread(sigma, words, case)} "
+        f"by their mix of {name} alone, the groups would vary by {_spread(sigma, words, case)} "
         f"({_ends(sigma, words, case)})"
     )
     control = (
@@ -97,14 +100,13 @@ def explanation_sentence(
         )
     elif verdict == AGAINST:
         told = (
-            f"{what}: {name} goes with the groups ({proxies}), but the differences "
-            f"persist: {control}. It is not shown to explain them. {ranks}"
+            f"{what}: {name} goes with the groups ({proxies}), but the differences persist: "
+            f"{control}. It has not been shown to explain them. {ranks}"
         )
     else:
         told = (
-            f"{what}: no attribute that was asked about is a probable explanation; "
-            f"{name} ranks first, and {proxies}, not above "
-            f"{size(probable, case.info.unit)}. {ranks}"
+            f"{what}: none of the attributes examined is a probable explanation; {name} ranks "
+            f"first, and {proxies}, not above {size(probable, case.info.unit)}. {ranks}"
         )
     return words.start(case.row["model"], told)
 
@@ -127,7 +129,7 @@ def gap_sentence(
         told = f"{start} and {other} cannot be compared: {case.why_apart(s) or 'no replicates'}."
         return words.start(case.row["model"], told)
     way = "lower" if left.value < 0 else "higher"
-    so = f"{_size(raw, words, case)} {_way(raw)} as it stands{_beside(case, s, words)}"
+    so = f"{_size(raw, words, case)} {_way(raw)} without adjustment{_beside(case, s, words)}"
     level = p is not None and p <= alpha
     tested = words.p(claimed)
     if level and not stands and case.standing[s].reading == "unknown":
@@ -242,7 +244,7 @@ def _advice(case: Case, s: int) -> str:
     if case.standing[s].reading in ("unknown", "after"):
         return told.strip()  # what would narrow the gap depends on the role
     if strata.of_images:
-        return told + "Collecting images with a similar mix for all groups would show what is left."
+        return told + "Collecting images with a similar mix for all groups would show what remains."
     return (
         told + "A model that is stronger there, or data with a similar mix, would narrow the gap."
     )

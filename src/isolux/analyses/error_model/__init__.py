@@ -71,7 +71,10 @@ __all__ = ["INFO", "explain"]
 
 INFO = AnalysisInfo(
     title="What predicts errors",
-    summary="Whether attributes predict scores of people not seen, which ones do, and which way.",
+    summary=(
+        "Whether attributes predict the scores of unseen people, which ones do, and in which "
+        "direction."
+    ),
     references=(
         replace(FHIBE, place="Methods: direct error modelling"),
         Reference(
@@ -94,8 +97,11 @@ INFO = AnalysisInfo(
     ),
     assumptions=(
         "Clusters are independent of one another and, where nothing matters, exchangeable.",
-        "What predicts errors need not cause them: an attribute also carries what goes with it.",
-        "Attributes that say nearly the same share their importance; either may be left out.",
+        (
+            "What predicts errors need not cause them: an attribute also carries whatever is "
+            "associated with it."
+        ),
+        "Attributes with nearly the same information share importance; either may be left out.",
     ),
 )
 _LARGEST = 20

@@ -72,7 +72,7 @@ class Told:
             return None
         few = clusters < least
         text = (
-            f"whether attributes predict {self.measure} was not asked: "
+            f"whether attributes predict {self.measure} was not examined: "
             + (f"{clusters:,} clusters, and {least:,}" if few else
                f"{units:,} units, and {2 * spec.min_units:,}")
             + f" are needed to fit on some people and ask about others in {self.plan.folds} folds."
@@ -83,10 +83,10 @@ class Told:
     def nothing(self, checked: Checked, ends: tuple[float, float]) -> dict[str, Any]:
         """Say that nothing to explain was found: never that there is nothing."""
         text = (
-            f"nothing to explain was found in {self.measure}: forests on the attributes predict "
-            f"it no better, for people not seen, than they predict permuted scores "
-            f"({self.r2} {_signed(checked.r2)}; permuted up to "
-            f"{_signed(checked.permuted.max())} in {len(checked.permuted)}). No tree was grown."
+            f"nothing to explain was found in {self.measure}: for unseen people, forests on the "
+            f"attributes predict it no better than they predict permuted scores ({self.r2} "
+            f"{_signed(checked.r2)}; permuted up to {_signed(checked.permuted.max())} in "
+            f"{len(checked.permuted)}). No tree was grown."
         )
         return self._row(text, checked.r2, ends, len(self.judged.value))
 
@@ -96,11 +96,10 @@ class Told:
         """Say how well scores of people not seen are predicted, and by what."""
         listed = ", ".join(self.words.title(name) for name in chosen)
         text = (
-            f"the attributes predict {self.measure} of people not seen: {self.r2} "
+            f"the attributes predict {self.measure} of unseen people: {self.r2} "
             f"{_signed(checked.r2)} ({level_of(self.words)} interval {_signed(ends[0])} to "
-            f"{_signed(ends[1])}), with permuted scores at most "
-            f"{_signed(checked.permuted.max())} in {len(checked.permuted)}; "
-            f"{len(self.judged.value):,} units. "
+            f"{_signed(ends[1])}), with permuted scores at most {_signed(checked.permuted.max())} "
+            f"in {len(checked.permuted)}; {len(self.judged.value):,} units. "
             + (f"By {self.plan.importance} importance the most telling: {listed}."
                if listed else "No single attribute stands out.")
         )  # fmt: skip
@@ -141,8 +140,8 @@ class Told:
             )
         else:
             text = (
-                f"{title} helps to predict {self.measure}, but no value of it stands out alone; "
-                f"the surest difference is {of}, {size(value, unit)} "
+                f"{title} helps to predict {self.measure}, but no single value of it stands out; "
+                f"the most certain difference is {of}, {size(value, unit)} "
                 f"{'lower' if value < 0 else 'higher'} ({spread})."
             )
         row = self._row(text + tail, value, (low, high), int(found.n[k]))

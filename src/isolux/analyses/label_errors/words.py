@@ -30,8 +30,8 @@ def corrected_sentence(people: People, found: Corrected, gap: Gap, k: int, words
     value, low, high = (float(x[k]) for x in (found.gap, found.gap_low, found.gap_high))
     if value != value:  # noqa: PLR0124 - NaN
         told = (
-            f"{what} for {who} and {others} cannot be corrected: by the {found.method} a group "
-            "has no people, or fewer than none"
+            f"{what} for {who} and {others} cannot be corrected: according to the {found.method}, "
+            "a group has no people, or a negative number"
         )
         return words.start(people.row["model"], told + ".")
     ends = _range(Bounds(low, high), unit)
@@ -52,8 +52,8 @@ def corrected_sentence(people: People, found: Corrected, gap: Gap, k: int, words
     )
     if is_outside(people, found):
         told += (
-            " The correction left what scores can be and was cut there: these labels may err in "
-            f"other ways than the {found.method} says."
+            " The correction went beyond the possible range of scores and was cut there: these "
+            f"labels may err in other ways than the {found.method} says."
         )
     return words.start(people.row["model"], told)
 
@@ -90,9 +90,9 @@ def bounds_sentence(people: People, gap: Gap, wrong: float, words: Words) -> str
         else f"if up to {100 * wrong:g} % of the labels of {who} and of {others} are wrong"
     )
     told = (
-        f"{so_far}, {lowered(what)} of {who} less that of {others} lies anywhere from "
-        f"{_range(gap.wrong, unit)} in these people, and from {_range(gap.sampled, unit)} in all "
-        f"whom they stand for ({level_of(words)} interval{at_once}). As labelled it is "
+        f"{so_far}, {lowered(what)} of {who} minus that of {others} is anywhere from "
+        f"{_range(gap.wrong, unit)} in these people, and from {_range(gap.sampled, unit)} in "
+        f"everyone they represent ({level_of(words)} interval{at_once}). As labelled it is "
         f"{_signed(gap.labelled, unit)}. {least}"
     )
     return words.start(people.row["model"], told)
@@ -106,10 +106,10 @@ def unknown_sentence(people: People, gap: Gap, n_unknown: int, words: Words) -> 
         return ""
     all_in, none_in = (_signed(x or 0.0, unit) for x in (gap.all_in, gap.none_in))
     told = (
-        f"{n_unknown:,} people are of unknown group. Whichever group each is of, {lowered(what)} "
-        f"of {who} less that of {others} is {_range(gap.unknown, unit)} ({level_of(words)} "
-        f"interval {_range(gap.unknown_sampled, unit)}): {all_in} if all are {who}, {none_in} if "
-        f"none is, {_signed(gap.labelled, unit)} without them."
+        f"{n_unknown:,} people are of unknown group. Whichever group each belongs to, "
+        f"{lowered(what)} of {who} minus that of {others} is {_range(gap.unknown, unit)} "
+        f"({level_of(words)} interval {_range(gap.unknown_sampled, unit)}): {all_in} if all are "
+        f"{who}, {none_in} if none is, {_signed(gap.labelled, unit)} without them."
     )
     return words.start(people.row["model"], told)
 

@@ -61,8 +61,8 @@ __all__ = ["INFO", "explain"]
 
 INFO = AnalysisInfo(
     title="Patterns of error",
-    summary="Which attribute values, alone or together, go with low performance, confirmed on "
-    "people who did not suggest them.",
+    summary="Which attribute values, alone or together, are associated with low performance, "
+    "confirmed on people who did not suggest them.",
     references=(
         replace(FHIBE, place="Methods: error pattern recognition"),
         Reference(
@@ -80,7 +80,8 @@ INFO = AnalysisInfo(
     ),
     assumptions=(
         "Clusters are independent of one another; each half is a random half of them.",
-        "A pattern names who is served worse; what else goes with its values is not taken out.",
+        ("A pattern says for whom the model works worse; other things associated with its values "
+        "are not removed."),
         (
             "Patterns rarer than the least support, or of fewer people than the audit's minimum, "
             "stay unseen."
@@ -229,7 +230,7 @@ def _said(
         rows.append(own | {"group_a": name, "group_b": "all others"})
     if not rows:
         rows = [_row(told, _nothing(told, confirmed, alpha), None, 0, None)]
-    caption = "Patterns that the second half was asked about"
+    caption = "Patterns that were tested on the second half"
     tables = {caption: say.rules_table(told, confirmed)}
     if len(held):
         tables["Low performance by value of the confirmed patterns' attributes (second half)"] = (

@@ -68,17 +68,17 @@ def nothing_claim(told: Told, tested: int, smallest: float | None) -> str:
     text = (
         f"no pattern of attribute values behind low performance ({told.low.words}) was confirmed: "
         f"{mined.n_itemsets:,} sets of values are frequent among one half's low-performing units, "
-        f"{len(mined.members)} looked worth asking about, and "
+        f"{len(mined.members)} looked worth testing, and "
     )
     if not tested:
         text += "the other half had none of them to judge."
     else:
         text += f"the other half confirmed none of the {tested} that it could judge. "
         text += (
-            "No difference that is possible there could have been shown (power 0.8)."
+            "No possible difference there could have been shown (power 0.8)."
             if smallest is None
-            else "The surest of them would have shown from "
-            f"{number(smallest, 'fraction')} points on (power 0.8)."
+            else f"The one measured best would have been shown from {number(smallest, 'fraction')} "
+            "points (power 0.8)."
         )
     return told.words.start(told.judged.model, text)
 

@@ -63,8 +63,8 @@ __all__ = ["INFO", "explain"]
 INFO = AnalysisInfo(
     samples=True,
     title="Rank tests of all pairs of groups",
-    summary="Which attributes' groups have higher and lower scores, by rank tests that know about "
-    "subjects, compared with FHIBE's published procedure.",
+    summary="Which attributes' groups have higher and lower scores, by rank tests that take "
+    "subjects into account, compared with FHIBE's published procedure.",
     references=(
         works.FHIBE.at("Methods, Bias discovery in narrow models: Benchmarking analysis"),
         Reference(
@@ -224,8 +224,8 @@ def _notes(run: Run, ranked: Ranked, words: Words) -> list[str]:
         notes.append(f"not ranked, because no single unit has such a score: {', '.join(other)}")
     if words.cluster is None:
         notes.append(
-            "rank tests: no --cluster was named, so every unit is taken for a person of its own; "
-            "where people have several units, pairs will seem to differ that do not"
+            "rank tests: no --cluster was named, so every unit is treated as a different person; "
+            "if people have several units, pairs will seem to differ that do not"
         )
     same = ranked.measures.filter(
         pl.Series([bool(len(set(row[row == row])) == 1) for row in ranked.values])  # noqa: PLR0124

@@ -64,7 +64,7 @@ def nothing_more(rows: Sequence[Mapping[str, Any]], words: Words, how: str, leve
         told += (
             f" FHIBE's published test would claim differences by {_listed(named)} at "
             f"{1 - level:.3g}: it "
-            + ("takes every unit for a person of its own and " if words.cluster is not None else "")
+            + ("treats every unit as a different person and " if words.cluster is not None else "")
             + "corrects for one attribute at a time, so they may be chance."
         )
     return words.start(rows[0]["model"], told)

@@ -44,8 +44,8 @@ __all__ = ["CAPTION", "INFO", "explain"]
 INFO = AnalysisInfo(
     samples=True,
     title="The worst slices",
-    summary="Which people, described by up to three attributes, are served worst; found on one "
-    "half of the data and tested on the other.",
+    summary="For which people, described by up to three attributes, the model works worst; found "
+    "on one half of the data and tested on the other.",
     references=(
         Reference(
             "sliceline",
@@ -58,8 +58,8 @@ INFO = AnalysisInfo(
     ),
     assumptions=(
         (
-            "Clusters are independent of one another; which of them suggest and which are asked "
-            "is drawn at random."
+            "Clusters are independent of one another; which of them suggest slices and which test "
+            "them is drawn at random."
         ),
         "A slice tells where errors are, not why: what else differs there is not taken out.",
         (
@@ -328,8 +328,8 @@ def _nothing(told: _Told) -> str:
     measure = words.measure(row)
     if told.answers.is_empty():
         return (
-            f"{measure}: no slice of one half of the data is enough worse than its everyone to "
-            "outweigh how small it is, so the other half was asked about none."
+            f"{measure}: no slice of one half of the data is enough worse than everyone in that "
+            "half to make up for its size, so none was tested on the other half."
         )
     judged = told.answers.filter(pl.col("p_adjusted").is_not_null())
     asked = f"{measure}: none of the {told.answers.height} slices that one half of the data "

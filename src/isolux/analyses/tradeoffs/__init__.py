@@ -43,8 +43,8 @@ __all__ = ["COVERAGE", "INFO", "MATCHES", "RATES", "explain", "meets_at"]
 
 INFO = AnalysisInfo(
     title="Trade-offs",
-    summary="Rates by group against the threshold, where thresholds would meet, and whether "
-    "abstaining widens the gap.",
+    summary="Rates by group against the threshold, thresholds at which groups would meet, and "
+    "whether abstaining widens the gap.",
     references=(
         Reference(
             "jones-2021",
@@ -67,8 +67,9 @@ INFO = AnalysisInfo(
         "Intervals of curves hold at one point at a time, not for the curve.",
         "People who are left out are judged in another way, whose errors are not counted here.",
         (
-            "Leaving the least sure out lowers all errors, and so gaps in points; whether a gap "
-            "shrinks as fast as the errors do is told by the two errors, not by the gap."
+            "Leaving out the least confident answers lowers all errors, and with them gaps in "
+            "points; the two errors, not the gap, show whether a gap shrinks as fast as the errors "
+            "do."
         ),
     ),
 )

@@ -160,7 +160,10 @@ def _claimed(
             f"{number(row[f'{people.false} there'], 'fraction')} % in place of "
             f"{number(row[people.false], 'fraction')} %"
         )
-    claim += ". A threshold of its own for each group treats people by their group; this measures."
+    claim += (
+        ". Separate thresholds for each group would treat people by their group; this is only "
+        "a measurement."
+    )
     numbers = {
         "effect": row["threshold"] - operating, "n": row["people"], "status": row["status"],
         "low": None if row["from"] is None else row["from"] - operating,

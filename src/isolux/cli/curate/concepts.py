@@ -31,7 +31,7 @@ def concepts(nouns: str, *, out: Path, **settings: Any) -> None:
 
     for name, what in (("imagenet", "presence in ImageNet-21k"), ("examples", "500 examples")):
         if settings.get(name) is None:
-            document.warn(f"the rule of {what} was not asked: no --{name}")
+            document.warn(f"the rule on {what} was not applied: no --{name}")
     if settings.get("offensive") is None:
         document.warn("no --offensive: synsets that insult people are among those that stand")
     found = concepts_of_files(nouns, **settings)

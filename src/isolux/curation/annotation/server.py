@@ -251,7 +251,7 @@ class Server:
                 hint="copy a new one in Label Studio, then give the same command again",
             )  # fmt: skip
         return FileError(
-            "the annotation server could not do what was asked",
+            "the annotation server could not do what was requested",
             found=f"{error.code} {error.reason} to {method} {path.partition('?')[0]}: {said}",
             where=self.url,
             hint="what it did take is known; give the same command again to go on",
@@ -262,7 +262,7 @@ class Server:
         return FileError(
             "the annotation server does not answer", expected=f"within {self.timeout_s:g} seconds",
             found=str(found)[:_LONGEST], where=self.url,
-            hint="see that it runs; then give the same command again, which goes on where it was",
+            hint="check that it is running; then repeat the command to resume",
         )  # fmt: skip
 
 

@@ -114,9 +114,9 @@ STAGES: dict[str, Stage] = {
             name="attributes",
             title="4. Other attributes as they appear",
             instruction=(
-                "Mark each attribute of the person in the box as it appears in the photo; where it"
-                f" cannot be told, '{UNKNOWN}'. Lighting is the light on the person: between two,"
-                " mark both."
+                "Mark each attribute of the person in the box as it appears in the photo; if it "
+                f"cannot be told, '{UNKNOWN}'. Lighting is the light on the person: between two, "
+                "mark both."
             ),
             unit_kind="instance",
             choices={

@@ -94,7 +94,7 @@ def quotas(
     held = seen.drop_nulls(["country", "group"])
     if held.is_empty() or take < 1 or (most is not None and most < 1):
         raise SpecError(
-            "there is nothing to reckon from", expected="annotated photos, and some to take",
+            "there is nothing to compute from", expected="annotated photos, and some to take",
             found=f"{held.height:,} photos, take {take:,}",
         )  # fmt: skip
     groups = held["group"].unique().sort().to_list()
@@ -146,7 +146,7 @@ def _nearest(
 
     if limit.sum() < take:
         raise TableError(
-            "the countries do not have so many photos", expected=f"at most {int(limit.sum()):,}",
+            "the countries do not have that many photos", expected=f"at most {int(limit.sum()):,}",
             found=f"{take:,} to take",
         )  # fmt: skip
     aim = wanted * (have.sum() + take) - have

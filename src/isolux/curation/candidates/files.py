@@ -184,7 +184,7 @@ def first_round(photos: str | Path, *, first: int, seed: int = 0) -> pl.DataFram
     frame = _table(photos, "image_id")
     if frame.height < first:
         raise TableError(
-            "there are not so many photos", expected=f"at least {first:,}",
+            "there are not that many photos", expected=f"at least {first:,}",
             found=f"{frame.height:,}", where=str(photos),
         )  # fmt: skip
     return frame.sample(first, seed=seed).sort("image_id")

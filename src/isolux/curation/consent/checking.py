@@ -43,7 +43,7 @@ def checked(lines: Sequence[str], key: bytes | None, where: str) -> list[Row]:
         if row.line() != line:
             raise TableError(
                 "this row is not as it was written", expected="the line that isolux writes",
-                found="other spaces, line ends, spellings or fields that stand twice", where=at,
+                found="other spaces, line ends, spellings or duplicate fields", where=at,
                 hint="bring the ledger back from a backup",
             )  # fmt: skip
         if row.digest() != row.hash or not row.is_sealed():

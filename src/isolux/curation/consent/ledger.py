@@ -157,8 +157,8 @@ def read_ledger(path: str | Path, *, key: str | Path | None = None) -> Ledger:
     if secret is None:
         notes.append(
             Caution(
-                f"Signatures were not checked: {at.name} is not there. Who can write to the ledger"
-                " could have written it anew."
+                f"Signatures were not checked: {at.name} is not there. Anyone who can write to the "
+                "ledger could have rewritten it."
             )
         )
     return Ledger(tuple(rows), secret is not None, tuple(notes), bool(unfinished), secret)

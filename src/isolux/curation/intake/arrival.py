@@ -132,13 +132,13 @@ def _rows(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     twice = frame.filter(pl.struct("image_id", "subject_id").is_duplicated())
     if twice.height:
         raise TableError(
-            "a subject stands twice in one photo", expected="one row a photo and subject",
+            "a subject is listed twice for one photo", expected="one row a photo and subject",
             found=f"photo {twice['image_id'][0]!r}", where=where,
         )  # fmt: skip
     one = frame.group_by("image_id").agg(pl.col("file").n_unique()).filter(pl.col("file") > 1)
     if one.height:
         raise TableError(
-            "an image_id stands for several files", expected="one file an image_id",
+            "an image_id is used for several files", expected="one file an image_id",
             found=repr(one["image_id"].min()), where=where,
         )  # fmt: skip
     number = pl.int_range(pl.len()).over("image_id") + 1
@@ -304,7 +304,7 @@ def _photos(
             raise TableError(
                 "a photo came in before with other bytes",
                 expected="another image_id for another photo", found=repr(row["image_id"]),
-                hint="nothing of this part was brought in",
+                hint="nothing from this part was added",
             )  # fmt: skip
         elif row["image_id"] in bare and row.get("file") is not None:
             one = images.c.image_id == row["image_id"]

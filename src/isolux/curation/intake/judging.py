@@ -136,8 +136,8 @@ def _said(settings: dict[str, Any]) -> dict[str, Any]:
 def _not_asked(name: str, info: RuleInfo) -> str:
     lacks = " or ".join(repr(one) for one in info.needs)
     return Caution(
-        f"The rule {name} was not asked: no photo and no subject has {lacks}. Photos that it would"
-        " refuse stand."
+        f"The rule {name} was not applied: no photo and no subject has {lacks}. Photos that it "
+        "would refuse are kept."
     )
 
 
@@ -201,7 +201,8 @@ def _with_years(facts: pl.DataFrame, path: Path) -> pl.DataFrame:
         or known.select("_make", "_model").is_duplicated().any()
     ):
         raise TableError(
-            "a device has no year, or stands twice", expected="make, model and year, once a device",
+            ("a device has no year, or is listed "
+            "twice"), expected="make, model and year, once a device",
             where=str(path),
         )  # fmt: skip
     for name in ("make", "model", "device_year"):

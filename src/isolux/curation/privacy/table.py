@@ -349,8 +349,8 @@ def _doubts(people: pl.DataFrame, ids: Collection[str], counted: Sequence[str]) 
     if unique:
         notes.append(
             Caution(
-                f"almost every row has words of its own in {', '.join(unique)}: they could name"
-                " people. Read them, or leave them out (--drop)."
+                f"almost every row has different words in {', '.join(unique)}: they could name "
+                "people. Read them, or leave them out (--drop)."
             )
         )
     if counted:

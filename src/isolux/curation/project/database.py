@@ -191,7 +191,7 @@ def sweep(engine: Engine) -> None:
             raw.close()
     except Exception as error:  # the driver's own, as no query of SQLAlchemy runs here
         raise OutputError(
-            "the project's database could not be written anew", found=_said(error),
+            "the project's database could not be rewritten", found=_said(error),
             where=shown(engine), hint="end other commands on it, then give the same command again",
         ) from error  # fmt: skip
 

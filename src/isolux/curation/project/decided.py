@@ -87,7 +87,7 @@ def read_verdicts(
         (out & pl.col("reason").is_null(), "a photo is left out without a reason",
          "why, in words for the person who sent it"),
         (pl.col(key).is_duplicated() | pl.col(key).is_null(),
-         "a unit stands twice, or is not named", f"one row a {unit_kind}"),
+         "a unit is listed twice, or is not named", f"one row a {unit_kind}"),
     ):  # fmt: skip
         rows = said.with_row_index("row", 1).filter(wrong)
         if rows.height:

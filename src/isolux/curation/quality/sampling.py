@@ -106,7 +106,7 @@ def draw_sample(
         strata.append(counted.with_columns(type=pl.lit(kind)).sort("stratum"))
         if size is not None and size > units.height:
             notes.append(
-                Caution(f"{kind}: {size:,} were asked for, and there are {units.height:,}.")
+                Caution(f"{kind}: {size:,} were requested, but there are only {units.height:,}.")
             )
     settings: dict[str, Any] = {"seed": seed, "by": list(by), "level": level}
     settings |= {"size": size} if size is not None else {"margin": margin, "expected": expected}
@@ -147,7 +147,7 @@ def _of_table(path: Path, by: Sequence[str]) -> pl.DataFrame:
             raise UnknownNameError("column", name, frame.columns, where=str(path))
     text = frame.select(as_text(frame[n]).alias(n) for n in dict.fromkeys(("unit_id", *by)))
     if text["unit_id"].null_count() or text["unit_id"].is_duplicated().any():
-        raise TableError("a unit stands twice, or is not named", expected="one row a unit",
+        raise TableError("a unit is listed twice, or is not named", expected="one row a unit",
                          where=str(path))  # fmt: skip
     image = as_text(frame["image_id"]) if "image_id" in frame.columns else pl.lit(None, pl.String)
     return text.with_columns(image_id=image).select("unit_id", "image_id", stratum=_stratum(by))

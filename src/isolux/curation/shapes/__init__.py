@@ -99,7 +99,8 @@ def find_shapes(
     most = drawn.rows["annotator"].n_unique()
     if least > most:
         raise SpecError(
-            "no object can be drawn by so many", expected=f"{most} or fewer: the file has"
+            ("no object can be drawn by that many "
+            "annotators"), expected=f"{most} or fewer: the file has"
             f" {most} annotators", found=str(least), where="least",
         )  # fmt: skip
     alike = likeness(drawn)
@@ -271,7 +272,7 @@ def _notes(objects: pl.DataFrame, drawn: Drawings, kind: Kind) -> tuple[str, ...
     if kind == "keypoints" and len(drawn.names) != 17:
         notes.append("How finely people place these keypoints is taken from the mean of COCO's 17.")
     notes.append(
-        "An annotator counts as asked about a picture if they drew anything in it: who drew nothing"
-        " leaves no trace in the file."
+        "An annotator counts as having seen a picture if they drew anything in it: those who drew "
+        "nothing leave no trace in the file."
     )
     return tuple(notes)

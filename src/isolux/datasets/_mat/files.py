@@ -134,7 +134,7 @@ def _refuse_damage(data: bytes, where: str, names: Sequence[str]) -> None:
             total += len(unpacked)
             if total > limit:
                 raise FileError(
-                    "this MATLAB file unpacks to far more than it holds, as a bomb does",
+                    "this MATLAB file unpacks to far more than its size, like a decompression bomb",
                     expected=f"at most {limit >> 20:,} MiB",
                     where=where,
                 )

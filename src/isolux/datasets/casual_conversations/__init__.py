@@ -230,8 +230,8 @@ def _frame_notes(units: pl.DataFrame, strangers: int) -> tuple[str, ...]:
     if len(without):
         more = f" and {len(without) - _SHOWN:,} more" if len(without) > _SHOWN else ""
         notes.append(
-            f"{len(without):,} video(s) have no picture and stand for themselves:"
-            f" {', '.join(without.head(_SHOWN))}{more}."
+            f"{len(without):,} video(s) have no picture and are kept as they are: "
+            f"{', '.join(without.head(_SHOWN))}{more}."
         )
     if strangers:
         notes.append(f"{strangers:,} picture(s) are of no video that the file lists.")

@@ -74,7 +74,7 @@ INFO = DatasetInfo(
     ),
     assumptions=(
         "images are independent of one another, people in one image are not",
-        "annotators' judgements stand for the groups; they are not what people say of themselves",
+        "the groups come from annotators' judgements, not from what people say about themselves",
         "people whose boxes were too small to judge have no label",
     ),
 )

@@ -83,7 +83,7 @@ def without_totals(
     first = min(found)
     raise TableError(
         f"{len(found):,} row(s) repeat their parts: everyone would count twice",
-        expected="rows of groups alone: what they sum to is reckoned here",
+        expected="only rows of groups: their totals are computed here",
         found=listed,
         where=place(where, first + 1),
         hint="leave them out with --data-option totals=drop, or take them from the file; if they"
@@ -119,5 +119,5 @@ def refuse_repeats(
             found=", ".join(f"{c} = {first[c]!r}" for c in key)
             + " in rows " + " and ".join(str(r + 1) for r in same["_row"][:2]),
             where=place(where, int(same["_row"][1]) + 1),
-            hint="add them up, or name what tells them apart in a column of its own",
+            hint="add them up, or put what distinguishes them in a separate column",
         )  # fmt: skip

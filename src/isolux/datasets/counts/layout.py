@@ -49,8 +49,8 @@ def refuse_outcomes(
                 expected="a row for each group, with how many of its cases are what is counted",
                 found=f"{name} = {values}",
                 where=place(where, column=name),
-                hint="keep the rows of one outcome; or call this column 'metric', and each outcome"
-                " gets a rate of its own",
+                hint="keep the rows of one outcome; or call this column 'metric', and each "
+                "outcome gets its own rate",
             )
 
 
@@ -111,8 +111,8 @@ def refuse_blanks(frame: pl.DataFrame, groups: Sequence[str], where: str) -> Non
                 expected="a group in each row",
                 found="an empty cell",
                 where=place(where, int(missing[0]) + 1, name),
-                hint="write the group into each row (a cell merged over rows too), 'unknown' where"
-                " it is not known; rows about everyone belong out of the file",
+                hint="write the group into each row (also where a cell is merged over rows), "
+                "'unknown' if it is not known; remove rows about everyone",
             )
 
 

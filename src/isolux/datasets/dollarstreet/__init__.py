@@ -198,7 +198,7 @@ def _described(photos: pl.DataFrame, household: str, where: str) -> pl.DataFrame
 def _notes(photos: pl.DataFrame, household: str) -> list[str]:
     homes = photos["household"].n_unique()
     sure = "the release has no sure name for a home"
-    notes = [f"{homes:,} homes are told apart by their {household}: {sure}."]
+    notes = [f"{homes:,} homes are distinguished by their {household}: {sure}."]
     without = photos["classes"].is_null().sum()
     if without:
         notes.append(f"{without:,} photo(s) have none of these classes and cannot be judged.")

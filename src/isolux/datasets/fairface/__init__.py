@@ -64,7 +64,7 @@ INFO = DatasetInfo(
     ),
     assumptions=(
         "each face is another person: the dataset names no subjects",
-        "annotators' judgements stand for the groups; they are not what people say of themselves",
+        "the groups come from annotators' judgements, not from what people say about themselves",
     ),
 )
 

@@ -61,7 +61,7 @@ INFO = DatasetInfo(
     ),
     assumptions=(
         "images are independent of one another, people in one image are not",
-        "annotators' judgements stand for the groups; they are not what people say of themselves",
+        "the groups come from annotators' judgements, not from what people say about themselves",
         "everyone in an image is annotated, or covered by a box around a group",
     ),
 )
@@ -144,7 +144,7 @@ def load(
     read = _read(file, split, sizes)
     if min_side > 0 and read.boxes["box_w"].is_null().all() and read.boxes.height:
         raise SpecError(
-            "boxes cannot be told apart by pixels, as no image has a known size",
+            "boxes cannot be told apart by pixels, because no image has a known size",
             expected="sizes, a table of image_id, width and height or the folder of the images",
             found=f"min_side={min_side:g}",
             where=where,

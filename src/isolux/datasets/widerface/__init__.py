@@ -62,7 +62,7 @@ INFO = DatasetInfo(
     ),
     assumptions=(
         "images are independent of one another, faces in one image are not",
-        "annotators' judgements stand for the groups; they are not what people say of themselves",
+        "the groups come from annotators' judgements, not from what people say about themselves",
     ),
 )
 

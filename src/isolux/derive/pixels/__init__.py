@@ -88,7 +88,7 @@ INFO = DerivedInfo(
         ("surroundings_luminance", "mean luminance around the box, half its sides wide, 0 to 1."),
         (
             "contrast_to_surroundings",
-            "lightness L* of the person less that around them; below 0: darker, as against light.",
+            "lightness L* of the person minus that around them; below 0: darker, as when backlit.",
         ),
     ),
 )

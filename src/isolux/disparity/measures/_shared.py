@@ -44,7 +44,7 @@ def rate_difference(notion: str, rate: str, source: Reference) -> MeasureInfo:
     """Describe the range of one rate over groups, which a notion of fairness is named after."""
     return MeasureInfo(
         title=f"{notion} difference",
-        summary=f"The largest {rate} of a group less the smallest.",
+        summary=f"The largest {rate} of a group minus the smallest.",
         references=(source, FAIRLEARN),
         assumptions=(BY_CHANCE,),
         direction="lower", alike=0.0, low=0.0, high=1.0, unit="metric",

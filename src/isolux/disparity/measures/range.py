@@ -13,7 +13,7 @@ __all__ = ["INFO", "measure"]
 
 INFO = MeasureInfo(
     title="range",
-    summary="The largest group value less the smallest (max − min).",
+    summary="The largest group value minus the smallest (max − min).",
     references=(FAIRFACE,),
     assumptions=(BY_CHANCE,),
     direction="lower", alike=0.0, low=0.0, high=None, unit="metric",

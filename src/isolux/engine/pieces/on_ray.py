@@ -162,8 +162,8 @@ class _Pool:
                                                  else ""),
             found=f"{has.get('CPU', 0):g} cores and {has.get('GPU', 0):g} GPUs in all",
             where=f"--address {self.on.address}",
-            hint="smaller --cpus or --gpus; where nodes come when they are asked for, "
-            "say how many workers to wait for: --workers N",
+            hint="smaller --cpus or --gpus; if nodes are started on demand, say how many workers "
+            "to wait for: --workers N",
         )  # fmt: skip
 
     def _hand_out(self) -> None:

@@ -146,7 +146,7 @@ class PieceStore:
 def _refuse_other(folder: Path) -> None:
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
         raise OutputError(
-            "this folder holds something else and is left as it is",
+            "this folder contains something else and is left unchanged",
             expected="an empty folder, or one of sums",
             found=", ".join(sorted(path.name for path in folder.iterdir())[:3]),
             where=str(folder),

@@ -272,8 +272,8 @@ def pair_sample(
     if len(torn):
         at = int(np.flatnonzero(cluster_of == torn[0])[0])
         raise SpecError(
-            f"weights differ within {len(torn):,} of {n:,} clusters, and a pair of one cluster "
-            "stands for as many as the cluster does",
+            f"weights differ within {len(torn):,} of {n:,} clusters, and a pair from one cluster "
+            "represents as many people as the cluster does",
             expected="one weight for all images of a person (of a cluster)",
             found=f"{low[torn[0]]:g} and {high[torn[0]]:g} (1 is the mean) in that of "
             f"{clusters[at]!r}",

@@ -200,7 +200,7 @@ def _refuse_twice(prompts: Mapping[str, tuple[str, ...]], where: str) -> None:
         for text in texts:
             if owner.setdefault(text, name) != name:
                 raise SpecError(
-                    f"the prompt {text!r} stands under two names",
+                    f"the prompt {text!r} has two names",
                     expected="each prompt once",
                     found=f"{owner[text]!r} and {name!r}",
                     where=where,

@@ -216,7 +216,7 @@ def _asked(heads: Heads, answers: str | None, where: str) -> str:
         return known[0]
     if answers not in known:
         raise SpecError(
-            "it is not said what the network is asked"
+            "nothing says what the network should answer"
             if answers is None
             else f"the network has no head {answers!r}",
             expected="--model-option answers=" + ", ".join(known[:-1]) + " or embeddings",

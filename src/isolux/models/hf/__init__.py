@@ -249,7 +249,7 @@ def _pointing(
             expected=" or ".join(_WRITES_BOXES) + ', or places, as in "places=<bin_{}>"',
             found=kind,
             where=spec,
-            hint="task=zero-shot-detection is for detectors that are asked in words",
+            hint="task=zero-shot-detection is for detectors that take text prompts",
         )
     if places is not None and (places.count("{}") != 1 or bins < 2):
         raise SpecError(

@@ -160,7 +160,7 @@ def _folder(spec: str, *, online: bool) -> Path:
             f"the weights of {spec!r} are not on this machine",
             expected="a folder with a checkpoint, or a model in the hub's cache",
             found=f"{type(error).__name__}",
-            hint="--model-option online=yes lets the hub be asked",
+            hint="--model-option online=yes allows downloads from the hub",
         ) from error
 
 
@@ -198,7 +198,7 @@ def _task(folder: Path, spec: str) -> str:
     if any(one.endswith("Model") for one in named):
         return "embeddings"
     raise SpecError(
-        "it cannot be told what this checkpoint does",
+        "nothing says what this checkpoint does",
         expected="--model-option task=" + ", ".join(get_args(Task)),
         found=", ".join(named) or kind,
         where=spec,

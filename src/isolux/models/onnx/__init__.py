@@ -29,7 +29,7 @@ __all__ = ["INFO", "OnnxModel", "load"]
 
 INFO = ModelInfo(
     title="ONNX",
-    summary="Runs a network in an ONNX file by onnxruntime: labels, boxes or embeddings.",
+    summary="Runs a network in an ONNX file with onnxruntime: labels, boxes or embeddings.",
     references=(
         Reference(
             key="onnx",

@@ -187,7 +187,7 @@ def _of_one(array: npt.NDArray[Any], k: int, n: int, sides: int) -> npt.NDArray[
     if n == 1:
         return np.asarray(whole, dtype=np.float64)
     raise SpecError(
-        "the network's boxes cannot be told apart by picture",
+        "the network's boxes cannot be assigned to pictures",
         expected=f"an output [{n}, boxes, …]",
         found=str(list(whole.shape)),
         hint="--batch 1",

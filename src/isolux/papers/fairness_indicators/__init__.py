@@ -41,7 +41,7 @@ INFO = Info(
         "The datasets are for evaluation: no model was trained or adapted on them.",
         "A model without a head was given one by the same training for all models compared.",
         "Labels that the lists do not name are neither harmful nor right.",
-        "Databases and queries are of a few countries: no group stands for people elsewhere.",
+        "Databases and queries come from a few countries: no group represents people elsewhere.",
     ),
 )
 

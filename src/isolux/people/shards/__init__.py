@@ -162,7 +162,7 @@ class InShards:
             told.append(f"The table's rows are identified by their number: {why}.")
         if cluster is not None and found.alone:
             told.append(
-                f"{found.alone:,} row(s) have no {cluster!r} and are clusters of their own."
+                f"{found.alone:,} row(s) have no {cluster!r}, and each is a cluster by itself."
             )
         return told
 

@@ -92,7 +92,7 @@ def _why_every_row(spec: AuditSpec) -> str:
         f"the task {spec.task.name} judges single people": spec.task.name != _COUNTED,
         "--model looks at every picture": spec.model.spec is not None,
         "areas, calibration and precision rank every score": answers.score_column or answers.scores,
-        "answers in a file of their own are joined by id": answers.file or answers.found
+        "answers in a separate file are joined by id": answers.file or answers.found
         or answers.missed,
         "--attributes is joined by id": people.attributes,
         "weights and strata are each person's own": spec.sample.weight or spec.sample.strata,

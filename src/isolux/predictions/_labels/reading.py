@@ -233,7 +233,7 @@ def refuse_no_question(name: str, values: pl.Series, ids: pl.Series, where: str)
         return
     first = ", ".join(map(repr, as_text(values).drop_nulls().unique(maintain_order=True).head(3)))
     raise SpecError(
-        f"it is not said whether the column {name!r} is what the model was asked",
+        f"nothing says whether the column {name!r} is what the model was asked",
         expected="each question asked of everyone, or the column named",
         found=f"{several:,} values ({first}), and one row of each person",
         where=where,

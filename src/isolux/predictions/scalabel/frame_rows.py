@@ -87,7 +87,7 @@ class _File:
             if name != b'"frames"':
                 self._value()
             elif seen:
-                raise self._unfit("`frames` stands there twice", "$")
+                raise self._unfit("`frames` occurs twice", "$")
             else:
                 seen = True
                 yield from self.list_at("$.frames")

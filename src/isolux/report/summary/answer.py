@@ -128,8 +128,8 @@ def _as_a_whole(section: AttributeSection, audited: Audited) -> str:
     """Say that groups differ where no pair of known groups stands out."""
     p = f"{audited.adjusted} {p_equals(section.verdict.spread.p_adjusted)}"
     return (
-        f"{_upper(section.main.line.phrase)} differs across "
-        f"{brief(section.title, _TITLE)} as a whole ({p}), but no two known groups stand out."
+        f"{_upper(section.main.line.phrase)} differs overall across {brief(section.title, _TITLE)} "
+        f"({p}), but no two known groups stand out."
     )
 
 

@@ -63,7 +63,7 @@ GAPS = frozenset(
         "difference",
         "dispersion",
         "gap",
-        "gap as it stands",
+        "unadjusted gap",
         "gap high",
         "gap low",
         "gap of those compared",

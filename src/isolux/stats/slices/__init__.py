@@ -203,7 +203,7 @@ def _refuse_settings(most: int, alpha: float, max_length: int) -> None:
         )
     if not 1 <= max_length <= LONGEST:
         raise SpecError(
-            "no slice has so many attributes", expected=f"1 to {LONGEST}", found=str(max_length)
+            "no slice has that many attributes", expected=f"1 to {LONGEST}", found=str(max_length)
         )
 
 

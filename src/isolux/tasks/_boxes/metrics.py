@@ -72,7 +72,7 @@ DETECTION: tuple[Metric, ...] = (
         "found_at_score",
         "Share found at a score",
         "Share of people found by a detection whose score is at least the threshold, at one "
-        "overlap (.50 if no other was asked for).",
+        "overlap (.50 unless another is set).",
         WIDER,
     ),
     _of_people(
@@ -102,8 +102,8 @@ RECALL_BY_SIZE = tuple(
 MISS_RATE = _of_people(
     "miss_rate",
     "Miss rate",
-    "Share of people not found at one overlap (.50 if no other was asked for) by any detection, "
-    "or by any whose score is at least the threshold.",
+    "Share of people not found at one overlap (.50 unless another is set) by any detection, or by "
+    "any whose score is at least the threshold.",
     WIDER,
     "lower",
     "at a score of",
@@ -131,7 +131,7 @@ KEYPOINTS: tuple[Metric, ...] = (
     _of_people(
         "pck",
         "Correct keypoints (PCK)",
-        "Share of a person's labelled keypoints that lie within a fraction of the scale from their "
+        "Share of a person's labelled keypoints that are within a fraction of the scale of their "
         "annotation, mean over people.",
         FHIBE,
         at="at",
@@ -139,8 +139,8 @@ KEYPOINTS: tuple[Metric, ...] = (
     _of_people(
         "pck_by_keypoint",
         "Correct keypoints, each apart",
-        "Share of people whose keypoint, where labelled, lies within a fraction of the scale from "
-        "its annotation.",
+        "Share of people whose keypoint, if labelled, is within a fraction of the scale of its "
+        "annotation.",
         PCK,
         at="at",
     ),

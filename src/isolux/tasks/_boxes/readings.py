@@ -267,8 +267,8 @@ def _on_scores(found: Found) -> list[Caution]:
         return []
     return [
         Caution(
-            f"Scores of {found.model!r} run from {score.min():g} to {score.max():g}, not from 0 to"
-            " 1: their order counts as it is, and a score threshold is on that scale."
+            f"Scores of {found.model!r} run from {score.min():g} to {score.max():g}, not from 0 to "
+            "1: their order is used unchanged, and a score threshold is on that scale."
         )
     ]
 

@@ -128,7 +128,7 @@ def _refuse(how: Comparison) -> None:
     if how.size_px < 0 or isinstance(how.size_px, bool):
         raise SpecError(
             "size_px cannot be that",
-            expected="pixels that both sides are brought to; 0: pictures stay as they are",
+            expected="pixels to which both sides are resized; 0: pictures are not resized",
             found=repr(how.size_px),
         )
     if how.crop not in ("none", *_BOXES):

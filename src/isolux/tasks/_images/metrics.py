@@ -23,7 +23,9 @@ __all__ = [
 SAME_PLACE = (
     "A model's picture shows what the original shows, in the same place: neither is aligned."
 )
-OF_NETWORKS = "LPIPS and embeddings come from networks that may themselves serve groups unequally."
+OF_NETWORKS = (
+    "LPIPS and embeddings come from networks that may themselves work unequally well for groups."
+)
 
 FHIBE = works.FHIBE.at("Methods, narrow model evaluation metrics")
 LPIPS = works.LPIPS.at("section 3, equation 1")

@@ -33,8 +33,8 @@ class PictureSettings(TypedDict, total=False):
         int,
         Shared(
             256,
-            "Both pictures are brought to squares of this side by a bilinear filter, as in"
-            " FHIBE's code. 0: they stay as they are and must be of one size.",
+            "Both pictures are resized to squares with this side by a bilinear filter, as in "
+            "FHIBE's code. 0: they are not resized and must have the same size.",
         ),
     ]
     crop: Annotated[

@@ -92,7 +92,7 @@ def read_word_list(named: str | Path) -> WordList:
         raise UnknownNameError("part of a word list", strange[0], _KEYS, where=where)
     if not str(found.get("source") or "").strip():
         raise SpecError(
-            "a word list says where it is from",
+            "a word list must say where it is from",
             expected="source: a sentence",
             found="none",
             where=where,

@@ -68,12 +68,12 @@ METRICS = (
         "Mean distance of the estimated age from the true age.", GENG,
     ),
     _years(
-        "bias", "Bias", "Mean of the estimate less the true age; positive: estimated too old.",
+        "bias", "Bias", "Mean of the estimated minus the true age; positive: estimated too old.",
         GENG, "none",
     ),
     Metric(
         name="share_within", title="Share of ages estimated within",
-        definition="Share of people whose estimate lies within this many years of their age: the "
+        definition="Share of people whose estimate is within this many years of their age: the "
         "cumulative score.",
         direction="higher", reference=GENG, at="a distance of",
     ),
@@ -102,7 +102,7 @@ METRICS = (
 
 INFO = TaskInfo(
     title="Age estimation",
-    summary="How far an estimated age lies from the true one, and who passes an age check.",
+    summary="How far estimated ages are from true ages, and who passes an age check.",
     references=(GENG, NIST),
     assumptions=(
         "True and estimated ages are in years; a person of 17.9 years is under a legal age of 18.",

@@ -59,16 +59,16 @@ def _beyond_chance(
 
 _APART: dict[Scale, str] = {
     "nominal": "two answers are alike or not",
-    "ordinal": "two answers lie as far apart as there are answers between them",
-    "interval": "two answers lie apart by the square of their difference",
+    "ordinal": "the distance of two answers is the number of answers between them",
+    "interval": "the distance of two answers is the square of their difference",
 }
 METRICS: tuple[Metric, ...] = (
     *(
         _beyond_chance(
             f"alpha_{scale}",
             f"Agreement beyond chance (alpha, {scale})",
-            "Krippendorff's alpha: one minus the disagreement within items over that expected by"
-            f" chance; {apart}. 1: they always agree, 0: as chance would.",
+            "Krippendorff's alpha: one minus the disagreement within items over that expected by "
+            f"chance; {apart}. 1: they always agree, 0: as expected by chance.",
             KRIPPENDORFF,
             alpha(scale),
         )
@@ -78,7 +78,7 @@ METRICS: tuple[Metric, ...] = (
         "pairwise_agreement",
         "Pairwise agreement",
         "Share of the pairs of annotators of an item who give the same answer, averaged over "
-        "items; chance alone makes it higher where one answer is common.",
+        "items; it is higher by chance alone if one answer is common.",
         FLEISS,
     ),
     _share(
@@ -90,21 +90,24 @@ METRICS: tuple[Metric, ...] = (
     _share(
         "mean_jaccard",
         "Mean pairwise Jaccard index",
-        "Answers that two annotators of an item share, over those that either gives, averaged "
-        "over pairs and items.",
+        "Number of answers that two annotators of an item share, divided by those that either "
+        "gives, averaged over pairs and items.",
         JACCARD,
     ),
     _beyond_chance(
         "fleiss_kappa",
         "Agreement beyond chance (Fleiss' kappa)",
-        "Agreement beyond chance over the most there can be; every item has as many answers.",
+        (
+            "Agreement beyond chance divided by its maximum; every item has the same number of "
+            "answers."
+        ),
         FLEISS,
         fleiss_kappa(),
     ),
     _beyond_chance(
         "cohen_kappa",
         "Agreement beyond chance (Cohen's kappa)",
-        "Agreement of two annotators beyond chance, over the most there can be.",
+        "Agreement of two annotators beyond chance, divided by its maximum.",
         COHEN,
         cohen_kappa(),
     ),

@@ -123,7 +123,7 @@ def _first(
     """Take each person's first answer; it is to one question that the file does not name."""
     if prompts is not None and len(prompts.prompts) > 1 and prompts.reads_any():
         raise SpecError(
-            "the answers do not say to which question they are",
+            "the answers do not say which question they belong to",
             expected="a column question, or --question-column COLUMN: "
             + ", ".join(list(prompts.prompts)[:_SHOWN]),
             found="none",
@@ -190,7 +190,9 @@ def _named(
     there = set(kept["question"].unique())
     absent = [name for name in prompts.prompts if name not in there]
     if absent:
-        notes.append(f"Nothing was asked of {', '.join(map(repr, absent))} of {prompts.name}.")
+        notes.append(
+            f"These prompts of {prompts.name} were not used: {', '.join(map(repr, absent))}."
+        )
     return kept, tuple(name for name in prompts.prompts if name in there), notes
 
 
@@ -265,11 +267,11 @@ def _said(rates: pl.DataFrame, share: float, n_by: int) -> tuple[str, ...]:
             " the one that is reported."
         )
     how = (
-        f"Prompts were chosen by the answers about {n_by:,} people, who are in no other number."
+        f"Prompts were chosen by the answers about {n_by:,} people, who are in none of the numbers."
         if share
-        else "Prompts were chosen on the same people as are reported on, so that their response"
-        " rates are a little too high; --choose-on 0.2 chooses on a fifth of the clusters and"
-        " reports on the others."
+        else "Prompts were chosen on the same people that are reported on, so their response rates "
+        "are slightly too high; --choose-on 0.2 chooses on a fifth of the clusters and "
+        "reports on the others."
     )
     return (*notes, how) if notes else ()
 

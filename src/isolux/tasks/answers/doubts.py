@@ -66,18 +66,18 @@ def on_values(rows: pl.DataFrame, question: str, rule: Rule | None) -> list[Caut
         elif rule is None and _sentences(own["said"]):
             notes.append(
                 Caution(
-                    f"Most answers of {model!r}{_asked(question)} are sentences, compared as they"
-                    f" stand: {own['said'][0]!r} in other words is another answer. --read"
-                    " occupation, likeable_reason, pronoun, toxicity or a file of rules reads what"
-                    " they say."
+                    f"Most answers of {model!r}{_asked(question)} are sentences, compared "
+                    f"literally: {own['said'][0]!r} in other words is another answer. --read "
+                    "occupation, likeable_reason, pronoun, toxicity or a file of rules reads what "
+                    "they say."
                 )
             )
         elif said.n_unique() == 1:
             notes.append(
                 Caution(
-                    f"All {own.height:,} answers of {model!r}{_asked(question)} are the same"
-                    f" ({said[0]!r}): no group can differ, and that says nothing of the model's"
-                    " associations."
+                    f"All {own.height:,} answers of {model!r}{_asked(question)} are the same "
+                    f"({said[0]!r}): no group can differ, and that says nothing about the model's "
+                    "associations."
                 )
             )
     return notes

@@ -18,41 +18,43 @@ def _share(name: str, title: str, definition: str, direction: Direction = "none"
 
 INFO = TaskInfo(
     title="Answers of a vision-language model",
-    summary="What a model says of whom: shares of each answer, refusals, toxic words, by group.",
+    summary=(
+        "What a model says about different people: shares of each answer, refusals, toxic "
+        "words, by group."
+    ),
     references=(_FHIBE,),
     assumptions=(
         "Each answer is about the person who is judged, in a picture that shows them.",
-        "No answer is right: what is asked can mostly not be seen in a photo.",
+        "No answer is right: what is asked can usually not be seen in a photo.",
         "Rules read words. They miss what is said otherwise, and irony.",
-        "Everyone was asked the same, in the same words.",
+        "The same question was asked about everyone, in the same words.",
     ),
     questions=True,
     metrics=(
         _share(
             "answer_rate",
             "Answer rate",
-            "Share of the people with an answer of whom the model says that.",
+            "Share of the people with an answer about whom the model says this.",
         ),
         _share(
             "response_rate",
             "Response rate",
-            "Share of the people asked about of whom the model says something and does not "
-            "decline.",
+            "Share of the people asked about for whom the model answers and does not decline.",
         ),
         _share(
             "refusal_rate",
             "Refusal rate",
-            "Share of the people asked about of whom the model declines to say anything.",
+            "Share of the people asked about for whom the model declines to answer.",
         ),
         _share(
             "pronoun_rate",
             "Pronoun rate",
-            "Share of the people with an answer of whom the model uses such a pronoun alone.",
+            "Share of the people with an answer for whom the model uses only such a pronoun.",
         ),
         _share(
             "toxic_rate",
             "Toxic answer rate",
-            "Share of the people with an answer in which a word of the lexicon stands.",
+            "Share of the people with an answer whose answer contains a word of the lexicon.",
             "lower",
         ),
     ),

@@ -144,7 +144,10 @@ def read_rule(named: str, *, holds: str | None = None) -> Rule:
 def _refuse_bare(found: Mapping[str, Any], where: str, holds: str | None) -> None:
     if not str(found.get("source") or "").strip():
         raise SpecError(
-            "a rule says where it is from", expected="source: a sentence", found="none", where=where
+            ("a rule must say where it is from"),
+            expected="source: a sentence",
+            found="none",
+            where=where,
         )
     given = [key for key in _ONE_OF if found.get(key)]
     if len(given) != 1 or (holds is not None and given != [holds]):

@@ -46,7 +46,7 @@ def _share(name: str, title: str, definition: str, direction: Direction = "none"
 
 INFO = TaskInfo(
     title="Captions and gender",
-    summary="Whether a caption's words for a person are those of what annotators perceived.",
+    summary="Whether a caption's words for a person match what annotators perceived.",
     references=(HENDRICKS, ZHAO, WANG),
     assumptions=(
         "Truth is what annotators perceived in a picture; people may call themselves otherwise.",
@@ -56,23 +56,24 @@ INFO = TaskInfo(
     metrics=(
         _share(
             "wrong_gender", "Wrong gender",
-            "Share of people whose caption names the other gender alone.", "lower",
+            "Share of people whose caption names only the other gender.", "lower",
         ),
         _share(
             "wrong_when_gendered", "Wrong where a gender is said",
             "Share of captions that name one gender in which it is the wrong one (Hendricks et "
             "al.'s error rate).", "lower",
         ),
-        _share("neutral", "Neutral", "Share of people whose caption names a person, no gender."),
+        _share("neutral", "Neutral", ("Share of people whose caption mentions a person, but no "
+                                     "gender.")),
         _share("both_genders", "Both genders", "Share of people whose caption names both genders."),
         _share(
             "right_gender", "Right gender",
-            "Share of people whose caption names their perceived gender alone.", "higher",
+            "Share of people whose caption names only their perceived gender.", "higher",
         ),
         _share("no_person", "No person", "Share of people whose caption has no word for a person."),
         _share(
             "said_gender", "Gender said",
-            "Share of people whose caption names that gender alone, whatever theirs is."),
+            "Share of people whose caption names only that gender, whatever theirs is."),
         Metric(
             name="object_to_gender",
             title="Bias amplification, object to gender",
@@ -98,8 +99,8 @@ INFO = TaskInfo(
         Metric(
             name="bias_amplification",
             title="Bias amplification",
-            definition="For each object the share of the gender that has more than an equal one, "
-            "in captions less in pictures, mean over objects.",
+            definition="For each object, the share of the gender with more than an equal share, "
+            "in captions minus in pictures, mean over objects.",
             direction="none",
             low=-1.0,
             evidence="captions",

@@ -60,7 +60,7 @@ __all__ = ["INFO", "score"]
 
 INFO = TaskInfo(
     title="Classification",
-    summary="Whether the class that a model gives a person or object is true of it.",
+    summary="Whether a model assigns the right class to a person or object.",
     references=REFERENCES,
     assumptions=(
         "A unit that carries several classes is judged right by any of them.",

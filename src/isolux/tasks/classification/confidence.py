@@ -105,7 +105,7 @@ def _refuse(score_of: str | None, positive: str | None, *, several: bool) -> Non
     if score_of == "positive" and several:
         raise SpecError(
             "score_of='positive' needs one answer for each unit",
-            found="several answers, each with a score of its own",
+            found="several answers, each with its own score",
             hint="leave score_of out",
         )
 

@@ -47,7 +47,7 @@ INFO = TaskInfo(
     predictions="outputs",
     one_by_one=False,
     title="Face verification",
-    summary="Whether two images of one person are told from images of two people.",
+    summary="Whether two images of the same person are told apart from images of two people.",
     references=REFERENCES,
     assumptions=(
         "A pair counts for a group when both of its people are in it, each pair once.",

@@ -32,11 +32,14 @@ CHO = Reference(
 
 INFO = TaskInfo(
     title="Generated pictures",
-    summary="Of whom pictures are that a model drew for a prompt, the judge's errors undone.",
+    summary=(
+        "Who appears in the pictures that a model generates for a prompt, corrected for the "
+        "judge's errors."
+    ),
     references=(GREENLAND, BIANCHI, CHO),
     assumptions=(
         "This judges how a generated person is perceived; nobody actually belongs to that group.",
-        "The classifier errs here as where its matrix was counted, whatever the prompt.",
+        "The classifier errs here as it did where its matrix was counted, whatever the prompt.",
         "Pictures of a prompt are independent of one another, or clusters say which are not.",
     ),
     metrics=(
@@ -52,7 +55,7 @@ INFO = TaskInfo(
         Metric(
             name="share_beyond_aim",
             title="Share beyond the aim",
-            definition="Share of pictures of that value less the share aimed at.",
+            definition="Share of pictures of that value minus the intended share.",
             direction="none",
             low=-1.0,
             evidence="shares",

@@ -34,7 +34,7 @@ _FACET = replace(FACET, place="section 6.3.2, appendices A.4.2, A.5.1 and A.5.7,
 INFO = TaskInfo(
     predictions="outputs",
     title="Visual grounding",
-    summary="Whether the box that a model gives a phrase finds the person of that class.",
+    summary="Whether the box that a model draws for a phrase finds the person of that class.",
     references=(_FACET,),
     assumptions=(
         "The model was asked for every class that a person in an image has.",

@@ -45,7 +45,7 @@ INFO = TaskInfo(
     predictions="outputs",
     one_by_one=False,
     title="Identification",
-    summary="Whether a person is found in a gallery of many, and who is found in error.",
+    summary="Whether a person is found in a gallery of many, and who is found wrongly.",
     references=REFERENCES,
     assumptions=(
         "One gallery is given: intervals are about other searches, not about another gallery.",

@@ -61,7 +61,7 @@ INFO = TaskInfo(
     predictions="outputs",
     whole_images=True,
     title="Keypoints",
-    summary="How near a model's poses come to the annotated keypoints of each person.",
+    summary="How close a model's poses are to the annotated keypoints of each person.",
     references=(COCO, FHIBE, PCK, HOIEM),
     assumptions=(
         "Only keypoints that are labelled count, the hidden ones among them included.",

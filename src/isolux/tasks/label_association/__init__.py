@@ -60,7 +60,10 @@ INFO = TaskInfo(
     summary="How often one of the first labels of a person's picture is harmful.",
     references=(_PAPER,),
     assumptions=(
-        "Each picture shows one person: a label is said of the person, not of what stands beside.",
+        (
+            "Each picture shows one person: a label is about the person, not about what is beside "
+            "them."
+        ),
         "The classifier was neither trained nor adapted on these pictures.",
         "A label that the taxonomy does not name is neither harmful nor right.",
         "Possibly-human and Possibly-non-human labels may be true: that takes a look.",

@@ -122,9 +122,9 @@ def _each_once(given: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     )
     those = rows.filter(pl.col("again")).sort("unit_id", "label")
     text = (
-        f"{n:,} of {given.height:,} labels were given to the same person before"
-        f" ({those['label'][0]!r} to {those['unit_id'][0]!r}, {those['unit_id'].n_unique():,}"
-        " people): each counts once, where it stands first. Was the file written or joined twice?"
+        f"{n:,} of {given.height:,} labels were given to the same person before "
+        f"({those['label'][0]!r} to {those['unit_id'][0]!r}, {those['unit_id'].n_unique():,} "
+        "people): each counts once, where it comes first. Was the file written or joined twice?"
     )
     kept = moved.filter(~pl.col("again")).drop("again")
     return kept, [Caution(text) if n >= _OFTEN * given.height else text]

@@ -54,7 +54,7 @@ _MAX = Metric(
 INFO = TaskInfo(
     predictions="outputs",
     title="Text-to-image retrieval",
-    summary="Of whom are the first K images that a search by text gives.",
+    summary="Who appears in the first K images of a text search.",
     references=(GEYIK, BERG, WANG, HALL),
     assumptions=(
         "Queries name no group: for one that does, the shares should differ.",
@@ -121,8 +121,8 @@ INFO = TaskInfo(
         Metric(
             name="bias_at_k",
             title="Bias",
-            definition="Images of the first value less those of the second, over both, among the "
-            "first K; 0 where there is neither.",
+            definition="Images of the first value minus those of the second, divided by both, "
+            "among the first K; 0 if there is neither.",
             direction="none",
             low=-1.0,
             reference=WANG,

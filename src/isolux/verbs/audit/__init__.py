@@ -316,10 +316,10 @@ def _refuse_lost_clusters(spec: AuditSpec, scores: Scores) -> None:
     held = [t["cluster_id"].is_not_null().any() for t in tables if "cluster_id" in t.columns]
     if spec.people.cluster and tables and not any(held):
         raise SpecError(
-            f"clusters were asked for (cluster={spec.people.cluster!r}), and the scores have none",
+            f"clusters were requested (cluster={spec.people.cluster!r}), but the scores have none",
             expected="a column cluster_id with an id of each row's cluster; of a dataset, "
             f"isolux.load(…, cluster={spec.people.cluster!r}) before isolux.score",
-            found="no cluster_id, so that each row would count as one of its own",
+            found="no cluster_id, so that each row would count as a cluster",
         )
 
 

@@ -63,7 +63,7 @@ def people_answers(
 def _refuse_settings(settings: Predictions) -> None:
     if settings.prediction_option:
         raise SpecError(
-            "predictions of labels have no settings of their own",
+            "predictions of labels have no settings",
             expected="--prediction-column, --score-column, … instead of --prediction-option",
             found=", ".join(settings.prediction_option),
         )
@@ -117,7 +117,10 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
                 " alone), --detected-column COLUMN or --predictions FILE",
                 found="none of them; the data has "
                 + columns_shown(sorted(dataset.attributes["attribute"].unique()), "attributes"),
-                hint="where answers stand beside the people: --prediction-column NAME --target NAME"
+                hint=(
+                    "if answers are in the same table as the people: --prediction-column NAME "
+                    "--target NAME"
+                )
                 if dataset.outputs is None
                 else f"what {dataset.name}:FILE holds is judged by --task {dataset.info.task}",
             )

@@ -53,7 +53,7 @@ def held_people(table: object, attributes: object, settings: Mapping[str, Any]) 
     if attributes is not None:
         raise SpecError(
             "a table with truth and answers says itself who is who",
-            expected="one table with a row a person: groups, truth and answer are its columns",
+            expected="one table with one row per person: groups, truth and answer are its columns",
             found=f"a second argument: {type(attributes).__name__}",
             hint="join the two by the person's id first",
         )

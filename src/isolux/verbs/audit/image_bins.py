@@ -81,5 +81,5 @@ def _edges(dataset: Dataset, name: str, asked: Bins, text: str) -> tuple[tuple[f
         expected="people with an image_id and a number of that attribute, not all alike",
         found=f"{rows['value'].drop_nulls().len():,} known values of {name!r}",
         where=f"--bins {text}",
-        hint=f"--bins {name}=quantile:{asked.quantiles} parts the people instead",
+        hint=f"--bins {name}=quantile:{asked.quantiles} splits the people instead",
     )

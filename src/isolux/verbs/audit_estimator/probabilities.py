@@ -56,8 +56,9 @@ def probabilities(
     given = as_array(estimator.predict_proba(rows), "predict_proba(X)")
     n, k = len(answer), len(classes.labels)
     if given.shape != (n, k):
-        raise TableError("predict_proba(X) has another shape than one number a class",
-                         expected=f"({n}, {k}): a row a person, a column each of classes_",
+        raise TableError("predict_proba(X) does not have one number per class",
+                         expected=(f"({n}, {k}): one row per person, one column for each of "
+                                  "classes_"),
                          found=str(given.shape))  # fmt: skip
     _refuse_no_probabilities(given)
     table = given.astype(np.float64)
@@ -110,7 +111,7 @@ def _on_other_answers(table: NDArray[Any], own: NDArray[Any]) -> tuple[str, ...]
     if not other:
         return ()
     said = f"{other:,} of {len(at):,} answers are not the class that predict_proba holds likeliest"
-    return (Caution(f"{said}: by a threshold of its own, or by columns in another order?"),)
+    return (Caution(f"{said}: does it use its own threshold, or columns in another order?"),)
 
 
 def decisions(

@@ -114,7 +114,6 @@ def _refuse_twice(run: Run, minimum: int) -> None:
     if before:
         raise SpecError(
             "the run is cut for publishing already",
-            expected="the run as it is, without --publish-min, or the whole run that it was made "
-            "of",
+            expected="the run without --publish-min, or the complete run that it was made from",
             found=f"groups of fewer than {before} are hidden; --publish-min {minimum}",
         )

@@ -47,7 +47,7 @@ def shared_sample(first: Run, second: Run, units_b: pl.DataFrame) -> dict[str, p
     # Weights that were brought to a population depend on who was scored; those before do not.
     if ("base_weight" in ours.columns) != ("base_weight" in theirs.columns):
         raise SpecError(
-            "one run's weights were brought to a population, and the other's were not",
+            "one run's weights were adjusted to a population, and the other's were not",
             expected="the same --population in both audits",
         )
     name = "base_weight" if "base_weight" in ours.columns else "weight"

@@ -153,7 +153,7 @@ class Folder:
             return
         if MARK not in names:
             raise OutputError(
-                "this directory holds something else and is left as it is",
+                "this directory contains something else and is left unchanged",
                 expected=f"an empty directory, or one of crops, with {MARK}",
                 found=", ".join(sorted(names)[:3]),
                 where=str(self.path),
@@ -188,7 +188,7 @@ def read_crops(path: str | Path) -> pl.DataFrame:
     if record.get("state") != "finished" or not (folder / CROPS).is_file():
         raise FileError(
             "these crops are not complete", expected="a finished run of isolux crop",
-            where=str(folder), hint="the command that was stopped goes on where it was",
+            where=str(folder), hint="the command that was interrupted resumes",
         )  # fmt: skip
     try:
         return pl.read_csv(folder / CROPS, schema=_SCHEMA)

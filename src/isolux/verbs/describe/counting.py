@@ -223,8 +223,8 @@ def _wanted(
             if n <= most or (name in groupings and groupings[name].bins)
         ]  # fmt: skip
         left = [
-            f"{name} has {n:,} values and is not counted by: name it in --by, with --bins "
-            "where it is a number."
+            f"{name} has {n:,} values and is not used for counts: name it in --by, with --bins if "
+            "it is a number."
             for name, n, _ in sizes.iter_rows()
             if (name,) not in few and name not in continuous(attributes)
         ]
@@ -272,7 +272,7 @@ def _compositions(
         tables[caption] = table.select("group", "dataset", pl.exclude("group", "dataset"))
     if not alone:
         return tables, []
-    note = f"not side by side, as one dataset alone has them: {', '.join(alone)}. "
+    note = f"not compared, because only one dataset has them: {', '.join(alone)}. "
     return tables, [f"{note}--rename OLD=NEW gives two attributes one name, --group their values."]
 
 

@@ -101,7 +101,7 @@ def _of_clusters(look: Look) -> pl.DataFrame:
         row = torn.row(0, named=True)
         raise SpecError(
             f"weights differ within {torn.height:,} of {found.height:,} clusters, and a cluster "
-            "counts once: how often it was drawn cannot be told from its units' weights",
+            "counts once: its units' weights do not tell how often it was drawn",
             expected="one weight for all units of a cluster",
             found=f"{row['least']:g} and {row['weight']:g} in {row['cluster'][2:]!r}",
             where=look.name,
@@ -126,8 +126,8 @@ def _refuse_ways(looks: Sequence[Look]) -> None:
 def _refuse_both(drawn: dict[str, Any], heaviest: float | None) -> None:
     if drawn.get("population") and (drawn.get("weight") or heaviest is not None):
         raise SpecError(
-            "design weights that were brought to a population have no largest value that is known "
-            "before a look",
+            "design weights that were adjusted to a population have no largest value known before "
+            "a look",
             expected="--weight (with --heaviest), or --population, in the audits",
             found="--population with " + ("--weight" if drawn.get("weight") else "--heaviest"),
         )

@@ -189,6 +189,6 @@ def _seen_again(again: pl.DataFrame, look: Look) -> SpecError:
         expected="each person, or cluster, in one run",
         found=f"{again.height:,} of {again['look_right'][0]} again in {look.name}: "
         + ", ".join(some),
-        hint="--repeated first keeps the first time; --repeated different, if ids begin anew in "
+        hint="--repeated first keeps the first time; --repeated different, if ids start again in "
         "every run",
     )

@@ -216,7 +216,7 @@ def _written(
     note(project, "publish", target.name, dict(settings) | counts | {"sha256": manifest})
     blanks = sum(len(card.blanks) for card in cards)
     notes = [*chosen.notes, *prepared.notes]
-    notes += [f"{n:,} photos stand and are not published: {why}." for why, n in chosen.left.items()]
+    notes += [f"{n:,} photos are kept but not published: {why}." for why, n in chosen.left.items()]
     notes += [
         f"{name}: several values have the most marks of {n:,} of {release.people:,} people in"
         f" photos; the middle one stands, of two the lower. {name}_marks has every mark."

@@ -100,8 +100,8 @@ def data_card(release: Release, told: Told, facts: Facts) -> Card:
         _said("annotations", attributes),
         _said("published as counts alone", release.aggregate),
         _said("annotation format", (
-            ("people.csv has a row a person in a photo; answers.csv has a row an annotator's"
-            " answer; objects.json has boxes and masks in COCO's form."),
+            ("people.csv has one row per person in a photo; answers.csv has one row per "
+            "annotator's answer; objects.json has boxes and masks in COCO format."),
         )),
     )  # fmt: skip
     parts = [
@@ -148,7 +148,9 @@ def _card(
 def _known(release: Release, told: Told) -> dict[str, Sequence[str]]:
     """Answer a datasheet's questions as far as the project knows."""
     came = int(told.funnel["remain"][0])
-    left = [f"{n:,} photos that stand are not published: {why}." for why, n in release.left.items()]
+    left = [
+        (f"{n:,} photos that are kept are not published: {why}.") for why, n in release.left.items()
+    ]
     rules = [
         f"{row['rule']}: {_settings(row['said'])}"
         for row in told.journal.filter(pl.col("step").is_in(_INTAKE)).iter_rows(named=True)
@@ -211,24 +213,24 @@ def _known_of_annotators(release: Release, told: Told) -> dict[str, Sequence[str
         if told.annotators else [],
         "quality": [*trained, *_reviews(told)],
         "responses": [
-            "A published attribute is what more than half of those who were asked said; every"
-            f" single answer is in answers.csv ({release.answers:,} rows)"
+            "A published attribute is the answer of more than half of the annotators; every "
+            f"single answer is in answers.csv ({release.answers:,} rows)"
             + (f"; several annotators were asked in {', '.join(several)}." if several else "."),
             *_tied(release),
         ] if release.answers else [],
         "limits": [release.terms],
-        "withdrawal": [("Annotators have rows of their own in the ledger of consent: the answers of"
-                       " those who revoke are left out.")],
+        "withdrawal": [("Annotators have their own rows in the consent ledger: the answers of "
+                       "those who revoke are left out.")],
     }  # fmt: skip
     return known
 
 
 def _nameless(release: Release) -> str:
     return (
-        f"{release.nameless:,} of {release.people:,} people in photos have no subject_id: several"
-        " subjects are in their photo, and annotators were not asked who is who. How many"
-        " people they are is not known, and no count of people holds them; intervals go by"
-        " cluster_id."
+        f"{release.nameless:,} of {release.people:,} people in photos have no subject_id: several "
+        "subjects are in their photo, and annotators were not asked which is which. The number of "
+        "these people is not known, and no count of people includes them; intervals go by "
+        "cluster_id."
     )
 
 

@@ -217,7 +217,7 @@ def _refuse_one_run_twice(found: Mapping[str, Sequence[Run]]) -> None:
     """Refuse a run that stands for two seeds or two models: it would agree with itself."""
     for earlier, name in given_twice(found):
         raise SpecError(
-            "one run is given twice", expected="a run of its own for each seed and model",
+            "one run is given twice", expected="a separate run for each seed and model",
             found=f"the same files and numbers as {earlier} and as {name}",
         )  # fmt: skip
 

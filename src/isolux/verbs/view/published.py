@@ -50,7 +50,7 @@ def _refuse_twice(a: Shown, b: Shown, minimum: int) -> None:
     if met.filter(more.is_between(1, minimum - 1)).height:
         raise SpecError(
             "these runs audit one model twice, on nearly the same people: the scores of a few of "
-            "them would be one run's value less the other's",
+            "them would be one run's value minus the other's",
             expected=f"runs whose groups differ by nobody, or by {minimum} people or more",
             found=f"{a.name} and {b.name}",
             hint="publish one of them; where they are of two models, audit each with another "

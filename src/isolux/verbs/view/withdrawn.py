@@ -63,7 +63,7 @@ def refuse_differences(before: Sequence[Shown], after: Sequence[Shown], *, peopl
     if people:
         raise SpecError(
             "people who withdrew could be worked out from this file: the run's values still count "
-            "them, and the list of all others would stand beside those",
+            "them, and the list of all others would be in it as well",
             expected="--bundle without --people, or a run without those who withdrew",
             found="--people with --withdrawn",
             hint=_HINT,

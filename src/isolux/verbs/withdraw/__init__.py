@@ -308,8 +308,8 @@ def prove(
     if names and hidden and not published_key:
         done.notes.append(
             Caution(
-                f"{', '.join(hidden)}: people stand there under other names, which were not"
-                " searched for. --published-key FILE names the key of isolux curate publish."
+                f"{', '.join(hidden)}: people appear there under other names, which were not "
+                "searched for. --published-key FILE names the key of isolux curate publish."
             )
         )
     return done
@@ -390,6 +390,6 @@ def _remake(run: Path, _told: str) -> None:
     except Exception as error:
         page.unlink()
         raise FileError(
-            "the page of a run could not be made anew, and was deleted", where=str(page),
+            "the page of a run could not be made again, and was deleted", where=str(page),
             hint=f"isolux report {run}",
         ) from error  # fmt: skip

@@ -36,7 +36,7 @@ def refuse_unknown(
     raise SpecError(
         f"{len(unknown):,} of {len(people):,} ids ({kind}) are in no table, and not in the ledger",
         expected="ids as the data have them", found=few, where="--who",
-        hint="--allow-unmatched looks for them all the same, in names of files and in text",
+        hint="--allow-unmatched searches for them anyway, in file names and in text",
     )  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def ledger_of(folders: Sequence[Path], ledger: str | Path | None) -> Path:
     found = withdrawal.projects_in(folders)
     if len(found) != 1:
         raise SpecError(
-            "which ledger of consent this is about is not said", expected="--ledger FILE",
+            "nothing says which consent ledger to use", expected="--ledger FILE",
             found=f"{len(found)} projects among the folders",
         )  # fmt: skip
     return found[0] / CONSENT

@@ -241,7 +241,7 @@ def _check_names(population: Population) -> None:
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice or not population.models:
         raise SpecError(
-            "the columns of a population need names of their own, and a model to judge it",
+            "the columns of a population need unique names, and a model to judge it",
             expected="every name once, and one model or more",
             found=f"{', '.join(twice) or 'no name'} twice, {len(population.models)} model(s)",
         )

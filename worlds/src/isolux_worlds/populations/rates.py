@@ -187,7 +187,7 @@ def _check(means: FloatArray, icc: float, sizes: IntArray, *, within_cluster: bo
         )
     if within_cluster and len(set(sizes.tolist())) > 1:
         raise SpecError(
-            "groups that share their subjects have no sizes of their own",
+            "groups that share their subjects do not have separate sizes",
             expected="one number as subjects_per_group with within_cluster=True",
             found=str(sizes.tolist()),
         )

@@ -140,7 +140,7 @@ class Scene:
         twice = sorted({n for n in names if names.count(n) > 1 or n in DERIVED})
         if twice:
             raise SpecError(
-                "the attributes of a scene need names of their own",
+                "the attributes of a scene need unique names",
                 expected=f"every name once, and none of {', '.join(DERIVED)}",
                 found=", ".join(twice),
             )

@@ -112,7 +112,7 @@ def simulate_scene(
     names = [d.name for d in drawn_by]
     if not names or len(set(names)) < len(names):
         raise SpecError(
-            "a scene needs detectors, each with a name of its own",
+            "a scene needs detectors, each with a unique name",
             expected="one or more, every name once",
             found=", ".join(names) or "none",
         )

@@ -198,7 +198,7 @@ def _refuse_more(target: Path) -> None:
     others = sorted(path.name for path in target.iterdir() if path.name not in _OWN)
     if others:
         raise OutputError(
-            "this directory holds more than a written world, and is left as it is",
+            "this directory contains more than a written world, and is left unchanged",
             expected=", ".join(sorted(_OWN)),
             found=", ".join(others[:8]),
             where=str(target),

@@ -12,7 +12,7 @@ __all__ = ["INFO", "refuse"]
 
 INFO = RuleInfo(
     title="Adults",
-    summary="Refuses photos of people who are not shown to be of age.",
+    summary="Refuses photos of people who are not known to be of age.",
     references=(works.FHIBE.at("Methods, Ethics statement"),),
     step="people",
     needs=("age",),

@@ -12,7 +12,7 @@ __all__ = ["INFO", "refuse"]
 
 INFO = RuleInfo(
     title="No panorama, no blurred background",
-    summary="Refuses panoramas and photos whose shallow depth of field was reckoned by the phone.",
+    summary="Refuses panoramas, and photos whose background blur was computed by the phone.",
     references=(works.FHIBE.at("Methods, Image collection guidelines"),),
     step="specifications",
     needs=(

@@ -12,7 +12,7 @@ __all__ = ["INFO", "refuse"]
 
 INFO = RuleInfo(
     title="Consent of each subject",
-    summary="Refuses photos in which some subject has not consented, or took consent back.",
+    summary="Refuses photos in which a subject has not consented, or has withdrawn consent.",
     references=(works.FHIBE.at("Methods, Ethics statement"),),
     step="consent",
     needs=("consent",),

@@ -21,7 +21,10 @@ INFO = RuleInfo(
     needs=("taken",),
     together=True,
     assumptions=(
-        "FHIBE asks for another time of day too; clothing and place are as the subject told them.",
+        (
+            "FHIBE also requires a different time of day; clothing and place are as stated by the "
+            "subject."
+        ),
     ),
 )
 

@@ -14,7 +14,7 @@ __all__ = ["INFO", "refuse"]
 
 INFO = RuleInfo(
     title="JPEG or TIFF",
-    summary="Refuses photos in other formats than JPEG and TIFF.",
+    summary="Refuses photos in formats other than JPEG and TIFF.",
     references=(works.FHIBE.at("Methods, Image collection guidelines"),),
     step="specifications",
     needs=("format",),

@@ -12,7 +12,7 @@ __all__ = ["INFO", "refuse"]
 
 INFO = RuleInfo(
     title="A picture that can be opened",
-    summary="Refuses files that are damaged, cut off, empty or no pictures.",
+    summary="Refuses files that are damaged, cut off, empty or not pictures.",
     references=(works.FHIBE.at("Methods, Quality control: image integrity"),),
     step="specifications",
     needs=("trouble",),

@@ -107,7 +107,7 @@ def _check_keys(node: Any, where: str | None) -> None:
     for key, _ in node.value:
         if key.id == "scalar" and key.value in seen:
             raise SpecError(
-                f"the key {key.value[:80]!r} stands twice",
+                f"the key {key.value[:80]!r} occurs twice",
                 expected="every key once",
                 where=_line(key, where),
             )
