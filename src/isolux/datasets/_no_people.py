@@ -105,10 +105,10 @@ def on_dots(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     "'income' holds 1.200 beside 800: read as a number, "
     """
     notes: list[str] = []
-    for name in columns:
-        if frame.schema[name] != pl.String or not _whole(frame[name].head(_FIRST)):
+    for held in _columns(frame, columns) if frame.height > 1 else ():
+        if held.dtype != pl.String or not _whole(held.head(_FIRST)):
             continue
-        cells = frame[name].drop_nulls().str.strip_chars()
+        cells = held.drop_nulls().str.strip_chars()
         dotted = cells.filter(cells.str.contains(".", literal=True))
         # A decimal has other lengths too, and begins with 0 where it is below 1.
         if not len(dotted) or not dotted.str.contains(r"^[1-9]\d{0,2}(\.\d{3})+$").all():
@@ -117,8 +117,8 @@ def on_dots(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
         if len(whole) and _whole(cells):
             notes.append(
                 Caution(
-                    f"{name!r} holds {dotted[0]} beside {whole[0]}: read as a number, {dotted[0]}"
-                    f" is less than {whole[0]}. If dots part thousands, leave them out."
+                    f"{held.name!r} holds {dotted[0]} beside {whole[0]}: read as a number,"
+                    f" {dotted[0]} is less than {whole[0]}. If dots part thousands, leave them out."
                 )
             )
     return notes
@@ -140,18 +140,18 @@ def on_blocks(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     "'race' is empty in 28 of 30 rows, each below one that has it:"
     """
     notes: list[str] = []
-    for name in columns if frame.height >= _FEW else ():
-        dtype = frame.schema[name]
-        if dtype.is_nested() or not is_plain(dtype) or not frame[name].null_count():
+    for held in _columns(frame, columns) if frame.height >= _FEW else ():
+        dtype = held.dtype
+        if dtype.is_nested() or not is_plain(dtype) or not held.null_count():
             continue
-        if _neighbours(frame[name].head(_FIRST)):
+        if _neighbours(held.head(_FIRST)):
             continue
-        known = as_text(frame[name]).is_not_null()
-        n, values = int(known.sum()), frame[name].n_unique()
+        known = as_text(held).is_not_null()
+        n, values = int(known.sum()), held.n_unique()
         blank = frame.height - n
         if (
             not known[0]
-            or _neighbours(frame[name])
+            or _neighbours(held)
             or n < 2
             or blank < _BLANK * frame.height
             or values > _VALUES
@@ -159,12 +159,21 @@ def on_blocks(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
             continue
         notes.append(
             Caution(
-                f"{name!r} is empty in {blank:,} of {frame.height:,} rows, each below one that has"
-                " it: were its cells merged? Write the value into each row; an empty cell counts as"
-                " unknown."
+                f"{held.name!r} is empty in {blank:,} of {frame.height:,} rows, each below one that"
+                " has it: were its cells merged? Write the value into each row; an empty cell"
+                " counts as unknown."
             )
         )
     return notes
+
+
+def _columns(frame: pl.DataFrame, names: Sequence[str]) -> list[pl.Series]:
+    """Give columns by name; of 100,000, asking the frame for each looks through all each time."""
+    if len(names) == frame.width and list(names) == frame.columns:
+        return frame.get_columns()
+    at = {name: k for k, name in enumerate(frame.columns)}
+    held = frame.get_columns()
+    return [held[at[name]] for name in names]
 
 
 def _neighbours(cells: pl.Series) -> bool:

@@ -5,7 +5,6 @@ The numbers are those of Schema.fbs in apache/arrow, version 5 of the metadata.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from isolux.io.flatbuffers import Table
@@ -31,6 +30,9 @@ _UNREAD = {
 _WIDE = ("decimal256", "cast it to float64, or to decimal128 if its digits fit")
 _UNITS = {INTERVAL: (32, 64, 128), FLOAT: (16, 32, 64), DATE: (32, 64)}
 _DEFAULT = {INTERVAL: 0, FLOAT: 0, DATE: 1}  # where the file leaves the unit out
+_WIDTHS = {INT: (0, 0), DECIMAL: (2, 128), TIME: (1, 32)}
+"""Types that say how many bits a value has: in which field, and where the file leaves it out."""
+_FIXED = {BOOL: 1, TIMESTAMP: 64, DURATION: 64}
 _DEEPEST = 32
 _LEAST = 12  # bytes that a field takes in the schema at the very least
 
@@ -99,7 +101,8 @@ def _column(field: Table, budget: list[int], deep: int) -> Column:
     if bits < 0 or size < 0 or (lists and len(children) != 1):
         raise DamagedError(f"column {field.text(0)!r}: its type is none")
     words, keys = _coded(field)
-    return Column(field.text(0), kind, bits, children, size, words, keys, _finer(kind, told, field))
+    finer = _finer(kind, told, field)
+    return Column(field.text(0), kind, bits, children, size, words, keys, finer)
 
 
 def _coded(field: Table) -> tuple[int | None, int]:
@@ -136,15 +139,10 @@ def _bits(kind: int, told: Table) -> int:
         return _UNITS[kind][unit]
     if kind == FIXED_BINARY:
         return 8 * told.number(0, "<i")
-    of: dict[int, Callable[[], int]] = {
-        INT: lambda: told.number(0, "<i"),
-        DECIMAL: lambda: told.number(2, "<i", 128),
-        TIME: lambda: told.number(1, "<i", 32),
-        BOOL: lambda: 1,
-        TIMESTAMP: lambda: 64,
-        DURATION: lambda: 64,
-    }
-    return of[kind]() if kind in of else 0
+    if kind in _WIDTHS:
+        field, default = _WIDTHS[kind]
+        return told.number(field, "<i", default)
+    return _FIXED.get(kind, 0)
 
 
 class UnreadTypeError(ValueError):

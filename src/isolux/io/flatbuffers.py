@@ -36,15 +36,26 @@ class Table:
     7
     """
 
-    __slots__ = ("_at", "_buffer", "_fields")
+    __slots__ = ("_at", "_buffer", "_fields", "_vtables")
 
-    def __init__(self, buffer: memoryview, at: int) -> None:
+    def __init__(
+        self, buffer: memoryview, at: int, vtables: dict[int, tuple[int, ...]] | None = None
+    ) -> None:
+        # Tables of one kind share a vtable as a rule, so that each is read once for a buffer.
+        self._vtables = {} if vtables is None else vtables
         self._buffer, self._at = buffer, at
         vtable = at - self._read("<i", at)
+        fields = self._vtables.get(vtable)
+        self._fields = self._listed(vtable) if fields is None else fields
+
+    def _listed(self, vtable: int) -> tuple[int, ...]:
         size = self._read("<H", vtable)
-        if size < _VTABLE or size % 2 or vtable + size > len(buffer):
+        if size < _VTABLE or size % 2 or vtable + size > len(self._buffer):
             raise DamagedError(f"no list of fields at byte {vtable:,} of a message")
-        self._fields = struct.unpack_from(f"<{(size - _VTABLE) // 2}H", buffer, vtable + _VTABLE)
+        form = f"<{(size - _VTABLE) // 2}H"
+        fields = struct.unpack_from(form, self._buffer, vtable + _VTABLE)
+        self._vtables[vtable] = fields
+        return fields
 
     @property
     def length(self) -> int:
@@ -78,13 +89,13 @@ class Table:
     def table(self, field: int) -> Table | None:
         """Read a table within this one."""
         at = self._where(field)
-        return None if at is None else Table(self._buffer, self._followed(at))
+        return None if at is None else Table(self._buffer, self._followed(at), self._vtables)
 
     def tables(self, field: int) -> Iterator[Table]:
         """Yield the tables of a vector."""
         at, count = self._vector(field, 4)
         for item in range(at, at + 4 * count, 4):
-            yield Table(self._buffer, self._followed(item))
+            yield Table(self._buffer, self._followed(item), self._vtables)
 
     def structs(self, field: int, form: str) -> list[tuple[int, ...]]:
         """Read a vector of structs, each in a form of ``struct``."""

@@ -6,7 +6,6 @@ a number and a type, integers are zigzag varints, and a type that nobody asked f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Protocol
 
 __all__ = ["DamagedError", "read_struct"]
@@ -14,10 +13,12 @@ __all__ = ["DamagedError", "read_struct"]
 _DEEPEST = 32
 _TRUE, _FALSE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 1, 2, 8, 9, 10, 11, 12
 _WIDTHS = {1: 1, 2: 1, 3: 1, 7: 8}  # truth values (in a list, a byte each), a byte, a double
+_PAST = "it goes past its end"
+_SHIFTS = range(0, 70, 7)
 _INTEGERS = (4, 5, 6)  # of 16, 32 and 64 bits, all alike
 
 
-Asked = Mapping[int, Any]
+Asked = dict[int, Any]
 
 
 class DamagedError(ValueError):
@@ -38,8 +39,8 @@ def read_struct(
     data : bytes or mmap
     at, end : int
         Where it begins, and the first byte that is no longer its own.
-    asked : mapping of int to type, list or mapping
-        Fields to keep, and what each must be: ``int``, ``bytes``, a struct (a mapping of its
+    asked : dict of int to type, list or dict
+        Fields to keep, and what each must be: ``int``, ``bytes``, a struct (a dict of its
         fields), or a list of one of these (a list of one).
     deep : int
         How many structs and lists it lies in.
@@ -56,11 +57,13 @@ def read_struct(
     >>> read_struct(bytes([0x15, 6, 0x18, 2]) + b"hi" + bytes([0]), 0, 7, {1: int, 2: bytes})
     ({1: 3, 2: b'hi'}, 7)
     """
-    asked = asked if isinstance(asked, Mapping) else {}
+    asked = asked if isinstance(asked, dict) else {}
     found: dict[int, Any] = {}
     field = 0
     while True:
-        head = _byte(data, at, end)
+        if at >= end:  # written out: a wide file's footer has millions of fields
+            raise DamagedError(_PAST)
+        head = data[at]
         at += 1
         if not head:
             return found, at
@@ -69,8 +72,11 @@ def read_struct(
             field += step
         else:
             field, at = _integer(data, at, end)
-        if kind in (_TRUE, _FALSE):
-            value: Any = kind == _TRUE
+        if kind in _INTEGERS:
+            value: Any
+            value, at = _integer(data, at, end)
+        elif kind in (_TRUE, _FALSE):
+            value = kind == _TRUE
         else:
             value, at = _value(data, at, end, kind, asked.get(field), deep + 1)
         if field in asked:
@@ -80,9 +86,11 @@ def read_struct(
 
 
 def _fits(value: Any, asked: Any) -> bool:
+    if asked is int or asked is bytes:
+        return isinstance(value, asked)
     if isinstance(asked, list):
         return isinstance(value, list) and all(_fits(item, asked[0]) for item in value)
-    return isinstance(value, dict if isinstance(asked, Mapping) else asked)
+    return isinstance(value, dict if isinstance(asked, dict) else asked)
 
 
 def _value(data: _Bytes, at: int, end: int, kind: int, asked: Any, deep: int) -> tuple[Any, int]:
@@ -138,22 +146,24 @@ def _integer(data: _Bytes, at: int, end: int) -> tuple[int, int]:
 
 def _varint(data: _Bytes, at: int, end: int) -> tuple[int, int]:
     value = 0
-    for shift in range(0, 70, 7):
-        byte = _byte(data, at, end)
+    for shift in _SHIFTS:
+        if at >= end:
+            raise DamagedError(_PAST)
+        byte = data[at]
         at += 1
-        value |= (byte & 127) << shift
         if byte < 128:
-            return value, at
+            return value | byte << shift, at
+        value |= (byte & 127) << shift
     raise DamagedError("a number of more than ten bytes")
 
 
 def _byte(data: _Bytes, at: int, end: int) -> int:
     if at >= end:
-        raise DamagedError("it goes past its end")
+        raise DamagedError(_PAST)
     return int(data[at])
 
 
 def _inside(at: int, end: int) -> int:
     if at > end:
-        raise DamagedError("it goes past its end")
+        raise DamagedError(_PAST)
     return at
