@@ -32,7 +32,7 @@ _ABOVE_NINE = uint64(0x7676767676767676)
 _HIGH_BITS = uint64(0x8080808080808080)
 
 
-@_intrinsic
+@_intrinsic  # type: ignore[untyped-decorator]
 def word_at(_typing: Any, data: Any, at: Any) -> Any:  # noqa: ARG001 - numba reads its name
     """Load the eight bytes from ``at``, all of which must lie within the data."""
 
@@ -44,7 +44,7 @@ def word_at(_typing: Any, data: Any, at: Any) -> Any:  # noqa: ARG001 - numba re
     return types.uint64(data, types.int64), generate
 
 
-@_intrinsic
+@_intrinsic  # type: ignore[untyped-decorator]
 def _zeros_below(_typing: Any, word: Any) -> Any:  # noqa: ARG001
     """Count the zero bits below the lowest that is set; 64 where none is."""
 
@@ -59,7 +59,7 @@ def digits_of(word: np.uint64) -> int:
     """Count the digits that a word begins with."""
     x = word ^ _ZEROS  # a digit becomes its value
     other = ((x + _ABOVE_NINE) | x) & _HIGH_BITS  # carries reach later bytes alone
-    return _int(_zeros_below(other) >> uint64(3))
+    return int(_int(_zeros_below(other) >> uint64(3)))
 
 
 @njit(forceinline=True, _nrt=False)
