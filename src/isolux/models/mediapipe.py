@@ -43,10 +43,12 @@ INFO = ModelInfo(
     ),
     assumptions=("each picture has one person whose pose is wanted",),
     predicts="several",
-    needs="mediapipe 0.10; its weights come with it",
+    needs="mediapipe 0.10.21 or older (pip install --no-deps mediapipe==0.10.21); its weights come "
+    "with it",
     packages=("mediapipe", "protobuf"),
 )
 
+_VERSION = "mediapipe==0.10.21"  # later ones bring no networks; its requirements exclude NumPy 2
 Order = Literal["coco", "fhibe", "blazepose"]
 _KINDS = ("faces", "pose")
 _PAIRS = ((1, 4), (2, 5), (3, 6), (7, 8), (9, 10), *((k, k + 1) for k in range(11, 33, 2)))
@@ -182,8 +184,9 @@ def load(
     if spec not in _KINDS:
         raise UnknownNameError("model of mediapipe", spec, _KINDS)
     package = needed(
-        "mediapipe", package="mediapipe", extra="mediapipe", purpose=f"the model mediapipe:{spec}"
-    )
+        "mediapipe", package="mediapipe", extra="mediapipe", purpose=f"the model mediapipe:{spec}",
+        alone=_VERSION,
+    )  # fmt: skip
     told: dict[str, Any] = {"kind": spec, "least_score": least_score,
                             "weights": _weights(Path(str(package.__file__)).parent)}  # fmt: skip
     try:
@@ -199,8 +202,9 @@ def load(
     except (AttributeError, RuntimeError, ValueError, OSError) as error:
         raise SpecError(
             f"mediapipe cannot load its model of {spec}",
-            expected="mediapipe 0.10 with its solutions, complexity 0 to 2",
+            expected="mediapipe 0.10.21 or older, which brings its networks; complexity 0 to 2",
             found=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}",
+            hint=f"pip install --no-deps {_VERSION}",
         ) from error
     return Poses(posing.process, order, told | {"order": order, "complexity": complexity})
 

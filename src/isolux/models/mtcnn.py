@@ -37,7 +37,7 @@ INFO = ModelInfo(
     licence="MIT (facenet-pytorch); trained on WIDER FACE and CelebA",
     assumptions=("faces are at least 20 pixels high",),
     predicts="boxes",
-    needs="isolux[mtcnn]",
+    needs="isolux[mtcnn] and facenet-pytorch 2.6 (pip install --no-deps facenet-pytorch==2.6.0)",
     packages=("facenet-pytorch", "torch", "torchvision"),
 )
 
@@ -117,7 +117,7 @@ def load(
         )
     torch_for("the model mtcnn:", "mtcnn")
     package = needed("facenet_pytorch", package="facenet-pytorch", extra="mtcnn",
-                     purpose="the model mtcnn:")  # fmt: skip
+                     purpose="the model mtcnn:", alone="facenet-pytorch==2.6.0")  # fmt: skip
     try:
         inner = package.MTCNN(
             keep_all=True, min_face_size=smallest_face, thresholds=list(thresholds),

@@ -10,7 +10,9 @@ from isolux.vocabulary.errors import SpecError
 __all__ = ["needed"]
 
 
-def needed(module: str, *, package: str, extra: str, purpose: str) -> ModuleType:
+def needed(
+    module: str, *, package: str, extra: str, purpose: str, alone: str | None = None
+) -> ModuleType:
     """Import a module of an optional package, or say what to install.
 
     Parameters
@@ -23,6 +25,9 @@ def needed(module: str, *, package: str, extra: str, purpose: str) -> ModuleType
         The extra of isolux that installs it.
     purpose : str
         What needs it, at the head of the error: ``"the analysis error_model"``.
+    alone : str or None
+        The version to install without its own requirements, where these exclude isolux's:
+        ``"facenet-pytorch==2.6.0"``. The extra then brings what that version imports.
 
     Raises
     ------
@@ -46,5 +51,6 @@ def needed(module: str, *, package: str, extra: str, purpose: str) -> ModuleType
             f"{purpose} needs {package}, which "
             + ("is not installed" if absent else "cannot be imported"),
             found=None if absent else (str(error).splitlines() or [""])[0][:200],
-            hint=f"pip install 'isolux[{extra}]'",
+            hint=f"pip install 'isolux[{extra}]'"
+            + (f" && pip install --no-deps {alone}" if alone else ""),
         ) from error
