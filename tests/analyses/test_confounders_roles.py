@@ -100,7 +100,7 @@ def test_what_came_after_is_left_out_where_nobody_asked_for_it(masked):
     found = confounders.explain(run, roles={"light": "before", "stored": "after"})
     (gaps,) = (t for caption, t in found.tables.items() if caption.startswith("Gaps"))
     assert gaps["equal mix of"].to_list() == ["light"]
-    assert any("stored is not held alike: stored was given the role" in n for n in found.notes)
+    assert any("stored is not held equal: stored was given the role" in n for n in found.notes)
     with pytest.raises(SpecError, match="given the role 'after'"):
         confounders.explain(run, roles={"stored": "after"})
 

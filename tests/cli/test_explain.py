@@ -37,7 +37,7 @@ def test_findings_and_report_are_written_anew_and_the_rest_stays(run, monkeypatc
     assert ran.code == 0, ran.err
     found = run_directory.load(run)
     assert "power" in found.findings["analysis"].to_list()
-    assert "What could be seen" in (run / "report.html").read_text()
+    assert "What could be detected" in (run / "report.html").read_text()
     assert (run / "notes.txt").read_text() == "mine"
     assert (run / "more" / "people.csv").read_text() == "id"
     assert not (run / "gallery.html").exists()

@@ -111,7 +111,7 @@ def test_who_goes_is_counted():
         ("age", "--only is no condition"),
         ("age=", "--only is no condition"),
         (">=20", "--only is no condition"),
-        ("age>=old", "compares 'age' with what is not a number"),
+        ("age>=old", "compares 'age' with something that is not a number"),
     ],
 )
 def test_what_is_no_condition_is_refused(condition, words):

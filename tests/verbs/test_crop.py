@@ -202,7 +202,7 @@ def test_a_recipe_and_its_settings_are_named(folder):
 def test_something_else_is_left_as_it_is(folder):
     (folder / "mine").mkdir()
     (folder / "mine" / "notes.txt").write_text("mine")
-    with pytest.raises(OutputError, match="holds something else"):
+    with pytest.raises(OutputError, match="contains something else"):
         isolux.crop(DATA, recipe="box", out="mine")
     isolux.crop(DATA, recipe="box", out="faces")
     with pytest.raises(OutputError, match="crops by another recipe"):

@@ -183,7 +183,7 @@ def found_or_missed(
     >>> table.rows()
     [('net', 'a', True), ('net', 'b', False)]
     >>> notes
-    ('1 of 2 people stand on the list of missed people; the others count as found.',)
+    ('1 of 2 people are on the list of missed people; the others count as found.',)
     """
     ids = _listed(path, id).unique(maintain_order=True)
     called = model or _called(path)

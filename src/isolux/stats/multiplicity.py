@@ -112,7 +112,7 @@ def weighted_holm(p: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
 
     Parameters
     ----------
-    p : array_like, [m]
+    p : array_like, any shape
         p-values, 0 to 1; NaN: not tested.
     weights : array_like, the same shape
         Above 0.

@@ -181,7 +181,7 @@ def test_a_rule_that_knows_nothing_says_so_and_refuses_no_one(tmp_path: Path) ->
     assert all(isinstance(note, Caution) for note in done.notes)
     told = "\n".join(done.notes)
     assert "The rule adults was not applied: no photo and no subject has 'age'" in told
-    assert "The rule consent was not asked" in told
+    assert "The rule consent was not applied" in told
 
 
 def test_settings_stand_in_the_projects_file(tmp_path: Path) -> None:
