@@ -131,8 +131,8 @@ def test_the_answer_is_who_is_served_worse_by_how_much_and_how_surely(full):
     first, second = said(full.answer).split(". ")
     # Female .561, Male .898: difference −.337; both hold two fifths of 10,954, no race does.
     assert first.startswith(
-        "By perceived gender presentation, the model works worse for Female than for Male: accuracy "
-        "is 56.1 % against 89.8 %, 33.7 points lower (95 % interval "
+        "By perceived gender presentation, the model works worse for Female than for Male: "
+        "accuracy is 56.1 % against 89.8 %, 33.7 points lower (95 % interval "
     )
     assert first.endswith("; n = 5,162 and 5,792)")
     assert "adjusted p < 0.001" in first
