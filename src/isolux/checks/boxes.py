@@ -44,7 +44,7 @@ def check(dataset: Dataset, *, slack_px: float = 1.0) -> pl.DataFrame:
         Instances with ``box_x``, ``box_y``, ``box_w``, ``box_h`` (and those of faces); images with
         sizes, where boxes are to be held against them.
     slack_px : float
-        How far, in pixels, a box may reach beyond its image: annotation tools round.
+        How far, in pixels, a box may extend beyond its image, because annotation tools round.
 
     Returns
     -------

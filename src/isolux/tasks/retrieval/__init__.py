@@ -107,7 +107,7 @@ def score(
         The attribute that should be shared; default: ``classes`` of the instances. Several values
         of one person are all valid: any that is shared counts.
     top_k : sequence of int
-        The numbers of nearest entries; empty: 10 and 50, as in the paper.
+        The numbers of nearest entries; default: 10 and 50, as in the paper.
     database : Dataset, optional
         Who is searched. Default: the dataset itself.
     database_predictions : frame, optional
