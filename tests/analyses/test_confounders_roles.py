@@ -74,7 +74,7 @@ def test_an_unknown_role_says_what_goes_with_what():
     run = world("mediated", 3)
     _, _, found = equal_mix(run)
     first = found.findings.filter(reference="icon2")["claim"].item()
-    assert "the differences go with light, whose role is not known" in first
+    assert "the differences are associated with light, whose role is not known" in first
     assert not any(word in first for word in CAUSAL), first
     before = equal_mix(run, roles={"light": "before"})[2].findings["claim"][0]
     assert "light is a probable explanation of the differences" in before

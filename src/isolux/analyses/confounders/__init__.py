@@ -123,7 +123,7 @@ _STANDARD = Reference(
 
 INFO = AnalysisInfo(
     samples=True,
-    title="What goes with the groups, and the gap that is left without it",
+    title="What is associated with the groups, and the gap that remains without it",
     summary="Which other attributes could explain a gap between groups, and how large it is at an "
     "equal mix of them.",
     references=(
