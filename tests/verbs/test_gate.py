@@ -99,7 +99,7 @@ def test_more_people_are_told_in_json_and_rounded_in_words():
     assert night.more is not None
     assert night.more > 100
     assert f"About {-(-night.more // 100) * 100:,} more people of night and" in rule.text
-    assert "would decide it (chance 0.8)" in rule.text
+    assert "would decide it (probability 0.8)" in rule.text
 
 
 def test_pairs_are_called_pairs(tmp_path):
@@ -318,7 +318,7 @@ def test_what_is_beyond_its_limit_alone_and_undecided_gives_the_adjusted_p(rule,
     """One pair's lower bound is 7.8 points; over 90 cases no pair is shown to be 7 apart."""
     groups = {f"g{k:02d}": (59, 60) for k in range(9)} | {"night": (49, 60)}
     found = isolux.gate(run_of(groups), policy_of(rule))
-    told = ", beyond the limit alone, but not once all cases are counted (adjusted p = "
+    told = ", beyond the limit on its own, but not once corrected for all cases (adjusted p = "
     assert (told in found.rules[0].text) is said
     if said:
         assert found.answer == "insufficient"
