@@ -38,7 +38,7 @@ def test_a_collider_of_unknown_role_is_no_finding(collider):
     assert row["effect"] < -0.08
     assert table["p_adjusted"] <= 0.05
     assert row["p_adjusted"] > 0.05
-    assert row["claim"].startswith("No finding of a gap, because none is shown without adjustment")
+    assert row["claim"].startswith("No finding of a gap, since none is shown without adjustment")
     assert "it creates one from nothing" in row["claim"]
     assert "--role light=... (before, mediator or after)" in row["claim"]
     assert table["role"] == "unknown"

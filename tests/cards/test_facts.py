@@ -61,7 +61,7 @@ def test_what_is_no_fact_is_refused(said, error, words):
 def test_a_key_that_stands_twice_is_refused(tmp_path):
     path = tmp_path / "facts.yaml"
     path.write_text("facts: 1\ncontact: a\ncontact: b\n")
-    with pytest.raises(SpecError, match=r"'contact' stands twice(.|\n)*line 3"):
+    with pytest.raises(SpecError, match=r"'contact' occurs twice(.|\n)*line 3"):
         read_facts(path)
     with pytest.raises(FileError, match="no such file"):
         read_facts(tmp_path / "none.yaml")

@@ -254,9 +254,9 @@ def test_only_pairs_that_the_test_tells_from_chance_are_named():
     run = runs.full_run()
     pairs = pl.col("kind") == "difference"
     none = run.disparities.with_columns(p_adjusted=pl.when(pairs).then(1.0).otherwise("p_adjusted"))
-    assert "worse than" in summarise(run).answer
+    assert "works worse for" in summarise(run).answer
     answer = summarise(replace(run, disparities=none)).answer
-    assert "worse than" not in answer
+    assert "works worse for" not in answer
     assert "as a whole (adjusted p < 0.001), but no two known groups stand out" in said(answer)
 
 

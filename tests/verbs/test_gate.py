@@ -296,7 +296,7 @@ def test_a_key_that_stands_twice_is_refused(tmp_path):
         "  within: 5 points\n  within: 50 points\n",
         encoding="utf-8",
     )
-    with pytest.raises(SpecError, match=r"'within' stands twice(.|\n)*line 6"):
+    with pytest.raises(SpecError, match=r"'within' occurs twice(.|\n)*line 6"):
         isolux.gate(run("alike"), path)
 
 

@@ -172,7 +172,7 @@ def test_devices_are_dated_by_a_table_of_the_users(tmp_path: Path) -> None:
     assert "a device of 2009" in reasons["a"]
     assert "could not tell which device" in reasons["c"]
     table.write_text("make,model,year\nAcme,Phone 1,2009\nAcme,phone 1,2012\n")
-    with pytest.raises(TableError, match="stands twice"):
+    with pytest.raises(TableError, match="is listed twice"):
         judge(project, devices=table)
 
 
