@@ -155,7 +155,7 @@ def test_crossed_attributes_have_the_weakest_of_their_roles(masked):
         ({"roles": {"colour": "before"}}, UnknownNameError, r"'colour'.*--role"),
         ({"roles": {"tone": "before"}}, SpecError, r"itself and cannot have another role"),
         ({"roles": {"light": "collider"}}, SpecError,
-         r"'collider' is no role.*before, mediator, after or unknown.*a collider after"),
+         r"'collider' is not a role.*before, mediator, after or unknown.*a collider after"),
         ({"dag": "light -> score -> tone -> light"}, SpecError, r"has a cycle"),
         ({"dag": "colour -> score, tone -> score"}, UnknownNameError, r"'colour'.*confounders.dag"),
         ({"dag": "light -> score"}, SpecError, r"none of the sensitive attributes"),
@@ -171,7 +171,7 @@ def test_what_is_refused(masked, settings, error, text):
 def test_roles_through_the_front_door(masked):
     found = explain_run(masked, ["confounders"], ["roles={light: before}", "regression=no"])
     assert found.findings.filter(analysis="confounders")["p_adjusted"].min() <= 0.05
-    with pytest.raises(SpecError, match=r"(?s)'collider' is no role.*found: light: collider"):
+    with pytest.raises(SpecError, match=r"(?s)'collider' is not a role.*found: light: collider"):
         explain_run(masked, ["confounders"], ["roles={light: collider}"])
     drawn = explain_run(masked, ["confounders"], ["dag=light->tone, light->score"])
     assert "tone ← light → score" in "".join(drawn.findings["claim"])

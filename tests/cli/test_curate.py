@@ -49,7 +49,7 @@ def test_from_photos_to_the_funnel(run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("image_id,verdict,reason\na,perhaps,Why.\n", "this is no verdict"),
+        ("image_id,verdict,reason\na,perhaps,Why.\n", "this is not a verdict"),
         ("image_id,verdict,reason\na,out,\n", "a photo is left out without a reason"),
         ("image_id,verdict,reason\na,out,x\na,in,\n", "a unit stands twice"),
         ("image_id,verdict\na,out\n", "there is no column named 'reason'"),

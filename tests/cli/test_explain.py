@@ -114,7 +114,7 @@ def test_a_role_reaches_the_analysis_and_the_record(lit, monkeypatch, capsys):
         (("--role", "light=before", "--role", "light=after"), "--role names 'light' twice"),
         (("--analysis", "power", "--role", "light=before"), "confounders, which does not run"),
         (("--analysis", "confounders", "--role", "hour=before"), "named 'hour'"),
-        (("--analysis", "confounders", "--role", "light=cause"), "'cause' is no role"),
+        (("--analysis", "confounders", "--role", "light=cause"), "'cause' is not a role"),
     ],
 )
 def test_roles_that_are_refused(given, text, lit, monkeypatch, capsys):

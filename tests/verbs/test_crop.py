@@ -211,7 +211,7 @@ def test_something_else_is_left_as_it_is(folder):
 
 
 def test_nobody_to_cut_out_is_an_error_and_leaves_nothing(folder):
-    with pytest.raises(InputError, match="no one could be cut out") as error:
+    with pytest.raises(InputError, match="nobody could be cut out") as error:
         isolux.crop(DATA, recipe="miap", out="faces")
     assert "a side below 100 pixels (4)" in str(error.value)
     assert not (folder / "faces").exists()

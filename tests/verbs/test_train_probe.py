@@ -172,7 +172,7 @@ def test_what_is_no_file_of_features_is_refused(tmp_path):
         isolux.train_probe(people(tmp_path), features=tmp_path / "gone.npy", target="light",
                            out=tmp_path / "probe")  # fmt: skip
     (tmp_path / "labels.csv").write_text("id,label\np0,day\n")
-    with pytest.raises(TableError, match="these are no features"):
+    with pytest.raises(TableError, match="these are not features"):
         isolux.train_probe(people(tmp_path), features=tmp_path / "labels.csv", target="light",
                            out=tmp_path / "probe")  # fmt: skip
 

@@ -209,7 +209,7 @@ def _listed(path: str | Path, column: str | None) -> pl.Series:
     lines = decodable(file.read_bytes(), str(path)).decode().splitlines()
     ids = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     if not ids:
-        raise FileError("this list names no one", expected="an id a line", where=str(path))
+        raise FileError("this list names nobody", expected="an id a line", where=str(path))
     return pl.Series(ids, dtype=pl.String)
 
 
