@@ -51,7 +51,7 @@ def test_from_photos_to_the_funnel(run, tmp_path: Path) -> None:
     [
         ("image_id,verdict,reason\na,perhaps,Why.\n", "this is not a verdict"),
         ("image_id,verdict,reason\na,out,\n", "a photo is left out without a reason"),
-        ("image_id,verdict,reason\na,out,x\na,in,\n", "a unit stands twice"),
+        ("image_id,verdict,reason\na,out,x\na,in,\n", "a unit is listed twice"),
         ("image_id,verdict\na,out\n", "there is no column named 'reason'"),
         ("image_id,verdict,reason\nz,out,x\n", "there is no image named 'z'"),
     ],
