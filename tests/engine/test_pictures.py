@@ -59,7 +59,7 @@ def test_a_person_is_cut_out_by_their_box(tmp_path):
     assert np.array_equal(p.pixels, pixels[1:4, 0:2])
     assert np.array_equal(q.pixels, pixels[0:6, 4:8])
     (r,) = opened(people, second).cuts
-    assert (r.pixels, r.reason) == (None, "not a box to cut out")
+    assert (r.pixels, r.reason) == (None, "no box to cut out")
 
 
 def test_a_wider_box_keeps_its_centre_and_ends_where_the_image_does(tmp_path):

@@ -257,7 +257,7 @@ def test_only_pairs_that_the_test_tells_from_chance_are_named():
     assert "works worse for" in summarise(run).answer
     answer = summarise(replace(run, disparities=none)).answer
     assert "works worse for" not in answer
-    assert "as a whole (adjusted p < 0.001), but no two known groups stand out" in said(answer)
+    assert "(adjusted p < 0.001), but no two known groups stand out" in said(answer)
 
 
 def unknown_run(n, value, *, scored=True):

@@ -278,7 +278,7 @@ ONE = accuracy(within="5 points")
         ({"policy": 1, "rules": [accuracy(within="5 points", groups=[True])]}, "in quotes"),
         ({"policy": 1, "rules": [accuracy(within="5 points", attribute="light*")]}, "joined by"),
         ({"policy": 1, "rules": [{"covered": "light", "people": 0}]}, "whole number from 1"),
-        ({"policy": 1, "rules": [{"covered": "light", "people": "many"}]}, "no count"),
+        ({"policy": 1, "rules": [{"covered": "light", "people": "many"}]}, "not a count"),
         ({"policy": 1, "rules": [accuracy(lost_at_most="1 point", people="x")]}, "same, shared or"),
         ({"policy": 1, "rules": [ONE], "levl": 0.9}, "did you mean 'level'"),
     ],
