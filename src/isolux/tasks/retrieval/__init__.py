@@ -46,9 +46,7 @@ INFO = TaskInfo(
     predictions="outputs",
     one_by_one=False,
     title="Same-attribute retrieval",
-    summary=(
-        "Whether the images nearest to a person's in a model's embedding space share an attribute."
-    ),
+    summary="Whether the images nearest to a person's among embeddings share an attribute.",
     references=(GOYAL,),
     assumptions=(
         "Embeddings are compared by the cosine of their angle, all pairs, without approximation.",
