@@ -125,11 +125,11 @@ def test_one_reader_for_every_kind_of_output(tmp_path):
 def test_people_who_withdrew_are_left_out_in_memory_too(people, tmp_path):
     (tmp_path / "gone.txt").write_text("0\n1\nnot-here\n")
     loaded, gone = isolux.load("table", people), str(tmp_path / "gone.txt")
-    with pytest.raises(SpecError, match="no one"):
+    with pytest.raises(SpecError, match="nobody"):
         isolux.describe(loaded, by=["light"], withdrawn=gone)
     found = isolux.describe(loaded, by=["light"], withdrawn=gone, allow_unmatched=True)
     assert found.tables["By light"]["people"].to_list() == [99, 99]
-    with pytest.raises(SpecError, match="no one"):
+    with pytest.raises(SpecError, match="nobody"):
         isolux.check(loaded, withdrawn=gone)
     notes = isolux.check(loaded, withdrawn=gone, allow_unmatched=True).notes
     assert any("withdrew" in note for note in notes)

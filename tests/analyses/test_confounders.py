@@ -297,7 +297,9 @@ def test_a_value_seen_in_one_group_only_is_left_out_and_said():
     assert gap["status"].to_list() == ["boundary"]
     # Of those compared both are found at .4; of everyone a is found at 100 / 140.
     claim = gap["claim"].item()
-    assert "31.4 points lower as it stands and 0.0 points higher among those compared" in claim
+    assert (
+        "31.4 points lower without adjustment and 0.0 points higher among those compared" in claim
+    )
     assert "overlap in part only. Left out are 90 of a (of 140): at their values" in claim
     assert any("64% of the people of a group" in n and "min_cell" in n for n in found.notes)
 

@@ -38,7 +38,7 @@ def test_a_collider_of_unknown_role_is_no_finding(collider):
     assert row["effect"] < -0.08
     assert table["p_adjusted"] <= 0.05
     assert row["p_adjusted"] > 0.05
-    assert row["claim"].startswith("No finding of a gap, because none is shown without adjustment")
+    assert row["claim"].startswith("No finding of a gap, since none is shown without adjustment")
     assert "it creates one from nothing" in row["claim"]
     assert "--role light=... (before, mediator or after)" in row["claim"]
     assert table["role"] == "unknown"
@@ -74,7 +74,7 @@ def test_an_unknown_role_says_what_goes_with_what():
     run = world("mediated", 3)
     _, _, found = equal_mix(run)
     first = found.findings.filter(reference="icon2")["claim"].item()
-    assert "the differences go with light, whose role is not known" in first
+    assert "the differences are associated with light, whose role is not known" in first
     assert not any(word in first for word in CAUSAL), first
     before = equal_mix(run, roles={"light": "before"})[2].findings["claim"][0]
     assert "light is a probable explanation of the differences" in before
@@ -100,7 +100,7 @@ def test_what_came_after_is_left_out_where_nobody_asked_for_it(masked):
     found = confounders.explain(run, roles={"light": "before", "stored": "after"})
     (gaps,) = (t for caption, t in found.tables.items() if caption.startswith("Gaps"))
     assert gaps["equal mix of"].to_list() == ["light"]
-    assert any("stored is not held alike: stored was given the role" in n for n in found.notes)
+    assert any("stored is not held equal: stored was given the role" in n for n in found.notes)
     with pytest.raises(SpecError, match="given the role 'after'"):
         confounders.explain(run, roles={"stored": "after"})
 
@@ -155,7 +155,7 @@ def test_crossed_attributes_have_the_weakest_of_their_roles(masked):
         ({"roles": {"colour": "before"}}, UnknownNameError, r"'colour'.*--role"),
         ({"roles": {"tone": "before"}}, SpecError, r"itself and cannot have another role"),
         ({"roles": {"light": "collider"}}, SpecError,
-         r"'collider' is no role.*before, mediator, after or unknown.*a collider after"),
+         r"'collider' is not a role.*before, mediator, after or unknown.*a collider after"),
         ({"dag": "light -> score -> tone -> light"}, SpecError, r"has a cycle"),
         ({"dag": "colour -> score, tone -> score"}, UnknownNameError, r"'colour'.*confounders.dag"),
         ({"dag": "light -> score"}, SpecError, r"none of the sensitive attributes"),
@@ -171,7 +171,7 @@ def test_what_is_refused(masked, settings, error, text):
 def test_roles_through_the_front_door(masked):
     found = explain_run(masked, ["confounders"], ["roles={light: before}", "regression=no"])
     assert found.findings.filter(analysis="confounders")["p_adjusted"].min() <= 0.05
-    with pytest.raises(SpecError, match=r"(?s)'collider' is no role.*found: light: collider"):
+    with pytest.raises(SpecError, match=r"(?s)'collider' is not a role.*found: light: collider"):
         explain_run(masked, ["confounders"], ["roles={light: collider}"])
     drawn = explain_run(masked, ["confounders"], ["dag=light->tone, light->score"])
     assert "tone ← light → score" in "".join(drawn.findings["claim"])

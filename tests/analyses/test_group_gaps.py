@@ -535,7 +535,7 @@ def test_a_spread_that_the_unknown_are_part_of_is_not_told_of_known_groups():
         whole("noise_corrected_sd", 0.08, attribute="race"),
     ]
     names = [group("race", n) for n in ("A", "B", "C")]
-    assert "spread by 8.0 points" in explain(run_of(rows, [EVERYONE, *names]))["claim"][0]
+    assert "vary by 8.0 points" in explain(run_of(rows, [EVERYONE, *names]))["claim"][0]
     rows.append(pair("race", "unknown", "B", -0.1, -0.15, -0.05))
     told = explain(run_of(rows, [EVERYONE, *names, group("race", "unknown")]))["claim"][0]
     assert "2 of 2 pairs of groups differ" in told

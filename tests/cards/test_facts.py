@@ -44,11 +44,11 @@ def test_nothing_is_said_where_nothing_stands():
         ({"facts": True}, SpecError, "by which version"),
         ({"facts": 1, "contct": "x"}, UnknownNameError, "contct(.|\n)*contact"),
         ({"facts": 1, "contact": {"say": "x"}}, UnknownNameError, "say(.|\n)*says"),
-        ({"facts": 1, "contact": True}, SpecError, "contact is no text(.|\n)*quotes"),
-        ({"facts": 1, "contact": [["x"]]}, SpecError, "contact is no text"),
+        ({"facts": 1, "contact": True}, SpecError, "contact is not text(.|\n)*quotes"),
+        ({"facts": 1, "contact": [["x"]]}, SpecError, "contact is not text"),
         ({"facts": 1, "contact": "x" * 20_001}, SpecError, "too long"),
-        ({"facts": 1, "scenarios": "x"}, SpecError, "scenarios is no list"),
-        ({"facts": 1, "scenarios": ["x"]}, SpecError, "a scenario is no mapping"),
+        ({"facts": 1, "scenarios": "x"}, SpecError, "scenarios is not a list"),
+        ({"facts": 1, "scenarios": ["x"]}, SpecError, "a scenario is not a mapping"),
         ({"facts": 1, "scenarios": [{"group": "x"}]}, SpecError, "names no attribute"),
         ({"facts": 1, "scenarios": [{"harms": "x"}]}, UnknownNameError, "harms(.|\n)*harm"),
     ],
@@ -61,7 +61,7 @@ def test_what_is_no_fact_is_refused(said, error, words):
 def test_a_key_that_stands_twice_is_refused(tmp_path):
     path = tmp_path / "facts.yaml"
     path.write_text("facts: 1\ncontact: a\ncontact: b\n")
-    with pytest.raises(SpecError, match=r"'contact' stands twice(.|\n)*line 3"):
+    with pytest.raises(SpecError, match=r"'contact' occurs twice(.|\n)*line 3"):
         read_facts(path)
     with pytest.raises(FileError, match="no such file"):
         read_facts(tmp_path / "none.yaml")

@@ -204,7 +204,7 @@ def test_an_existing_directory_is_refused_and_kept(ask):
     assert "exists already" in ran.plain
     ran = ask(None, "--overwrite")
     assert ran.code == 2
-    assert "no run of isolux" in ran.plain
+    assert "not an isolux run" in ran.plain
     assert Path("run/thesis.txt").read_text() == "mine"
 
 

@@ -21,7 +21,7 @@ def test_problems_are_grouped_and_set_the_exit_code(monkeypatch, capsys, root):
     ran = isolux(monkeypatch, capsys, "check", f"coco:{root}")
     assert ran.code == 1, ran.err
     for words in (
-        "a box lies outside its image", "the file is missing", "the picture is cut off",
+        "a box is outside its image", "the file is missing", "the picture is cut off",
         "the picture has another size than its annotation", "a photo is there twice",
         "no image names this picture", "4 errors, 4 warnings from 12 check(s)",
         "exit code 1, set by errors",

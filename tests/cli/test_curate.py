@@ -30,7 +30,7 @@ def test_from_photos_to_the_funnel(run, tmp_path: Path) -> None:
     added = run("add", "faces", "photos.csv", "--photos", "in", "--subjects", "subjects.csv")
     assert "3 photos came in" in added.out
     told = run("intake", "faces", "--letters", "letters.csv").out
-    assert "WARNING: The rule consent was not asked" in told
+    assert "WARNING: The rule consent was not applied" in told
     assert "without zoom" in (tmp_path / "letters.csv").read_text()
     (tmp_path / "review.csv").write_text("image_id,verdict,reason\na,out,A drawing.\n")
     said = run("decide", "faces", "review.csv", "--step", "review", "--rule", "people")
@@ -49,9 +49,9 @@ def test_from_photos_to_the_funnel(run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("image_id,verdict,reason\na,perhaps,Why.\n", "this is no verdict"),
+        ("image_id,verdict,reason\na,perhaps,Why.\n", "this is not a verdict"),
         ("image_id,verdict,reason\na,out,\n", "a photo is left out without a reason"),
-        ("image_id,verdict,reason\na,out,x\na,in,\n", "a unit stands twice"),
+        ("image_id,verdict,reason\na,out,x\na,in,\n", "a unit is listed twice"),
         ("image_id,verdict\na,out\n", "there is no column named 'reason'"),
         ("image_id,verdict,reason\nz,out,x\n", "there is no image named 'z'"),
     ],
@@ -78,7 +78,7 @@ def test_concepts_candidates_and_quotas(run, tmp_path: Path) -> None:
 
     (tmp_path / "data.noun").write_text(NOUNS)
     told = run("concepts", "data.noun", "--out", "concepts.csv").out
-    assert "WARNING: the rule of 500 examples was not asked" in told
+    assert "WARNING: the rule on 500 examples was not applied" in told
     assert "WARNING: no --offensive" in told
     assert "6 concepts of people: 3 stand" in told
     (tmp_path / "captions.csv").write_text("image_id,caption\na,Two nurses\nb,A dog\nc,A nurse\n")

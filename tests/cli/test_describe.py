@@ -148,7 +148,7 @@ def test_ages_that_are_ranges_compare_in_an_audit_too(monkeypatch, capsys, tmp_p
     [
         (("--by", "rase"), "there is no attribute named 'rase'"),
         (("--target", "absent.csv"), "absent.csv"),
-        (("--only", "age"), "--only is no condition"),
+        (("--only", "age"), "--only is not a condition"),
         (("--bins", "age=thirds"), "the bins cannot be used"),
         (("--votes", "most"), "most"),
     ],

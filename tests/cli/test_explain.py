@@ -37,7 +37,7 @@ def test_findings_and_report_are_written_anew_and_the_rest_stays(run, monkeypatc
     assert ran.code == 0, ran.err
     found = run_directory.load(run)
     assert "power" in found.findings["analysis"].to_list()
-    assert "What could be seen" in (run / "report.html").read_text()
+    assert "What could be detected" in (run / "report.html").read_text()
     assert (run / "notes.txt").read_text() == "mine"
     assert (run / "more" / "people.csv").read_text() == "id"
     assert not (run / "gallery.html").exists()
@@ -114,7 +114,7 @@ def test_a_role_reaches_the_analysis_and_the_record(lit, monkeypatch, capsys):
         (("--role", "light=before", "--role", "light=after"), "--role names 'light' twice"),
         (("--analysis", "power", "--role", "light=before"), "confounders, which does not run"),
         (("--analysis", "confounders", "--role", "hour=before"), "named 'hour'"),
-        (("--analysis", "confounders", "--role", "light=cause"), "'cause' is no role"),
+        (("--analysis", "confounders", "--role", "light=cause"), "'cause' is not a role"),
     ],
 )
 def test_roles_that_are_refused(given, text, lit, monkeypatch, capsys):

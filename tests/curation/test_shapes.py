@@ -170,5 +170,5 @@ def test_doubtful_drawings_are_told_first(tmp_path):
 
 
 def test_more_annotators_than_there_are_is_refused(tmp_path):
-    with pytest.raises(SpecError, match="so many"):
+    with pytest.raises(SpecError, match="that many"):
         find_shapes(drawn(tmp_path, "a x dog 0 0 9 9", "a y dog 0 0 9 9"), least=3)

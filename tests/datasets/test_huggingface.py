@@ -164,7 +164,7 @@ def test_damaged_and_missing_files_are_named(tmp_path):
     saved(tmp_path, ROWS)
     shard = tmp_path / "data-00000-of-00001.arrow"
     shard.write_bytes(b"no Arrow")
-    with pytest.raises(FileError, match=r"(?s)no Arrow file.*data-00000"):
+    with pytest.raises(FileError, match=r"(?s)not a valid Arrow file.*data-00000"):
         load(tmp_path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileError, match=r"(?s)holds no data set in Hugging Face's formats"):

@@ -72,8 +72,8 @@ def test_a_column_that_an_item_has_one_value_of_says_who_it_is_about(tmp_path):
         (LONG, {"annotators": ["tone", "label"], "answer": "label"}, SpecError, "both"),
         (LONG + "a,3,x,north,adult,10\n", {}, TableError, "'x' about 'a'.*rows 1 and 5"),
         ("photo,rater_1,rater_2\na,1,2\na,1,1\n", {"item": "photo"}, TableError,
-         "stands in two rows"),
-        ("item,rater_1,rater_2\n0,1,2\n0,1,1\n", {}, TableError, "stands in two rows"),
+         "is in two rows"),
+        ("item,rater_1,rater_2\n0,1,2\n0,1,1\n", {}, TableError, "is in two rows"),
         (LONG.replace("b,9,x", ",9,x"), {}, TableError, "photo"),
     ],
 )  # fmt: skip

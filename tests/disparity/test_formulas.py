@@ -255,7 +255,7 @@ def test_without_a_better_direction_there_is_no_worst(function):
 
 
 def test_refusals():
-    with pytest.raises(InputError, match="these are no replicates"):
+    with pytest.raises(InputError, match="these are not replicates"):
         worst_share([0.5, 0.6], "higher")
     with pytest.raises(SpecError, match="a logarithm has no such base"):
         epsilon([0.5, 0.6], base=1.0)

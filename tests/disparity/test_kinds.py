@@ -58,7 +58,7 @@ def test_a_measure_cannot_take_the_name_of_a_kind(monkeypatch):
     monkeypatch.setattr(
         registry, "entry_points", lambda group: [point] if group == point.group else []
     )
-    with pytest.raises(IsoluxError, match="'any_difference', as one of isolux is"):
+    with pytest.raises(IsoluxError, match="as one of isolux, 'any_difference'"):
         measures()
 
 

@@ -15,7 +15,7 @@ from tests.engine._painted import Counting, paint, run
 
 def test_something_else_is_left_as_it_is(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(OutputError, match=r"(?s)holds something else.*predict.json"):
+    with pytest.raises(OutputError, match=r"(?s)contains something else.*predict.json"):
         run(paint(tmp_path / "in", 1), tmp_path)
     assert (tmp_path / "mine.txt").read_text() == "mine"
 

@@ -42,7 +42,7 @@ def test_a_box_grows_about_its_centre_and_covers_what_it_touches():
 
 @pytest.mark.parametrize("box", [(0, 0, 0, 5), (0, 0, 5, -1), (np.nan, 0, 5, 5)])
 def test_what_is_no_box_is_refused(box):
-    with pytest.raises(SpecError, match="no box to cut out"):
+    with pytest.raises(SpecError, match="not a box to cut out"):
         cut_xywh(grey([[1, 2], [3, 4]]), box)
 
 

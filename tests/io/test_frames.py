@@ -263,7 +263,7 @@ def test_a_damaged_gzip_is_said(tmp_path):
 
 @pytest.mark.parametrize(("name", "kind"), [("a.parquet", "Parquet"), ("a.arrow", "Arrow")])
 def test_damaged_binary_tables_are_said(tmp_path, name, kind):
-    with pytest.raises(FileError, match=f"this is no {kind} file, or it is damaged"):
+    with pytest.raises(FileError, match=f"this is not a valid {kind} file, or it is damaged"):
         read_table(written(tmp_path, name, b"ARROW1 and so on"))
 
 

@@ -23,7 +23,7 @@ def test_a_report_is_written_over_no_other_file(monkeypatch, capsys, tmp_path, s
     before = (tmp_path / name).read_bytes()
     ran = isolux(monkeypatch, capsys, "report", saved, "--out", tmp_path / name)
     assert ran.code == 2
-    assert "a page is an HTML file" in ran.plain or "no page of isolux" in ran.plain
+    assert "a page is an HTML file" in ran.plain or "not a page written by isolux" in ran.plain
     assert (tmp_path / name).read_bytes() == before
     assert changed_files(saved) == []
 

@@ -72,7 +72,7 @@ def test_a_damaged_shard_is_named(tmp_path: Path) -> None:
     folder = _written(tmp_path / "people", A, B)
     path = folder / "1.parquet"
     path.write_bytes(path.read_bytes()[:200])
-    with pytest.raises(FileError, match="no Parquet file, or it is damaged") as caught:
+    with pytest.raises(FileError, match="not a Parquet file, or it is damaged") as caught:
         shard_files(str(folder))
     assert str(path) in str(caught.value)
 

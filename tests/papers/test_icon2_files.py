@@ -49,7 +49,9 @@ def test_the_planted_hour_ranks_first(form, folder, monkeypatch, capsys):
         assert own["explanatory"].to_list() == ["timeofday"]
     claims = run.findings.filter(analysis="confounders")["claim"]
     assert (
-        claims.str.contains("the differences go with time of day, whose role is not known").sum()
+        claims.str.contains(
+            "the differences are associated with time of day, whose role is not known"
+        ).sum()
         == 3
     )
     # All classes together come before each of them.

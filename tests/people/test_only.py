@@ -108,10 +108,10 @@ def test_who_goes_is_counted():
 @pytest.mark.parametrize(
     ("condition", "words"),
     [
-        ("age", "--only is no condition"),
-        ("age=", "--only is no condition"),
-        (">=20", "--only is no condition"),
-        ("age>=old", "compares 'age' with what is not a number"),
+        ("age", "--only is not a condition"),
+        ("age=", "--only is not a condition"),
+        (">=20", "--only is not a condition"),
+        ("age>=old", "compares 'age' with something that is not a number"),
     ],
 )
 def test_what_is_no_condition_is_refused(condition, words):

@@ -64,7 +64,7 @@ def test_a_subject_goes_with_every_photo_and_who_else_is_in_it():
     assert set(left.attributes["unit_id"]) == {"face-4", "face-5", "carl0", "photo-3"}
     assert left.notes == (
         "(withdrawn) has no eyes",
-        "1 person withdrew; with them went 2 photos and 1 other person in them.",
+        "1 person withdrew; also left out: 2 photos and 1 other person in them.",
     )
 
 
@@ -357,7 +357,7 @@ def test_an_audit_records_how_many_and_not_whom(tmp_path, monkeypatch, capsys):
     assert done.code == 0, done.err
     record = json.loads((out / "audit.json").read_text())
     assert any(
-        note == "8 people withdrew; with them went 8 photos. 1 id of the list names nobody here."
+        note == "8 people withdrew; also left out: 8 photos. 1 id of the list names nobody here."
         for note in record["notes"]
     )
     assert not any("no person in the dataset" in note for note in record["notes"])
@@ -381,7 +381,7 @@ def test_a_plain_list_of_subjects_withdraws_them_and_not_nobody(tmp_path, monkey
             "--by", "race", "--withdrawn", tmp_path / "gone.txt", "--out", page,
         )  # fmt: skip
         assert done.code == 0, done.err
-        assert "8 people withdrew; with them went 8 photos." in " ".join(done.out.split())
+        assert "8 people withdrew; also left out: 8 photos." in " ".join(done.out.split())
     assert "who007" not in page.read_text()
 
 

@@ -139,13 +139,13 @@ def test_the_answer_says_what_was_found_before_how(trees):
     places = [
         text.index(words)
         for words in (
-            "By perceived gender presentation, the model serves Female worse than Male",
+            "By perceived gender presentation, the model works worse for Female than for Male",
             "Accuracy also differs across perceived race",
             "10,954 units in 3,651 clusters (subject)",
             "Accuracy, everyone",
             "Do the groups differ?",
             "Main findings",
-            "The test says that these groups differ",
+            "The test shows that these groups differ",
             "It measures the disparities it was asked to look at",
             "settings at their defaults",
             "SHA-256",

@@ -131,8 +131,8 @@ def test_the_answer_is_who_is_served_worse_by_how_much_and_how_surely(full):
     first, second = said(full.answer).split(". ")
     # Female .561, Male .898: difference −.337; both hold two fifths of 10,954, no race does.
     assert first.startswith(
-        "By perceived gender presentation, the model serves Female worse than Male: accuracy is "
-        "56.1 % against 89.8 %, 33.7 points lower (95 % interval "
+        "By perceived gender presentation, the model works worse for Female than for Male: "
+        "accuracy is 56.1 % against 89.8 %, 33.7 points lower (95 % interval "
     )
     assert first.endswith("; n = 5,162 and 5,792)")
     assert "adjusted p < 0.001" in first
@@ -157,7 +157,11 @@ def test_the_answer_of_a_null_says_what_could_have_been_seen_and_claims_no_absen
 @pytest.mark.parametrize(
     ("metric", "direction", "told"),
     [
-        ("error", "lower", "the model serves b worse than a: error is 80.0 % against 60.0 %"),
+        (
+            "error",
+            "lower",
+            "the model works worse for b than for a: error is 80.0 % against 60.0 %",
+        ),
         ("share", "none", "By tone, share is lower for a than for b: 60.0 % against 80.0 %"),
     ],
 )
@@ -186,8 +190,8 @@ def test_large_groups_lead_before_small_ones_that_lie_farther_apart():
     runs.add_attribute(tables, of, "tone*hair", both, everyone=0.73)
     answer = said(summarise(runs.run_of(tables)).answer)
     assert answer.startswith(
-        "By tone, the model serves darker worse than lighter: accuracy is 66.9 % against 79.9 %, "
-        "13.0 points lower"
+        "By tone, the model works worse for darker than for lighter: accuracy is 66.9 % against "
+        "79.9 %, 13.0 points lower"
     )
     assert "(the widest: 10 × wavy 65.0 points below 1 × coily)" in answer
 
@@ -201,7 +205,7 @@ def test_an_intersection_leads_only_where_no_single_attribute_differs():
     both = {("a", "x"): (400, 0.5), ("b", "x"): (400, 0.9)}
     runs.add_attribute(tables, of, "tone*hair", both, everyone=0.73)
     answer = summarise(runs.run_of(tables)).answer
-    assert answer.startswith("By tone × hair, the model serves a × x worse than b × x")
+    assert answer.startswith("By tone × hair, the model works worse for a × x than for b × x")
 
 
 def test_the_answer_tells_of_other_metrics_where_the_main_one_shows_nothing():
@@ -250,10 +254,10 @@ def test_only_pairs_that_the_test_tells_from_chance_are_named():
     run = runs.full_run()
     pairs = pl.col("kind") == "difference"
     none = run.disparities.with_columns(p_adjusted=pl.when(pairs).then(1.0).otherwise("p_adjusted"))
-    assert "worse than" in summarise(run).answer
+    assert "works worse for" in summarise(run).answer
     answer = summarise(replace(run, disparities=none)).answer
-    assert "worse than" not in answer
-    assert "as a whole (adjusted p < 0.001), but no two known groups stand out" in said(answer)
+    assert "works worse for" not in answer
+    assert "(adjusted p < 0.001), but no two known groups stand out" in said(answer)
 
 
 def unknown_run(n, value, *, scored=True):

@@ -131,7 +131,7 @@ def test_the_headline_names_people_whose_group_is_known():
     found = summarise(runs.run_of(tables))
     lead = found.sections[0].lead
     assert {lead.group_a, lead.group_b} == {"A", "B"}
-    assert "the model serves A worse than B" in found.answer
+    assert "the model works worse for A than for B" in found.answer
     assert "unknown" not in found.answer
     assert "Worst group of those known" in parse(render(found)).text
 

@@ -104,9 +104,9 @@ def test_the_estimate_is_near_and_says_how_near(order):
     [
         (np.zeros((2, 3)), r"(?s)has no direction.*length 0.*row 1"),
         (np.array([[1.0], [np.nan]]), r"(?s)has no direction.*row 2"),
-        (np.ones(4), "these are no vectors"),
-        (np.array([["a"]]), "these are no vectors"),
-        (np.ones((2, 0)), "these are no vectors"),
+        (np.ones(4), "these are not vectors"),
+        (np.array([["a"]]), "these are not vectors"),
+        (np.ones((2, 0)), "these are not vectors"),
     ],
 )
 def test_what_is_no_vector_is_refused(made, words):

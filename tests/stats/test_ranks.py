@@ -301,7 +301,7 @@ def test_weighted_medians_are_those_of_repeated_rows():
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: sort_scores([0.1, 0.2]), "scores are no table"),
+        (lambda: sort_scores([0.1, 0.2]), "scores are not a table"),
         (lambda: sort_scores([[0.1], [np.inf]]), "a score is infinite"),
         (lambda: cells_of([0, 3], [0, 0], [0, 0], 1), "there is no such unit"),
         (lambda: cells_of([0, 1], [0, 2], [0, 0], 2), "there is no such group"),

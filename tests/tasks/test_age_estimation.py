@@ -135,7 +135,7 @@ def test_a_group_without_one_of_the_ages_has_no_such_value():
         ({"age_mix": ("30-18",)}, "run backwards"),
         ({"age_mix": ("old",)}, "LOW-HIGH or LOW-HIGH=WEIGHT"),
         ({"age_mix": ("0-17=1", "18-40")}, "one for each, or for none"),
-        ({"age_mix": ("18-30",)}, "no one of 19 years"),
+        ({"age_mix": ("18-30",)}, "nobody of 19 years"),
         ({"age_mix": ("18-30=.",)}, "LOW-HIGH or LOW-HIGH=WEIGHT"),
         ({"age_mix": ("18-30=1.2.3",)}, "LOW-HIGH or LOW-HIGH=WEIGHT"),
         ({"sex": "sex"}, "no ages beside sex"),

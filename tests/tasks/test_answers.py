@@ -276,7 +276,7 @@ def test_rare_answers_are_named_and_not_measured():
         ("prompts: {work: [a, '']}", "'work' has no prompt, or an empty one"),
         ("prompts: {one: [a], two: [a]}", "has two names"),
         ("prompts: {}", "the file holds no prompts"),
-        ("work: [a]\nwork: [b]", "stands twice"),
+        ("work: [a]\nwork: [b]", "occurs twice"),
         ("template: a photo\nclasses: [nurse]", "one place for the class"),
         ("template: 'a {}'", "nothing says which classes"),
     ],

@@ -122,9 +122,9 @@ def test_a_matrix_of_other_pictures_is_a_caution(tmp_path):
     ("true,labelled,count\nf,f,50\nf,m,50\nm,f,50\nm,m,50\n", SpecError,
      "cannot be undone(?s:.*)merge groups it confuses"),
     (MATRIX.replace("20", "-1"), TableError, "cannot be used"),
-    (MATRIX.replace("20", "2.5"), TableError, "no whole number"),
+    (MATRIX.replace("20", "2.5"), TableError, "not a whole number"),
     (MATRIX.replace("m,f,5\nm,m,95\n", ""), SpecError, "lacks cases that are truly m"),
-    (MATRIX + "f,f,3\n", TableError, "stands there twice"),
+    (MATRIX + "f,f,3\n", TableError, "occurs twice"),
 ])  # fmt: skip
 def test_a_matrix_that_cannot_be_undone_is_refused(tmp_path, text, error, problem):
     with pytest.raises(error, match=problem):

@@ -377,7 +377,7 @@ REFUSED = [
      "the first candidate has rank 1: where the file counts from 0, add 1 to every rank"),
     (lambda f: f.with_columns(rank=pl.lit(0), score=1.5), {"smaller": "alike"}, TableError,
      "found: a search for 'p1', candidate 'a2', rank 0, score 1.5"),
-    (lambda f: f, {"enrolled": "role=galery"}, SpecError, "no one has role=galery"),
+    (lambda f: f, {"enrolled": "role=galery"}, SpecError, "nobody has role=galery"),
     (lambda f: f, {"enrolled": "gallery"}, SpecError, "ATTRIBUTE=VALUE, such as role=gallery"),
     (lambda f: f, {"enrolled": None}, SpecError, "nothing says who is enrolled"),
     (lambda f: f, {"fpir": 1.0}, SpecError, "fpir is a share"),

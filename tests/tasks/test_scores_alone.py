@@ -176,7 +176,7 @@ def test_a_split_sets_the_threshold_and_is_not_judged():
         "smaller": "other", "words": "at a score of 2.5", "value": {"m": 2.5}, "metrics": [],
     }  # fmt: skip
     assert "2 people who are not judged" in found.notes[0]
-    with pytest.raises(SpecError, match="no one has split=train"):
+    with pytest.raises(SpecError, match="nobody has split=train"):
         audit(truth=split, threshold="best-accuracy", threshold_on="split=train")
 
 

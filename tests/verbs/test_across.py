@@ -33,7 +33,7 @@ def test_tables_are_shown_and_written(runs, monkeypatch, capsys, tmp_path):
               f"Two={runs / 'a'}", "--out", tmp_path / "t")  # fmt: skip
     assert ran.code == 0, ran.err
     assert "b is in no average of gender: it has no run on Two." in ran.out
-    assert "One and Two hold the same numbers" in ran.out
+    assert "One and Two contain the same numbers" in ran.out
     values = pl.read_parquet(tmp_path / "t" / "values.parquet")
     got = values.filter(column="Non-White").select("dataset", "model", "value", "n").rows()
     assert got == [("One", "a", 0.5, 120), ("One", "b", 1.0, 120), ("Two", "a", 0.5, 120),

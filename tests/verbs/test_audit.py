@@ -92,7 +92,7 @@ def test_few_units_and_few_clusters_have_no_value_but_a_reason():
 
 
 def test_clusters_that_scores_do_not_have_are_missed():
-    with pytest.raises(SpecError, match="and the scores have none") as caught:
+    with pytest.raises(SpecError, match="but the scores have none") as caught:
         isolux.audit(TEN.select("unit_id", "value"), TEN.select("unit_id", "tone"), by="tone",
                      cluster="subject", **FEW)  # fmt: skip
     assert "isolux.load(…, cluster='subject')" in str(caught.value)

@@ -117,7 +117,7 @@ def sure_of(rows):
     ("rows", "told"),
     [
         (np.roll(np.arange(400), 1), "the confidences of 'net' belong to other rows"),
-        (np.random.default_rng(3).permutation(400), "is no surer where it is right"),
+        (np.random.default_rng(3).permutation(400), "is no more confident when it is right"),
         (np.arange(200), "200 of 400 people have no confidence: what rests on confidences"),
         (np.arange(400), None),
     ],
@@ -203,7 +203,7 @@ def test_a_list_of_who_was_found_or_missed(audit, files, word):
     done = audit(f"--{word}", "list.txt", target=False)
     assert done.code == 0, done.err
     assert rates("run", "detection_rate") == pytest.approx(expected(FOUND))
-    assert f"{len(listed)} of 400 people stand on the list" in " ".join(done.out.split())
+    assert f"{len(listed)} of 400 people are on the list" in " ".join(done.out.split())
 
 
 def test_a_list_of_other_people_is_refused_or_told_first(audit, files):

@@ -198,7 +198,7 @@ def _answering(answer):
         (Threshold(), {"y": np.eye(2)[(Y == "yes").astype(int)]}, TableError, "argmax"),
         (_answering(Y[1:]), {}, TableError, r"another number of answers(.|\n)*found: 239"),
         (_answering(np.full(N, "other")), {}, TableError, r"none of its classes(.|\n)*'other'"),
-        (Threshold(table=np.zeros((N, 3))), {}, TableError, r"another shape(.|\n)*\(240, 2\)"),
+        (Threshold(table=np.zeros((N, 3))), {}, TableError, r"one number per class(.|\n)*240, 2"),
         (Threshold(table=9 * ROWS), {}, TableError, r"no probabilities(.|\n)*softmax"),
         (Threshold(table=np.full((N, 2), np.nan)), {}, TableError, "no probabilities"),
         (Silent(), {"scores": "probability"}, SpecError, "gives no probabilities"),

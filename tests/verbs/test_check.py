@@ -64,14 +64,14 @@ def test_errors_stand_first(tmp_path):
 
 def test_what_a_loader_refuses_is_a_problem_of_the_data(tmp_path):
     def refuse():
-        raise TableError("an age is no number", expected="years", found="'old'", where="a.csv")
+        raise TableError("an age is not a number", expected="years", found="'old'", where="a.csv")
 
     found = check_loading(refuse, tmp_path, "table")
     assert isinstance(found, Checked)
     assert found.failed()
     row = found.problems.row(0, named=True)
     assert (row["check"], row["problem"], row["file"]) == (
-        "loading", "an age is no number", "a.csv",
+        "loading", "an age is not a number", "a.csv",
     )  # fmt: skip
 
 

@@ -202,7 +202,7 @@ def test_a_recipe_and_its_settings_are_named(folder):
 def test_something_else_is_left_as_it_is(folder):
     (folder / "mine").mkdir()
     (folder / "mine" / "notes.txt").write_text("mine")
-    with pytest.raises(OutputError, match="holds something else"):
+    with pytest.raises(OutputError, match="contains something else"):
         isolux.crop(DATA, recipe="box", out="mine")
     isolux.crop(DATA, recipe="box", out="faces")
     with pytest.raises(OutputError, match="crops by another recipe"):
@@ -211,7 +211,7 @@ def test_something_else_is_left_as_it_is(folder):
 
 
 def test_nobody_to_cut_out_is_an_error_and_leaves_nothing(folder):
-    with pytest.raises(InputError, match="no one could be cut out") as error:
+    with pytest.raises(InputError, match="nobody could be cut out") as error:
         isolux.crop(DATA, recipe="miap", out="faces")
     assert "a side below 100 pixels (4)" in str(error.value)
     assert not (folder / "faces").exists()

@@ -181,7 +181,7 @@ def test_models_brought_to_one_population_are_compared():
     change = compare(old, new).disparities.filter(kind="model_difference").row(0, named=True)
     before, after = (one.group_metrics["value"][0] for one in (old, new))
     assert change["value"] == pytest.approx(after - before)
-    with pytest.raises(SpecError, match="one run's weights were brought to a population"):
+    with pytest.raises(SpecError, match="one run's weights were adjusted to a population"):
         compare(old, _audited(_turned(rows)))
 
 

@@ -99,7 +99,7 @@ def test_more_people_are_told_in_json_and_rounded_in_words():
     assert night.more is not None
     assert night.more > 100
     assert f"About {-(-night.more // 100) * 100:,} more people of night and" in rule.text
-    assert "would decide it (chance 0.8)" in rule.text
+    assert "would decide it (probability 0.8)" in rule.text
 
 
 def test_pairs_are_called_pairs(tmp_path):
@@ -262,23 +262,23 @@ ONE = accuracy(within="5 points")
         ({"policy": 1}, "holds no rules"),
         ({"policy": 1, "rules": []}, "holds no rules"),
         ({"policy": 1, "rules": "within 5 points"}, "a list under"),
-        ({"policy": 1, "rules": ["within"]}, "a rule is no mapping"),
-        ({"policy": 1, "rules": [{}]}, "a rule is no mapping"),
+        ({"policy": 1, "rules": ["within"]}, "a rule is not a mapping"),
+        ({"policy": 1, "rules": [{}]}, "a rule is not a mapping"),
         ({"policy": 1, "rules": [{"metric": "accuracy"}]}, "asks nothing"),
         ({"policy": 1, "rules": [{"withn": "5 points"}]}, "did you mean 'within'"),
         ({"policy": 1, "rules": [{"within": "5 points", "metric": "accuracy"}]}, "lacks attribute"),
         ({"policy": 1, "rules": [accuracy(within=None)]}, "asks nothing"),
         ({"policy": 1, "rules": [accuracy(within="")]}, "lacks within"),
-        ({"policy": 1, "rules": [accuracy(within="five points")]}, "within is no number"),
+        ({"policy": 1, "rules": [accuracy(within="five points")]}, "within is not a number"),
         ({"policy": 1, "rules": [accuracy(within="5")]}, "within has no unit"),
         ({"policy": 1, "rules": [accuracy(at_least=float("nan"))]}, "nothing to pass: give one"),
-        ({"policy": 1, "rules": [accuracy(within=float("inf"))]}, "within is no number"),
+        ({"policy": 1, "rules": [accuracy(within=float("inf"))]}, "within is not a number"),
         ({"policy": 1, "rules": [accuracy(within="-5 points")]}, "leaves no room"),
         ({"policy": 1, "rules": [accuracy(within="100 points")]}, "every difference there can be"),
         ({"policy": 1, "rules": [accuracy(within="5 points", groups=[True])]}, "in quotes"),
         ({"policy": 1, "rules": [accuracy(within="5 points", attribute="light*")]}, "joined by"),
         ({"policy": 1, "rules": [{"covered": "light", "people": 0}]}, "whole number from 1"),
-        ({"policy": 1, "rules": [{"covered": "light", "people": "many"}]}, "no count"),
+        ({"policy": 1, "rules": [{"covered": "light", "people": "many"}]}, "not a count"),
         ({"policy": 1, "rules": [accuracy(lost_at_most="1 point", people="x")]}, "same, shared or"),
         ({"policy": 1, "rules": [ONE], "levl": 0.9}, "did you mean 'level'"),
     ],
@@ -296,7 +296,7 @@ def test_a_key_that_stands_twice_is_refused(tmp_path):
         "  within: 5 points\n  within: 50 points\n",
         encoding="utf-8",
     )
-    with pytest.raises(SpecError, match=r"'within' stands twice(.|\n)*line 6"):
+    with pytest.raises(SpecError, match=r"'within' occurs twice(.|\n)*line 6"):
         isolux.gate(run("alike"), path)
 
 
@@ -318,7 +318,7 @@ def test_what_is_beyond_its_limit_alone_and_undecided_gives_the_adjusted_p(rule,
     """One pair's lower bound is 7.8 points; over 90 cases no pair is shown to be 7 apart."""
     groups = {f"g{k:02d}": (59, 60) for k in range(9)} | {"night": (49, 60)}
     found = isolux.gate(run_of(groups), policy_of(rule))
-    told = ", beyond the limit alone, but not once all cases are counted (adjusted p = "
+    told = ", beyond the limit on its own, but not once corrected for all cases (adjusted p = "
     assert (told in found.rules[0].text) is said
     if said:
         assert found.answer == "insufficient"

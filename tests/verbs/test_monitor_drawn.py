@@ -110,7 +110,7 @@ def test_weights_that_differ_within_a_cluster_are_refused():
 
 def test_samples_of_other_kinds_are_refused(runs):
     both = [day(d, cluster="pair,other") for d in range(2)]
-    with pytest.raises(SpecError, match="clusters both ways cannot be watched"):
+    with pytest.raises(SpecError, match="two-way clusters cannot be monitored"):
         monitor(both)
     with pytest.raises(SpecError, match=r"differ in the setting 'sample.weight'"):
         monitor([runs[0], day(1, weight=None)])

@@ -108,7 +108,7 @@ def test_a_model_described_twice_is_refused(runs, tmp_path):
     with pytest.raises(SpecError, match="described twice"):
         isolux.side_by_side([runs / "small", runs / "large"], models=tmp_path / "m.csv")
     (tmp_path / "m.yaml").write_text("small: {data: a}\nsmall: {data: b}\n")
-    with pytest.raises(SpecError, match="stands twice"):
+    with pytest.raises(SpecError, match="occurs twice"):
         isolux.side_by_side([runs / "small", runs / "large"], models=tmp_path / "m.yaml")
 
 

@@ -152,7 +152,11 @@ def test_data_for_evaluation_alone_is_refused_with_its_licence(tmp_path):
             "vectors are of unequal length",
         ),
         ({"embedding": [[1.0, float("nan")]] * 40}, TableError, "not finite"),
-        ({"instance_id": [f"q{k}" for k in range(40)]}, JoinError, "of no one who is labelled"),
+        (
+            {"instance_id": [f"q{k}" for k in range(40)]},
+            JoinError,
+            "belong to nobody who is labelled",
+        ),
     ],
 )
 def test_features_that_cannot_be_used(tmp_path, columns, error, words):
@@ -168,7 +172,7 @@ def test_what_is_no_file_of_features_is_refused(tmp_path):
         isolux.train_probe(people(tmp_path), features=tmp_path / "gone.npy", target="light",
                            out=tmp_path / "probe")  # fmt: skip
     (tmp_path / "labels.csv").write_text("id,label\np0,day\n")
-    with pytest.raises(TableError, match="these are no features"):
+    with pytest.raises(TableError, match="these are not features"):
         isolux.train_probe(people(tmp_path), features=tmp_path / "labels.csv", target="light",
                            out=tmp_path / "probe")  # fmt: skip
 

@@ -55,7 +55,7 @@ def test_a_place_is_named_as_far_as_it_is_known():
 
 
 def test_what_was_found_is_cut():
-    error = TableError("a cell is no number", found="x" * 50_000_000)
+    error = TableError("a cell is not a number", found="x" * 50_000_000)
     assert error.found == "x" * 300 + " … (49,999,700 more characters)"
     assert len(str(error)) < 400
     assert TableError("short", found="x" * 300).found == "x" * 300

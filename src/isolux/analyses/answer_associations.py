@@ -48,7 +48,7 @@ def explain(run: Run, *, most_rows: int = 60) -> Explained:
     run : Run
         Of the task ``answers``.
     most_rows : int
-        Those of the table, the associations that lie furthest from 0 first.
+        Rows of the table, the associations furthest from 0 first.
 
     Returns
     -------

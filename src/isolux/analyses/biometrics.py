@@ -73,7 +73,7 @@ def explain(run: Run, *, replicates: int = 500, most_groups: int = 8) -> Explain
     run : Run
         Of ``face_verification`` or ``identification``.
     replicates : int
-        Of the intervals between two groups.
+        Replicates for the intervals between two groups.
     most_groups : int
         Attributes with more groups have no table between two groups.
 

@@ -66,9 +66,10 @@ def explain(
         What to divide people by: ``"size"`` or attributes of the dataset with few values. Default:
         size, and ``occlusion``, ``occluded`` or ``visible`` where the dataset has it.
     replicates : int
-        Of the intervals, 100 or more; fewer than the audit's are enough, as nothing is tested here.
+        Replicates for the intervals, 100 or more; fewer than in the audit are enough, because
+        nothing is tested here.
     most_groups : int
-        Of one attribute: the largest are kept.
+        Per attribute; the largest are kept.
 
     Returns
     -------

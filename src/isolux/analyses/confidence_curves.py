@@ -55,7 +55,7 @@ def explain(run: Run, *, most_groups: int = 12) -> Explained:
     run : Run
         Of ``label_association``.
     most_groups : int
-        Of one attribute: the largest are kept. Groups below the audit's minimum have no curve.
+        Per attribute; the largest are kept. Groups below the audit's minimum have no curve.
 
     Returns
     -------

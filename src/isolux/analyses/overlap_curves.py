@@ -54,7 +54,7 @@ def explain(run: Run, *, replicates: int = 200, most_groups: int = 12) -> Explai
         With the evidence ``found_at``: detection, face detection, segmentation (mask overlap) or
         keypoints (OKS similarity in the place of overlap) with ``average_recall``.
     replicates : int
-        Of the intervals, 100 or more; fewer than the audit's serve for a drawing.
+        Replicates for the intervals, 100 or more; fewer than in the audit are enough for a figure.
     most_groups : int
         Of one attribute: those whose average recall is furthest from everyone's are kept. Groups
         below the audit's minimum have none.

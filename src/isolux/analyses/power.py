@@ -70,8 +70,8 @@ def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> Explained:
     run : Run
         Its ``disparities`` (differences of named groups) and ``group_metrics`` are read.
     targets : sequence of float
-        Differences to be seen with power .8, in the metric's unit (0.05: five points of a
-        fraction). The defaults are of fractions and leave other metrics out.
+        Differences to be detected with power .8, in the metric's unit (0.05: five percentage points
+        for a fraction). The defaults are for fractions and leave other metrics out.
 
     Returns
     -------

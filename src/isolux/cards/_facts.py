@@ -152,7 +152,7 @@ def _text(value: object, key: str, where: str) -> str:
         return ""
     if isinstance(value, bool | bytes | Mapping | Sequence) and not isinstance(value, str):
         raise SpecError(
-            f"{key} is no text", expected="a text, or a list of texts", found=repr(value),
+            f"{key} is not text", expected="a text, or a list of texts", found=repr(value),
             where=where, hint="put it in quotes" if isinstance(value, bool) else None,
         )  # fmt: skip
     text = re.sub(r"\s+", " ", str(value)).strip()
@@ -169,7 +169,7 @@ def _scenarios(value: object, where: str) -> tuple[Scenario, ...]:
         return ()
     if not isinstance(value, Sequence) or isinstance(value, str):
         raise SpecError(
-            "scenarios is no list", expected="`- attribute: …` and `group: …` for each",
+            "scenarios is not a list", expected="`- attribute: …` and `group: …` for each",
             found=repr(value), where=where,
         )  # fmt: skip
     return tuple(_scenario(one, f"{where}, scenario {k}") for k, one in enumerate(value, start=1))
@@ -177,7 +177,7 @@ def _scenarios(value: object, where: str) -> tuple[Scenario, ...]:
 
 def _scenario(value: object, where: str) -> Scenario:
     if not isinstance(value, Mapping):
-        raise SpecError("a scenario is no mapping", expected="`attribute:` and `group:`",
+        raise SpecError("a scenario is not a mapping", expected="`attribute:` and `group:`",
                         found=repr(value), where=where)  # fmt: skip
     for key in value:
         if key not in SCENARIO:

@@ -157,7 +157,7 @@ def _group_table(section: AttributeSection, table: LineTable, source: Source) ->
         f"{line.title}, by {section.title}",
         (Column("Group"), Column(f"Value{' (%)' if line.unit == 'fraction' else ''}", number=True),
          Column(f"{audited.percent} interval", number=True), Column("n", number=True),
-         Column("Clusters", number=True), Column(f"Less everyone ({points})", number=True),
+         Column("Clusters", number=True), Column(f"Minus everyone ({points})", number=True),
          Column(f"{audited.adjusted.capitalize()} p", number=True), Column("Status")),
         tuple(_group_row(row, line) for row in rows),
         f"{GROUPS}: {key_of_line(line)}, attribute {section.attribute}; differences: "

@@ -1,4 +1,4 @@
-"""Which groups are at risk: those a user names, those that differ, the worst that was judged."""
+"""Which groups are at risk: those a user names, those that differ, the worst group judged."""
 
 from __future__ import annotations
 

@@ -138,13 +138,13 @@ def _scenario_blocks(source: Source, facts: Facts) -> Iterator[Block]:
                      "review_trigger under scenarios in --facts FILE.")  # fmt: skip
     yield Paragraph(
         "A group is listed here because the user named it, because its difference from everyone is "
-        "beyond chance on the main metric, or because it is the worst that was judged of its "
-        "attribute. This card decides nothing: isolux gate holds a run to thresholds."
+        "beyond chance on the main metric, or because it is the worst group judged for its "
+        "attribute. This card decides nothing: isolux gate checks a run against thresholds."
     )
     yield Table(
         "Scenarios",
         tuple(Column(title) for title in (
-            "Group at risk", "Why here", "Harm", "Measure", "Less everyone", "Threshold",
+            "Group at risk", "Why here", "Harm", "Measure", "Minus everyone", "Threshold",
             "Mitigation", "Review trigger")),
         tuple(rows),
         "group_metrics.parquet: attribute, group and metric as each row names them; differences: "
@@ -170,7 +170,7 @@ def _row(
         apart += f"{unit} ({ends})"
         apart += f"; adjusted {p_equals(row.p_adjusted)}" if row.p_adjusted is not None else ""
     within = row.p_adjusted is None or row.p_adjusted > alpha
-    why = "named by the user" if scenario else "worst that was judged" if within else "differs"
+    why = "named by the user" if scenario else "worst group judged" if within else "differs"
     if within and row.difference is not None:
         why += "; no difference from everyone was found"
     if found.reason and found.value is None:

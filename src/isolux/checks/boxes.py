@@ -44,7 +44,7 @@ def check(dataset: Dataset, *, slack_px: float = 1.0) -> pl.DataFrame:
         Instances with ``box_x``, ``box_y``, ``box_w``, ``box_h`` (and those of faces); images with
         sizes, where boxes are to be held against them.
     slack_px : float
-        How far, in pixels, a box may reach beyond its image: annotation tools round.
+        How far, in pixels, a box may extend beyond its image, because annotation tools round.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def _of_boxes(boxes: pl.DataFrame, kind: str, slack_px: float) -> list[pl.DataFr
         ("is not four numbers", "error", ~whole, "four finite numbers"),
         ("has a negative side", "error", whole & negative, "a width and height of 0 or more"),
         ("has no area", "warning", whole & nothing & ~negative, "a width and height above 0"),
-        ("lies outside its image", "error", sound & beyond, None),
+        ("is outside its image", "error", sound & beyond, None),
         ("reaches over the edge of its image", "warning", sound & ~beyond & over, None),
     )
     image = pl.format("inside {} × {} pixels", "width", "height")

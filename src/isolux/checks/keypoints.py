@@ -49,8 +49,8 @@ def check(dataset: Dataset, *, slack_px: float = 1.0, mask_slack_px: float = 4.0
     slack_px : float
         How far beyond the image's edge a labelled keypoint may lie, pixels.
     mask_slack_px : float
-        How far from the mask a visible keypoint may lie, pixels along either side: outlines and
-        keypoints are drawn by different people.
+        How far from the mask a visible keypoint may be, in pixels along either side, because
+        outlines and keypoints are drawn by different people.
 
     Returns
     -------

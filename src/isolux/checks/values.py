@@ -66,7 +66,7 @@ def check(dataset: Dataset, *, youngest: float = 0.0, oldest: float = 120.0) -> 
     ...                              "attribute": ["age"], "value": ["999"]}),
     ... )
     >>> check(one).select("problem", "unit_id", "found").rows()
-    [('no one has this age', 'a', 'age 999')]
+    [('nobody has this age', 'a', 'age 999')]
     """
     if not youngest <= oldest:
         raise SpecError(
@@ -98,7 +98,7 @@ def check(dataset: Dataset, *, youngest: float = 0.0, oldest: float = 120.0) -> 
                 hint="leave the value empty if it is not known",
             )
             for part, problem, wanted in (
-                (ages, "no one has this age", f"{youngest:g} to {oldest:g} years"),
+                (ages, "nobody has this age", f"{youngest:g} to {oldest:g} years"),
                 (endless, "a number is not finite", "a finite number, or none"),
             )
             for kind in part["unit_kind"].unique(maintain_order=True)

@@ -191,7 +191,7 @@ def _lines(data: bytes, file: Path) -> pl.DataFrame:
         polygon = len(numbers) >= 6 and len(numbers) % 2 == 0
         if len(numbers) != 4 and not polygon:
             raise TableError(
-                "a line is no box", expected="class, centre x and y, width, height (shares)",
+                "a line is not a box", expected="class, centre x and y, width, height (shares)",
                 found=repr(line[:60]), where=place(where, k),
             )  # fmt: skip
         x, y, w, h = _around(numbers) if polygon else numbers

@@ -17,6 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
+from isolux.disparity._group_sums import beside_others, places
 from isolux.disparity.drawn import DrawnComparisons
 from isolux.disparity.replicated import ReplicateComparisons
 from isolux.groups.estimates import Estimates, Measure
@@ -91,13 +92,9 @@ class MeanComparisons:
         parts = every[:k, :k], every[:k, k:], every[k:, k:]
         return cls(design, measure, rows, means, *parts, overlap)
 
-    def _at(self, rows: IntArray) -> IntArray:
-        order = np.argsort(self.rows, kind="stable")
-        return np.asarray(order[np.searchsorted(self.rows, rows, sorter=order)])
-
     def pairs(self, first: IntArray, second: IntArray) -> Difference:
         """Compare groups with groups."""
-        i, k = self._at(first), self._at(second)
+        i, k = places(self.rows, first), places(self.rows, second)
         a, b = self.means.at(i), self.means.at(k)
         moments = self.square[i, k], self.cross[i, k], self.cross[k, i], self.count[i, k]
         covariance = _covariance(a, b, *moments)
@@ -110,14 +107,9 @@ class MeanComparisons:
 
     def rests(self, first: IntArray) -> Difference:
         """Compare groups with everyone else."""
-        i = self._at(first)
+        i = places(self.rows, first)
         a, b = self.means.at(i), self._others(first)
-        moments = (
-            self.square[i, 0] - self.square[i, i],
-            self.cross[i, 0] - self.cross[i, i],
-            self.cross[0, i] - self.cross[i, i],
-            self.count[i, 0] - self.count[i, i],
-        )
+        moments = beside_others(self.square, self.cross, self.count, i)
         with np.errstate(divide="ignore", invalid="ignore"):
             shared = moments[3] / (a.units * b.units)
         covariance = _covariance(a, b, *moments)
@@ -127,7 +119,7 @@ class MeanComparisons:
     def share_of_others(self, first: IntArray) -> FloatArray:
         """Return how much of everyone is not in each group."""
         units = self.means.units
-        return np.asarray(1.0 - units[self._at(first)] / units[0])
+        return np.asarray(1.0 - units[places(self.rows, first)] / units[0])
 
     def _others(self, first: IntArray) -> ClusterMeans:
         """Reduce everyone less each group, some groups at a time."""

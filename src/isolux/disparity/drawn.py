@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isolux.disparity._group_sums import beside_others, places
 from isolux.groups.drawn import correlation_of, drawn_means, rows_effect
 from isolux.groups.estimates import Measure
 from isolux.stats.design import IntArray
@@ -69,13 +70,9 @@ class DrawnComparisons:
             every[:k, k:], every[k:, k:], _shared(design, measure, rows), weight, overlap,
         )  # fmt: skip
 
-    def _at(self, rows: IntArray) -> IntArray:
-        order = np.argsort(self.rows, kind="stable")
-        return np.asarray(order[np.searchsorted(self.rows, rows, sorter=order)])
-
     def pairs(self, first: IntArray, second: IntArray) -> Difference:
         """Compare groups with groups."""
-        i, k = self._at(first), self._at(second)
+        i, k = places(self.rows, first), places(self.rows, second)
         a, b = self.means.at(i), self.means.at(k)
         weight = self.weight[i] * self.weight[k]
         moments = self.square[i, k], self.cross[i, k], self.cross[k, i], self.count[i, k]
@@ -89,15 +86,10 @@ class DrawnComparisons:
 
     def rests(self, first: IntArray) -> Difference:
         """Compare groups with everyone else."""
-        i = self._at(first)
+        i = places(self.rows, first)
         a, b = self.means.at(i), self._others(first)
         weight = self.weight[i] * (self.weight[0] - self.weight[i])
-        moments = (
-            self.square[i, 0] - self.square[i, i],
-            self.cross[i, 0] - self.cross[i, i],
-            self.cross[0, i] - self.cross[i, i],
-            self.count[i, 0] - self.count[i, i],
-        )
+        moments = beside_others(self.square, self.cross, self.count, i)
         with np.errstate(divide="ignore", invalid="ignore"):
             shared = self.shared[i, 0] - self.shared[i, i]
             shared = np.where(shared > _FULL * self.shared[i, i], shared / weight, 0.0)
@@ -107,7 +99,7 @@ class DrawnComparisons:
 
     def share_of_others(self, first: IntArray) -> FloatArray:
         """Return how much of everyone's weight is not in each group."""
-        return np.asarray(1.0 - self.weight[self._at(first)] / self.weight[0])
+        return np.asarray(1.0 - self.weight[places(self.rows, first)] / self.weight[0])
 
     def _others(self, first: IntArray) -> ClusterMeans:
         """Reduce everyone less each group."""

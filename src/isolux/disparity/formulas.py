@@ -352,7 +352,7 @@ def worst_share(replicates: npt.ArrayLike, direction: Direction) -> FloatArray:
     good = _goodness(replicates, direction)
     if good.ndim != 2:
         raise InputError(
-            "these are no replicates", expected="shape [r, g]", found=f"shape {good.shape}"
+            "these are not replicates", expected="shape [r, g]", found=f"shape {good.shape}"
         )
     tied = (good == _bottom(good)[:, None]).astype(np.float64)
     ties = tied.sum(axis=1)

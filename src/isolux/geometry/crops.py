@@ -94,7 +94,7 @@ def whole_box(box_xywh: npt.ArrayLike, factor: float = 1.0) -> tuple[int, int, i
     """
     x, y, w, h = np.asarray(box_xywh, dtype=np.float64).tolist()
     if not (np.isfinite([x, y, w, h]).all() and w > 0 and h > 0):
-        raise SpecError("this is no box to cut out", expected="a width and height above 0",
+        raise SpecError("this is not a box to cut out", expected="a width and height above 0",
                         found=f"{w:g} × {h:g}")  # fmt: skip
     across, down = x + w / 2, y + h / 2
     return (

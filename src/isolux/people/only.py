@@ -71,7 +71,7 @@ def _condition(text: str) -> Condition:
     found = _WRITTEN.fullmatch(text)
     if found is None or not found[3]:
         raise SpecError(
-            "--only is no condition",
+            "--only is not a condition",
             expected='ATTRIBUTE=VALUE,VALUE or ATTRIBUTE>=NUMBER, as in "age>=20"',
             found=repr(text),
         )

@@ -64,7 +64,7 @@ def without_withdrawn(
     ... )
     >>> left = without_withdrawn(three, WithdrawnList(frozenset({"a"})))
     >>> left.instances["instance_id"].to_list(), left.notes
-    (['c'], ('1 person withdrew; with them went 1 photo and 1 other person in it.',))
+    (['c'], ('1 person withdrew; also left out: 1 photo and 1 other person in it.',))
     """
     instances = INSTANCES.conform(dataset.instances)
     by_name = ids_by_name(dataset)
@@ -238,7 +238,7 @@ def _note(withdrew: pl.DataFrame, gone: pl.DataFrame, photos: pl.Series, unknown
     others = gone.height - withdrew.height
     said = f"{many(subjects or withdrew.height, 'person', 'people')} withdrew"
     if len(photos):
-        said += f"; {many(len(photos), 'photo', 'photos')} left out with them"
+        said += f"; also left out: {many(len(photos), 'photo', 'photos')}"
     if others:
         where = "it" if len(photos) == 1 else "them"
         said += f" and {many(others, 'other person', 'other people')} in {where}"

@@ -71,7 +71,7 @@ def read_amount(value: object, *, what: str, where: str) -> Amount:
     expected = "a number with its unit: `5 points`, `0.05 share`; a level also `80 %`"
     if isinstance(value, float) and not math.isfinite(value):
         raise SpecError(
-            f"{what} is no number", expected=expected, found=str(value), where=where,
+            f"{what} is not a number", expected=expected, found=str(value), where=where,
             hint="without a limit there is nothing to pass: give one, or leave the rule out",
         )  # fmt: skip
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -87,7 +87,7 @@ def read_amount(value: object, *, what: str, where: str) -> Amount:
         point = isinstance(value, str) and re.match(r"\s*[-+]?\d+,\d", value)
         hint = f"with a point: `{what}: {str(value).replace(',', '.').strip()}`" if point else None
         raise SpecError(
-            f"{what} is no number", expected=expected, found=repr(value), where=where, hint=hint
+            f"{what} is not a number", expected=expected, found=repr(value), where=where, hint=hint
         )
     unit = " ".join((found[2] or "").split())
     if not unit:

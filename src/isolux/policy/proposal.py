@@ -159,7 +159,7 @@ def _apart(measured: Measured, name: str, attribute: str, *, found: bool = False
         (f"  - metric: {_quoted(name)}", "no two groups are further apart:"),
         (f"    attribute: {_quoted(attribute)}",
          f"widest gap now: {points(widest, unit)}, {pair[0]} and {pair[1]}"),
-        (f"    within: {limit}", f"groups that are alike pass with chance {_POWER:g}{told}"),
+        (f"    within: {limit}", f"equal groups pass with probability {_POWER:g}{told}"),
     ])  # fmt: skip
 
 

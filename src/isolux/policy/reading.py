@@ -121,7 +121,7 @@ def _rule(said: object, place: int, file: str) -> Rule:
     where = f"{file}, rule {place}"
     if not isinstance(said, Mapping) or not said:
         raise SpecError(
-            "a rule is no mapping", expected="lines such as `metric: accuracy`",
+            "a rule is not a mapping", expected="lines such as `metric: accuracy`",
             found=repr(said), where=where,
         )  # fmt: skip
     kind = _kind(said, where)
@@ -188,7 +188,7 @@ def _filled(kind: Kind, said: Mapping[str, Any], place: int, where: str) -> Rule
         analyses = _analyses(said["findings"], where)
     threshold = said.get("threshold")
     if threshold is not None and (isinstance(threshold, bool) or not _number(threshold)):
-        raise SpecError("a threshold is no number", found=repr(threshold), where=where)
+        raise SpecError("a threshold is not a number", found=repr(threshold), where=where)
     same = "same"
     if kind == "lost_at_most":
         same = said.get("people", "same")
@@ -229,14 +229,14 @@ def _text(said: Mapping[str, Any], key: str, where: str) -> str | None:
         return None
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         hint = f"write it in quotes: {key}: 'yes'" if isinstance(value, bool) else None
-        raise SpecError(f"{key} is no text", found=repr(value), where=where, hint=hint)
+        raise SpecError(f"{key} is not text", found=repr(value), where=where, hint=hint)
     return str(value)
 
 
 def _texts(value: object, key: str, where: str) -> tuple[str, ...]:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, Sequence):
-        raise SpecError(f"{key} is no list", expected="[a, b]", found=repr(value), where=where)
+        raise SpecError(f"{key} is not a list", expected="[a, b]", found=repr(value), where=where)
     return tuple(_text({key: one}, key, where) or "" for one in listed)
 
 
@@ -253,11 +253,14 @@ def _count(said: Mapping[str, Any], key: str, where: str) -> int | None:
     value = said.get(key)
     if value is None or (key == "people" and isinstance(value, str)):
         if isinstance(value, str):
-            raise SpecError("people is no count", found=repr(value), where=where)
+            raise SpecError("people is not a count", found=repr(value), where=where)
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise SpecError(
-            f"{key} is no count", expected="a whole number from 1", found=repr(value), where=where
+            (f"{key} is not a count"),
+            expected="a whole number from 1",
+            found=repr(value),
+            where=where,
         )
     return value
 

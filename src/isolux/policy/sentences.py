@@ -95,7 +95,7 @@ def _ruled(rule: Rule, cases: Sequence[Case], measured: Measured, policy: Policy
     text = "; ".join(parts)
     if answer == "fail":
         also = sum(case.answer == "insufficient" for case in _once(cases))
-        return f"{_ended(text)}" + (f" Not decided besides: {also:,}." if also else "")
+        return f"{_ended(text)}" + (f" Also not decided: {also:,}." if also else "")
     told_more = needed(told, policy, baseline=rule.asks_baseline, noun=noun_of(rule, measured))
     return f"{_ended(text)} {told_more}".strip()
 
@@ -160,7 +160,7 @@ def _p(rule: Rule, case: Case, unit: str) -> str:
     if not _beyond(rule, case, unit):
         return ""
     return (
-        ", beyond the limit alone, but not once all cases are counted "
+        ", beyond the limit on its own, but not once corrected for all cases "
         f"(adjusted {p_equals(case.p_fail)})"
     )
 
@@ -245,14 +245,14 @@ def needed(
         listed = [_people(brief(name), *number, noun) for name, number in shown[:_SHOWN]]
         listed += [f"more of {len(shown) - _SHOWN:,} other groups"] if shown[_SHOWN:] else []
         both = " in both runs" if baseline else ""
-        text.append(f"About {_and(listed)}{both} would decide it (chance {policy.power:g}).")
+        text.append(f"About {_and(listed)}{both} would decide it (probability {policy.power:g}).")
     least = [case for case in cases if case.reason and (case.more or case.more_clusters)]
     if least:
-        said = [f"{brief(str(case.group))} {_lacks(case)}" for case in least[:_SHOWN]]
-        cut = f", and {len(least) - _SHOWN:,} others too" if least[_SHOWN:] else ""
-        text.append(f"To be judged at all, it takes of {'; of '.join(said)}{cut}.")
+        said = [f"{_lacks(case)} of {brief(str(case.group))}" for case in least[:_SHOWN]]
+        cut = f"; and more of {len(least) - _SHOWN:,} others" if least[_SHOWN:] else ""
+        text.append(f"To be judged at all, it takes {'; '.join(said)}{cut}.")
     if not text:
-        text.append("More than a million times as many people would not decide it surely."
+        text.append("Even more than a million times as many people would not be sure to decide it."
                     if any(case.reason is None for case in cases)
                     else "More people would not help: look at the finding.")  # fmt: skip
     return " ".join(text)
@@ -296,8 +296,8 @@ def counted(rule: Rule, cases: Sequence[Case]) -> str:
     text = _ended("; ".join(said) + _and_more(len(told) - _SHOWN))
     if answer == "fail":
         return text
-    lacks = [f"{brief(str(case.group))} {_lacks(case)}" for case in told[:_SHOWN]]
-    return f"{text} It takes of {'; of '.join(lacks)}.".replace(NBSP, " ")
+    lacks = [f"{_lacks(case)} of {brief(str(case.group))}" for case in told[:_SHOWN]]
+    return f"{text} It takes {'; '.join(lacks)}.".replace(NBSP, " ")
 
 
 def _and(parts: Sequence[str]) -> str:

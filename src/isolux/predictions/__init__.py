@@ -147,7 +147,7 @@ def read_labels(
     path : str or Path
         CSV, TSV, Parquet, JSON lines, Arrow, xlsx or ods.
     id : str, optional
-        The column that says who was judged; not given: the first there is of ``id``,
+        The column that says who was judged; default: the first one present among ``id``,
         ``instance_id``, ``image_id``, ``file``, ``filename``, ``path``.
     id_from : {"column", "basename", "stem"}
         Keep the whole id, what follows its last ``/``, or that without its suffix.

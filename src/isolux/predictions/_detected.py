@@ -183,7 +183,7 @@ def found_or_missed(
     >>> table.rows()
     [('net', 'a', True), ('net', 'b', False)]
     >>> notes
-    ('1 of 2 people stand on the list of missed people; the others count as found.',)
+    ('1 of 2 people are on the list of missed people; the others count as found.',)
     """
     ids = _listed(path, id).unique(maintain_order=True)
     called = model or _called(path)
@@ -209,7 +209,7 @@ def _listed(path: str | Path, column: str | None) -> pl.Series:
     lines = decodable(file.read_bytes(), str(path)).decode().splitlines()
     ids = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     if not ids:
-        raise FileError("this list names no one", expected="an id a line", where=str(path))
+        raise FileError("this list names nobody", expected="an id a line", where=str(path))
     return pl.Series(ids, dtype=pl.String)
 
 

@@ -71,14 +71,15 @@ def read(
     model : str, optional
         The model's name; not given: the table's column ``model``, else the file's name.
     ids : str or Path, optional
-        For ``.npy``: who each row is of, as text (one id a line), ``.npy`` or a table. Not given:
-        looked for next to the array, as ``<name>.ids.txt``, ``<name>_ids.txt``, the same with
+        For ``.npy``: whom each row belongs to, as text (one id per line), ``.npy`` or a table.
+        Default: looked for next to the array, as ``<name>.ids.txt``, ``<name>_ids.txt``, the same
+        with
         ``.csv`` and ``.npy``.
     id : str, optional
-        The column of ids in a table; not given: the first there is of ``id``, ``instance_id``,
+        The column of ids in a table; default: the first one present among ``id``, ``instance_id``,
         ``image_id``, ``file``, ``filename``, ``path``.
     column : str, optional
-        The column of vectors; not given: ``embedding``, ``embeddings``, ``vector``, ``feature``
+        The column of vectors; default: ``embedding``, ``embeddings``, ``vector``, ``feature``
         or ``features``.
 
     Returns

@@ -57,10 +57,10 @@ def read(
     model : str, optional
         The model's name; not given: a table's column ``model``, else the folder's or file's name.
     id : str, optional
-        A table's column of ids; not given: the first there is of ``id``, ``instance_id``,
+        A table's column of ids; default: the first one present among ``id``, ``instance_id``,
         ``image_id``, ``file``, ``filename``, ``path``.
     root : str, optional
-        The folder that a table's paths must lie in; not given: the table's own.
+        The folder that a table's paths must be in; default: the table's own.
 
     Returns
     -------

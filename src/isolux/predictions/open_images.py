@@ -46,8 +46,8 @@ def read(path: str | Path, *, model: str | None = None, sizes: SizesOf = None) -
     model : str, optional
         The model's name; not given: the file's.
     sizes : str, Path or mapping, optional
-        The pictures' sizes in pixels: a table with ``image_id``, ``width``, ``height``. Not given:
-        those of the dataset in an audit, else ``NAME.sizes.csv`` beside the boxes.
+        The pictures' sizes in pixels: a table with ``image_id``, ``width``, ``height``. Default:
+        those of the dataset in an audit, or else ``NAME.sizes.csv`` beside the boxes.
 
     Returns
     -------

@@ -53,7 +53,8 @@ def read(
     model : str, optional
         The model's name; not given: the column ``model``, else the file's name.
     id : str, optional
-        The column of ids; not given: the first there is of ``id``, ``instance_id``, ``image_id``,
+        The column of ids; default: the first one present among ``id``, ``instance_id``,
+        ``image_id``,
         ``file``, ``filename``, ``path``.
     columns : sequence of str
         The columns with values. Empty: those with a name that is known, in any letters: ``lpips``,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.text import decodable
 from isolux.predictions._detections import detections, model_name
 from isolux.predictions._seen import Seen
+from isolux.predictions._text_files import first_line, lines_of, one_file
 from isolux.vocabulary.errors import FileError, TableError, place
 from isolux.vocabulary.info import FormatInfo, Reference
 
@@ -72,10 +72,9 @@ def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
     rows: list[tuple[str, str, float, float, float, float, float]] = []
     for file in _files(root):
         label = _class_of(file.stem)
-        for k, line in enumerate(_text(file).splitlines(), start=1):
-            if line.strip():
-                image, score, left, top, right, bottom = _line(line, str(file), k)
-                rows.append((image, label, left, top, right - left, bottom - top, score))
+        for k, line in lines_of(file):
+            image, score, left, top, right, bottom = _line(line, str(file), k)
+            rows.append((image, label, left, top, right - left, bottom - top, score))
     sides = dict.fromkeys(("box_x", "box_y", "box_w", "box_h", "score"), pl.Float64)
     schema = {"image_id": pl.String, "label": pl.String, **sides}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
@@ -95,25 +94,13 @@ def _class_of(stem: str) -> str:
 
 
 def _files(root: Path) -> list[Path]:
-    if root.is_file():
-        if not _text(root).strip():
-            raise FileError("the file is empty", expected="a line a detection", where=str(root))
+    if one_file(root):
         return [root]
     found = sorted(root.glob("*.txt")) if root.is_dir() else []
     if not found:
         raise FileError("there are no text files of results", expected="comp3_det_test_person.txt",
                         where=str(root))  # fmt: skip
     return found
-
-
-def _text(file: Path) -> str:
-    if not file.is_file():
-        raise FileError("this is neither a file nor a folder", where=str(file))
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise FileError("the file cannot be read", found=str(error), where=str(file)) from error
-    return decodable(data, str(file)).decode("utf-8") if data else ""
 
 
 def _line(line: str, where: str, k: int) -> tuple[str, float, float, float, float, float]:
@@ -143,8 +130,7 @@ def misfit(seen: Seen) -> str | None:
     >>> misfit(Seen(Path("7.txt"), "file", b"0 0.5 0.5 0.5 0.25 0.9"))
     'its first line is not an image, a confidence and corners'
     """
-    first = next((line for line in seen.head.splitlines() if line.strip()), b"")
-    found = _LINE.fullmatch(first)
+    found = _LINE.fullmatch(first_line(seen))
     if found is not None:
         _, left, top, right, bottom = map(float, found[1].split())
         if left <= right and top <= bottom and max(right, bottom) > _PIXELS:

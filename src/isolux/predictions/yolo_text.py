@@ -7,10 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.text import decodable
 from isolux.predictions._detections import detections, model_name
 from isolux.predictions._seen import Seen
 from isolux.predictions._shares import SizesOf, in_pixels
+from isolux.predictions._text_files import first_line, lines_of, one_file
 from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.info import FormatInfo, Reference
 
@@ -41,8 +41,8 @@ def read(path: str | Path, *, model: str | None = None, sizes: SizesOf = None) -
     model : str, optional
         The model's name; not given: the folder's.
     sizes : str, Path or mapping, optional
-        The pictures' sizes in pixels: a table with ``image_id``, ``width``, ``height``. Not given:
-        those of the dataset in an audit, else ``NAME.sizes.csv`` beside the boxes.
+        The pictures' sizes in pixels: a table with ``image_id``, ``width``, ``height``. Default:
+        those of the dataset in an audit, or else ``NAME.sizes.csv`` beside the boxes.
 
     Returns
     -------
@@ -69,9 +69,7 @@ def read(path: str | Path, *, model: str | None = None, sizes: SizesOf = None) -
     root = Path(path).expanduser()
     rows: list[tuple[str, str, float, float, float, float, float]] = []
     for file in _files(root):
-        for k, line in enumerate(_text(file).splitlines(), start=1):
-            if line.strip():
-                rows.append((file.stem, *_box(line, f"{file}, row {k}")))
+        rows += [(file.stem, *_box(line, f"{file}, row {k}")) for k, line in lines_of(file)]
     names = ("left", "top", "right", "bottom", "score")
     schema = {"image_id": pl.String, "label": pl.String, **dict.fromkeys(names, pl.Float64)}
     boxes = in_pixels(pl.DataFrame(rows, schema=schema, orient="row"), sizes, str(root))
@@ -79,9 +77,7 @@ def read(path: str | Path, *, model: str | None = None, sizes: SizesOf = None) -
 
 
 def _files(root: Path) -> list[Path]:
-    if root.is_file():
-        if not _text(root).strip():
-            raise FileError("the file is empty", expected="a line a detection", where=str(root))
+    if one_file(root):
         return [root]
     for folder in (root / "labels", root):
         found = sorted(folder.rglob("*.txt")) if folder.is_dir() else []
@@ -90,23 +86,14 @@ def _files(root: Path) -> list[Path]:
     raise FileError("there are no text files of detections", expected="*.txt", where=str(root))
 
 
-def _text(file: Path) -> str:
-    if not file.is_file():
-        raise FileError("this is neither a file nor a folder", where=str(file))
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise FileError("the file cannot be read", found=str(error), where=str(file)) from error
-    return decodable(data, str(file)).decode("utf-8") if data else ""
-
-
 def _box(line: str, where: str) -> tuple[str, float, float, float, float, float]:
     parts = line.split()
     try:
         x, y, w, h, score = map(float, parts[1:])
     except ValueError as error:
         raise TableError(
-            "a line is no detection", expected="class, centre x and y, width, height, confidence",
+            "a line is not a detection",
+            expected="class, centre x and y, width, height, confidence",
             found=repr(line[:60]), where=where,
             hint="save the confidences too: save_conf=True" if len(parts) == 5 else None,
         ) from error  # fmt: skip
@@ -125,9 +112,5 @@ def misfit(seen: Seen) -> str | None:
     >>> misfit(Seen(Path("7.txt"), "file", b"0--Parade/a.jpg"))
     'its first line is not a class, four shares and a confidence'
     """
-    first = next((line for line in seen.head.splitlines() if line.strip()), b"")
-    return (
-        None
-        if _LINE.match(first)
-        else ("its first line is not a class, four shares and a confidence")
-    )
+    fits = _LINE.match(first_line(seen))
+    return None if fits else "its first line is not a class, four shares and a confidence"

@@ -100,11 +100,7 @@ def holm(p: npt.ArrayLike) -> FloatArray:
     >>> holm([0.01, 0.04, 0.03, float("nan")]).tolist()
     [0.03, 0.06, 0.06, nan]
     """
-    values = _checked(p)
-    tested, order = _ordered(values)
-    m = tested.size
-    stepped = np.maximum.accumulate(tested[order] * (m - np.arange(m)))
-    return _restored(values, order, np.minimum(stepped, 1.0))
+    return weighted_holm(p, np.ones(np.shape(p)))
 
 
 def weighted_holm(p: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
@@ -116,14 +112,14 @@ def weighted_holm(p: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
 
     Parameters
     ----------
-    p : array_like, [m]
+    p : array_like, any shape
         p-values, 0 to 1; NaN: not tested.
-    weights : array_like, [m]
+    weights : array_like, the same shape
         Above 0.
 
     Returns
     -------
-    ndarray, [m]
+    ndarray, same shape
         Adjusted p-values, 0 to 1; NaN where not tested.
 
     Raises
@@ -139,18 +135,12 @@ def weighted_holm(p: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
     [0.04, 0.04, 0.04]
     """
     values, shares = _checked(p), np.asarray(weights, dtype=np.float64)
-    held = ~np.isnan(values)
-    found = np.full(values.shape, np.nan)
-    if not held.any():
-        return found
-    scaled = values[held] / shares[held]
+    tested = ~np.isnan(values)
+    scaled = values[tested] / shares[tested]
     order = np.argsort(scaled, kind="stable")
-    left = np.cumsum(shares[held][order][::-1])[::-1]
-    stepped = np.minimum(np.maximum.accumulate(scaled[order] * left), 1.0)
-    back = np.empty_like(stepped)
-    back[order] = stepped
-    found[held] = back
-    return found
+    left = np.cumsum(shares[tested][order][::-1])[::-1]
+    stepped = np.maximum.accumulate(scaled[order] * left)
+    return _restored(values, order, np.minimum(stepped, 1.0))
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:

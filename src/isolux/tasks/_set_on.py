@@ -107,7 +107,7 @@ def having(
     known = rows["value"].drop_nulls().unique().sort().to_list()
     if value not in known:
         raise SpecError(
-            f"no one has {name}={value}",
+            f"nobody has {name}={value}",
             expected="one of " + ", ".join(map(repr, known[:20])),
             found=repr(value),
             where=setting,

@@ -112,7 +112,7 @@ def score(
     scene : str, optional
         The attribute that names the scene; default: the clusters.
     occupation : str, optional
-        The attribute that names the occupation: each has a line of its own (column ``label``).
+        The attribute that names the occupation: each gets its own row (column ``label``).
     better : {"higher", "lower", "none"}
         Which way is better.
     unit : str

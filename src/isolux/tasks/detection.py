@@ -63,14 +63,14 @@ def score(
         ``person_label`` is named; then means over classes alone are told, COCO's AP and AR (100
         detections where ``max_detections`` is not given), and each class by ``--by category``.
     only_with_mask : bool
-        Judge those alone who have a mask too, as FACET's Table 7 does.
+        Judge only people who also have a mask, as in FACET's Table 7.
     box_format : {"xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", "cxcywhn"}
         What the four numbers of a predicted box are: left, top, width, height; two corners; the
         centre and the sides; ``y`` first; with ``n`` as shares of the picture's sides.
     pixel_inclusive : bool
-        Boxes end with their last pixel, which is inside: overlaps count one more pixel each way,
-        of people and of predictions alike, as the evaluations of WIDER FACE and Scalabel
-        (BDD100K) do. The one place to say so: files are read as they stand.
+        Boxes end with their last pixel, which is inside: overlaps count one more pixel each way, of
+        people and of predictions alike, as the evaluations of WIDER FACE and Scalabel (BDD100K) do.
+        This is the only place to set it: files are read unchanged.
     **box
         Which predictions take part, how they are matched to people, and at which overlaps and
         scores a person counts as found: ``person_label``, ``iou_thresholds``,

@@ -116,7 +116,7 @@ def score(
     predictions : frame
         ``model, instance_id, value`` (or ``score``); or ``UNIT_VALUES`` of one ``metric``.
     along : str, optional
-        A numeric attribute (income) that ``spearman`` correlates the number with, in each group.
+        A numeric attribute (income) with which ``spearman`` correlates the number in each group.
     better : {"higher", "lower", "none"}
         Which way is better.
     unit : str

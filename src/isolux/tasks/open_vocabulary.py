@@ -85,7 +85,8 @@ def score(
         Detic and LVIS do), or those of each class in the image (as COCO's tool does). FACET's
         "top 100 predictions per image" is read as the first.
     matching : {"one-to-one", "best-overlap"}
-        COCO's rule within a class, or the best overlap of each person, boxes used again and again.
+        COCO's rule within a class, or the best overlap of each person, where boxes may be used
+        repeatedly.
     **phrases
         Which classes people are of, how labels name them, and at which overlaps a box finds one:
         ``target``, ``prediction_map``, ``iou_thresholds``, ``unknown_values``, ``box_format`` and

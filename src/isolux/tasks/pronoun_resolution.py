@@ -130,9 +130,9 @@ def score(
     words : str
         The list of pronouns: one of isolux's own, or a YAML file.
     neutral : {"wrong", "leave out"}
-        What they, them, their count as: not right, as in VisoGender's code, or null.
+        How they, them and their count: as not right, as in VisoGender's code, or as null.
     label_map : mapping of str to sequence of str, optional
-        Gender to the values that the dataset calls it by, where the list does not know them.
+        Maps each gender to the dataset's values for it, if the list does not know them.
     unknown_values : sequence of str
         Truths that mean "not known", compared without case.
     metrics : sequence of str

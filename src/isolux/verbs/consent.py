@@ -68,7 +68,7 @@ def add_consent(
             + ", ".join(SCOPES), found="none",
         )  # fmt: skip
     if kind not in KINDS:
-        raise SpecError("this is no kind of person", expected=", ".join(KINDS), found=repr(kind))
+        raise SpecError("this is not a kind of person", expected=", ".join(KINDS), found=repr(kind))
     joined = [one for one in who if "," in one]
     if joined:
         raise SpecError(

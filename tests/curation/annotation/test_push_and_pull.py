@@ -76,7 +76,7 @@ def test_reads_are_repeated_and_writes_that_may_have_been_heard_are_not(
     fake.faults = [lambda *_: 500, lambda *_: 503]  # listing projects
     assert push(project, "count", _server(fake)).sent == 25
     fake.faults = [lambda method, _: 500 if method == "POST" else None] * 9
-    with pytest.raises(FileError, match="could not do what was asked"):
+    with pytest.raises(FileError, match="could not do what was requested"):
         push(project, "boxes", _server(fake))
     fake.faults = []
     assert push(project, "boxes", _server(fake)).sent == 25

@@ -85,8 +85,8 @@ def test_another_photo_under_the_same_id_is_refused(tmp_path: Path) -> None:
         ),
         ("file,subject_id\nz.jpg,s1\n", FileError, "1 of 1 photos are not there"),
         ("file,subject_id\n../a.jpg,s1\n", FileError, "a path leads out of its folder"),
-        ("file,subject_id,age\na.jpg,s1,old\n", TableError, "a cell of 'age' is no number"),
-        ("file,subject_id,image_id\na.jpg,s1,x\nb.jpg,s2,x\n", TableError, "stands for several f"),
+        ("file,subject_id,age\na.jpg,s1,old\n", TableError, "a cell of 'age' is not a number"),
+        ("file,subject_id,image_id\na.jpg,s1,x\nb.jpg,s2,x\n", TableError, "is used for several f"),
     ],
 )
 def test_a_sheet_that_does_not_fit_is_refused_whole(

@@ -172,7 +172,7 @@ def test_devices_are_dated_by_a_table_of_the_users(tmp_path: Path) -> None:
     assert "a device of 2009" in reasons["a"]
     assert "could not tell which device" in reasons["c"]
     table.write_text("make,model,year\nAcme,Phone 1,2009\nAcme,phone 1,2012\n")
-    with pytest.raises(TableError, match="stands twice"):
+    with pytest.raises(TableError, match="is listed twice"):
         judge(project, devices=table)
 
 
@@ -181,7 +181,7 @@ def test_a_rule_that_knows_nothing_says_so_and_refuses_no_one(tmp_path: Path) ->
     assert all(isinstance(note, Caution) for note in done.notes)
     told = "\n".join(done.notes)
     assert "The rule adults was not applied: no photo and no subject has 'age'" in told
-    assert "The rule consent was not asked" in told
+    assert "The rule consent was not applied" in told
 
 
 def test_settings_stand_in_the_projects_file(tmp_path: Path) -> None:

@@ -139,8 +139,8 @@ BOX = {"unit": "a", "annotator": "v", "type": "boxes", "x": 1, "y": 1, "w": 4, "
          "has answers of two kinds"),
         ([BOX | {"annotator": None}], "a cell of 'annotator' is empty"),
         ([{"unit": "a", "annotator": "v", "type": "m", "points": "[[1,2],[3,4]]"}],
-         "an outline is no polygon"),
-        ([{"unit": "a", "annotator": "v", "type": "m", "points": "round"}], "these are no points"),
+         "an outline is not a polygon"),
+        ([{"unit": "a", "annotator": "v", "type": "m", "points": "round"}], "these are not points"),
         ([{"unit": "a", "annotator": "v", "type": "p", "keypoints": "[[1,2]]"}],
          "a point lacks a number"),
         ([{"unit": u, "annotator": "v", "type": "p", "keypoints": k}

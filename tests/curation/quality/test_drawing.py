@@ -61,7 +61,7 @@ def test_every_unit_is_as_likely_to_be_drawn() -> None:
 
 
 def test_a_unit_twice_is_refused() -> None:
-    with pytest.raises(TableError, match="a unit stands twice"):
+    with pytest.raises(TableError, match="a unit is listed twice"):
         draw(pl.concat([UNITS, UNITS]), "boxes", 3, 0)
 
 

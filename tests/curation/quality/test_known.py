@@ -147,7 +147,7 @@ def test_another_hasher_is_asked(inbox: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("abc\n", "a line is no hash"), ("z" * 32 + "\n", "an entry is no md5"),
+    [("abc\n", "a line is not a hash"), ("z" * 32 + "\n", "an entry is no md5"),
      ("# none\n", "is empty"),
      ("perceptual\nabcd\n", "perceptual hashes of another kind")],
 )  # fmt: skip

@@ -182,7 +182,7 @@ def test_a_sheet_of_another_sample_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [("image_id,kind\nz,web\n", "image named 'z'"),
-     ("image_id,kind\n,web\n", "a row is about no one"),
+     ("image_id,kind\n,web\n", "a row is about nobody"),
      ("image_id,kind\na,\n", "a row is of no kind"), ("image_id\na\n", "column named 'kind'"),
      ("image_id,kind,score\na,logo,high\n", "a score is none"),
      ("subject_id,kind\nz,web\n", "subject named 'z'")],
@@ -198,5 +198,5 @@ def test_nothing_to_gather_is_refused(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", ["a"])
     with pytest.raises(SpecError, match="there is no evidence"):
         gather_suspects(project)
-    with pytest.raises(SpecError, match="no pair of facts"):
+    with pytest.raises(SpecError, match="not a pair of facts"):
         gather_suspects(project, contradict=["country"])

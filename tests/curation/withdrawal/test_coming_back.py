@@ -99,7 +99,7 @@ def test_a_server_that_fails_in_the_middle_is_gone_on_with(lab, pushed, fake):
         return 500 if method == "DELETE" and next(deletes) == 2 else None
 
     fake.faults += [fault] * 40
-    with pytest.raises(FileError, match="could not do what was asked"):
+    with pytest.raises(FileError, match="could not do what was requested"):
         withdraw([lab], who=[WHO], server=fake.url)
     fake.faults.clear()
     done = withdraw([lab], server=fake.url)

@@ -160,7 +160,7 @@ def test_a_late_worker_is_stopped_and_named_after_its_last_try(
 
 def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(OutputError, match="holds something else"):
+    with pytest.raises(OutputError, match="contains something else"):
         PieceStore(tmp_path)
     with pytest.raises(OutputError, match="the folder of sums is a file"):
         PieceStore(tmp_path / "thesis.txt")

@@ -174,7 +174,7 @@ def test_composition_stands_beside_other_datasets(tmp_path: Path) -> None:
     drawn = (tmp_path / "out/composition age_group.svg").read_text()
     assert drawn.count("<title>") == 4
     (tmp_path / "others.csv").write_text("dataset,attribute,group,share\nF,a,old,0.9\nF,a,b,0.9\n")
-    with pytest.raises(InputError, match="this is no composition"):
+    with pytest.raises(InputError, match="this is not a composition"):
         published(tmp_path, project, beside=tmp_path / "others.csv", overwrite=True)
     assert (tmp_path / "out/composition age_group.svg").is_file()  # the earlier one stands
 
@@ -189,12 +189,12 @@ def test_regions_are_filled(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "error", "said"),
     [
-        ({"terms": "all"}, SpecError, "these are no terms"),
+        ({"terms": "all"}, SpecError, "these are not terms"),
         ({"split": "train=0.8"}, SpecError, "do not sum to 1"),
-        ({"split": "train:1"}, SpecError, "these are no splits"),
+        ({"split": "train:1"}, SpecError, "these are not splits"),
         ({"stratify": ["colour"]}, UnknownNameError, "attribute named 'colour'"),
         ({"attribute": ["colour"]}, UnknownNameError, "fact named 'colour'"),
-        ({"labels": ["file"]}, SpecError, "these are no labels"),
+        ({"labels": ["file"]}, SpecError, "these are not labels"),
     ],
 )
 def test_what_cannot_be_published_leaves_nothing(world, tmp_path, settings, error, said) -> None:

@@ -63,8 +63,8 @@ def test_pandas_needs_no_pyarrow(dtype, monkeypatch):
         (["1", 1], r"several kinds(.|\n)*text \('1', row 1\) and numbers \(1, row 2\)"),
         (pd.Series([1, "1"], dtype=object), r"several kinds(.|\n)*column 'x'(.|\n)*astype\(str\)"),
         ([True, 1], r"yes or no \(True, row 1\) and numbers"),
-        ([None, object()], r"what is no value(.|\n)*objects of the type object"),
-        ([{1, 2}], "what is no value"),
+        ([None, object()], r"something that is not a value(.|\n)*objects of the type object"),
+        ([{1, 2}], "something that is not a value"),
         ("abc", "x is one value"),
     ],
 )

@@ -192,7 +192,7 @@ WRONG = {
     "a region that is none": (
         with_attributes(region={"shares": {"xx": 1.0}}), "no value named 'xx'", "region.shares"),
     "a grouping of nothing": (world(by=["skin"]), "no attribute named 'skin'", r"by\[0\]"),
-    "a grouping twice": (world(by=["scene", "scene"]), "stands twice", r"by\[1\]"),
+    "a grouping twice": (world(by=["scene", "scene"]), "is listed twice", r"by\[1\]"),
     "too many groupings": (
         world(by=[f"x{i}" for i in range(101)]), "too many by", "found: 101"),
     "a grouping with itself": (

@@ -93,7 +93,7 @@ def test_a_target_is_one_of_several_known_classes(changes, found):
 
 
 def test_names_are_given_once():
-    with pytest.raises(SpecError, match=r"names of their own.*\n.*\n.*found: tone twice"):
+    with pytest.raises(SpecError, match=r"unique names.*\n.*\n.*found: tone twice"):
         population(attributes=(TONE, TONE))
 
 

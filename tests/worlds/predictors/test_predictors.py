@@ -274,13 +274,13 @@ def test_what_cannot_be_simulated_is_named():
         name="bare", info=INFO, instances=dataset.instances.select("instance_id", "image_id")
     )
     for task, says in (
-        ("detection", "no one has a box"),
-        ("segmentation", "no one has a mask"),
-        ("keypoints", "no one has keypoints"),
+        ("detection", "nobody has a box"),
+        ("segmentation", "nobody has a mask"),
+        ("keypoints", "nobody has keypoints"),
         ("face_verification", "identities need subjects"),
-        ("retrieval", "no one has a class"),
+        ("retrieval", "nobody has a class"),
         ("classification", "needs classes to confuse"),
-        ("grounding", "no one has a class"),
+        ("grounding", "nobody has a class"),
     ):
         with pytest.raises(SpecError, match=says):
             simulate_answers(task, bare, right, MODEL)

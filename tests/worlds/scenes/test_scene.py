@@ -28,7 +28,7 @@ TONE = SceneAttribute(name="tone", shares={"a": 0.5, "b": 0.5})
         ({"side_spread": 0.0}, "side_spread is out of range"),
         ({"occluded": 0.0}, "occluded is out of range"),
         ({"correlation": 1.0}, "correlation is out of range"),
-        ({"attributes": (TONE, TONE)}, r"names of their own(?s:.*)tone"),
+        ({"attributes": (TONE, TONE)}, r"unique names(?s:.*)tone"),
         ({"attributes": (SceneAttribute(name="size", shares={"a": 1.0}),)},
          r"none of size, occluded, crowding"),
         ({"size_effects": (Effect({}, 1.0),)}, "an effect names no group"),
@@ -82,7 +82,7 @@ def test_false_alarms_are_of_images_and_have_no_tone():
 
 
 def test_detectors_have_names_of_their_own():
-    with pytest.raises(SpecError, match="each with a name of its own"):
+    with pytest.raises(SpecError, match="each with a unique name"):
         simulate_scene(Scene(clusters=5), (Detector(name="m"), Detector(name="m")))
     with pytest.raises(SpecError, match=r"(?s)one or more.*none"):
         simulate_scene(Scene(clusters=5), ())

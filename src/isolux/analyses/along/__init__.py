@@ -79,8 +79,8 @@ def explain(
     run : Run
         Its scores, attributes and settings are read.
     attribute : sequence of str
-        Numbers to go along. None: the first four that were computed (``--derive``), else the first
-        four numbers.
+        Numeric attributes to measure along. Default: the first four that were computed
+        (``--derive``), or else the first four numeric ones.
     bins : mapping of str to str
         Attribute to its bins: ``quantile:K`` or ``edges:A,B``; ``ita: edges:-30,10,28,41,55`` are
         its six classes. A number at an edge is in the bin above.
@@ -91,9 +91,9 @@ def explain(
     metric : str
         A metric with a score of each unit; empty: the run's first.
     most_groups : int
-        Of one attribute: the largest are kept.
+        Per attribute; the largest are kept.
     replicates : int
-        Of the cluster bootstrap and of the test, 100 or more. Default: the audit's.
+        Replicates of the cluster bootstrap and of the test, 100 or more. Default: the audit's.
 
     Returns
     -------

@@ -123,7 +123,7 @@ _STANDARD = Reference(
 
 INFO = AnalysisInfo(
     samples=True,
-    title="What goes with the groups, and the gap that is left without it",
+    title="What is associated with the groups, and the gap that remains without it",
     summary="Which other attributes could explain a gap between groups, and how large it is at an "
     "equal mix of them.",
     references=(
@@ -215,25 +215,26 @@ def explain(
     run : Run
         Its scores, evidence, attributes and record are read.
     sensitive : sequence of str
-        Attributes whose gaps are asked about. Default: the single attributes of the audit's ``by``.
+        Attributes whose gaps are to be explained. Default: the single attributes of the audit's
+        ``by``.
         People of unknown value are left out.
     explanatory : sequence of str
-        Attributes that may explain them. Default: those that have a role or stand in the graph,
-        else those that were computed (``--derive``). People of unknown value are a value of
-        their own.
+        Attributes that may explain them. Default: those that have a role or are in the graph, or
+        else those that were computed (``--derive``). Unknown is a separate value.
     together : sequence of str
         Explanatory attributes that are also crossed. Default: the first three that came ``before``,
-        where there are two, else the first three of ``explanatory``.
+        if there are at least two, or else the first three of ``explanatory``.
     roles : mapping of str to {"before", "mediator", "after", "unknown"}
-        What an explanatory attribute is to group and score: it came before both (a confounder);
-        the group brings it about and it alters the score; it follows from the score, or from both
-        (a collider), and is then not held alike. What is not named is unknown.
+        The causal role of an explanatory attribute: it came before group and score (a confounder);
+        the group causes it and it affects the score (a mediator); it follows from the score, or
+        from both (a collider), and is then not held equal. Attributes that are not named have an
+        unknown role.
     dag : str
         The same as a graph: ``country -> tone -> light -> score``; ``score`` is the metric, and
-        what is not annotated stands in parentheses: ``(skill) -> score``. Roles follow from it,
-        and every gap at an equal mix says which ways that mix blocks and opens.
+        anything not annotated is in parentheses: ``(skill) -> score``. Roles follow from it, and
+        every gap at an equal mix says which paths that mix blocks and opens.
     adjust_after : bool
-        Hold alike what came after all the same; the gap is then printed as what it is.
+        Hold attributes equal even if they came after; the gap is then labelled accordingly.
     metric : sequence of str
         Default: normalised average precision where the run has it, else the audit's first metric.
         Of average precision each class is a metric, and the mean of those that every group has
@@ -244,13 +245,14 @@ def explain(
     quantiles : int
         Bins of numbers that ``bins`` does not name.
     dispersion, ddof : {"standard deviation", "variance"}, {0, 1}
-        Of groups; ``ddof`` by default the audit's.
+        How the spread of groups is measured; ``ddof`` defaults to the audit's.
     probable : float
         Standard deviation of ProxyAP above which an attribute is a probable explanation, in the
         metric's unit: the paper's 1 point.
     min_cell : int
-        Fewest people of each group at a value that is controlled for, and of two groups at one
-        where they are compared at an equal mix. Default: the audit's ``min_units``; but 5 people
+        Fewest people per group at a value that is controlled for, and per group of a pair at a
+        value where they are compared at an equal mix. Default: the audit's ``min_units``; but 5
+        people
         for gaps at an equal mix of metrics that are means of people's scores (why so few, and
         what was measured: ``facts``). In either case of 5 clusters, or as many as people.
     normalised : bool
@@ -268,7 +270,7 @@ def explain(
     regression : bool
         Whether metrics that are means of people's scores are also adjusted by regression.
     replicates : int
-        Of the cluster bootstrap, 100 or more. Default: the audit's.
+        Replicates of the cluster bootstrap, 100 or more. Default: the audit's.
 
     Returns
     -------

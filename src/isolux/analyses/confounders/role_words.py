@@ -31,7 +31,7 @@ def lead_clause(case: Case, s: int, words: Words) -> str:
         return (
             f"the differences are associated with {name}, which was stated to follow from the score"
         )
-    return f"the differences go with {name}, {_why_unknown(case, s)}"
+    return f"the differences are associated with {name}, {_why_unknown(case, s)}"
 
 
 def role_clause(case: Case, s: int, words: Words, *, stands: bool, level: bool) -> str:
@@ -92,7 +92,7 @@ def doubt_clause(case: Case, s: int, words: Words) -> str:
         if case.standing[s].rule_fails
         else f"the role of {name} is not known"
     )
-    return f"no finding of a gap, because none is shown without adjustment and {why}: "
+    return f"no finding of a gap, since none is shown without adjustment and {why}: "
 
 
 def bearing_clause(case: Case, s: int, words: Words) -> str:

@@ -153,7 +153,7 @@ def roles_of(
     for name, role in given.items():
         if role not in _ORDER:
             raise SpecError(
-                f"{role!r} is no role",
+                f"{role!r} is not a role",
                 expected="before, mediator, after or unknown",
                 found=f"{name}: {role}",
                 where=_WHERE,

@@ -100,8 +100,8 @@ def explanation_sentence(
         )
     elif verdict == AGAINST:
         told = (
-            f"{what}: {name} goes with the groups ({proxies}), but the differences persist: "
-            f"{control}. It has not been shown to explain them. {ranks}"
+            f"{what}: {name} is associated with the groups ({proxies}), but the differences "
+            f"persist: {control}. It has not been shown to explain them. {ranks}"
         )
     else:
         told = (

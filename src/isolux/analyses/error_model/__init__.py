@@ -130,20 +130,20 @@ def explain(
     run : Run
         Its ``scores``, ``attributes`` and settings are read.
     importance : {"permutation", "impurity"}
-        What the elbow goes by; ``impurity`` as published.
+        The importance used for the elbow; ``impurity`` as published.
     most_features : int
         Upper limit of attributes that the elbow chooses.
     trees, check_trees : int
-        Of the forest that gives impurity importance, and of each that is checked on people not
-        seen.
+        Number of trees in the forest that gives impurity importance, and in each forest that is
+        checked on unseen people.
     min_leaf : int, optional
         Fewest units in a leaf of a forest's tree; default: the square root of their number, at
         least ten.
     folds, permutations : int, optional
-        Of the check; no permutations given: the fewest that can tell at the audit's level, 19
-        for one model and intervals of 95 %.
+        Folds and permutations of the check; default for permutations: the fewest that suffice at
+        the audit's level, 19 for one model and intervals of 95 %.
     depth : int
-        Of the shallow tree.
+        Depth of the shallow tree.
     bins : int
         Quantile bins in which subgroups of attributes that are numbers are compared.
     bootstrap : int
@@ -151,7 +151,7 @@ def explain(
     seed : int, optional
         Default: the audit's own.
     **scores
-        Which scores are looked at, and by which attributes: ``metric``, ``worse`` and
+        Which scores are used, and by which attributes: ``metric``, ``worse`` and
         ``attributes``, described in ``ScoreSettings``.
 
     Returns

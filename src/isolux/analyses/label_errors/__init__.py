@@ -129,7 +129,7 @@ def explain(
     annotators : bool
         Whether labels of several named annotators are used where no matrix is given.
     replicates : int
-        Of the cluster bootstrap. Default: the audit's.
+        Replicates of the cluster bootstrap. Default: the audit's.
 
     Returns
     -------

@@ -114,25 +114,25 @@ def explain(
     run : Run
         Its ``scores``, ``attributes`` and settings are read.
     low_quantile : float
-        Share of units that perform low, where scores have more than two values.
+        Share of units that count as low-performing, if scores have more than two values.
     low_threshold : float, optional
         Scores worse than this are low instead.
     min_support : float
-        Least share of one half's low-performing units that hold a pattern.
+        Smallest share of one half's low-performing units that must have a pattern.
     max_length : int
         Most values in a pattern.
     min_improvement : float
         A rule's confidence exceeds that of each rule within it by at least this share of it.
     most_rules : int
-        Rules that the second half is asked about.
+        Rules that are tested on the second half.
     bins : int
         Quantile bins of attributes that are numbers.
     min_units, min_clusters : int, optional
         What a pattern needs in each half; default: the audit's own.
     replicates, seed : int, optional
-        Of the test and of the halves; default: the audit's own.
+        For the test and the halves; default: the audit's own.
     **scores
-        Which scores are looked at, and by which attributes: ``metric``, ``worse`` and
+        Which scores are used, and by which attributes: ``metric``, ``worse`` and
         ``attributes``, described in ``ScoreSettings``.
 
     Returns

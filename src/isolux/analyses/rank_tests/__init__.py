@@ -112,9 +112,9 @@ def explain(
         Its ``scores`` (each unit's value) and ``attributes`` are read. Whose value is unknown is
         in no group.
     attributes : {"by", "all"}
-        Those of the audit, or all that the dataset has (derived ones where asked for).
+        Those of the audit, or all that the dataset has (including derived ones, if requested).
     test : {"clustered", "naive"}
-        What decides. The published test is the naive one.
+        The test that decides. The published test is the naive one.
     correction : {"holm", "bh", "published"}
         Family-wise over all tests of the run; false discovery rate over them; Bonferroni within
         each attribute, as published.
@@ -123,7 +123,7 @@ def explain(
     min_scores : int
         Smallest group, in units with a score; the released code's is 20.
     replicates : int or None
-        Of the interval of D; default: the audit's.
+        Replicates for the interval of D; default: the audit's.
 
     Returns
     -------

@@ -110,10 +110,11 @@ def explain(
     run : Run
         Its ``scores``, ``attributes`` and settings are read.
     attributes : sequence of str
-        Which to look at; default: all that the run has but what the audit's settings name as the
-        model's answers and scores. Of other models' answers nothing tells: leave them out here.
+        Attributes to use; default: all that the run has, except those that the audit's settings
+        name as the model's answers and scores. Nothing identifies other models' answers: leave them
+        out here.
     most : int
-        Slices of each model that the other half is asked about.
+        Slices per model that are tested on the other half.
     max_attributes : int
         Most attributes of a slice, 1 to 3.
     alpha : float
@@ -124,11 +125,11 @@ def explain(
     overlap : float
         A slice that shares more of its people (Jaccard, 0 to 1) with a worse one is left out.
     held_out : float
-        Share of the clusters that is asked later, above 0 and below 1.
+        Share of the clusters held out for the tests, above 0 and below 1.
     bins : int
         Quantile bins of attributes that are numbers.
     **scores
-        Which scores are looked at, and by which attributes: ``metric`` and ``worse``, described in
+        Which scores are used, and by which attributes: ``metric`` and ``worse``, described in
         ``ScoreSettings``.
 
     Returns

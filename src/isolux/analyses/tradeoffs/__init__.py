@@ -95,15 +95,15 @@ def explain(
     thresholds : sequence of float
         Scores at which rates are shown.
     operating : float
-        The threshold in use: each group's is found at which its positives fare as everyone's do
-        at this one.
+        The threshold in use: for each group, the threshold is found at which its positives do as
+        well as everyone's do at this one.
     coverages : sequence of float
-        Shares of everyone that are kept, above 0, at most 1; 1 is added. The gap at the least of
+        Shares of everyone that are kept, above 0, at most 1; 1 is added. The gap at the smallest of
         them is compared with that at 1.
     false_match_rates : sequence of float
         Shares of everyone's impostor pairs that pass at the thresholds of pairs.
     most_groups : int
-        Of one attribute: the largest are kept.
+        Per attribute; the largest are kept.
     replicates : int, optional
         Bootstrap replicates; default: the audit's own.
 

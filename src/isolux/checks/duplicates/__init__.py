@@ -68,13 +68,14 @@ def check(
     pictures : Pictures
         With thumbnails.
     most_bits : int
-        Of a hash's 64, that two candidates may differ in. Strangers differ in 32; a copy cut by
-        5 % in 6 on average and in up to 18.
+        How many of a hash's 64 bits may differ between two candidates. Unrelated pictures differ in
+        32; a copy cropped by 5 % in 6 on average and in up to 18.
     least_correlation : float
-        Of two thumbnails, of which one is cut so that it fits the other best, 0 to 1.
+        Smallest correlation of two thumbnails, one of them cropped so that it fits the other best,
+        0 to 1.
     most_apart : float
         Difference of the worst of the thumbnail's 64 parts, in standard deviations of its pixels.
-        This tells another person in the same place from a copy.
+        This distinguishes another person in the same place from a copy.
     split : str
         The attribute, or the column of instances, that names the split.
 

@@ -57,7 +57,7 @@ def read_regions(
     if faulty.any():
         row = int(faulty.arg_true()[0])
         raise TableError(
-            "a region is no box", expected="x, y and positive w and h in pixels",
+            "a region is not a box", expected="x, y and positive w and h in pixels",
             found=str(given.row(row)), where=f"{redact}, row {row + 1}",
         )  # fmt: skip
     largest = sides.select(pl.max_horizontal(pl.col(_BOX[1:]).max())).item()

@@ -83,7 +83,7 @@ def read_verdicts(
     out, empty = pl.col("verdict") == OUT, pl.col("verdict").is_null()
     for wrong, problem, expected in (
         (~pl.col("verdict").is_in([OUT, IN]) | (empty if not open_too else False),
-         "this is no verdict", "out or in"),
+         "this is not a verdict", "out or in"),
         (out & pl.col("reason").is_null(), "a photo is left out without a reason",
          "why, in words for the person who sent it"),
         (pl.col(key).is_duplicated() | pl.col(key).is_null(),

@@ -165,7 +165,7 @@ def _said(project: Project, units: pl.Series) -> tuple[pl.DataFrame, pl.DataFram
 def _labels(text: str) -> tuple[str, pl.DataFrame]:
     name, _, file = text.partition("=")
     if not name or not file:
-        raise SpecError("these are no labels", expected="NAME=labels.csv", found=repr(text))
+        raise SpecError("these are not labels", expected="NAME=labels.csv", found=repr(text))
     frame = read_table(Path(file).expanduser())
     for column in ("instance_id", "label"):
         if column not in frame.columns:

@@ -38,7 +38,7 @@ def read_shares(text: str) -> dict[str, float]:
         except ValueError:
             value = -1.0
         if not name or name in found or not 0.0 < value <= 1.0:
-            raise SpecError("these are no splits", expected="train=0.8,test=0.2", found=repr(text),
+            raise SpecError("these are not splits", expected="train=0.8,test=0.2", found=repr(text),
                             where="split")  # fmt: skip
         found[name] = value
     if abs(sum(found.values()) - 1.0) > _TOLERANCE:

@@ -72,7 +72,7 @@ def draw(units: pl.DataFrame, kind: str, size: int, seed: int) -> pl.DataFrame:
     ['x', 'x', 'y', 'y']
     """
     if units["unit_id"].is_duplicated().any():
-        raise TableError("a unit stands twice", expected="each unit once", where=kind)
+        raise TableError("a unit is listed twice", expected="each unit once", where=kind)
     place = [_place(seed, kind, unit) for unit in units["unit_id"]]
     sizes = units.group_by("stratum").agg(population=pl.len()).sort("stratum")
     wanted = sizes.with_columns(drawn=pl.Series(allocated(sizes["population"].to_list(), size)))

@@ -137,7 +137,7 @@ def _given(project: Project, path: Path, logo_score: float) -> tuple[pl.DataFram
     )
     about = pl.col("image_id").is_null() & pl.col("subject_id").is_null()
     for wrong, problem, expected in (
-        (about, "a row is about no one", "image_id or subject_id"),
+        (about, "a row is about nobody", "image_id or subject_id"),
         (pl.col("kind").is_null(), "a row is of no kind", "web match, location, logo, …"),
         (pl.col("_given") & ~pl.col("score").is_between(0, 1).fill_null(value=False),
          "a score is none", "a number from 0 to 1"),
@@ -165,7 +165,7 @@ def _contradictions(project: Project, pair: str) -> pl.DataFrame:
     """Find people of whom two facts say different things."""
     one, _, other = (part.strip() for part in pair.partition("="))
     if not one or not other:
-        raise SpecError("this is no pair of facts", expected="country=landmark_country",
+        raise SpecError("this is not a pair of facts", expected="country=landmark_country",
                         found=repr(pair), where="contradict")  # fmt: skip
     facts = facts_of_units(project, [one, other])
     people = read_instances(project).select("instance_id", "image_id")

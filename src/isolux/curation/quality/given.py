@@ -177,7 +177,7 @@ def _masks(outlines: Sequence[Sequence[str]], where: str) -> Masks:
 def _flat(text: str, where: str) -> list[float]:
     points = [point[:2] for point in _listed(text, 2, where)]
     if len(points) < _CORNERS:
-        raise TableError("an outline is no polygon", expected="3 points or more", where=where)
+        raise TableError("an outline is not a polygon", expected="3 points or more", where=where)
     return [number for point in points for number in point]
 
 
@@ -187,7 +187,7 @@ def _listed(text: str, least: int, where: str) -> list[list[float]]:
         rows = [[float(number) for number in row] for row in found]
     except (ValueError, TypeError) as error:
         raise TableError(
-            "these are no points", expected="such as [[12, 30], [14, 31], [9, 40]]",
+            "these are not points", expected="such as [[12, 30], [14, 31], [9, 40]]",
             found=text[:60], where=where,
         ) from error  # fmt: skip
     if any(len(row) < least or not np.isfinite(row).all() for row in rows):

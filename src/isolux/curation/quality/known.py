@@ -154,7 +154,7 @@ def _rows(path: Path, *, own: bool) -> dict[str, list[str]]:
         kind = "perceptual" if own else kinds.get(len(line))
         if kind is None:
             raise TableError(
-                "a line is no hash", expected="32, 40, 64 or 16 hexadecimal digits",
+                "a line is not a hash", expected="32, 40, 64 or 16 hexadecimal digits",
                 found=f"{len(line)} characters", where=f"{path}, line {number}",
             )  # fmt: skip
         found.setdefault(kind, []).append(line)
@@ -175,7 +175,10 @@ def _hasher(text: str) -> Hasher:
     parts = text.split(":")
     if parts[0] != "python" or len(parts) != _PARTS:
         raise SpecError(
-            "this is no hasher", expected="python:MODULE:FUNCTION", found=repr(text), where="hasher"
+            ("this is not a hash function"),
+            expected="python:MODULE:FUNCTION",
+            found=repr(text),
+            where="hasher",
         )
     try:
         found: Hasher = getattr(import_module(parts[1]), parts[2])
@@ -192,7 +195,8 @@ def _bytes_of(text: str, where: str) -> _U8:
         return np.frombuffer(bytes.fromhex(text), dtype=np.uint8)
     except (ValueError, TypeError) as error:
         raise TableError(
-            "this is no hash", expected="hexadecimal digits", found=f"{len(str(text))} characters",
+            ("this is not a "
+            "hash"), expected="hexadecimal digits", found=f"{len(str(text))} characters",
             where=where,
         ) from error  # fmt: skip
 

@@ -67,10 +67,10 @@ def read(
     model : str, optional
         The model's name; not given: the file's.
     kind : {"boxes", "masks", "keypoints"}, optional
-        Not given: masks if the file has any, else keypoints, else boxes.
+        Default: masks if the file has any, else keypoints, else boxes.
     categories : str, Path or mapping, optional
         The names of categories: an annotation file of COCO, or category_id (as text) to name.
-        Not given: ``label`` is the category_id as text.
+        Default: ``label`` is the category_id as text.
 
     Returns
     -------

@@ -241,7 +241,7 @@ def _check_order(order: float) -> None:
 def _checked(vectors: npt.NDArray[Any]) -> tuple[int, int]:
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiu" or not vectors.shape[1]:
         raise InputError(
-            "these are no vectors",
+            "these are not vectors",
             expected="numbers of shape [n, d]",
             found=f"{vectors.dtype} of shape {list(vectors.shape)}",
         )

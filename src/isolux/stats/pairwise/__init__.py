@@ -99,7 +99,7 @@ def pairwise_distances(
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
     if rows.ndim != 2 or not np.isfinite(rows).all():
         raise InputError(
-            "these are no vectors",
+            "these are not vectors",
             expected="finite numbers of shape [n, d]",
             found=f"{vectors.dtype} of shape {list(vectors.shape)}",
         )

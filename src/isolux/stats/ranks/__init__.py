@@ -174,7 +174,9 @@ def sort_scores(values: npt.ArrayLike) -> SortedScores:
     scores = np.asarray(values, dtype=np.float64)
     if scores.ndim != 2:
         raise InputError(
-            "scores are no table", expected="shape [vectors, units]", found=f"shape {scores.shape}"
+            ("scores are not a table"),
+            expected="shape [vectors, units]",
+            found=f"shape {scores.shape}",
         )
     if np.isinf(scores).any():
         raise InputError(

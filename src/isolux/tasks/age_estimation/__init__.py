@@ -143,18 +143,18 @@ def score(
     within : sequence of float
         Distances in years of ``share_within`` (column ``threshold``).
     legal_age : float
-        From which age people are of age.
+        The age from which people are of legal age.
     challenge_age : sequence of float
         The estimates from which a person passes without a proof of age (column ``threshold``): 25
         is Challenge-25.
     youngest : float
-        Only people under the legal age from this age on count among those who must not pass: a
-        child of three is told from an adult by any model.
+        Only people under the legal age from this age on count among those who must not pass: any
+        model can tell a child of three from an adult.
     age_mix : sequence of str
-        Adds ``standardised_absolute_error``: ``18-30`` counts each year of age alike,
+        Adds ``standardised_absolute_error``: ``18-30`` gives each year of age the same weight,
         ``0-17=20`` and ``18-64=80`` give weights. Ages outside it do not count there.
     sex : str, optional
-        Beside ``age_mix``: an attribute whose values count alike within each age, as in NIST's
+        With ``age_mix``: an attribute whose values get equal weight within each age, as in NIST's
         table. People of unknown value, or of several, do not count there.
     metrics : sequence of str
         What to measure. None: all that the settings and the ages allow.

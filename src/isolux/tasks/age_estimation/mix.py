@@ -142,8 +142,8 @@ def with_cells(
         at = int(np.argmin(there))
         b, k = divmod(at, len(kinds))
         raise _refused(
-            "an age of it has no one", "people with a known age in each part of the mix",
-            f"no one of {_years(mix, b)}" + (f" with {mix.sex}={kinds[k]}" if mix.sex else ""),
+            "one of its ages has nobody", "people with a known age in each part of the mix",
+            f"nobody of {_years(mix, b)}" + (f" with {mix.sex}={kinds[k]}" if mix.sex else ""),
         )  # fmt: skip
     notes = [*_on_cells(counts, len(errors)), *_spelt_twice(kinds, mix)]
     notes += _on_unknown(errors["unit_id"], of_age, inside, mix)

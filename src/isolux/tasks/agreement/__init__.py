@@ -61,13 +61,12 @@ def score(
         ``instance_id, annotator, label``, one row an answer; an empty one is none. Other columns
         say something of the annotators.
     scale : {"nominal", "ordinal", "interval"}
-        How far two answers lie apart: alike or not; by the answers between them; by their
+        The distance between two answers: same or not; the number of answers between them; their
         difference. The last two need numbers.
     annotators_by : str, optional
         The column that groups the annotators: agreement is also measured within each group.
     ignored : sequence of str
-        Answers that do not count ("cannot tell"), compared without case. Not given: every word is
-        an
+        Answers that do not count ("cannot tell"), compared without case. Default: every word is an
         answer like any other.
     metrics : sequence of str
         What to measure. None: alpha of the scale and ``pairwise_agreement``; where an annotator

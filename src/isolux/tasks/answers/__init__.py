@@ -87,12 +87,12 @@ def score(
         of several questions, ``question``. Several rows of a person and question are answers to
         several ways to ask it, or samples of one; a value is then the share of them.
     prompts : str, optional
-        The file of what was asked: ``fhibe_questions``, another that comes with isolux, or your
-        own. It says which ways to ask belong together, and by which rules answers are read.
+        The file of questions: ``fhibe_questions``, another that comes with isolux, or your own. It
+        says which wordings belong together, and which rules read the answers.
     read : sequence of str
         Rules for all questions (occupation, likeable_reason, yes_no, pronoun, toxicity, or files),
-        or for one: ``What is her job?=occupation``. Default: as the prompts say; else yes or no,
-        where nearly all answers begin so, or the answer as it stands.
+        or for one: ``What is her job?=occupation``. Default: as the prompts say; otherwise yes or
+        no, if nearly all answers begin that way, or the literal answer.
     choose_prompts : {"highest-response", "all"}
         Of several ways to ask a question: the one that is answered most often, as in FHIBE, model
         by model; or all of them together.
@@ -100,16 +100,16 @@ def score(
         Share of the clusters that choose the prompts and are not reported on; 0: everyone does
         both.
     out_of : {"answers", "everyone"}
-        Whether those without an answer count in rates of answers, as not saying it.
+        Whether people without an answer count in rates of answers, as not saying it.
     declined : str
-        The rule that tells answers that decline: its own file for another language.
+        The rule that recognises answers that decline; a different file for another language.
     lexicon : str
-        The words of toxic answers: a YAML or text file, one word a line.
+        The words of toxic answers: a YAML or text file, one word per line.
     words : str
         The list of pronouns, as of pronoun_resolution.
     least_answers, most_answers : int
-        Answers that fewer people get are not measured one by one, nor are more than so many of a
-        question; the commonest over everyone are.
+        Answers that fewer people get are not measured separately, nor are more than this many per
+        question; the most common ones over everyone are.
     metrics : sequence of str
         Default: ``answer_rate``, ``response_rate``, ``refusal_rate``, and ``pronoun_rate`` and
         ``toxic_rate`` where a question is read so.

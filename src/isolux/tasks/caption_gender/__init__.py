@@ -64,7 +64,7 @@ def score(
     object_words : str, optional
         A YAML file, object to its words; default: the object's own name, and that with an s.
     label_map : mapping of str to sequence of str, optional
-        Gender to the values that the dataset calls it by, where the list does not know them.
+        Maps each gender to the dataset's values for it, if the list does not know them.
     unknown_values : sequence of str
         Truths that mean "not known", compared without case.
     metrics : sequence of str

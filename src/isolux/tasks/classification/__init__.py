@@ -112,9 +112,8 @@ def score(
         answer: another valid class does not count here.
     one_vs_rest : bool
         The rates of ``positive`` for every class that occurs among the true labels, each against
-        the rest
-        (FACET, A.5.2: the true negative rate by class). Scores are then as many as people times
-        classes for each rate: name the ``metrics`` that are wanted.
+        the rest (FACET, A.5.2: the true negative rate by class). Each rate then has as many scores
+        as people times classes: name the ``metrics`` you need.
     metrics : sequence of str
         What to measure. None: ``accuracy``, ``recall`` and ``balanced_accuracy``; with
         ``positive`` or ``one_vs_rest`` the six rates of a class; with scores
@@ -162,7 +161,7 @@ def score(
         is the one up to which the answer is the positive class; the evidence holds them with
         their sign turned.
     seed : int
-        Of the random share of ``threshold_on``.
+        Seed for the random share of ``threshold_on``.
     model : str, optional
         What to call the model if there is not one prediction to say so.
 

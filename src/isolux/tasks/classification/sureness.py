@@ -42,8 +42,8 @@ def confidences_of_answers(units: pl.DataFrame, confidence: pl.Series) -> list[C
     --------
     >>> sure = pl.Series([0.9, 0.5] * 400)
     >>> people = pl.DataFrame({"model": "m", "correct": [True, True, False, False] * 200})
-    >>> print(confidences_of_answers(people, sure)[0][:79])
-    'm' is no surer where it is right than where it is wrong (area under the curve
+    >>> print(confidences_of_answers(people, sure)[0][:85])
+    'm' is no more confident when it is right than when it is wrong (area under the curve
     """
     rows = units.select("model", "correct", sure=confidence)
     told = []

@@ -83,19 +83,19 @@ def score(
     person_label : str or sequence of str, optional
         The labels of predictions that mean a face. Must be named where there are several.
     score_threshold : float or sequence of float, optional
-        Adds ``found_at_score``; and ``miss_rate`` then counts who was not found at that score.
+        Adds ``found_at_score``; ``miss_rate`` then counts people not found at that score.
         Other metrics go by all detections.
     score_iou : float
         The overlap at which ``found_at_score`` and ``miss_rate`` are read.
     max_detections : int, optional
-        Only this many of each image's highest-scoring detections take part. Default: all, as
-        crowds of several hundred faces ask for; COCO's is 100.
+        Only this many of each image's highest-scoring detections take part. Default: all, as crowds
+        of several hundred faces require; COCO's is 100.
     box_format : {"xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", "cxcywhn"}
         What the four numbers of a predicted box are, as in detection.
     pixel_inclusive : bool
-        Boxes end with their last pixel, which is inside: overlaps count one more pixel each way,
-        of people and of predictions alike, as the evaluations of WIDER FACE and Scalabel
-        (BDD100K) do. The one place to say so: files are read as they stand.
+        Boxes end with their last pixel, which is inside: overlaps count one more pixel each way, of
+        people and of predictions alike, as the evaluations of WIDER FACE and Scalabel (BDD100K) do.
+        This is the only place to set it: files are read unchanged.
     protocol : {"coco", "wider"}
         Whose rules. ``wider``: WIDER FACE's own, with the metrics ``wider_average_precision_easy``,
         ``_medium``, ``_hard`` and ``wider_recall_easy``, … of the lists that the instances have

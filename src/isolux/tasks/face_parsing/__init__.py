@@ -119,27 +119,27 @@ def score(
     metrics : sequence of str
         What to measure; default: ``mean_f1``; ``f1_by_part`` when named.
     classes : {"all", "present"}
-        Parts that a face's mean is over: all (FHIBE's text), a part that was drawn and is not
-        there thus counting 0; or those annotated in the face (FHIBE's released tool).
+        Parts included in a face's mean: all (FHIBE's text), so that a part that was drawn but is
+        not there counts 0; or those annotated in the face (FHIBE's released tool).
     absent : {"leave-out", "right", "wrong"}
         A part of ``"all"`` neither annotated nor drawn, whose F1 is 0 / 0: left out, 1, or 0.
     background : bool
-        Count what no part covers as one more part, as the released tool does.
+        Count the area that no part covers as one more part, as the released tool does.
     overlaps : {"keep", "last"}
         A pixel of several parts counts for each of them, or for the last in the order of
         ``labels`` alone, as CelebAMask-HQ's label pictures are made.
     parts : sequence of str
         Only these of the dataset's parts count. Default: all.
     mapping : mapping of str to str, optional
-        The model's name of a part to the dataset's; several to one are united, those to
-        ``background`` left out.
+        Maps the model's names of parts to the dataset's; several mapped to one are merged, those
+        mapped to ``background`` left out.
     labels : sequence of str
-        What the numbers of label pictures mean, from 0. Not given: CelebAMask-HQ's 19.
+        What the numbers of label pictures mean, from 0. Default: CelebAMask-HQ's 19.
     truth : {"picture", "masks", "polygons", "files"}, optional
-        Which annotation counts; not given: the first that there is.
+        Which annotation counts; default: the first one.
     root : str, optional
-        The folder that these paths start from; not given: the nearest above the dataset's
-        files in which such a picture is.
+        The folder that these paths are relative to; default: the nearest one above the dataset's
+        files that contains such a picture.
     model : str, optional
         What to call the model if there is not one prediction to say so.
 

@@ -91,28 +91,27 @@ def score(
         failed) and, if known, ``genuine``. Or embeddings: ``model, instance_id, embedding``,
         compared by their cosine.
     far : float
-        The false accept rate that ``tar_at_far`` is read at with each group's own threshold, and
-        that sets the common threshold where none is given.
+        The false accept rate at which ``tar_at_far`` is read with each group's own threshold, and
+        which sets the common threshold if none is given.
     threshold : float, optional
-        The similarity from which a pair is accepted, for the rates at one threshold;
-        default: the lowest at which at most ``far`` of all impostor pairs are accepted. With a
-        threshold, what is measured by default is what happens at it, and not ``tar_at_far``.
+        The similarity from which a pair is accepted, for the rates at one threshold; default: the
+        lowest at which at most ``far`` of all impostor pairs are accepted. With a threshold, the
+        default metrics are those at it, not ``tar_at_far``.
     smaller : {"different", "alike"}
         What a smaller score of a pair means. ``"alike"``: scores are distances, and ``threshold``
         is the distance up to which a pair is accepted; the evidence holds them with their sign
         turned, so that higher is more alike.
     identity : str, optional
-        The column of the instances or the attribute that names the person; default:
-        ``subject_id``, else ``cluster_id``. Where there is no ``cluster_id``, identities are the
-        clusters.
+        The column of the instances or the attribute that names the person; default: ``subject_id``,
+        else ``cluster_id``. If there is no ``cluster_id``, identities are the clusters.
     enrolled : str, optional
         Of embeddings: ``ATTRIBUTE=VALUE`` of the images that are enrolled, such as
         ``role=reference``, so that ``failure_to_enrol_rate`` and ``failure_to_acquire_rate`` (of
         all others) are told apart. All are compared.
     impostors : {"all", "hard"}
-        Which impostor pairs of embeddings are compared; genuine pairs are, all of them. ``"hard"``:
-        people who share a value of ``same`` and lie at most ``within`` levels of ``near`` apart
-        (FHIBE, Methods); where either is unknown, none.
+        Which impostor pairs of embeddings are compared; all genuine pairs are. ``"hard"``: people
+        who share a value of ``same`` and are at most ``within`` levels of ``near`` apart (FHIBE,
+        Methods); if either is unknown, none.
     same : str, optional
         For hard pairs: an attribute. Default: any two people.
     near : str, optional

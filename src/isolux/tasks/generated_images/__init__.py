@@ -64,12 +64,13 @@ def score(
         ``model`` is who judged.
     matrix : str, optional
         A file of cases whose true value is known: ``true, labelled, count``. Shares are then those
-        of the pictures, not of the judgements, and intervals hold what the counts leave open. With
+        of the pictures, not of the judgements, and intervals include the uncertainty of the counts.
+        With
         a column ``share`` in place of ``count`` the matrix is taken as exact.
     by_people : bool
-        Whether people judged, so that no matrix is missed.
+        Whether people judged the pictures, so that no matrix is needed.
     aim : mapping of str to float, optional
-        The shares aimed at, which sum to 1; default: equal ones.
+        The intended shares, which sum to 1; default: equal shares.
     unknown_values : sequence of str
         Judgements that mean "not known", compared without case.
     metrics : sequence of str

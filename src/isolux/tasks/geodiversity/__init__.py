@@ -129,12 +129,12 @@ def score(
     target : str, optional
         The attribute that says what a photo shows; default: ``classes`` of the instances.
     top_k : int
-        How many of the first labels are looked at.
+        How many of the first labels count.
     household : str, optional
-        The attribute that names a photo's home. Default: the dataset's own homes, else what the
-        photos are clustered by.
+        The attribute that names a photo's home. Default: the dataset's own homes, or else the
+        clusters of the photos.
     prediction_map : mapping of str to str, optional
-        The model's labels to those of the photos; of one that it does not name nothing is true.
+        Maps the model's labels to those of the photos; a label that is not listed is never right.
     unknown_values : sequence of str
         Truths that mean "not known".
     metrics : sequence of str

@@ -97,28 +97,27 @@ def score(
     top_k : sequence of int
         The ranks of ``hit_rate_at_rank`` (column ``threshold``).
     fpir : float
-        The false positive identification rate at which the threshold is set, where none is given.
+        The false positive identification rate at which the threshold is set, if none is given.
     threshold : float, optional
         The score from which a candidate is returned, for both rates at one threshold; default: the
         lowest at which at most ``fpir`` of the searches for people who are not enrolled return
         anyone.
     threshold_on : float or str, optional
-        Where the threshold is set: ``split=val``, or a share of the clusters such as .3; these are
+        Where the threshold is set: ``split=val``, or a share of the clusters such as .3; those are
         then not judged. Default: on the searches that are judged.
     rank_limit : int, optional
         The rank that a person must reach for ``false_negative_identification_rate``; default: the
         length of the lists.
     candidates : int
-        Of embeddings: how many entries each list holds.
+        For embeddings: how many entries each list holds.
     smaller : {"different", "alike"}
         What a smaller score of a list means. ``"alike"``: scores are distances, and ``threshold``
         is the distance up to which a candidate is returned.
     identity : str, optional
-        The column of the instances or the attribute that names the person; default:
-        ``subject_id``, else ``cluster_id``. Where there is no ``cluster_id``, identities are the
-        clusters.
+        The column of the instances or the attribute that names the person; default: ``subject_id``,
+        else ``cluster_id``. If there is no ``cluster_id``, identities are the clusters.
     seed : int
-        Of the random share of ``threshold_on``.
+        Seed for the random share of ``threshold_on``.
     metrics : sequence of str
         What to measure; default: all that the gallery, the searches and the lists allow.
     model : str, optional

@@ -118,9 +118,9 @@ def score(
         The share of their box that a person without a known area fills, for similarity: CrowdPose's
         tool takes .53. Not given: all of it, which makes poses more similar, and a warning says so.
     sigmas : sequence of float, optional
-        The spread of each keypoint, which similarity goes by. Default: COCO's, for its 17.
+        The spread of each keypoint, used for similarity. Default: COCO's, for its 17.
     lowest_oks : float
-        Poses less similar than this find no one: for ``oks`` and ``pck``.
+        Poses less similar than this find nobody: for ``oks`` and ``pck``.
     oks_thresholds : sequence of float
         Of ``recall_at_oks``.
     max_detections : int, optional

@@ -98,7 +98,7 @@ def score(
         Which labels are of which type: casual_conversations, miap (the paper's lists, which differ
         in dog), or a file. Default: as the dataset's name says; others must name one.
     score_threshold : sequence of float
-        The least confidence of a label that counts, 0 to 1. Default: 0.1, as in the paper's
+        The lowest confidence at which a label counts, 0 to 1. Default: 0.1, as in the paper's
         figures.
     top_k : int
         How many of the first labels count.

@@ -46,9 +46,7 @@ INFO = TaskInfo(
     predictions="outputs",
     one_by_one=False,
     title="Same-attribute retrieval",
-    summary=(
-        "Whether the images nearest to a person's in a model's embedding space share an attribute."
-    ),
+    summary="Whether the images nearest to a person's among embeddings share an attribute.",
     references=(GOYAL,),
     assumptions=(
         "Embeddings are compared by the cosine of their angle, all pairs, without approximation.",
@@ -107,7 +105,7 @@ def score(
         The attribute that should be shared; default: ``classes`` of the instances. Several values
         of one person are all valid: any that is shared counts.
     top_k : sequence of int
-        The numbers of nearest entries; empty: 10 and 50, as in the paper.
+        The numbers of nearest entries; default: 10 and 50, as in the paper.
     database : Dataset, optional
         Who is searched. Default: the dataset itself.
     database_predictions : frame, optional

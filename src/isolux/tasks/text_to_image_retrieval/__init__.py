@@ -57,27 +57,27 @@ def score(
         match; or ``model, instance_id, embedding`` of the queries. A query with images of its own
         (VisoGender's occupations) has rows of those alone.
     target : str, optional
-        The attribute of the images whose shares are looked at; default: their ``classes``. An
-        image of several values counts for each in equal parts.
+        The attribute of the images whose shares are measured; default: their ``classes``. An image
+        with several values counts for each in equal parts.
     top_k : sequence of int
-        How many of the first images are looked at; default: 10. A K as large as a query's list is
+        How many of the first images count; default: 10. A K as large as a query's list is
         refused: any order gives the same.
     database : Dataset
         The images.
     database_predictions : frame, optional
         Embeddings of ``database`` by the same models, where queries have embeddings.
     against : {"database", "uniform"}
-        The shares that the first K are held against: those of the query's own list of images
+        The shares with which the first K are compared: those of the query's own list of images
         (demographic parity), or equal ones (equal opportunity, in Berg et al.'s words).
     zero : {"1/k", "leave out"}
         A group that is not among the first K has a skew of minus infinity: it counts as one
         image, as in the code of Berg et al. and VisoGender, or has no skew for that query.
     ties : {"shared", "first"}
-        Images of one score share their places in equal parts, or hold them in the database's order.
-        A query of which shared places are more than half of the first K is not scored there.
+        Images with the same score share their places in equal parts, or keep the database's order.
+        A query for which shared places are more than half of the first K is not scored there.
     between : sequence of str
-        The two values of Bias@K, which is positive where the first has more; default: the two
-        there are, in alphabetical order.
+        The two values of Bias@K, which is positive if the first has more; default: the two that
+        occur, in alphabetical order.
     unknown_values : sequence of str
         Values that mean "not known", compared without case. Such images are not in the database.
     metrics : sequence of str

@@ -338,7 +338,7 @@ def _refuse_none(rows: Sequence[Row], recipe: Recipe) -> None:
         return
     why = Counter(row.reason for row in rows).most_common(_SHOWN)
     raise InputError(
-        "no one could be cut out",
+        "nobody could be cut out",
         expected=f"what the recipe {recipe.name!r} needs: {recipe.title}",
         found="; ".join(f"{reason} ({n:,})" for reason, n in why) or "no people",
         hint=_BOXLESS

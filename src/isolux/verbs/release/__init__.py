@@ -176,7 +176,7 @@ def _refuse(target: Path, secret_at: Path, terms: str, *, overwrite: bool) -> No
     from isolux.io.atomic import refuse_existing
 
     if terms not in _WORDS:
-        raise SpecError("these are no terms", expected=" or ".join(_WORDS), found=repr(terms),
+        raise SpecError("these are not terms", expected=" or ".join(_WORDS), found=repr(terms),
                         where="terms")  # fmt: skip
     if secret_at.is_relative_to(target):
         raise SpecError(

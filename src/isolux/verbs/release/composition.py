@@ -151,7 +151,7 @@ def with_others(own: pl.DataFrame, beside: str | Path) -> pl.DataFrame:
     if wrong.any():
         row = int(wrong.arg_true()[0])
         raise TableError(
-            "this is no composition", expected="shares from 0 to 1 that sum to 1 at the most, or"
+            "this is not a composition", expected="shares from 0 to 1 that sum to 1 at the most, or"
             " counts of people", found=str(rows.row(row)), where=place(where, row + 1),
         )  # fmt: skip
     return pl.concat([own, rows.select(pl.col(c).cast(t) for c, t in COMPOSITION.items())])

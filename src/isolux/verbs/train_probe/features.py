@@ -76,7 +76,7 @@ def read_features(path: str | Path) -> tuple[pl.DataFrame, int]:
 
 def _no_features(path: str | Path, found: str) -> TableError:
     return TableError(
-        "these are no features",
+        "these are not features",
         expected="embeddings: one vector a picture",
         found=found,
         where=str(path),

@@ -225,7 +225,7 @@ def _shown(source: Source, place: int) -> Shown:
     held: Any = source if isinstance(source, Run) else getattr(source, "run", None)
     if not isinstance(held, Run):
         raise SpecError(
-            "this is no run", expected="an audit, a run or its directory",
+            "this is not a run", expected="an audit, a run or its directory",
             found=type(source).__name__,
         )  # fmt: skip
     return Shown(held, f"run {place}")

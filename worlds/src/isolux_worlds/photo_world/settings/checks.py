@@ -243,7 +243,7 @@ def _check_groupings(by: Sequence[str], known: Mapping[str, tuple[str, ...]]) ->
     for i, entry in enumerate(by):
         if entry in by[:i]:
             raise SpecError(
-                "a grouping stands twice",
+                "a grouping is listed twice",
                 expected="every one once",
                 found=repr(entry[:80]),
                 where=f"key 'by[{i}]'",

@@ -1,0 +1,62 @@
+"""Detections as lines of text files: their lines, and what a file begins with.
+
+Shared by Pascal VOC's results (a file for each class) and YOLO's (a file for each picture).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from isolux.io.text import decodable
+from isolux.predictions._seen import Seen
+from isolux.vocabulary.errors import FileError
+
+__all__ = ["first_line", "lines_of", "one_file"]
+
+
+def one_file(root: Path) -> bool:
+    """Tell whether the path is a single file; refuse one without a line.
+
+    Raises
+    ------
+    FileError
+        It is blank, or cannot be read.
+    """
+    if root.is_file() and not _text(root).strip():
+        raise FileError("the file is empty", expected="one line per detection", where=str(root))
+    return root.is_file()
+
+
+def lines_of(file: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file that are not blank, each with its number from 1.
+
+    Raises
+    ------
+    FileError
+        No such file, one that cannot be read, or that is not text.
+    """
+    for k, line in enumerate(_text(file).splitlines(), start=1):
+        if line.strip():
+            yield k, line
+
+
+def first_line(seen: Seen) -> bytes:
+    r"""Return the first line that is not blank; empty if there is none.
+
+    Examples
+    --------
+    >>> first_line(Seen(Path("7.txt"), "file", b"\n0 0.5 0.5\n"))
+    b'0 0.5 0.5'
+    """
+    return next((line for line in seen.head.splitlines() if line.strip()), b"")
+
+
+def _text(file: Path) -> str:
+    if not file.is_file():
+        raise FileError("this is neither a file nor a folder", where=str(file))
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise FileError("the file cannot be read", found=str(error), where=str(file)) from error
+    return decodable(data, str(file)).decode("utf-8") if data else ""
