@@ -321,7 +321,7 @@ def _short_whole(data: _Bytes, at: int) -> tuple[int, int]:
             after = byte_of(word, digits)
             if after != uint64(46) and after | uint64(32) != uint64(101):
                 return _int(value_of(word, digits)), at + digits
-    return _whole(data, at)  # type: ignore[no-any-return]
+    return _whole(data, at)
 
 
 @inlined
@@ -345,7 +345,7 @@ def _alike(
                 return -1
             if place != OTHER:
                 numbers[(place - 2) * rows + row] = value
-    return _spelled(data, at, len(places), spelling)  # type: ignore[no-any-return]
+    return _spelled(data, at, len(places), spelling)
 
 
 @compiled
