@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -112,6 +113,25 @@ def test_a_kernel_or_a_constant_of_another_file_that_changed_is_compiled_again(s
         for file in (sources.folder / "__pycache__").glob("*.nb[ic]"):
             file.write_bytes(text)
         assert sources.call()[:2] == ["50", "1"]
+
+
+def test_what_generates_code_for_a_kernel_counts_as_its_source(tmp_path: Path, monkeypatch):
+    """An intrinsic of another file, as the words of the scanner of JSON are."""
+    (tmp_path / "generating.py").write_text(
+        "from numba import types\nfrom numba.extending import intrinsic\n"
+        "@intrinsic\ndef more(typing, x):\n    return types.int64(x), lambda c, b, s, a: a[0]\n"
+    )
+    (tmp_path / "generated.py").write_text(
+        "from generating import more\ndef kernel(x):\n    return more(x)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    kernel = importlib.import_module("generated").kernel
+    before = kernels._stamp(kernel)
+    file = tmp_path / "generating.py"
+    file.write_text(file.read_text().replace("a[0]", "b.add(a[0], a[0])"))
+    kernels._stamp.cache_clear()
+    kernels._digest.cache_clear()
+    assert kernels._stamp(kernel) != before
 
 
 def test_an_installation_that_may_only_be_read_keeps_its_kernels_in_the_users_cache(

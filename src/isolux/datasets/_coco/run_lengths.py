@@ -195,6 +195,8 @@ def totals(counts: pl.Series) -> npt.NDArray[np.int64]:
     The format: five bits a character from '0' on, the sixth says that more follow, the highest of
     the last is the sign; from the fourth run on, the difference to the run two before.
     """
+    if not len(counts):
+        return np.zeros(0, np.int64)
     from isolux.datasets._coco.run_length_kernels import total_runs
 
     found = [np.zeros(0, np.int64)]

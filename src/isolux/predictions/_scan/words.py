@@ -15,7 +15,7 @@ import sys
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types, uint64
 from numba.extending import intrinsic
 
@@ -32,8 +32,7 @@ _ABOVE_NINE = uint64(0x7676767676767676)
 _HIGH_BITS = uint64(0x8080808080808080)
 
 
-@_intrinsic  # type: ignore[untyped-decorator]
-def word_at(_typing: Any, data: Any, at: Any) -> Any:  # noqa: ARG001 - numba reads its name
+def _word_at(_typing: Any, data: Any, at: Any) -> Any:  # noqa: ARG001 - numba reads its name
     """Load the eight bytes from ``at``, all of which must lie within the data."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
@@ -44,8 +43,10 @@ def word_at(_typing: Any, data: Any, at: Any) -> Any:  # noqa: ARG001 - numba re
     return types.uint64(data, types.int64), generate
 
 
-@_intrinsic  # type: ignore[untyped-decorator]
-def _zeros_below(_typing: Any, word: Any) -> Any:  # noqa: ARG001
+word_at = _intrinsic(_word_at)
+
+
+def _below(_typing: Any, word: Any) -> Any:  # noqa: ARG001
     """Count the zero bits below the lowest that is set; 64 where none is."""
 
     def generate(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
@@ -54,12 +55,16 @@ def _zeros_below(_typing: Any, word: Any) -> Any:  # noqa: ARG001
     return types.uint64(types.uint64), generate
 
 
+_zeros_below = _intrinsic(_below)
+
+
 @njit(forceinline=True, _nrt=False)
 def digits_of(word: np.uint64) -> int:
     """Count the digits that a word begins with."""
     x = word ^ _ZEROS  # a digit becomes its value
     other = ((x + _ABOVE_NINE) | x) & _HIGH_BITS  # carries reach later bytes alone
-    return int(_int(_zeros_below(other) >> uint64(3)))
+    count: int = _int(_zeros_below(other) >> uint64(3))
+    return count
 
 
 @njit(forceinline=True, _nrt=False)
