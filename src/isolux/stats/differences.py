@@ -43,6 +43,8 @@ _STEPS = 0.1
 """Steps of the deviate, between which a gap is placed by interpolation: reaches bend little."""
 _ROUNDING = 1e-12
 """A standard error below this share of its mean is rounding: nothing varies."""
+_TOLD = 1.959963984540054
+"""The reach of a 95 % interval."""
 _FLAT = 1e-14
 """A variance of shares below this is rounding: nothing varies."""
 
@@ -305,14 +307,29 @@ def of_replicates(
     ends : callable
         One group's interval from these and z.
     """
-    variance = a[1] ** 2 + b[1] ** 2 - 2.0 * correlation * a[1] * b[1]
+    one, two = (_as_sure_as_its_interval(side, ends) for side in (a, b))
+    variance = one**2 + two**2 - 2.0 * correlation * one * two
 
     def both(z: float) -> tuple[Interval, Interval]:
         return ends(*a, z), ends(*b, z)
 
-    freedom = welch_freedom(a[1] ** 2, a[2], b[1] ** 2, b[2])
+    freedom = welch_freedom(one**2, a[2], two**2, b[2])
     error = np.sqrt(np.maximum(variance, 0.0))
     return Difference(a[0], b[0], both, lambda _: correlation, error, freedom)
+
+
+def _as_sure_as_its_interval(
+    side: tuple[FloatArray, FloatArray, FloatArray],
+    ends: Callable[[FloatArray, FloatArray, FloatArray, float], Interval],
+) -> FloatArray:
+    """Return standard errors; where nothing varied, what the interval reaches says how sure it is.
+
+    A group without a mistake has replicates that are all alike. That is no error of 0: a gap that
+    its interval could not tell from chance would otherwise be called detectable.
+    """
+    reached = ends(*side, _TOLD)
+    reach = np.maximum(side[0] - reached.low, reached.high - side[0]) / _TOLD
+    return np.where((side[1] == 0.0) & np.isfinite(reach), reach, side[1])
 
 
 def times_the_others(
