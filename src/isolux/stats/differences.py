@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from isolux.stats.alike import at_least_alike
 from isolux.stats.intervals import (
     Interval,
     difference_interval,
@@ -43,8 +44,6 @@ _STEPS = 0.1
 """Steps of the deviate, between which a gap is placed by interpolation: reaches bend little."""
 _ROUNDING = 1e-12
 """A standard error below this share of its mean is rounding: nothing varies."""
-_KNOWN = 15.0
-"""Squares of a normal law at which a group's own variance counts as much as both groups'."""
 _TOLD = 1.959963984540054
 """The reach of a 95 % interval."""
 _FLAT = 1e-14
@@ -192,7 +191,7 @@ def of_means(
         be said where neither group varies.
     alike : bool
         Whether a group of few clusters whose numbers vary less than the other's may owe that to
-        chance (``_at_least_alike``).
+        chance (``stats/alike.py``).
     """
     if not a.shares:
         return _of_numbers(a, b, covariance, fraction=fraction, alike=alike)
@@ -215,7 +214,8 @@ def _of_numbers(
 ) -> Difference:
     """Compare means of rows that are not 0 or 1."""
     if alike:
-        a, b = _at_least_alike(a, b), _at_least_alike(b, a)
+        flat = _is_flat(a) | _is_flat(b)
+        a, b = at_least_alike(a, b, flat), at_least_alike(b, a, flat)
     flat = _is_flat(a) | _is_flat(b)
     tied = np.where(flat, 0.0, covariance)  # what is left of nothing is rounding
     one, two = (np.where(_is_flat(g), 0.0, g.variance) for g in (a, b))
@@ -229,30 +229,6 @@ def _of_numbers(
     freedom = welch_freedom(one, a.freedom, two, b.freedom)
     error = np.sqrt(np.maximum(one + two - 2.0 * tied, 0.0))
     return Difference(a.value, b.value, ends, lambda _: fixed, error, freedom, (a, b))
-
-
-def _at_least_alike(own: ClusterMeans, other: ClusterMeans) -> ClusterMeans:
-    """Widen the variance of a group whose numbers vary less than both groups' do together.
-
-    Scores that are seldom far off (an overlap of 0 among many near 1) leave a small group without
-    one of them by chance, and its own variance then says that nothing can happen. How much a
-    variance is worth depends on how peaked the numbers are: v = 2 f / (kurtosis - 1) squares of a
-    normal law. It counts v² / (v² + 15²), and what both groups' rows vary by has the rest. Rows
-    are taken for photos or for clusters, whichever asks for less. Weighted rows have no kurtosis
-    here, and keep their own variance.
-    """
-    if own.peaked is None or other.peaked is None:
-        return own
-    flat = _is_flat(own) | _is_flat(other)
-    counted = []
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for n, m in ((own.units, other.units), (own.freedom + 1.0, other.freedom + 1.0)):
-            counted.append((own.variance * n * n + other.variance * m * m) / (n + m) / n)
-        squares = 2.0 * own.freedom / (np.fmax(own.peaked, other.peaked) - 1.0)
-        known = squares**2 / (squares**2 + _KNOWN**2)
-        mixed = known * own.variance + (1.0 - known) * np.minimum(*counted)
-    wide = np.where(flat | ~np.isfinite(mixed), own.variance, np.maximum(own.variance, mixed))
-    return replace(own, variance=wide)
 
 
 def paired_means(
