@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.detectable import least_detectable
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.stats.differences import deviates
@@ -118,19 +119,23 @@ def test_what_is_nearly_a_mixture_tells_nearly_one_story(statistic):
     assert (rest["p_value"] <= 0.05) == (rest["low"] > 0 or rest["high"] < 0)
 
 
-def test_others_without_an_error_are_not_known_to_the_last_digit():
+@pytest.mark.parametrize("statistic", [BALANCED_ACCURACY, roc_auc()])
+def test_others_without_an_error_are_not_known_to_the_last_digit(statistic):
     # 19 of 20 are in the group, err now and then; 20 others do not. The pair finds nothing in that.
     first, right, _ = _people(n=400, share=0.95, rates=(0.97, 1.0))
     groups = np.where(first, "a", "b").tolist()
-    estimates, j = _measured(
-        _metric(BALANCED_ACCURACY), groups, right, [f"s{k}" for k in range(400)]
-    )
+    estimates, j = _measured(_metric(statistic), groups, right, [f"s{k}" for k in range(400)])
     a, b = _at(estimates, "a"), _at(estimates, "b")
     compared = compare_groups(estimates, "g", j)
     assert estimates.value[b, j] == 1.0
     rest, pair = deviates(compared.rests(a)), deviates(compared.pairs(a, b))
     assert abs(pair) < Z
     assert rest == pytest.approx(pair, rel=0.1)
+    # What a group without an error could have shown is no less than what its interval cannot tell.
+    apart = compared.pairs(a, b)
+    reach = np.maximum(apart.a - apart.b - apart.interval(Z).low, 0.0)
+    seen = least_detectable(apart, Z, worse_is_lower=True)
+    assert seen > reach, (seen, reach)
 
 
 def test_a_group_that_is_everyone_differs_by_nothing():

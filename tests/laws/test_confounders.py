@@ -18,6 +18,7 @@ from tests.laws._confounders import (
     unequal_groups,
 )
 from tests.laws._figures import FULL, at_least, at_most, record, scaled
+from tests.laws._minorities import Minority, minorities
 
 pytestmark = pytest.mark.law
 
@@ -151,3 +152,30 @@ def test_counts_alike_and_causes_not_are_told_apart_by_the_role():
     assert min(r["said to be none, %"] for r in (collider, masked)) >= least, rows
     assert found["a gap is found, %"] >= (0.97 if FULL else 0.9), rows
     assert max(r["a gap is found, %"] for r in mediated) <= most, rows
+
+
+MINORITIES = (
+    Minority(0.99, small=60),
+    Minority(0.985),
+    Minority(0.97),
+    Minority(0.9),
+    Minority(0.7),
+    Minority(0.97, small=30, large=120, photos=6, alike=0.3),
+    Minority(0.97, small=60, large=240, photos=4, alike=0.3, within=True),
+    Minority(0.95, gap=0.12),
+    Minority(0.9, small=60, large=240, photos=4, alike=0.3, within=True, gap=0.08),
+)
+
+
+@pytest.mark.parametrize("place", range(len(MINORITIES)) if FULL else (0, 7))
+def test_a_small_group_that_is_flawless_by_chance_is_no_finding(place):
+    world, worlds = MINORITIES[place], scaled(2000, 60)
+    found = minorities(world, worlds)
+    record(f"confounders-minorities-{place}", [found], worlds=worlds, replicates=199)
+    assert found["judged"] == worlds, found
+    assert found["held, %"] >= at_least(0.95, worlds, full=0.92), found
+    if world.gap:  # what is there is found as often as by replicates alone, but for two of 100
+        alone = found["replicates alone: p <= .05, %"]
+        assert found["p <= .05, %"] >= alone - (0.02 if FULL else 0.1), found
+    else:
+        assert found["p <= .05, %"] <= at_most(0.05, worlds, full=0.065), found

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from isolux.groups.estimates import Estimates, Others
 from isolux.groups.uncertainty import standard_error
@@ -62,9 +63,15 @@ class ReplicateComparisons:
         freedom = np.maximum(effective_clusters(e)[first] - 1.0, 1.0)
         one = e.value[first, j], e.standard_error[first, j], freedom
         error = standard_error(drawn, clusters, e.design)
-        others = self._inside(held.value), error, np.maximum(worth - 1.0, 1.0)
+        correlation = paired_correlation(own, drawn)
+        value = self._inside(held.value)
+        if e.measures[j].fraction:
+            at_end = _at_an_end(held.value, error, worth)
+            value = np.where(at_end, np.round(np.clip(held.value, 0.0, 1.0)), value)
+            error, correlation = (np.where(at_end, 0.0, x) for x in (error, correlation))
+        others = value, error, np.maximum(worth - 1.0, 1.0)
         ends = logit_reach if e.measures[j].fraction else student_reach
-        apart = of_replicates(one, others, paired_correlation(own, drawn), ends)
+        apart = of_replicates(one, others, correlation, ends)
         everyone = np.full(len(first), e.value[0, j])
         return replace(times_the_others(one[0], everyone, apart, share), span=e.measures[j].span)
 
@@ -98,6 +105,20 @@ class ReplicateComparisons:
         if e.measures[j].fraction:
             outside |= (value < 0.0) | (value > 1.0)
         return np.where(outside, e.value[0, j], value)
+
+
+def _at_an_end(value: FloatArray, error: FloatArray, worth: FloatArray) -> npt.NDArray[np.bool_]:
+    """Tell which others are at 0 or 1 with nothing to resample, as nearly as a mixture can say.
+
+    A mixture leaves them a little beside the end, and a trace of spread that says nothing of how
+    sure they are: less than half a mistake of as many clusters as they are worth.
+    """
+    from_end = np.minimum(np.abs(value), np.abs(1.0 - value))
+    outside = (value < 0.0) | (value > 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        least = 1.0 / worth
+        found = (outside | (from_end < least)) & (error < 0.5 * least)
+    return np.asarray(found, dtype=np.bool_)
 
 
 def effective_clusters(estimates: Estimates) -> FloatArray:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from isolux.stats.alike import at_least_alike
 from isolux.stats.intervals import (
     Interval,
     difference_interval,
@@ -43,6 +44,8 @@ _STEPS = 0.1
 """Steps of the deviate, between which a gap is placed by interpolation: reaches bend little."""
 _ROUNDING = 1e-12
 """A standard error below this share of its mean is rounding: nothing varies."""
+_TOLD = 1.959963984540054
+"""The reach of a 95 % interval."""
 _FLAT = 1e-14
 """A variance of shares below this is rounding: nothing varies."""
 
@@ -169,6 +172,7 @@ def of_means(
     shared: FloatArray,
     *,
     fraction: bool = False,
+    alike: bool = True,
 ) -> Difference:
     """Compare means of clustered rows.
 
@@ -185,9 +189,12 @@ def of_means(
         Whether means lie between 0 and 1. Then a group whose rows are all alike has Wilson's
         interval with each cluster one observation, as its value has; of anything else nothing can
         be said where neither group varies.
+    alike : bool
+        Whether a group of few clusters whose numbers vary less than the other's may owe that to
+        chance (``stats/alike.py``).
     """
     if not a.shares:
-        return _of_numbers(a, b, covariance, fraction=fraction)
+        return _of_numbers(a, b, covariance, fraction=fraction, alike=alike)
     variance = np.maximum(a.variance + b.variance - 2.0 * covariance, 0.0)
 
     def ends(z: float) -> tuple[Interval, Interval]:
@@ -203,9 +210,12 @@ def of_means(
 
 
 def _of_numbers(
-    a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, *, fraction: bool
+    a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, *, fraction: bool, alike: bool
 ) -> Difference:
     """Compare means of rows that are not 0 or 1."""
+    if alike:
+        flat = _is_flat(a) | _is_flat(b)
+        a, b = at_least_alike(a, b, flat), at_least_alike(b, a, flat)
     flat = _is_flat(a) | _is_flat(b)
     tied = np.where(flat, 0.0, covariance)  # what is left of nothing is rounding
     one, two = (np.where(_is_flat(g), 0.0, g.variance) for g in (a, b))
@@ -238,7 +248,8 @@ def paired_means(
     fraction : bool
         As in ``of_means``.
     """
-    found = of_means(a, b, covariance, np.zeros_like(covariance), fraction=fraction)
+    none = np.zeros_like(covariance)
+    found = of_means(a, b, covariance, none, fraction=fraction, alike=False)
     if not a.shares:
         return found
 
@@ -305,14 +316,29 @@ def of_replicates(
     ends : callable
         One group's interval from these and z.
     """
-    variance = a[1] ** 2 + b[1] ** 2 - 2.0 * correlation * a[1] * b[1]
+    one, two = (_as_sure_as_its_interval(side, ends) for side in (a, b))
+    variance = one**2 + two**2 - 2.0 * correlation * one * two
 
     def both(z: float) -> tuple[Interval, Interval]:
         return ends(*a, z), ends(*b, z)
 
-    freedom = welch_freedom(a[1] ** 2, a[2], b[1] ** 2, b[2])
+    freedom = welch_freedom(one**2, a[2], two**2, b[2])
     error = np.sqrt(np.maximum(variance, 0.0))
     return Difference(a[0], b[0], both, lambda _: correlation, error, freedom)
+
+
+def _as_sure_as_its_interval(
+    side: tuple[FloatArray, FloatArray, FloatArray],
+    ends: Callable[[FloatArray, FloatArray, FloatArray, float], Interval],
+) -> FloatArray:
+    """Return standard errors; where nothing varied, what the interval reaches says how sure it is.
+
+    A group without a mistake has replicates that are all alike. That is no error of 0: a gap that
+    its interval could not tell from chance would otherwise be called detectable.
+    """
+    reached = ends(*side, _TOLD)
+    reach = np.maximum(side[0] - reached.low, reached.high - side[0]) / _TOLD
+    return np.where((side[1] == 0.0) & np.isfinite(reach), reach, side[1])
 
 
 def times_the_others(

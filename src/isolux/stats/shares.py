@@ -80,6 +80,9 @@ class ClusterMeans:
     row_effect : float, or [g] float, or None
         Where rows weigh differently, and ``units`` is an effective number: how much more rows vary
         than their weights alone say, as where errors weigh more. None: all rows weigh alike.
+    peaked : float, or None
+        Of numbers: the fourth moment of what clusters add over the square of the second, 3 of a
+        normal law. A variance of f degrees of freedom tells as much as 2 f / (peaked - 1) squares.
     """
 
     value: FloatArray
@@ -91,6 +94,7 @@ class ClusterMeans:
     correlation: FloatArray | float
     shares: bool = True
     row_effect: FloatArray | None = None
+    peaked: FloatArray | None = None
 
     @property
     def effective_clusters(self) -> FloatArray:
@@ -100,9 +104,10 @@ class ClusterMeans:
     def at(self, rows: IntArray) -> ClusterMeans:
         """Return some of the groups."""
         own = None if self.row_effect is None else self.row_effect[rows]
+        peaked = None if self.peaked is None else self.peaked[rows]
         return ClusterMeans(
             self.value[rows], self.units[rows], self.variance[rows], self.freedom[rows],
-            self.size[rows], self.rare[rows], self.correlation, self.shares, own,
+            self.size[rows], self.rare[rows], self.correlation, self.shares, own, peaked,
         )  # fmt: skip
 
     def binomial(self) -> FloatArray:
@@ -198,6 +203,7 @@ def joined(parts: Sequence[ClusterMeans]) -> ClusterMeans:
         stack("value"), stack("units"), stack("variance"), stack("freedom"), stack("size"),
         stack("rare"), parts[0].correlation, parts[0].shares,
         None if parts[0].row_effect is None else stack("row_effect"),
+        None if parts[0].peaked is None else stack("peaked"),
     )  # fmt: skip
 
 
@@ -261,11 +267,14 @@ def cluster_means(
         value = total(c * s) / np.where(units > 0, units, np.nan)
         share = n / units[rows]
         lift = 1.0 / np.maximum(1.0 - share, 1e-12)  # CR2: one over the square root, squared
-        variance = total(c * lift * (s - value[rows] * n) ** 2) / units**2
+        left = s - value[rows] * n
+        variance = total(c * lift * left**2) / units**2
         size = total(c * n * n) / units
         rare = np.minimum(total(c * (s > 0)), total(c * (s < n)))
         freedom = freedom_of((n, c, share, lift), units, total)
-    return ClusterMeans(value, units, variance, freedom, size, rare, correlation, shares)
+        peaked = None if shares else total(c) * total(c * left**4) / total(c * left**2) ** 2
+    own = value, units, variance, freedom, size, rare
+    return ClusterMeans(*own, correlation, shares, peaked=peaked)
 
 
 def freedom_of(

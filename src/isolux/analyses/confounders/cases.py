@@ -5,7 +5,7 @@ What sentences and tables are made of, in the analysis ``confounders``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -263,7 +263,7 @@ def case_of(
     first = np.full(len(layout.strata), np.nan)
     if drawn:
         first[list(singles)] = ranked_first(np.column_stack(drawn))
-    raw = gaps(facts.value, facts.pairs)
+    raw = replace(gaps(facts.value, facts.pairs), least=facts.least)
     groups = [layout.sensitive.groups[g] for g in facts.judged]
     return Case(
         row, info, layout, cells, facts, level, singles, clusters,

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.analyses._sampled import Sampled
+from isolux.analyses.confounders.chance import Chance, chance_of
 from isolux.analyses.confounders.groups import Sensitive, Strata
 from isolux.stats.design import IntArray
 from isolux.stats.sampling import rao_wu
@@ -80,7 +81,8 @@ class Cells:
 
     ``units`` and ``clusters`` count people; ``weight`` is theirs on replicates. Of a sample with
     weights ``mass`` is for how many people those of a cell stand, ``worth`` how many of one weight
-    would tell as much, and ``free`` the same of clusters, less strata.
+    would tell as much, and ``free`` the same of clusters, less strata. ``chance`` is of scores that
+    are 0 or 1: how sure their gaps can be at the most.
     """
 
     value: FloatArray
@@ -91,6 +93,7 @@ class Cells:
     mass: FloatArray | None = None
     worth: FloatArray | None = None
     free: FloatArray | None = None
+    chance: Chance | None = None
 
     @property
     def people(self) -> FloatArray:
@@ -215,12 +218,17 @@ def means_of_cells(
 
     value, _ = read(np.ones((n_clusters, 1)))
     replicates, weight = on_replicates(read, n_clusters, settings, sampled)
+    place, score = known["cluster"].to_numpy(), known["value"].to_numpy()
+    whole = [np.bincount(place, w, n_clusters).astype(np.float64) for w in (score, None)]
     found = Cells(
         value[0],
         np.bincount(cell, minlength=layout.n_cells),
         np.diff(count.indptr).astype(np.int64),
         replicates,
         weight,
+        chance=chance_of(total, count, (whole[0], whole[1]), drawn=sampled is not None)
+        if np.isin(score, (0.0, 1.0)).all()
+        else None,
     )
     if sampled is None:
         return found

@@ -65,10 +65,14 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number (or several, ``[k]``) and its replicates ``[r]`` or ``[r, k]``."""
+    """A number (or several, ``[k]``) and its replicates ``[r]`` or ``[r, k]``.
+
+    ``least`` is the smallest standard error that it can have (``chance``); None: none is known.
+    """
 
     value: FloatArray
     replicates: FloatArray
+    least: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +155,8 @@ class Explanation:
 class Facts:
     """What groups got, how far they lie apart, and what each explanatory attribute explains.
 
-    ``judged`` numbers the groups that take part; ``pairs [p, 2]`` are places in it.
+    ``judged`` numbers the groups that take part; ``pairs [p, 2]`` are places in it; ``least [p]``
+    are the smallest standard errors that their gaps as they stand can have.
     """
 
     judged: IntArray
@@ -159,6 +164,7 @@ class Facts:
     value: Estimate
     sigma: Estimate
     explanations: tuple[Explanation, ...]
+    least: FloatArray | None = None
 
 
 def gaps(levels: Estimate, pairs: IntArray) -> Estimate:
@@ -189,7 +195,13 @@ def facts_of(layout: Layout, cells: Cells, rules: Rules) -> Facts:
     explained = tuple(
         _explained(layout, cells, s, judged, pairs, sigma, rules) for s in range(len(layout.strata))
     )
-    return Facts(judged, pairs, own, sigma, explained)
+    least = None
+    if cells.chance is not None:
+        one = np.ones(1)
+        sides = [(judged[pair[:1]], judged[pair[1:]]) for pair in pairs]
+        found = [cells.chance.least(side, (one, one), cells.enough) for side in sides]
+        least = np.array(found, dtype=np.float64)
+    return Facts(judged, pairs, own, sigma, explained, least)
 
 
 def _spread(levels: Estimate, rules: Rules) -> Estimate:
@@ -261,8 +273,31 @@ def _mixed(
         found[:, p] = _at_one_mix(value[pair], own[pair], everyone, both)
         replicates[:, :, p] = _at_one_mix(drawn[:, pair], weight[:, pair], resampled, there)
     people = units.sum(axis=1)[pairs] if len(pairs) else left_out
-    gap, as_is = (Estimate(found[i], replicates[i]) for i in range(2))
+    least = _least(layout, cells, s, judged, pairs, compared)
+    gap, as_is = (Estimate(found[i], replicates[i], least[i]) for i in range(2))
     return Mixed(gap, as_is, compared, left_out, people, rules.min_mix)
+
+
+def _least(
+    layout: Layout, cells: Cells, s: int, judged: IntArray, pairs: IntArray, compared: BoolArray
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """Give the smallest standard errors of gaps at one mix and at the groups' own: ``[p]`` each."""
+    if cells.chance is None:
+        return None, None
+    place = layout.of_both(np.arange(layout.n_cells), s)[judged]
+    people = layout.of_both(cells.people, s)[judged]
+    everyone = layout.of_values(cells.people, s)
+    found = np.zeros((2, len(pairs)))
+    for p, pair in enumerate(pairs):
+        both = compared[p]
+        if not both.any():
+            continue
+        sides = place[pair[0], both], place[pair[1], both]
+        mix = everyone[both] / everyone[both].sum()
+        own = people[pair][:, both] / people[pair][:, both].sum(axis=1, keepdims=True)
+        found[0, p] = cells.chance.least(sides, (mix, mix), cells.enough)
+        found[1, p] = cells.chance.least(sides, (own[0], own[1]), cells.enough)
+    return found[0], found[1]
 
 
 def _at_one_mix(

@@ -37,12 +37,13 @@ class Family:
 
     def add(self, gaps: Estimate, clusters: FloatArray) -> FloatArray:
         """Take hypotheses ``[p]`` in; return their statistics, NaN where there is none."""
-        se = standard_error(gaps, clusters)
+        drawn, se = _spread(gaps, clusters), standard_error(gaps, clusters)
         tested = np.isfinite(se) & (se > _FLAT)
         observed = np.full(len(se), np.nan)
         observed[tested] = _deviate(np.abs(gaps.value[tested]) / se[tested], clusters[tested])
         if tested.any():
-            centred = np.abs(gaps.replicates[:, tested] - gaps.value[tested]) / se[tested]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                centred = np.abs(gaps.replicates[:, tested] - gaps.value[tested]) / drawn[tested]
             null = np.where(np.isfinite(centred), centred, 0.0).max(axis=1)
             self.largest = null if self.largest is None else np.maximum(self.largest, null)
         self.size += int(tested.sum())
@@ -58,6 +59,12 @@ class Family:
 
 
 def standard_error(estimate: Estimate, clusters: FloatArray) -> FloatArray:
+    """Spread of the replicates, or what chance asks for at the least; NaN where too few exist."""
+    found = _spread(estimate, clusters)
+    return found if estimate.least is None else np.maximum(found, estimate.least)
+
+
+def _spread(estimate: Estimate, clusters: FloatArray) -> FloatArray:
     """Spread of the replicates, corrected for the number of clusters; NaN where too few exist."""
     drawn = estimate.replicates
     held = np.isfinite(drawn)

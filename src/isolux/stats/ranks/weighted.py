@@ -119,7 +119,7 @@ def compare_weighted(
         return WeightedPair(superiority, float("nan"))
     left = [(parts[0][[k]] - parts[1][[k]] * means.value[k]) / parts[1][[k]].sum() for k in (0, 1)]
     covariance = inner(left[0], left[1], strata)
-    held = of_means(a, b, covariance, np.zeros(1))
+    held = of_means(a, b, covariance, np.zeros(1), alike=False)
     return WeightedPair(superiority, _p(superiority - 0.5, held))
 
 

@@ -1,0 +1,115 @@
+"""How sure the gap of two shares can be at the most, whatever the replicates say.
+
+A group that is flawless by chance is flawless in every resample, and so is each of its cells: its
+replicates know no error at all. So a gap's standard error is never taken smaller than that of rows
+whose two groups are alike but for chance, as the audit's own test has it (``stats/share_gaps``):
+variances at the pooled share of each value, or at the group's own where it has many of the rarer
+answer, and rows of one cluster as alike as everyone's are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isolux.stats.design import IntArray
+from isolux.stats.shares import are_shares, pooled_correlation
+from isolux.stats.statistic import FloatArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["Chance", "chance_of"]
+
+_KNOWN = 40.0
+"""Rarer answers from which a group's own share says as much as the pooled one (decision 27)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """What cells add in each cluster, of scores that are 0 or 1.
+
+    Parameters
+    ----------
+    right, count : csr_array, [n_cells, n_clusters]
+        Sums of scores and of people, or of their weights.
+    alike : float
+        The correlation of two rows of one cluster, from everyone.
+    drawn : bool
+        Whether people have weights or strata. Their replicates know of both, so that only groups
+        of one answer ask for more.
+    """
+
+    right: csr_array
+    count: csr_array
+    alike: float
+    drawn: bool
+
+    def least(
+        self,
+        cells: tuple[IntArray, IntArray],
+        mix: tuple[FloatArray, FloatArray],
+        worth: FloatArray,
+    ) -> float:
+        """Return the smallest standard error that a gap of two groups can have.
+
+        Parameters
+        ----------
+        cells : ([e], [e]) int
+            Of the first and of the second group, value by value; none is empty.
+        mix : ([e], [e]) float
+            By which shares of the values each group's are averaged.
+        worth : [n_cells] float
+            How many people each cell is worth.
+        """
+        n = np.stack([worth[own] for own in cells])
+        held = [self.count[own] for own in cells]
+        mass = np.stack([np.asarray(part.sum(axis=1)).ravel() for part in held])
+        sums = np.stack([np.asarray(self.right[own].sum(axis=1)).ravel() for own in cells])
+        share, pooled = sums / mass, sums.sum(axis=0) / mass.sum(axis=0)
+        of_group = sums.sum(axis=1) / mass.sum(axis=1)
+        rarer = np.minimum(of_group, 1.0 - of_group)
+        if self.drawn and (rarer > 0).all():
+            return 0.0
+        by_cluster = [np.asarray(part.sum(axis=0)).ravel() for part in held]
+        size = np.array([(row**2).sum() / row.sum() for row in by_cluster])
+        known = rarer * n.sum(axis=1) / (1.0 + np.maximum(size - 1.0, 0.0) * self.alike)
+        own = (known / (known + _KNOWN))[:, None]
+        spread = own * share * (1.0 - share) + (1.0 - own) * pooled * (1.0 - pooled)
+        weight = np.stack(mix)
+        rows = (weight**2 * spread / n).sum()
+        apart = [
+            np.sqrt((w * s).sum()) * np.asarray((w / m) @ part).ravel()
+            for w, s, m, part in zip(weight, spread, mass, held, strict=True)
+        ]
+        clusters = float(((apart[0] - apart[1]) ** 2).sum())
+        each = [1.0 / (1.0 + self._rare(c, p) ** 2) for c, p in zip(cells, of_group, strict=True)]
+        return float(np.sqrt(max((1 - r) * rows + r * clusters for r in (self.alike, *each))))
+
+    def _rare(self, cells: IntArray, share: float) -> int:
+        """Count the clusters of a group in which the rarer answer occurs."""
+        rare = self.right[cells] if share <= 0.5 else self.count[cells] - self.right[cells]
+        return int((np.asarray(rare.sum(axis=0)).ravel() > 1e-9).sum())
+
+
+def chance_of(
+    right: csr_array, count: csr_array, everyone: tuple[FloatArray, FloatArray], *, drawn: bool
+) -> Chance | None:
+    """Lay out what cells add in each cluster; None where scores are not 0 or 1.
+
+    Parameters
+    ----------
+    right, count : csr_array, [n_cells, n_clusters]
+    everyone : ([n_clusters], [n_clusters]) float
+        Scores and people of each cluster, no one twice.
+    drawn : bool
+    """
+    from scipy.sparse import csr_array
+
+    sums, people = (csr_array(row[None, :]) for row in everyone)
+    if not are_shares(sums, people):
+        return None
+    alike = pooled_correlation(sums, people, np.ones(len(everyone[0]), dtype=np.int64)).item()
+    return Chance(right, count, float(alike), drawn)
