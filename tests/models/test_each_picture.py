@@ -49,6 +49,23 @@ def test_a_person_left_out_or_answered_for_twice_ends_the_run(kind, given, match
         asked(kind, given)
 
 
+def test_a_surer_label_after_another_ends_the_run():
+    # The first label is the answer: it would be the less sure one.
+    rising = pl.DataFrame(
+        {"picture": [0, 1, 1, 2, 3], "label": list("afmff"), "score": [0.9, 0.2, 0.7, None, 0.1]}
+    )
+    match = r"before one that is surer\n.*\n.*'f' \(0.2\) before 'm' \(0.7\) for picture 1 "
+    with pytest.raises(TableError, match=match):
+        asked("labels", rising)
+    ranked = rising.with_columns(rank=pl.Series([1, 2, 1, 1, 1]))
+    assert asked("labels", ranked)["rank"].to_list() == [1, 2, 1, 1, 1]
+
+
+def test_a_list_of_labels_holds_texts_alone():
+    with pytest.raises(TableError, match=r"or a list of one text for each.*\n.*list, with int"):
+        asked("labels", ["f", 1, "m", "f"])
+
+
 @pytest.mark.parametrize(
     ("given", "match"),
     [

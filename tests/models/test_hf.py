@@ -126,6 +126,16 @@ def test_what_cannot_be_done_is_said(checkpoints, name, options, match):
         open_model(f"hf:{checkpoints / name}" if name != "nowhere" else "hf:org/nowhere", options)
 
 
+@pytest.mark.parametrize("name", ["clip", "owl_vit"])
+def test_a_prompt_that_a_model_would_cut_off_is_refused(checkpoints, tmp_path, name):
+    # Both classes' prompts differ after the 12 tokens that the tiny models read.
+    long = "a photo of a nurse " * 5
+    (tmp_path / "long.yaml").write_text(f"nurse: {long}\nchef: {long} and a chef\n")
+    spec, option = f"hf:{checkpoints / name}", f"prompts={tmp_path / 'long.yaml'}"
+    with pytest.raises(SpecError, match=r"(?s)would be cut off.*12 tokens at most.*a photo of"):
+        asked(open_model(spec, [option]), pictures())
+
+
 def test_a_torchvision_that_does_not_fit_is_named(checkpoints, monkeypatch):
     from isolux.models.hf import loading
 

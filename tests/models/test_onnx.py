@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isolux.models import open_model
-from isolux.vocabulary.errors import FileError, SpecError
+from isolux.vocabulary.errors import FileError, IsoluxError, SpecError
 from tests.models._networks import fixed_boxes, mean_colours
 
 pytest.importorskip(
@@ -184,6 +184,37 @@ def test_what_no_one_says_is_asked_for(tmp_path, options, match):
     given = [one.format(two=tmp_path / "two.txt") for one in options]
     with pytest.raises(SpecError, match=match):
         told(path, *given)
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "match"),
+    [
+        ({"meen": [0.5] * 3}, (), r"no setting of an ONNX network named 'meen'"),
+        ({}, ("size=8,8",), r"(?s)pictures of one size.*4 × 4 pixels.*size=8,8"),
+        ({"size": 8}, (), r"(?s)pictures of one size.*size=8"),
+    ],
+)
+def test_settings_that_would_move_nothing_are_refused(tmp_path, settings, options, match):
+    path = mean_colours(tmp_path / "net.onnx", np.eye(3), [0, 0, 0], **LABELS, **settings)
+    with pytest.raises(IsoluxError, match=match):
+        told(path, *options)
+    told(mean_colours(tmp_path / "net.onnx", np.eye(3), [0, 0, 0], **LABELS, size=[4, 4]))
+
+
+def test_classes_of_one_name_are_one_that_scores_the_highest(tmp_path):
+    # ImageNet has two cranes. Red is as 2 to 0 and 0: e² / (e² + 2) = 0.787 and 0.107.
+    cranes = LABELS | {"labels": ["crane", "dog", "crane"]}
+    model = told(mean_colours(tmp_path / "net.onnx", 2 * np.eye(3), [0, 0, 0], **cranes))
+    found = asked(model, [RED])
+    assert found["label"].to_list() == ["crane", "dog"]
+    np.testing.assert_allclose(found["score"], [0.787, 0.107], atol=5e-4)
+    assert model.notes[0].startswith("1 names stand for several of the model's 3 classes")
+
+
+def test_no_label_at_all_is_refused(tmp_path):
+    model = told(mean_colours(tmp_path / "net.onnx", np.eye(3), [0, 0, 0], **LABELS), "top=0")
+    with pytest.raises(SpecError, match=r"(?s)no label of a picture.*top of 1 or more.*0"):
+        asked(model, [RED])
 
 
 def test_a_network_whose_names_are_no_text_is_said(tmp_path):

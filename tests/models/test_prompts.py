@@ -7,7 +7,7 @@ import pytest
 
 from isolux.io.prompts import built_in_prompts, read_prompt_file
 from isolux.models._prompts import described_rows
-from isolux.vocabulary.errors import UnknownNameError
+from isolux.vocabulary.errors import SpecError, UnknownNameError
 
 TOLD = {"indoor": ("a room", "a hall"), "outdoor": ("a street", "a park")}
 
@@ -43,3 +43,11 @@ def test_prompts_that_come_along_say_where_they_are_from(name):
 def test_a_name_that_there_is_not():
     with pytest.raises(UnknownNameError, match="there is no file of prompts named 'fhibe_scenes'"):
         read_prompt_file("fhibe_scenes")
+
+
+def test_a_place_that_nothing_fills_is_refused(tmp_path):
+    (tmp_path / "two.yaml").write_text("nurse: a photo of a {}\nchef: a photo of a chef\n")
+    with pytest.raises(SpecError, match=r"(?s)'nurse' has a place that nothing fills.*template"):
+        read_prompt_file(tmp_path / "two.yaml")
+    (tmp_path / "two.yaml").write_text('template: "a photo of a {}"\nclasses: [nurse, chef]\n')
+    assert read_prompt_file(tmp_path / "two.yaml").prompts["nurse"] == ("a photo of a nurse",)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 from isolux.tasks.classification import score
+from isolux.tasks.classification.sureness import confidences_of_answers
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from tests.tasks._people import answers, people
@@ -184,3 +186,12 @@ def test_scores_of_the_other_class_are_told_first():
     scores = score(people(truth), given, target="job", positive="a", score_of="positive")
     (told,) = [note for note in scores.notes if isinstance(note, Caution)]
     assert told.startswith("The scores fall where the answer is 'a' (area under the curve 0.00)")
+
+
+def test_right_and_wrong_in_turn_are_no_confidences_of_other_rows():
+    # Surer where it is wrong: of the next row, which is right, the confidence would be perfect.
+    right = [True, False] * 200
+    noise = np.random.default_rng(5).random(400)
+    sure = pl.Series(np.where(right, 0.5, 0.8) + noise / 10)
+    (told,) = confidences_of_answers(pl.DataFrame({"model": "m", "correct": right}), sure)
+    assert "is no surer where it is right" in told

@@ -75,6 +75,32 @@ def test_the_difference_of_groups_is_the_paired_difference():
     assert ours == pytest.approx(stats.ttest_rel(pairs[:, 1], pairs[:, 0]).statistic)
 
 
+def test_scenes_that_lack_a_value_are_left_out():
+    # w and m get the same number in every scene, n gets 1 more. Held against scenes of w and n,
+    # whose mean is .5 higher, the women would seem .25 below the men.
+    kinds = ["wmn"] * 10 + ["wm"] * 10 + ["wn"] * 10 + ["w?"]
+    rows = [(f"s{i}", g, "x") for i, kind in enumerate(kinds) for g in kind]
+    rows = [(s, "unknown" if g == "?" else g, work) for s, g, work in rows]
+    numbers = given(*(int(s[1:]) + (g == "n") for s, g, _ in rows))
+    found = score(scenes(rows), numbers, changed="gender")
+    mean = {
+        g: np.mean([v for (_, own, _), v in zip(rows, values(found, "within_scene"), strict=True)
+                    if own == g and not isinstance(v, str)])
+        for g in "wmn"
+    }  # fmt: skip
+    assert mean == pytest.approx({"w": -1 / 3, "m": -1 / 3, "n": 2 / 3})
+    assert values(found, "within_scene")[30:50] == ["its scene lacks a value"] * 20
+    (told,) = (note for note in found.notes if isinstance(note, Caution))
+    assert told.startswith("30 of 31 scenes have pictures of two values or more (m). 20 of them")
+
+
+def test_where_every_scene_lacks_a_value_two_values_have_to_be_named():
+    rows = [("s", "w", "x"), ("s", "m", "x"), ("t", "w", "x"), ("t", "n", "x")]
+    with pytest.raises(SpecError, match="not one scene has pictures of every value") as caught:
+        score(scenes(rows), given(1.0, 2.0, 3.0, 4.0), changed="gender")
+    assert "'w': 2, 'm': 1, 'n': 1" in str(caught.value)
+
+
 def test_codes_for_a_missing_number_are_cautioned_about_first():
     rows = [(f"s{i}", g, "x") for i in range(10) for g in "wm"]
     numbers = [-999.0 if i in (3, 8) else 0.2 + i / 100 for i in range(20)]

@@ -71,6 +71,12 @@ def test_both_pronouns_and_none_are_not_right():
     assert values(found, "neutral_rate")[:3] == [0.0, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("both", ["s/he", "(s)he", "S/he works here.", "he/she"])
+def test_a_pronoun_of_both_is_not_the_masculine_one(both):
+    found = score(people(["man", "woman"]), said(both, both), target="gender")
+    assert values(found, "resolution_accuracy") == [0.0, 0.0]
+
+
 def test_no_answer_and_an_empty_one_are_told_apart():
     found = score(FOUR, said("her", " ", "her"), target="gender", metrics=["resolution_accuracy"])
     assert values(found, "resolution_accuracy") == [1.0, "no text", 1.0, "unknown truth"]

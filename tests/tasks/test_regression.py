@@ -107,6 +107,15 @@ def test_predictions_of_the_next_row_are_refused():
         score("regression", truth, given(moved), target="age")
 
 
+def test_in_a_file_of_high_and_low_in_turn_predictions_that_fall_are_no_shift():
+    draw = np.random.default_rng(4)
+    age = {f"p{i:03}": (20 if i % 2 else 70) + int(draw.integers(0, 9)) for i in range(200)}
+    truth = people({i: str(a) for i, a in age.items()}, target="age")
+    falling = {i: 90.0 - a + draw.normal(0, 5) for i, a in age.items()}
+    notes = score("regression", truth, given(falling), target="age").notes
+    assert any(isinstance(note, Caution) and "fall with the truth" in note for note in notes)
+
+
 @pytest.mark.parametrize(
     ("truth", "options", "error", "match"),
     [

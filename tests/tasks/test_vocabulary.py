@@ -166,6 +166,15 @@ def test_answers_off_by_a_row_are_refused(at):
     assert "the row 1 before it" in str(caught.value)
 
 
+def test_in_a_file_whose_classes_take_turns_a_model_that_swaps_them_is_no_shift():
+    # The truth of the next row follows from one's own, so nothing says that a row was lost.
+    turns = ["Female", "Male"] * (N // 2)
+    swapped = [t if not r else "Male" if t == "Female" else "Female"
+               for t, r in zip(turns, RIGHT, strict=True)]  # fmt: skip
+    (told,) = cautions(judged(swapped, turns))
+    assert "less often than chance" in told
+
+
 def test_agreement_beyond_chance_is_that_of_shuffles():
     truth, given = DRAWN.integers(0, 4, 60), DRAWN.integers(0, 3, 60)
     shuffled = [(DRAWN.permutation(given) == truth).sum() for _ in range(20_000)]

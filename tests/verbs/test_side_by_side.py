@@ -40,6 +40,15 @@ def test_values_are_those_of_each_audit_on_the_people_of_all():
             assert ours[column].to_list() == pytest.approx(theirs[column].to_list())
 
 
+def test_those_whom_a_run_gave_no_value_are_not_counted_as_judged():
+    whole = [drawn(i, 0.8, 0.6, n=60) for i in range(3)]
+    whole[1][:4] = [None] * 4
+    runs = [audited(name, values) for name, values in zip("xyz", whole, strict=True)]
+    notes = isolux.side_by_side(runs).record["notes"]
+    said = "56 people were judged by all 3 runs. 4 more are in all of them"
+    assert any(note.startswith(said) for note in notes)
+
+
 def test_each_pair_is_compared_as_two_runs_are():
     runs = [audited(name, drawn(i, 0.8, 0.6 + 0.05 * i)) for i, name in enumerate("xyz")]
     found = isolux.side_by_side(runs).changes

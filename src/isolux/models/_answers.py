@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.models._each_picture import refuse_unanswered
+from isolux.models._each_picture import refuse_unanswered, refuse_unsorted
 from isolux.vocabulary.errors import IsoluxError, TableError
 from isolux.vocabulary.info import ModelInfo
 from isolux.vocabulary.tables import (
@@ -36,6 +36,10 @@ ANSWERS: dict[str, Table] = {
 
 _NAMED = ("model", "instance_id", "image_id")  # whose answer it is: a predictor knows no ids
 _SEE = "see isolux.models.Predictor"
+_SHORT = {
+    "labels": ", or a list of one text for each picture",
+    "embeddings": ", or an array of one row for each picture",
+}
 _SLACK = 1e-6  # by which a sum of rounded probabilities passes 1
 
 
@@ -123,7 +127,8 @@ def answers(
     TableError
         No table, columns that are not there, cells that cannot be used (NaN, a confidence beyond
         0 to 1), an answer for a picture that was not given; of labels and embeddings, a picture
-        without a row or with the same answer twice; vectors of several lengths.
+        without a row or with the same answer twice; a label after one that is less sure; vectors
+        of several lengths.
 
     Examples
     --------
@@ -156,6 +161,8 @@ def answers(
     said = found.select("picture", *names).with_columns(checked["label"])
     for own in said.partition_by(names) if names else [said]:
         refuse_unanswered(own.select("picture", "label"), len(pictures), kind, model)
+    ranked = checked.select("label", "rank", "score")
+    refuse_unsorted(found.select("picture", *names).hstack(ranked), names, model)
     return bounded
 
 
@@ -174,8 +181,8 @@ def _framed(given: object, n: int, kind: str, model: str) -> pl.DataFrame:
         except (TypeError, TableError) as error:
             raise TableError(
                 f"the model {model!r} does not answer with {kind}",
-                expected="a frame with a row for each answer",
-                found=type(given).__name__,
+                expected="a frame with a row for each answer" + _SHORT.get(kind, ""),
+                found=_type_of(given),
                 hint=_SEE,
             ) from error
     height = len(given)  # type: ignore[arg-type]
@@ -187,6 +194,14 @@ def _framed(given: object, n: int, kind: str, model: str) -> pl.DataFrame:
             hint=_SEE,
         )
     return pl.DataFrame({"picture": pl.int_range(height, eager=True), **rows})
+
+
+def _type_of(given: object) -> str:
+    """Name a type, and of a list the first element that is no text."""
+    if isinstance(given, list | tuple):
+        other = next((one for one in given if not isinstance(one, str)), None)
+        return f"{type(given).__name__}, with {type(other).__name__}"
+    return type(given).__name__
 
 
 def _refuse_strange(found: pl.DataFrame, table: Table, kind: str, n: int, model: str) -> None:

@@ -111,14 +111,29 @@ def _names_in(text: str, path: Path) -> list[str]:
 def class_map(names: Sequence[str], path: str | Path | None) -> ClassMap:
     """Read which classes to answer with: a map of ``label: class`` or ``class: [labels]``.
 
+    Without a map they are the model's own; classes of one name (ImageNet has two cranes) are one.
+
     Raises
     ------
     SpecError
         A label that may mean several of the model's classes; no label that the model knows.
     """
     if path is None:
-        return ClassMap(tuple(names), count=len(names))
+        return _own(tuple(names))
     return _mapped(tuple(names), read_label_map_file(path), str(path))
+
+
+def _own(names: tuple[str, ...]) -> ClassMap:
+    once = tuple(dict.fromkeys(names))
+    if len(once) == len(names):
+        return ClassMap(names, count=len(names))
+    members = tuple(tuple(k for k, name in enumerate(names) if name == one) for one in once)
+    twice = [one for one, own in zip(once, members, strict=True) if len(own) > 1]
+    note = (
+        f"{len(twice):,} names stand for several of the model's {len(names):,} classes, and score"
+        f" the highest of them: {_listed(twice)}."
+    )
+    return ClassMap(once, members, (note,), len(names))
 
 
 def _mapped(names: tuple[str, ...], wanted: Mapping[str, str], where: str) -> ClassMap:
@@ -221,7 +236,16 @@ def label_rows(scores: npt.NDArray[np.float64], names: Sequence[str], top: int) 
     """Make the table of labels of scores ``[n, k]``: the ``top`` classes of each, the best first.
 
     Classes of equal score stand in the order of their numbers.
+
+    Raises
+    ------
+    SpecError
+        ``top`` below 1: no label would be left.
     """
+    if top < 1:
+        raise SpecError(
+            "no label of a picture would be kept", expected="top of 1 or more", found=str(top)
+        )
     n, k = scores.shape
     top = min(top, k)
     order = np.argsort(-scores, axis=1, kind="stable")[:, :top]

@@ -6,7 +6,7 @@ import polars as pl
 
 from isolux.vocabulary.errors import TableError
 
-__all__ = ["refuse_unanswered"]
+__all__ = ["refuse_unanswered", "refuse_unsorted"]
 
 _SHOWN = 5
 _COUNTED = "picture counts from 0 within one call"
@@ -63,6 +63,51 @@ def refuse_unanswered(rows: pl.DataFrame, n: int, kind: str, model: str) -> None
             hint=f"answer for every picture; {ways[kind]}",
         )
     _refuse_repeated(rows, kind, model)
+
+
+def refuse_unsorted(rows: pl.DataFrame, names: list[str], model: str) -> None:
+    """Refuse labels of one picture of which a later one is surer: the first counts as the answer.
+
+    Parameters
+    ----------
+    rows : polars.DataFrame
+        ``picture, label, rank, score``, and the columns ``names``.
+    names : list of str
+        What else parts a picture's answers: ``question``.
+    model : str
+        The model's name, for the error.
+
+    Raises
+    ------
+    TableError
+        A score that is above that of a label of a lower rank.
+
+    Examples
+    --------
+    >>> rows = pl.DataFrame({"picture": 0, "label": ["dog", "cat"], "rank": [1, 2]})
+    >>> refuse_unsorted(rows.with_columns(score=pl.Series([0.9, 0.1])), [], "net")
+    >>> refuse_unsorted(rows.with_columns(score=pl.Series([0.1, 0.9])), [], "net")
+    Traceback (most recent call last):
+        ...
+    isolux.vocabulary.errors.TableError: the model 'net' gives a label before one that is surer
+      expected: the best label of a picture first
+      found: 'dog' (0.1) before 'cat' (0.9) for picture 0 (picture counts from 0 within one call)
+      what to do: sort each picture's rows by their score, highest first
+    """
+    whose = ["picture", *names]
+    ranked = rows.sort(*whose, "rank", maintain_order=True).with_columns(
+        before=pl.col("score").shift(1).over(whose), other=pl.col("label").shift(1).over(whose)
+    )
+    rising = ranked.filter(pl.col("score") > pl.col("before"))
+    if not rising.is_empty():
+        one = rising.row(0, named=True)
+        raise TableError(
+            f"the model {model!r} gives a label before one that is surer",
+            expected="the best label of a picture first",
+            found=f"{one['other']!r} ({one['before']:g}) before {one['label']!r}"
+            f" ({one['score']:g}) for picture {one['picture']} ({_COUNTED})",
+            hint="sort each picture's rows by their score, highest first",
+        )
 
 
 def _refuse_repeated(rows: pl.DataFrame, kind: str, model: str) -> None:

@@ -34,6 +34,8 @@ HOWARD = Reference(
     "https://arxiv.org/abs/2312.00825",
 )
 _ALONE = "no other value in its scene"
+_LACKS = "its scene lacks a value"
+_ONLY = 'compare two values in all scenes that have both: --only "ATTRIBUTE=VALUE,VALUE"'
 
 
 def _metric(name: str, title: str, definition: str, low: float | None = None) -> Metric:
@@ -64,8 +66,8 @@ INFO = TaskInfo(
         _metric(
             "within_scene",
             "Number within its scene",
-            "A picture's number minus the mean over the values in its scene; groups differ by the "
-            "paired difference.",
+            "A picture's number minus the mean over the values in its scene, for scenes with every "
+            "value; groups differ by the paired difference.",
         ),
         _metric(
             "within_scene_by_occupation",
@@ -129,13 +131,14 @@ def score(
     -------
     Scores
         ``units``: a row for each model, metric (and label) and picture, in the number's unit; null
-        with the reason "no prediction", "unknown value", "unknown scene" or "no other value in its
-        scene".
+        with the reason "no prediction", "unknown value", "unknown scene", "no other value in its
+        scene" or "its scene lacks a value": where scenes differ in the values that they have, so
+        do their means, and groups would differ by which scenes they are in.
 
     Raises
     ------
     SpecError
-        No scenes; clusters that are not scenes; not one scene with two values.
+        No scenes; clusters that are not scenes; not one scene with two values, or with all.
     TableError, UnknownNameError, JoinError
         Numbers that cannot be read, or of other pictures; no such attribute.
 
@@ -258,6 +261,7 @@ def _within(rows: pl.DataFrame) -> pl.DataFrame:
         )
     )
     joined = rows.join(means, on=scenes, how="left", maintain_order="left")
+    paired = pl.col("changed").filter(usable & (pl.col("values") > 1))
     return joined.with_columns(
         reason=pl.when(pl.col("value").is_null())
         .then(pl.lit("no prediction"))
@@ -267,18 +271,32 @@ def _within(rows: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("unknown scene"))
         .when(pl.col("values") < 2)
         .then(pl.lit(_ALONE))
+        .when(pl.col("values") < paired.n_unique().over("model"))
+        .then(pl.lit(_LACKS))
     )
 
 
 def _refuse_no_pairs(judged: pl.DataFrame) -> None:
     scored = judged.filter(pl.col("value").is_not_null())
-    if scored.height and judged["reason"].is_not_null().all():
+    if not scored.height or not judged["reason"].is_not_null().all():
+        return
+    lacking = judged.filter(pl.col("reason") == _LACKS)
+    if lacking.height:
+        scenes = lacking.group_by("changed").agg(n=pl.col("scene").n_unique())
+        counted = scenes.sort("n", "changed", descending=[True, False]).rows()
         raise SpecError(
-            "not one scene has pictures of two values",
-            expected="scenes whose pictures differ in the attribute changed",
-            found=str(judged["reason"].drop_nulls()[0]),
+            "not one scene has pictures of every value",
+            expected="scenes with a picture of each value, so that differences are paired",
+            found="scenes with " + ", ".join(f"{value!r}: {n:,}" for value, n in counted),
             where="scene",
+            hint=_ONLY,
         )
+    raise SpecError(
+        "not one scene has pictures of two values",
+        expected="scenes whose pictures differ in the attribute changed",
+        found=str(judged["reason"].drop_nulls()[0]),
+        where="scene",
+    )
 
 
 def _scores(judged: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -303,12 +321,17 @@ def _scores(judged: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _on_pairs(judged: pl.DataFrame) -> list[str]:
-    """Count scenes and those without a pair; most of them alone is a caution."""
+    """Count scenes and those left out; most of them, or a value that scenes lack, is a caution."""
     notes: list[str] = []
     known = judged.filter(pl.col("scene").is_not_null(), pl.col("value").is_not_null())
     for (model,), part in known.group_by("model", maintain_order=True):
-        of_scene = part.group_by("scene").agg(pair=pl.col("reason").is_null().any())
-        n, alone = of_scene.height, int((~of_scene["pair"]).sum())
+        of_scene = part.group_by("scene").agg(
+            alone=~pl.col("reason").fill_null(_LACKS).eq(_LACKS).any(),
+            lacks=(pl.col("reason") == _LACKS).any(),
+        )
+        n, (alone, lacks) = of_scene.height, of_scene.select("alone", "lacks").sum().row(0)
         text = f"{n - alone:,} of {n:,} scenes have pictures of two values or more ({model})."
-        notes.append(Caution(text) if alone > n / 2 else text)
+        if lacks:
+            text += f" {lacks:,} of them lack a value that others have, and are left out: {_ONLY}."
+        notes.append(Caution(text) if alone > n / 2 or lacks else text)
     return notes

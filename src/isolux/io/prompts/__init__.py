@@ -89,7 +89,8 @@ def read_prompt_file(named: str | Path) -> PromptFile:
     FileError, UnknownNameError
         No such file or name.
     SpecError
-        A name without a prompt, one prompt under two names, a template without its place.
+        A name without a prompt, one prompt under two names, a template without its place, or a
+        place (``{}``) outside a template.
 
     Examples
     --------
@@ -188,6 +189,13 @@ def _told(name: str, value: Any, where: str) -> tuple[tuple[str, ...], tuple[str
             f"{name!r} has no prompt, or an empty one",
             expected=_FORM,
             found=repr(value),
+            where=where,
+        )
+    if unfilled := [one for one in texts if _SLOT in one]:
+        raise SpecError(
+            f"the prompt of {name!r} has a place that nothing fills",
+            expected="a whole prompt; or template: and classes:, which fill it",
+            found=repr(unfilled[0]),
             where=where,
         )
     kept = tuple(dict.fromkeys(" ".join(one.split()) for one in texts))

@@ -20,7 +20,7 @@ from isolux.models._boxes import boxes_table, once
 from isolux.models._classes import ClassMap, label_rows, probabilities
 from isolux.models._prompts import Several, described_rows
 from isolux.models.hf.loading import Loaded
-from isolux.vocabulary.errors import IsoluxError
+from isolux.vocabulary.errors import IsoluxError, SpecError
 
 __all__ = ["Classifying", "Describing", "Detecting", "Embedding", "Finding", "Masking", "Shown"]
 
@@ -150,6 +150,31 @@ class Embedding(_Asking):
         return _features(self.loaded.model, values.to(self.loaded.model.dtype))
 
 
+def _tokens(loaded: Loaded, texts: Sequence[str], *, whole: bool) -> Any:
+    """Write prompts as tokens, padded to the longest or as far as the model reads (``whole``).
+
+    Raises
+    ------
+    SpecError
+        A prompt that is longer than the model reads: it would be asked without its end.
+    """
+    tokenizer, config = loaded.processor.tokenizer, loaded.model.config
+    inner = getattr(config, "text_config", None) or config
+    told = (getattr(inner, "max_position_embeddings", 0), getattr(config, "max_text_len", 0))
+    most = min(int(n) for n in (*told, tokenizer.model_max_length) if n)
+    for text in texts:
+        n = len(tokenizer(text, verbose=False)["input_ids"])
+        if n > most:
+            raise SpecError(
+                "a prompt is longer than the model reads, and would be cut off",
+                expected=f"{most} tokens at most",
+                found=f"{n} in {text[:60]!r}",
+                hint="a shorter prompt",
+            )
+    padding = "max_length" if whole else True
+    return tokenizer(list(texts), padding=padding, return_tensors="pt").to(loaded.device)
+
+
 def _features(model: Any, values: Any) -> Any:
     """Take a picture's vector out of what a model gives."""
     if hasattr(model, "get_image_features"):
@@ -177,10 +202,7 @@ class Describing(_Asking):
         rows = []
         with torch.inference_mode():
             for texts in self.prompts.values():
-                tokens = self.loaded.processor.tokenizer(
-                    list(texts), padding="max_length" if self._sigmoid else True,
-                    truncation=True, return_tensors="pt",
-                ).to(self.loaded.device)  # fmt: skip
+                tokens = _tokens(self.loaded, texts, whole=self._sigmoid)
                 found = model.get_text_features(**tokens)
                 found = getattr(found, "pooler_output", found)
                 units = found / found.norm(dim=-1, keepdim=True)
@@ -283,10 +305,7 @@ class Finding(_Asking):
         torch, processor = self.loaded.torch, self.loaded.processor
         grounding = "grounding" in str(self.loaded.model.config.model_type)
         asked = text.rstrip(".") + "." if grounding else text
-        tokens = processor.tokenizer(
-            [asked], padding="max_length" if not grounding else True, truncation=True,
-            return_tensors="pt",
-        ).to(self.loaded.device)  # fmt: skip
+        tokens = _tokens(self.loaded, [asked], whole=not grounding)
         outputs = self.loaded.model(pixel_values=values, **tokens)
         sizes = _sizes(torch, [shown])
         if grounding:

@@ -22,7 +22,7 @@ from isolux.models._classes import ClassMap, class_map, read_names
 from isolux.models._preprocessing import Colours, Filter, Fit, Prepared, Preprocessing, stacked
 from isolux.models.onnx.outputs import Outputs, detections, labels, vectors
 from isolux.models.onnx.session import Session, open_session
-from isolux.vocabulary.errors import FileError, SpecError
+from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 from isolux.vocabulary.info import ModelInfo, Reference
 
 __all__ = ["INFO", "OnnxModel", "load"]
@@ -188,7 +188,8 @@ def load(
         "boxes_output": boxes_output, "scores_output": scores_output,
         "labels_output": labels_output, "background": background, "least_score": least_score,
     }  # fmt: skip
-    told = _told(session, spec) | {key: one for key, one in asked.items() if one is not None}
+    told = _told(session, spec, (*asked, "labels"))
+    told |= {key: one for key, one in asked.items() if one is not None}
     kind = told.get("answers")
     if kind not in ("labels", "boxes", "embeddings"):
         raise SpecError(
@@ -212,8 +213,8 @@ def load(
     return OnnxModel(session, prepare, kind, outputs, known, identity, known.notes)
 
 
-def _told(session: Session, where: str) -> dict[str, Any]:
-    """Read the settings that the file itself holds."""
+def _told(session: Session, where: str, known: tuple[str, ...]) -> dict[str, Any]:
+    """Read the settings that the file itself holds; one that is misspelt would move nothing."""
     text = session.metadata.get(_KEY)
     if text is None:
         return {}
@@ -224,11 +225,29 @@ def _told(session: Session, where: str) -> dict[str, Any]:
             "the file's own settings cannot be read", expected="JSON under 'isolux'",
             found=str(error), where=where,
         ) from error  # fmt: skip
-    return dict(found) if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        raise FileError(
+            "the file's own settings cannot be read", expected="an object under 'isolux'",
+            found=type(found).__name__, where=where,
+        )  # fmt: skip
+    for key in found:
+        if key not in known:
+            raise UnknownNameError("setting of an ONNX network", key, known, where=where)
+    return dict(found)
 
 
 def _preprocessing(session: Session, told: dict[str, Any], where: str) -> Preprocessing:
     size = session.size or told.get("size")
+    own = told.get("size", session.size)
+    own = list(map(str, own if isinstance(own, list | tuple) else [own]))
+    if session.size is not None and own != list(map(str, session.size)):
+        raise SpecError(
+            "the network takes pictures of one size",
+            expected="{} × {} pixels (height, width)".format(*session.size),
+            found="size=" + ",".join(own),
+            where=where,
+            hint="leave size out",
+        )
     if size is None or len(size) != 2:
         raise SpecError(
             "the file leaves the size of its input open",

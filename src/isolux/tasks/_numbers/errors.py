@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from isolux.stats.numbers import spearman_of
+from isolux.stats.statistic import FloatArray
 from isolux.tasks._numbers.codes import BY_WORD, EMPTIED, codes_of_missing
 from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.notes import Caution
@@ -100,11 +101,25 @@ def _beyond_chance(truth: object, said: object) -> float:
     return (0.0 if np.isnan(rho) else rho) * float(np.sqrt(len(first) - 1))
 
 
+def _beyond_own(other: FloatArray, said: FloatArray, own: FloatArray) -> float:
+    """Return the partial rank correlation with another row's truth, own given, over its noise.
+
+    Where a file alternates between high and low, the next row's truth follows from one's own.
+    """
+    ones = np.ones(len(own))
+    rho, of_truths, of_own = (
+        float(spearman_of(a, b, ones)) for a, b in ((other, said), (other, own), (said, own))
+    )
+    left = (1.0 - of_truths**2) * (1.0 - of_own**2)
+    return (rho - of_truths * of_own) / left**0.5 * len(own) ** 0.5 if left > 1e-9 else 0.0
+
+
 def _refuse_shifted(model: str, truth: object, said: object) -> None:
-    first, second = np.asarray(truth), np.asarray(said)
+    first, second = (np.asarray(a, dtype=np.float64) for a in (truth, said))
     for shift in (1, -1):
         a, b = (first[:-1], second[1:]) if shift > 0 else (first[1:], second[:-1])
-        if _beyond_chance(a, b) > _SURE:
+        own = first[1:] if shift > 0 else first[:-1]
+        if _beyond_chance(a, b) > _SURE and _beyond_own(a, b, own) > _SURE:
             raise JoinError(
                 f"the predictions of {model!r} belong to other rows",
                 expected="each prediction in the row of the person that it is about",

@@ -22,18 +22,20 @@ __all__ = [
 
 NEUTRAL, BOTH, NO_WORD = "neutral", "several groups", "no word for a person"
 _WORD = r"[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*"
+_EITHER = r"\bs/he\b|\(s\)he\b"  # read as "he" alone it would be masculine
 _FEW = 0.5
 
 
 def words_of(texts: pl.Series) -> pl.Series:
-    """List a text's words in lower case, without ``'s``; null stays null.
+    """List a text's words in lower case, without ``'s``; null stays null. "s/he" is two words.
 
     Examples
     --------
     >>> words_of(pl.Series(["The WOMAN's bag.", None])).to_list()
     [['the', 'woman', 'bag'], None]
     """
-    parts = texts.cast(pl.String).str.to_lowercase().str.extract_all(_WORD)
+    plain = texts.cast(pl.String).str.to_lowercase().str.replace_all(_EITHER, "she he")
+    parts = plain.str.extract_all(_WORD)
     return parts.list.eval(pl.element().str.replace(r"['’]s$", ""))
 
 

@@ -80,8 +80,9 @@ def _refuse_shifted(model: str, sure: FloatArray, right: npt.NDArray[np.bool_]) 
     n = len(sure)
     for shift in _SHIFTS:
         ahead, behind = max(shift, 0), max(-shift, 0)
-        area, noise = _area(sure[ahead : n - behind], right[behind : n - ahead])
-        if area > 0.5 + _SURE * noise:
+        moved, own = right[behind : n - ahead], right[ahead : n - behind]
+        area, noise = _area(sure[ahead : n - behind], moved)
+        if area > 0.5 + _SURE * noise and _beyond_own(sure[ahead : n - behind], moved, own):
             raise JoinError(
                 f"the confidences of {model!r} belong to other rows",
                 expected="each confidence in the row of its answer",
@@ -90,3 +91,17 @@ def _refuse_shifted(model: str, sure: FloatArray, right: npt.NDArray[np.bool_]) 
                 " in their own",
                 hint="a row was lost or put in: join by an id that names people",
             )
+
+
+def _beyond_own(sure: FloatArray, moved: npt.NDArray[np.bool_], own: npt.NDArray[np.bool_]) -> bool:
+    """Tell whether it is so among the right answers alone, or among the wrong ones.
+
+    Where right and wrong alternate, as with classes that take turns in a file, the next row's
+    follows from one's own.
+    """
+    for here in (own, ~own):
+        if min(int(moved[here].sum()), int((~moved[here]).sum())) >= _LEAST:
+            area, noise = _area(sure[here], moved[here])
+            if area > 0.5 + _CHANCE * noise:
+                return True
+    return False

@@ -76,13 +76,17 @@ def stacked(
             found="people in some of them alone",
         )
     notes = [note for note in dict.fromkeys(notes) if not note.startswith("People were joined")]
-    notes.insert(0, f"{common.height:,} people were judged by all {len(runs)} runs.")
     units = _scores(runs, labels, maps, common)
+    n = units["unit_id"].n_unique() or common.height
+    told = f"{n:,} people were judged by all {len(runs)} runs."
+    if left := common.height - n:
+        told += f" {left:,} more are in all of them, and without a value in one or more."
+    notes.insert(0, told)
     clusters = _clusters(runs[0], common)
     evidence = _evidence(runs, labels, maps, clusters)
     evidence |= _sample(runs, maps, clusters if units.is_empty() else units)
-    info, told = _info(runs, units, evidence)
-    return Scores(units, info, evidence, told), tuple(notes)
+    info, more = _info(runs, units, evidence)
+    return Scores(units, info, evidence, more), tuple(notes)
 
 
 def _as_first(frame: pl.DataFrame, units: pl.DataFrame, common: pl.DataFrame) -> pl.DataFrame:
