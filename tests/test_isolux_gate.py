@@ -49,6 +49,15 @@ def test_rules_and_tests_stand_side_by_side(gated):
     assert seen.outcomes == [(rule, "failed"), ("test_release", "failed")]
 
 
+def test_a_pass_says_what_no_rule_asks_about(gated, capsys):
+    """The text of the command stands below the tests, also where all of them pass."""
+    everyone = accuracy(at_least="70 %", attribute=None)
+    gated(everyone, *HALVES, "run")
+    said = capsys.readouterr().out
+    assert said.count("Not asked by any rule: light.\nPASS: every rule is shown to hold") == 2
+    assert said.count("= isolux gate =") == 2
+
+
 @pytest.mark.parametrize("args", [HALVES[:2], (HALVES[2], "run"), (*HALVES, "none")])
 def test_half_a_question_and_no_run_are_errors_not_skips(gated, args):
     seen = gated(accuracy(within="6 points"), *args)

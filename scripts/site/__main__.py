@@ -19,6 +19,7 @@ from scripts.site.copied import copy_pages
 from scripts.site.demonstration import write_demonstration
 from scripts.site.plugins import write_plugins
 from scripts.site.reference import write_reference
+from scripts.site.summaries import embed_summaries
 
 TOP = Path(__file__).resolve().parents[2]
 BUILD = TOP / "build" / "site"
@@ -56,6 +57,7 @@ def build(out: Path, *, work: Path = BUILD) -> int:
          "-D", f"html_extra_path={source / 'extra'}", str(source), str(out)]
     )  # fmt: skip
     _name_what_has_no_name(out)
+    embed_summaries(out)
     return code
 
 

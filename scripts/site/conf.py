@@ -29,7 +29,7 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
-html_show_search_summary = False  # fetches pages, which a site opened from a file cannot
+html_show_search_summary = True  # what it fetches stands in a script: summaries.py
 html_sidebars = {"index": [], "demo": []}
 html_theme_options = {
     "logo": {"text": "isolux"},

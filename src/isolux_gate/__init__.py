@@ -8,7 +8,8 @@ adds an item for each rule; in a test of one's own the fixture does it all at on
         isolux_gate("runs/today", "policy.yaml")
 
 Anything but a pass fails, with the text that the command prints. A wrong policy or a run that
-cannot be used is an error, never a skip.
+cannot be used is an error, never a skip. What stands beside the answer (the run's warnings,
+attributes that no rule asks about) is printed when all tests have run, also of a pass.
 """
 
 from __future__ import annotations
@@ -22,9 +23,13 @@ import pytest
 if TYPE_CHECKING:
     from isolux.policy import Decision, RuleAnswer
 
-__all__ = ["isolux_gate", "pytest_addoption", "pytest_collection_modifyitems"]
+__all__ = [
+    "isolux_gate", "pytest_addoption", "pytest_collection_modifyitems", "pytest_terminal_summary",
+]  # fmt: skip
 
 _NAMES = ("isolux_policy", "isolux_run", "isolux_baseline")
+_TOLD = pytest.StashKey[list[str]]()
+"""Texts of decisions that no failure shows."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
-def isolux_gate() -> Callable[..., Decision]:
+def isolux_gate(pytestconfig: pytest.Config) -> Callable[..., Decision]:
     """Give a function that asks a policy of a run, and fails the test unless it passes."""
 
     def check(run: Any, policy: Any, *, baseline: Any = None) -> Decision:
@@ -45,6 +50,8 @@ def isolux_gate() -> Callable[..., Decision]:
         found = isolux.gate(run, policy, baseline=baseline)
         if not found.passed:
             pytest.fail(found.text(), pytrace=False)
+        if found.notes or found.unasked:
+            pytestconfig.stash.setdefault(_TOLD, []).append(found.text())
         return found
 
     return check
@@ -67,6 +74,13 @@ def pytest_collection_modifyitems(
     items[:0] = list(collector.collect())
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what the command prints, so that a pass says what it does not say."""
+    for text in terminalreporter.config.stash.get(_TOLD, []):
+        terminalreporter.section("isolux gate")
+        terminalreporter.write_line(text)
+
+
 class _Gate(pytest.Collector):
     """The rules of one policy."""
 
@@ -82,6 +96,7 @@ class _Gate(pytest.Collector):
             found = isolux.gate(run, policy, baseline=baseline)
         except IsoluxError as error:
             raise pytest.UsageError(f"isolux: {error}") from error
+        self.config.stash.setdefault(_TOLD, []).append(found.text())
         for one in found.rules:
             item = _Rule.from_parent(self, name=f"{one.place}. {one.title}")
             item.rule = one

@@ -96,3 +96,40 @@ CUT = """() => [...document.querySelectorAll('figure svg')].flatMap(svg => {
   }).map(t => t.textContent);
 })"""
 """The texts of figures that reach out of their figure."""
+
+DESK, PHONE = (1280, 900), (390, 844)
+TALL = (1280, 2400)
+"""As high as all rows of a small table in any font: only rows in view are drawn."""
+
+
+def shown(page, **state):
+    """Show another state of the page that is open."""
+    page.evaluate("hash => { location.hash = hash; }", hashed(**state))
+    page.evaluate(SETTLED)
+    page.wait_for_selector("main .waiting", state="detached")
+
+
+def resized(page, size):
+    """Make the window as large as that."""
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.evaluate(SETTLED)
+
+
+def names(page):
+    """Read the names of the rows that are drawn."""
+    return page.locator(".body .row .name").all_inner_texts()
+
+
+def numbers(page, column):
+    """Read a column of the rows that are drawn."""
+    found = page.locator(f".body .row .cell.{column} [data-v]").evaluate_all(
+        "all => all.map(one => one.dataset.v)"
+    )
+    return [float(text) if text else None for text in found]
+
+
+def silent(page, watch):
+    """Tell whether a page asked for nothing, said nothing and opened nothing."""
+    own = page.url.partition("#")[0]
+    asked = [url for url in watch.requests if url.partition("#")[0] != own and url != "data:,"]
+    return not (watch.messages or watch.dialogs or asked)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from isolux.report.html import write_report
+from tests.browser._viewing import DESK, hashed, written
 from tests.report import _runs as runs
 from tests.report._facet import facet_run, fhibe_run
 from tests.viewer._runs import audited
@@ -129,5 +130,25 @@ def open_report(tab, report_of):
 
     def opened(name, width=1280, height=900, *, dark=False):
         return tab.open(report_of(name).as_uri(), width, height, dark=dark)
+
+    return opened
+
+
+@pytest.fixture(scope="session")
+def page_of(tmp_path_factory) -> Callable[[str], Path]:
+    """Write a kind of the viewer's page when it is first asked for."""
+    folder = tmp_path_factory.mktemp("viewer")
+    return cache(lambda name: written(folder, name))
+
+
+@pytest.fixture
+def look(tab, page_of):
+    """Open a page of the viewer in a state: ``(page, watch)``."""
+
+    def opened(name, size=DESK, *, dark=False, **state):
+        address = page_of(name).as_uri() + hashed(**state)
+        page, watch = tab.open(address, *size, dark=dark)
+        page.wait_for_selector("main")
+        return page, watch
 
     return opened

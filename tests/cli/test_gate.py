@@ -173,6 +173,15 @@ def test_a_summary_that_cannot_be_written_is_misuse_not_a_pass(monkeypatch, caps
     assert "PASS" not in ran.out
 
 
+@pytest.mark.parametrize("flag", ["--markdown", "--junit", "--json-file"])
+def test_a_folder_is_no_file_to_write_to(monkeypatch, capsys, folder, flag):
+    monkeypatch.chdir(folder)
+    ran = isolux(monkeypatch, capsys, "gate", "a run", "--policy", "pass.yaml", flag, "bin")
+    assert ran.code == 2
+    assert "this is a folder, and a file is to be written" in ran.plain
+    assert "PASS" not in ran.out
+
+
 def test_no_answer_is_written_over_the_policy(monkeypatch, capsys, folder):
     monkeypatch.chdir(folder)
     kept = Path("pass.yaml").read_bytes()

@@ -185,6 +185,15 @@ def test_the_gates_own_document_stays(monkeypatch, capsys, folder):
         assert said["schema"].endswith("gate-1.json")
 
 
+def test_a_run_that_a_gate_cannot_use_is_an_error_of_the_document(monkeypatch, capsys, folder):
+    line = ("gate", folder / "no-run", "--policy", folder / "policy.yaml", "--json")
+    said = json.loads(run(monkeypatch, capsys, *line).out)
+    assert said["exit_code"] == 4
+    assert said["error"]["kind"] == "RunError"
+    assert said["error"]["problem"] == "there is no run directory here"
+    assert said["error"]["where"].endswith("no-run")
+
+
 def test_what_json_cannot_hold_is_null_and_columns_of_one_name_are_numbered(capsys):
     odd = pl.DataFrame({"a": [float("nan"), float("inf"), 1.5], "b": [["x"], None, ["y"]]})
 

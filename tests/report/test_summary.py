@@ -5,8 +5,9 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from isolux.report.summary import summarise
+from isolux.report.summary import _OWN_DATA, summarise
 from isolux.report.wording import NBSP
+from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from tests.report import _runs as runs
@@ -42,6 +43,23 @@ def test_groups_stand_by_value_worst_first_and_ages_in_their_own_order(full):
                     "more than 70"]  # fmt: skip
     assert section(full, "age").ordered
     assert not section(full, "race").ordered
+
+
+def test_only_published_data_are_cited():
+    """What the reader of a table of one's own refers to is no citation of that table."""
+    run = runs.full_run()
+    assert "FairFace" in summarise(run).audited.citation
+    own = {**run.record["dataset"], "licence": "the licence of your table"}
+    told = summarise(replace(run, record={**run.record, "dataset": own})).audited
+    assert (told.citation, told.licence) == ("", "the licence of your table")
+
+
+def test_every_reader_of_ones_own_data_is_known_by_its_licence():
+    infos = [registry.dataset_info(name) for name in registry.names("datasets")]
+    for info in infos:
+        if {one.key for one in info.references} & {"datasheets", "pytorch", "fiftyone", "yolo"}:
+            assert info.licence.startswith(_OWN_DATA), info.title
+    assert sum(info.licence.startswith(_OWN_DATA) for info in infos) >= 10
 
 
 def test_terms_of_the_dataset_name_the_attributes(full):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from isolux.cli.listing import KINDS, room_of
 from isolux.vocabulary import registry
 from scripts.site.copied import ADDRESS, SECTIONS, copy_pages
 from scripts.site.plugins import write_plugins
+from scripts.site.summaries import embed_summaries
 from scripts.site.words import code, plain, table
 
 TOP = Path(__file__).resolve().parents[2]
@@ -50,3 +52,38 @@ def test_every_plugin_has_a_page_with_what_it_says(tmp_path):
             assert plain(registry.info(room_of(kind), name).summary) in page
     page = (tmp_path / "plugins" / "cards" / "ll144.md").read_text(encoding="utf-8")
     assert "| key | what it is |" in page
+
+
+def _page(body: str) -> str:
+    return f"<html><body><nav>menu</nav>{body}<p>foot</p></body></html>"
+
+
+def test_the_words_of_each_page_stand_in_a_script_for_the_searchs_page(tmp_path):
+    """A site that was opened from a folder cannot fetch the pages that its search found."""
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b.html").write_text(_page(
+        '<article><section id="top"><h1>Gaps<a class="headerlink" href="#top">#</a></h1>'
+        "<p>of  <a href='x'>two</a> &lt;groups&gt;</p><script>alert(1)</script><nav>more</nav>"
+        '<section id="how"><p>measured</p></section></section></article>'
+    ), "utf-8")  # fmt: skip
+    (tmp_path / "frame.html").write_text(_page("<p>no article</p>"), "utf-8")
+    loads = '<script src="_static/searchtools.js?v=1"></script>'
+    (tmp_path / "search.html").write_text(_page(loads), "utf-8")
+    embed_summaries(tmp_path)
+    text = (tmp_path / "_static" / "summaries.js").read_text("utf-8")
+    (line,) = [one for one in text.splitlines() if "const pages" in one]
+    words = json.loads(line.partition(" = ")[2].removesuffix(";"))
+    assert words == {"a/b.html": (
+        '<div role="main"><section><section id="top">Gaps of two &lt;groups&gt; '
+        '<section id="how">measured </section></section></section></div>'
+    )}  # fmt: skip
+    search = (tmp_path / "search.html").read_text("utf-8")
+    assert search.index("summaries.js") < search.index("searchtools.js")
+
+
+def test_a_search_that_loads_otherwise_ends_the_build(tmp_path):
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "search.html").write_text(_page(""), "utf-8")
+    with pytest.raises(SystemExit, match="no longer loads"):
+        embed_summaries(tmp_path)

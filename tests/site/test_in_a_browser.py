@@ -60,6 +60,12 @@ def test_search_finds_from_a_folder(opened):
     page.wait_for_selector("#search-results li a")
     hits = page.eval_on_selector_all("#search-results li a", "all => all.map(a => a.href)")
     assert any(hit.partition("?")[0].endswith("docs/methods/confounders.html") for hit in hits)
+    page.wait_for_function(
+        """() => { const all = [...document.querySelectorAll('#search-results li')];
+                   return all.length && all.every(one => one.querySelector('p.context')); }"""
+    )
+    told = page.locator("#search-results li p.context").all_inner_texts()
+    assert sum("confound" in text.lower() for text in told) > len(told) / 2
 
 
 def test_the_demonstration_is_read_inside_its_page(opened):

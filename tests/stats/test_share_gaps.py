@@ -202,3 +202,23 @@ def test_a_careful_end_lies_nearly_half_a_person_farther_out(end):
     assert off == pytest.approx(1.6448536 * spread + 0.45 / 50)
     assert found.reach(1.6448536, at, careful=True).item() == pytest.approx(off)
     assert off > abs(found.a - found.b - getattr(found.interval(1.6448536), end)).item()
+
+
+@pytest.mark.parametrize("end", ["low", "high"])
+def test_a_careful_end_of_a_ratio_lies_nearly_half_a_person_farther_out(end):
+    found = _rows(46, 50, 170, 200)
+    plain = getattr(found.log_ratio_interval(1.6448536), end).item()
+    at = np.exp(getattr(found.log_ratio_interval(1.6448536, careful=True), end)).item()
+    # By hand: a person of the first group moves a - r b by 1 / 50, of the second by r / 200.
+    spread = np.sqrt(np.maximum(*found.variances(0.0, at))).item()
+    off = abs(0.92 - at * 0.85)
+    assert off == pytest.approx(1.6448536 * spread + 0.45 * max(1 / 50, at / 200))
+    assert found.reach(1.6448536, ratio=at, careful=True).item() == pytest.approx(off)
+    assert abs(np.log(at) - np.log(0.92 / 0.85)) > abs(plain - np.log(0.92 / 0.85))
+
+
+def test_a_careful_ratio_counts_people_of_the_group_that_moves_it_more():
+    found = _rows(170, 200, 46, 50)
+    at = np.exp(found.log_ratio_interval(1.6448536, careful=True).low).item()
+    spread = np.sqrt(np.maximum(*found.variances(0.0, at))).item()
+    assert 0.85 - at * 0.92 == pytest.approx(1.6448536 * spread + 0.45 * at / 50)

@@ -48,6 +48,7 @@ def gate(
     markdown : Path, optional
         Write a summary in Markdown to this file.
     """
+    from isolux.cli import document
     from isolux.cli.streams import print_error
     from isolux.vocabulary.errors import RunError
 
@@ -63,6 +64,7 @@ def gate(
 
         found = asked(run, str(policy), baseline=baseline)
     except RunError as error:
+        document.fail(error)
         print_error(f"isolux: {error}")
         raise typer.Exit(_BROKEN) from error
     _write({junit: found.junit, markdown: found.markdown, json_file: found.json})
@@ -93,13 +95,18 @@ def _refuse_flags(policy: Path | None, *, init: bool, others: tuple[object, ...]
 
 
 def _refuse_lost_policy(policy: Path | None, written: tuple[Path | None, ...]) -> None:
-    """Refuse to write an answer over the policy or a file of a run, or two into one file."""
+    """Refuse to write an answer over the policy, a folder or a file of a run, or two into one."""
     from isolux.io.ours import is_file_of_run
     from isolux.vocabulary.errors import OutputError
 
     places = [path.expanduser().resolve() for path in written if path is not None]
     taken = [] if policy is None else [policy.expanduser().resolve()]
     for place in places:
+        if place.is_dir():
+            raise OutputError(
+                "this is a folder, and a file is to be written", expected="a path of its own",
+                where=str(place),
+            )  # fmt: skip
         if place in taken or is_file_of_run(place):
             raise OutputError(
                 "this file is needed for something else", expected="a path of its own",

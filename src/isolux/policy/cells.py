@@ -200,11 +200,11 @@ def of_differences(
 
 
 def of_ratios(first: Side, second: Side, apart: Difference, least: float) -> Cells:
-    """Ask that first over second is at least a ratio."""
+    """Ask that first over second is at least a ratio, with careful ends as of differences."""
     log = float(np.log(least))
 
     def bounds(z: float) -> Interval:
-        ends = apart.interval(z, log=True)
+        ends = apart.interval(z, log=True, careful=True)
         return Interval(ends.low - log, ends.high - log)
 
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -31,6 +31,7 @@ __all__ = ["proposal", "reach_of"]
 _LEVEL, _POWER = 0.95, 0.8
 _METRICS = 3
 _COLUMN = 46
+_NAMED = 8
 _WIDEST = 30
 """Points from which a margin says so little that it is only mentioned."""
 _FOUND_WITHIN = 0.1
@@ -171,7 +172,7 @@ def _differs(
     top = min(margin, _FOUND_WITHIN) if unit == "fraction" else margin
     least = _written(top, unit, up=True) if top < widest else _below(widest, unit)
     return _lines([
-        (f"  - metric: {_quoted(name)}", "DOES NOT HOLD NOW: the audit found a difference here"),
+        (f"  - metric: {_quoted(name)}", "DOES NOT PASS NOW: the audit found a difference here"),
         (f"    attribute: {_quoted(attribute)}",
          f"widest gap now: {points(widest, unit)}, {pair[0]} and {pair[1]}"),
         (f"    within: {least}", "which difference you accept is for you to say"),
@@ -264,8 +265,9 @@ def _covered(measured: Measured, attribute: str) -> Iterator[str]:
         return
     smallest = min(large, key=lambda g: int(units[g]))
     listed = ", ".join(_quoted(estimates.groups[g].name) for g in large)
-    small = len(rows) - len(large)
-    left = f"; {small} smaller left out" if small else ""
+    small = [brief(estimates.groups[g].name) for g in rows if g not in large]
+    more = f" and {len(small) - _NAMED} more" if small[_NAMED:] else ""
+    left = f"; smaller and left out: {', '.join(small[:_NAMED])}{more}" if small else ""
     least = f"{brief(estimates.groups[smallest].name)}, {int(units[smallest]):,}"
     now = f"in each of them; the smallest now: {least}"
     yield from _lines([

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from isolux.io.settings_files import read_mapping, refuse_repeated_keys
 from isolux.policy.amounts import read_amount
 from isolux.policy.rules import KINDS, Kind, Policy, Rule, takes
@@ -46,7 +48,7 @@ def read_policy(source: Policy | Mapping[str, Any] | str | Path) -> Policy:
     if isinstance(source, Policy):
         return source
     where = "the policy" if isinstance(source, Mapping) else str(source)
-    said = dict(source) if isinstance(source, Mapping) else _of_file(source)
+    said = _plain(dict(source)) if isinstance(source, Mapping) else _of_file(source)
     for key in said:
         if key not in _KEYS:
             raise UnknownNameError("setting of a policy", str(key), _KEYS, where=where)
@@ -85,6 +87,15 @@ def _unanswered(said: Mapping[str, Any], where: str) -> float:
             found=amount.text, where=where,
         )  # fmt: skip
     return share
+
+
+def _plain(value: Any) -> Any:
+    """Turn numpy's numbers and arrays of a policy in memory into what a file would hold."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _of_file(path: str | Path) -> dict[str, Any]:
@@ -129,7 +140,8 @@ def _rule(said: object, place: int, file: str) -> Rule:
         if key not in takes(kind):
             raise UnknownNameError(f"key of a rule `{kind}`", str(key), takes(kind), where=where)
     for key in (kind, *KINDS[kind][0]):
-        if said.get(key) is None or said[key] in ("", []):
+        value = said.get(key)
+        if value is None or (isinstance(value, str | list) and not value):
             raise SpecError(
                 f"a rule `{kind}` lacks {key}", expected=f"`{key}:` with a value",
                 found=", ".join(map(str, said)), where=where,

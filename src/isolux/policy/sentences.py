@@ -14,6 +14,7 @@ from isolux.vocabulary.words import brief
 
 if TYPE_CHECKING:
     from isolux.policy.asking import Measured
+    from isolux.vocabulary.info import Metric
 
 __all__ = ["counted", "noun_of", "ruled", "title"]
 
@@ -108,10 +109,10 @@ def _measured_ones(
     rule: Rule, told: Sequence[Case], cases: Sequence[Case], measured: Measured
 ) -> str:
     """Say the first few cases that have a number."""
-    units = {m.metric: m.info.unit for m in measured.estimates.measures}
+    infos = {m.metric: m.info for m in measured.estimates.measures}
     several = len({(c.metric, c.label, c.threshold) for c in cases if c.metric}) > 1
     models = len({c.model for c in cases if c.model}) > 1
-    said = [_case(rule, case, units, several=several, models=models) for case in told[:_SHOWN]]
+    said = [_case(rule, case, infos, several=several, models=models) for case in told[:_SHOWN]]
     return "; ".join(said) + _and_more(len(told) - _SHOWN)
 
 
@@ -142,14 +143,15 @@ def _once(cases: Sequence[Case]) -> list[Case]:
     return list(found.values())
 
 
-def _case(rule: Rule, case: Case, units: dict[str, str], *, several: bool, models: bool) -> str:
-    parts = [case.model if models else None, case.metric if several else None,
-             case.label if several else None,
-             f"{case.threshold:g}" if several and case.threshold is not None else None]  # fmt: skip
+def _case(rule: Rule, case: Case, infos: dict[str, Metric], *, several: bool, models: bool) -> str:
+    info = infos.get(str(case.metric))
+    at = None if case.threshold is None else f"at {case.threshold:g}"
+    parts = [case.model if models else None,
+             *((info.title if info else None, case.label, at) if several else ())]  # fmt: skip
     of = ", ".join(part for part in parts if part)
     who = brief(case.group or "everyone")
     who = f"{who} ({of})" if of else who
-    unit = units.get(str(case.metric), "")
+    unit = info.unit if info else ""
     return f"{who} {_measured(rule, case, unit)}{_p(rule, case, unit)}"
 
 

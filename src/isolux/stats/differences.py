@@ -87,11 +87,11 @@ class Difference:
     def interval(self, z: float, *, log: bool = False, careful: bool = False) -> Interval:
         """Return the interval of a - b, or of ln(a / b), that reaches z standard errors.
 
-        ``careful``: ends of a - b of two shares that are asked alone (``ShareGaps.interval``).
+        ``careful``: ends of two shares that are asked alone (``ShareGaps.interval``).
         """
         if self.gaps is not None:
             if log:
-                return self.gaps.log_ratio_interval(z)
+                return self.gaps.log_ratio_interval(z, careful=careful)
             return self.gaps.interval(z, careful=careful)
         return self.of_ends(*self.ends(z), z, log=log)
 

@@ -62,7 +62,9 @@ _ASIDE = 0.45
 passes at most 5 % at its margin in all 1,147 shapes that were counted, and fails so in all but one
 (5.5). It finds 3.6 points less there on average. More exact ones find at most 1 point more of that
 (skewness, lattice and n / (n - 1) apart), an exact test over all shares half of it, and that one
-knows no clusters; a reach of 1.8 in place of 1.645 does not hold at all."""
+knows no clusters; a reach of 1.8 in place of 1.645 does not hold at all. Of a ratio r, people of
+the group whose people move a - r b more: of 1,860 shapes the worst passes in 5.02, one fails in
+5.5."""
 _FLAT = 1e-14  # a variance of shares below this is rounding: nothing varies
 _WIDEST = 14.0  # logarithm of the largest ratio that is looked for, about a million
 _LEAST = 1e-300
@@ -178,16 +180,18 @@ class ShareGaps:
         return np.clip(second * ratio, 0.0, 1.0), second
 
     def reach(
-        self, z: float | FloatArray, gap: float | FloatArray = 0.0, *, careful: bool = False
-    ) -> FloatArray:
-        """Return how far from a gap a difference must lie to be z standard errors away."""
-        own, least = self.variances(gap)
+        self, z: float | FloatArray, gap: float | FloatArray = 0.0, *,
+        ratio: float | FloatArray = 1.0, careful: bool = False,
+    ) -> FloatArray:  # fmt: skip
+        """Return how far from a gap a - r b must lie to be z standard errors away."""
+        own, least = self.variances(gap, ratio)
         found = z * np.sqrt(np.maximum(self.growth(z) * own, least))
-        return np.asarray(found + self._aside() if careful else found)
+        return np.asarray(found + self.aside(ratio) if careful else found)
 
-    def _aside(self) -> FloatArray:
-        """Return by how much farther out a careful end lies."""
-        return np.asarray(_ASIDE / np.maximum(np.minimum(*self.worth), 1.0))
+    def aside(self, ratio: float | FloatArray = 1.0) -> FloatArray:
+        """Return by how much farther out a careful end of a - r b lies."""
+        n, m = (np.maximum(worth, 1.0) for worth in self.worth)
+        return np.asarray(_ASIDE * np.maximum(1.0 / n, ratio / m))
 
     def deviates(self, gap: float | FloatArray = 0.0) -> FloatArray:
         """Return how many standard errors a - b lies from a gap, with its sign: ``[h]``.
@@ -224,7 +228,7 @@ class ShareGaps:
         ``careful``: each end holds by itself, also where one group is a few dozen people.
         """
         both, growth = self._twice(), _twice(self.growth(z))
-        aside = _twice(self._aside()) if careful else np.zeros(len(both.a))
+        aside = _twice(self.aside()) if careful else np.zeros(len(both.a))
 
         def of(rows: npt.NDArray[np.intp] | None = None) -> Excess:
             at = slice(None) if rows is None else rows
@@ -239,8 +243,11 @@ class ShareGaps:
 
         return _ends(of, both.a - both.b, 1.0)
 
-    def log_ratio_interval(self, z: float) -> Interval:
-        """Return the interval of ln(a / b); NaN where a share is 0 or not known."""
+    def log_ratio_interval(self, z: float, *, careful: bool = False) -> Interval:
+        """Return the interval of ln(a / b); NaN where a share is 0 or not known.
+
+        ``careful``: as of ``interval``, of a - r b at each ratio r.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             known = (self.a > 0) & (self.b > 0)
             log = np.where(known, np.log(self.a) - np.log(self.b), np.nan)
@@ -253,6 +260,7 @@ class ShareGaps:
                 ratio = np.exp(log_ratio)
                 own, least = pairs.variances(0.0, ratio)
                 off = np.abs(pairs.a - ratio * pairs.b)
+                off = off - pairs.aside(ratio) if careful else off
                 # In units of a large ratio it would bend like the exponential.
                 return (off - z * np.sqrt(np.maximum(grown * own, least))) / (1.0 + ratio)
 

@@ -255,6 +255,7 @@ function Legend({ fewest, draw, level, alpha, adjusted }: { fewest: number; draw
       interval not assured
       <svg class="sample" aria-hidden="true" focusable="false" viewBox="0 0 40 14"><line class="everyone" x1="20" x2="20" y1="0" y2="14" /></svg>
       everyone
+      {adjusted === "adjusted" ? <span>Each interval is of one value or difference by itself; p is adjusted for every comparison.</span> : null}
     </p>
   );
 }

@@ -87,7 +87,7 @@ def more_figures_of(section: AttributeSection) -> list[Figure]:
     if drawable and len(order) <= GROUPS_IN_PANELS:
         names = listed([t.line.title for t in drawable])
         note = " ".join(_gist(section.title, t, _judged(t)) for t in drawable)
-        caption = f"{names}, drawn as above; each panel has its own scale."
+        caption = f"{names}, with intervals. Dashed line: everyone. Each panel has its own scale."
         found.insert(0, Figure(panels(drawable[:PANELS_SHOWN], order), note, caption))
     return found
 

@@ -43,6 +43,9 @@ from isolux.vocabulary.words import target_of
 
 __all__ = ["FINDINGS_LEAD", "SECTIONS_LEAD", "Context", "summarise", "summarise_record"]
 
+_OWN_DATA = ("the licence of your ", "stated in the dataset's own")
+"""How the licence of data begins that no publication is about."""
+
 FINDINGS_LEAD = 3
 """Findings that are printed in sight; the others are folded."""
 SECTIONS_LEAD = 3
@@ -205,7 +208,7 @@ def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> Audited:
         target=_terms(record).get(str(spec.get("target")), spec.get("target")),
         judgement=str(dataset.get("judgement") or ""),
         licence=str(dataset.get("licence") or ""),
-        citation=_cited(dataset.get("citation")),
+        citation=_cited(dataset),
         n_units=int(clusters.get("n_units") or 0),
         n_clusters=int(clusters.get("n_clusters") or 0),
         cluster=clusters.get("column"),
@@ -234,7 +237,11 @@ def _data_name(dataset: Mapping[str, Any], data: str) -> str:
     return str(dataset.get("title") or dataset.get("name") or "")
 
 
-def _cited(citation: object) -> str:
+def _cited(dataset: Mapping[str, Any]) -> str:
+    """Return how the data are cited: of the user's own data only their format has a reference."""
+    if str(dataset.get("licence") or "").startswith(_OWN_DATA):
+        return ""
+    citation = dataset.get("citation")
     if isinstance(citation, Sequence) and not isinstance(citation, str):
         return " ".join(str(one) for one in citation)
     return str(citation or "")
