@@ -24,6 +24,13 @@ def test_help_shows_what_is_needed_often_and_an_example(monkeypatch, capsys):
     assert "--help-all" in shown
 
 
+def test_the_example_of_a_command_is_its_own(monkeypatch, capsys):
+    assert "--balance race" in run(monkeypatch, capsys, "sample", "--help").out
+    assert "--balance race" not in run(monkeypatch, capsys, "curate", "sample", "--help").out
+    told = run(monkeypatch, capsys, "curate", "consensus", "--help").out
+    assert "isolux curate consensus ratings:ratings.csv" in told
+
+
 def test_help_all_shows_every_setting_of_the_task(monkeypatch, capsys):
     shown = run(monkeypatch, capsys, "audit", "--help-all", "--task", "face_verification").out
     assert {"--far", "--impostors", "--seed", "--level", "--votes"} <= flags(shown)

@@ -50,6 +50,13 @@ def test_a_folder_that_other_commands_read(drawings, tmp_path, monkeypatch, caps
     assert objects["tone"].to_list() == ["light", "dark"] * 8
     assert pl.read_csv(out / "annotators.csv")["found"].to_list() == [1.0] * 3
     assert pl.read_csv(out / "drawings.csv").height == 48
+    agreed = json.loads((out / "agreed.json").read_text())
+    assert [one["id"] for one in agreed["images"]] == list(range(8))
+    assert [one["id"] for one in agreed["annotations"]] == list(
+        range(1, 17)
+    )  # as pycocotools wants
+    named = [one["instance_id"] for one in agreed["annotations"]]
+    assert named == objects["instance_id"].to_list()
     described = run(monkeypatch, capsys, "describe", f"coco:{out / 'agreed.json'}")
     assert described.code == 0, described.err
     assert "tone" in described.out

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
 import isolux
+from isolux.curation.consent import read_ledger
 from isolux.verbs.consent import add_consent
 from isolux.vocabulary.errors import FileError, TableError
 from tests.cli._run import isolux as run
@@ -33,6 +35,26 @@ def test_granted_revoked_and_counted(asked, tmp_path):
     rows = [line.split() for line in told.out.splitlines()]
     assert ["subject", "evaluation", "2", "1", "0"] in rows
     assert ["subject", "publication", "0", "1", "2"] in rows
+
+
+def test_a_list_given_again_adds_nothing_and_brings_no_one_back_who_revoked(asked, tmp_path):
+    ledger, some = tmp_path / "c.jsonl", tmp_path / "ids.txt"
+    some.write_text("s1\ns2\n")
+    given = ("grant", ledger, "--list", some, "--scope", "evaluation")
+    asked(*given)
+    assert "0 rows added" in asked(*given).out
+    assert "2 rows added" in asked(*given, "--note", "form 3").out
+    asked("revoke", ledger, "--who", "s2")
+    assert "0 rows added" in asked("revoke", ledger, "--who", "s2").out
+    before = ledger.read_bytes()
+    done = asked(*given)
+    assert done.code == 2
+    assert "1 of 2 people took back what is granted here" in done.plain
+    assert ledger.read_bytes() == before
+    assert asked(*given, "--note", "form 9", "--again").code == 0
+    assert read_ledger(ledger).allows("subject", pl.Series(["s2"]), "evaluation").to_list() == [
+        True
+    ]
 
 
 def test_rows_that_were_cut_off_are_found_by_the_head(asked, tmp_path):

@@ -16,7 +16,7 @@ _EXAMPLES = {
       --by race --by "race*gender" --cluster subject --out runs/first""",
     "compare": "isolux compare runs/first runs/second --out runs/change",
     "gate": "isolux gate runs/first --policy policy.yaml --markdown summary.md",
-    "consensus": "isolux curate consensus ratings:ratings.csv --out labels",
+    "curate consensus": "isolux curate consensus ratings:ratings.csv --out labels",
     "check": "isolux check coco:instances.json --images photos",
     "describe": 'isolux describe table:people.csv --by "race*gender" --out people.html',
     "sample": "isolux sample table:people.csv --balance race,gender --per-cell 50 --out ids.csv",
@@ -46,12 +46,22 @@ class Command(TyperCommand):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the example, and how to see what is not shown."""
-        example = _EXAMPLES.get(self.name or "")
+        path = _path(ctx)
+        example = _EXAMPLES.get(path)
         if example:
             with formatter.section("Example"):
                 formatter.write(f"  {example}\n")
         hidden = sum(bool(getattr(p, "hidden", False)) for p in self.get_params(ctx))
         if hidden:
-            more = f"`isolux {self.name} {ALL}` shows {hidden} more settings"
-            tasks = ", with --task NAME that task's own" if self.name == "audit" else ""
+            more = f"`isolux {path} {ALL}` shows {hidden} more settings"
+            tasks = ", with --task NAME that task's own" if path == "audit" else ""
             formatter.write(f"\n{more}{tasks}.\n")
+
+
+def _path(ctx: Any) -> str:
+    """Name a command with the groups that it is in, as ``curate sample``."""
+    names = []
+    while ctx is not None and ctx.parent is not None:
+        names.append(str(ctx.info_name))
+        ctx = ctx.parent
+    return " ".join(reversed(names))

@@ -51,6 +51,6 @@ def refuse_training(info: DatasetInfo) -> None:
         f"{info.title} may not be used to train a model",
         expected="a dataset whose licence allows training",
         found=": ".join(said),
-        where=f"{source.citation} {source.url}".strip() if source else None,
+        where=info.terms_file or (f"{source.citation} {source.url}".strip() if source else None),
         hint="evaluate with it, and train on other data",
     )

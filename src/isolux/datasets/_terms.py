@@ -38,12 +38,13 @@ def read_terms(path: Path) -> dict[str, Any]:
     return told
 
 
-def with_terms(info: DatasetInfo, told: dict[str, Any]) -> DatasetInfo:
+def with_terms(info: DatasetInfo, told: dict[str, Any], path: Path) -> DatasetInfo:
     """Put a release's own name, licence and terms in place of its loader's."""
     return replace(
         info, title=str(told.get("name") or info.title),
-        licence=str(told.get("licence") or info.licence),
+        licence=str(told.get("licence") or f"stated in the dataset's own {TERMS}"),
         training_allowed=bool(told["training"]), training_terms=str(told.get("terms") or ""),
+        terms_file=str(path),
     )  # fmt: skip
 
 
@@ -61,5 +62,5 @@ def with_terms_beside(info: DatasetInfo, files: Iterable[str]) -> DatasetInfo:
             except SpecError:
                 continue  # another file of that name
             if not told["training"]:
-                return with_terms(info, told)
+                return with_terms(info, told, path)
     return info

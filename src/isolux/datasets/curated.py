@@ -104,7 +104,7 @@ def load(path: str | Path, *, split: str | None = None) -> Dataset:
     where = str(file)
     dataset = Dataset(
         name="curated",
-        info=with_terms(INFO, told),
+        info=with_terms(INFO, told, folder / TERMS),
         instances=instances,
         attributes=attributes_of(frame.select(columns), identity.ids, separator=";", where=where),
         images=_images(frame, folder, where),

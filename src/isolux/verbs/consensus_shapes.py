@@ -168,16 +168,20 @@ def _coco(found: Shapes, images: pl.DataFrame) -> dict[str, Any]:
     said: dict[str, dict[str, Any]] = {}
     for who, name, value in found.attributes.drop("votes").iter_rows():
         said.setdefault(who, {})[name] = value
-    annotations = [_annotation(row, labels, said) for row in agreed.iter_rows(named=True)]
+    names = found.objects["image_id"].unique(maintain_order=True)
+    plain = names.str.contains(r"^(0|[1-9]\d{0,17})$").all()  # numbers, as tools for COCO want them
+    ids = {name: int(name) if plain else name for name in names}
+    annotations = [
+        {"id": k, "instance_id": row["instance_id"], "image_id": ids[row["image_id"]]}
+        | _annotation(row, labels, said)
+        for k, row in enumerate(agreed.iter_rows(named=True), 1)
+    ]
     categories: list[dict[str, Any]] = [{"id": k + 1, "name": n} for k, n in enumerate(labels)]
     if "keypoint_names" in agreed.columns and agreed.height:
         for category in categories:
             category["keypoints"] = list(agreed["keypoint_names"][0])
     sizes = {row["image_id"]: row for row in images.iter_rows(named=True)}
-    pictures = [
-        {"id": name} | _picture(sizes.get(name, {}), name)
-        for name in found.objects["image_id"].unique(maintain_order=True)
-    ]
+    pictures = [{"id": ids[name]} | _picture(sizes.get(name, {}), name) for name in names]
     return {"images": pictures, "annotations": annotations, "categories": categories}
 
 
@@ -192,8 +196,6 @@ def _annotation(
     own = {k: row[k] for k in ("drawn_by", "asked", "iou", "oks", "dice") if row.get(k) is not None}
     box = [row[side] for side in _BOX]
     written: dict[str, Any] = {
-        "id": row["instance_id"],
-        "image_id": row["image_id"],
         "category_id": labels.index(row["label"] or "object") + 1,
         "bbox": box,
         "area": row.get("area", box[2] * box[3]),

@@ -24,6 +24,7 @@ def add_consent(
     scope: Sequence[str] = (),
     note: str = "",
     allow_unmatched: bool = False,
+    again: bool = False,
     key: str | None = None,
 ) -> Sequence[Row]:
     """Add what people granted or revoked to a ledger.
@@ -45,19 +46,21 @@ def add_consent(
         A reason, or a form number.
     allow_unmatched : bool
         Also revoke for people who have no row in the ledger yet.
+    again : bool
+        Grant for people who revoked: they consented again.
     key : str, optional
         The file with the project's key; default: the ledger's name with .key.
 
     Returns
     -------
     sequence of Row
-        The rows that were added.
+        The rows that were added: none for whom the same stands already, with the same note.
 
     Raises
     ------
     SpecError, FileError, TableError, OutputError
-        No person, no scope; a list that cannot be read; a ledger that was tampered with; a file
-        that cannot be written.
+        No person, no scope; a grant for people who revoked, without ``again``; a list that cannot
+        be read; a ledger that was tampered with; a file that cannot be written.
     """
     wanted = scopes_of(scope)
     if not wanted and act == "revoke":
@@ -78,7 +81,45 @@ def add_consent(
     people = [*who, *listed_ids(list)]
     if act == "revoke" and not allow_unmatched:
         _refuse_strangers(ledger, kind, people, key)
+    told = sorted({one.strip() for one in people if one.strip()}) if people else []
+    if told and Path(ledger).expanduser().exists():
+        held = read_ledger(ledger, key=key)
+        if act == "grant" and not again:
+            _refuse_revoked(held, kind, told, wanted, str(ledger))
+        done = _standing_already(held, act, kind, wanted, note)
+        people = [one for one in people if one.strip() not in done]
+        if not people:
+            return []
     return append(ledger, act, kind, people, wanted, note=note, key=key)  # type: ignore[arg-type]
+
+
+def _refuse_revoked(
+    held: Ledger, kind: Kind, who: Sequence[str], scopes: Sequence[str], where: str
+) -> None:
+    """Refuse a grant of people who took it back: an old list given again is no new consent."""
+    asked = pl.Series(who, dtype=pl.String)
+    revoked = pl.repeat(value=False, n=len(asked), dtype=pl.Boolean, eager=True)
+    for scope in scopes:
+        revoked |= ~held.allows(kind, asked, scope).fill_null(value=True)  # type: ignore[arg-type]
+    if revoked.any():
+        raise TableError(
+            f"{revoked.sum():,} of {len(who):,} people took back what is granted here",
+            expected="people who have not revoked it", found=repr(asked.filter(revoked)[0]),
+            where=where,
+            hint="take them out of the list, or say with --again that they consented anew",
+        )  # fmt: skip
+
+
+def _standing_already(
+    held: Ledger, act: Act, kind: Kind, scopes: Sequence[str], note: str
+) -> set[str]:
+    """List the people whose last rows say the same of every scope, with the same note."""
+    last: dict[tuple[str, str], tuple[Act, str | None]] = {}
+    for row in held.rows:
+        if row.kind == kind and row.who is not None:
+            last |= {(row.who, scope): (row.act, row.note) for scope in row.scopes}
+    names = {who for who, _ in last}
+    return {who for who in names if all(last.get((who, s)) == (act, note) for s in scopes)}
 
 
 def _refuse_strangers(ledger: str | Path, kind: str, who: Sequence[str], key: str | None) -> None:

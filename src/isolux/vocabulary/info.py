@@ -72,7 +72,8 @@ class DatasetInfo(Info):
     """A dataset: whether it may train a model, whether people can withdraw, who judged.
 
     ``training_allowed`` is None where the licence does not say; ``training_terms`` are its words,
-    or those of the publication, on training.
+    or those of the publication, on training. ``terms_file`` is the file of a release that holds
+    them, where they are its own.
     ``judgement`` is ``"self-reported"``, ``"perceived"`` (by annotators), ``"inferred"`` (by a
     model) or ``"declared by the user"``. ``terms`` maps an attribute to the words to print for it
     (``{"gender": "perceived gender presentation"}``). ``beside`` are patterns of file names:
@@ -84,6 +85,7 @@ class DatasetInfo(Info):
 
     training_allowed: bool | None = None
     training_terms: str = ""
+    terms_file: str = ""
     withdrawal: str = ""
     judgement: str = "declared by the user"
     terms: tuple[tuple[str, str], ...] = ()

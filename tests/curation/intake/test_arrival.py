@@ -63,6 +63,33 @@ def test_what_came_in_does_not_come_in_again(tmp_path: Path) -> None:
     assert read_instances(project)["copyright"].to_list() == ["yes", "yes"]
 
 
+def test_a_later_sheet_takes_no_one_out_of_a_photo_and_mixes_no_one_up(tmp_path: Path) -> None:
+    write(tmp_path, {"a.jpg": photo((40, 30))})
+    project = create(tmp_path / "p")
+    add(project, _sheet(tmp_path, "file,subject_id,clothing\na.jpg,s1,red\na.jpg,s2,blue\n"))
+    other = _sheet(tmp_path, "file,subject_id,clothing\na.jpg,s3,\na.jpg,s2,green\na.jpg,s1,\n")
+    assert add(project, other) == Added(0, 1, 2, 0)  # s3 is new there, s2 wears something else
+    people = read_instances(project).select("instance_id", "subject_id", "clothing").sort("*")
+    assert people.rows() == [("a-1", "s1", "red"), ("a-2", "s2", "green"), ("a-3", "s3", None)]
+    assert add(project, other) == Added(0, 1, 0, 0)
+    add(project, _sheet(tmp_path, "file,subject_id\na.jpg,s4\n"))
+    assert read_instances(project)["subject_id"].sort().to_list() == ["s1", "s2", "s3", "s4"]
+    assert read_journal(project)["said"].str.contains('"changed": 1').any()
+    check_journal(project)
+
+
+@pytest.mark.parametrize("word", ["unknown", "18-29", "inf", "nan"])
+def test_a_word_for_a_number_is_told_by_its_row_before_anything_comes_in(tmp_path, word) -> None:
+    write(tmp_path, {"a.jpg": photo((40, 30))})
+    (tmp_path / "people.csv").write_text(f"subject_id,age\ns1,30\ns2,{word}\n")
+    project = create(tmp_path / "p")
+    with pytest.raises(TableError, match="no number") as told:
+        add(project, _sheet(tmp_path, "file,subject_id\na.jpg,s1\n"),
+            subjects=tmp_path / "people.csv")  # fmt: skip
+    assert "row 2, column 'age'" in str(told.value)
+    assert read_images(project).height == 0
+
+
 def test_another_photo_under_the_same_id_is_refused(tmp_path: Path) -> None:
     write(tmp_path, {"a.jpg": photo((40, 30))})
     sheet = _sheet(tmp_path, "file,subject_id\na.jpg,s1\n")

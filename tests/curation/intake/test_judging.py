@@ -16,6 +16,7 @@ pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[cur
 
 from isolux.curation.consent import append  # isort: skip
 from isolux.curation.intake import add, bring_in, judge, letters  # isort: skip
+from isolux.curation.intake.rules import aspect, zoom  # isort: skip
 from isolux.curation.project import (  # isort: skip
     Project, create, funnel, left_out, open_project, read_images,
 )  # fmt: skip
@@ -87,6 +88,25 @@ def test_people_must_be_of_age_by_their_countrys_law(tmp_path: Path) -> None:
     assert _out(project, "adults") == ["a", "c", "d"]
 
 
+def test_an_adult_beside_a_child_is_told_so(tmp_path: Path) -> None:
+    people = {"image_id": ["a", "a", "b"], "subject_id": ["s1", "s2", "s1"]}
+    known = {"subject_id": ["s1", "s2"], "age": [40.0, 9.0]}
+    project = _of(tmp_path, people, known)
+    assert _out(project, "adults") == ["a"]
+    assert left_out(project)["reason"].to_list() == [
+        "Someone in this photo is not of age. Only people of age can take part."
+    ]
+
+
+def test_what_exceeds_a_limit_by_little_is_not_told_as_the_limit(tmp_path: Path) -> None:
+    facts = {"image_id": ["a", "b"], "width": [4102, 4100], "height": [2050, 2050],
+             "digital_zoom": [1.01, 1.0]}  # fmt: skip
+    assert aspect.refuse(pl.DataFrame(facts))["reason"].str.contains("is 2.01 times").to_list() == [
+        True
+    ]
+    assert "(1.01 times)" in zoom.refuse(pl.DataFrame(facts))["reason"].item()
+
+
 def test_one_subject_without_consent_takes_the_photo_out(tmp_path: Path) -> None:
     people = {"image_id": ["a", "a", "b"], "subject_id": ["s1", "s2", "s1"],
               "consent": ["form 1", None, "form 1"]}  # fmt: skip
@@ -95,9 +115,11 @@ def test_one_subject_without_consent_takes_the_photo_out(tmp_path: Path) -> None
 
 NO_YES = ["maybe", "pending", "unknown", "?", "N/A", "-", "not yet", "not given", "verbal only",
           "withdrew", "refused", "nein", "F", "2", "yes (revoked 2022)", "no", "form", "no form 3",
-          "unsigned 2024-05-01", "2022"]  # fmt: skip
+          "unsigned 2024-05-01", "2022", "2999-01-01", "signed 31.2.2024",
+          "13/13/2024"]  # fmt: skip
 YES = ["yes", " Y", "TRUE", "1", "granted", "Signed", "given", "agreed", "form 12", "Form-0012.pdf",
-       "2024-05-01", "1.5.2024", "signed 2024-05-01", "consent form no. 7"]  # fmt: skip
+       "2024-05-01", "1.5.2024", "signed 2024-05-01", "consent form no. 7",
+       "12/31/2023", "31/12/2023", "yes, on 2024-05-01T10:00", "form 2999-01-01"]  # fmt: skip
 
 
 @pytest.mark.parametrize("rule", ["consent", "copyright"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 
 import numpy as np
 import pytest
@@ -58,6 +59,63 @@ def test_a_jpeg_keeps_its_pixels_its_colours_and_how_it_is_turned(settings):
         assert picture.info["icc_profile"]
         assert "comment" not in picture.info
     assert stripped(clean) == clean
+
+
+def of_ann(version: int = 4) -> bytes:
+    """Give a profile of a screen that says whose it is, in each place that can."""
+    whole = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    (count,) = struct.unpack_from(">I", whole, 128)
+    entries = [struct.unpack_from(">4sII", whole, 132 + 12 * k) for k in range(count)]
+    tags = {name: whole[at : at + size] for name, at, size in entries}
+    tags |= {b"mmod": b"SERIAL-77 of Ann Example", b"desc": tags[b"desc"].replace(
+        "sRGB".encode("utf-16-be"), "Ann ".encode("utf-16-be"))}  # fmt: skip
+    at, table, body = 132 + 12 * len(tags), b"", b""
+    for name, held in tags.items():
+        table += struct.pack(">4sII", name, at + len(body), len(held))
+        body += held + bytes(-len(held) % 4)
+    head = bytearray(whole[:128])
+    head[8], head[48:56], head[84:100] = version, b"SERIAL-7", b"Ann Example     "
+    made = bytes(head) + struct.pack(">I", len(tags)) + table + body
+    return struct.pack(">I", len(made)) + made[4:]
+
+
+@pytest.mark.parametrize("version", [2, 4])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+def test_a_profile_keeps_its_colours_and_not_whose_screen_it_was(kind, version):
+    file, profile = io.BytesIO(), of_ann(version)
+    photo().save(file, kind, icc_profile=profile)
+    clean = stripped(file.getvalue())
+    with Image.open(io.BytesIO(clean)) as picture:
+        kept = picture.info["icc_profile"]
+    for word in (b"Ann", b"SERIAL", "Ann".encode("utf-16-be")):
+        assert word in profile
+        assert word not in kept
+    to = ImageCms.createProfile("LAB")
+    old, new = (
+        np.asarray(ImageCms.profileToProfile(photo(), io.BytesIO(one), to, outputMode="LAB"))
+        for one in (profile, kept)
+    )
+    np.testing.assert_array_equal(old, new)
+    assert stripped(clean) == clean
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+def test_what_only_calls_itself_a_profile_goes(kind):
+    file = io.BytesIO()
+    photo().save(file, kind, icc_profile=b"Ann Example" * 20)
+    clean = stripped(file.getvalue())
+    with Image.open(io.BytesIO(clean)) as picture:
+        assert "icc_profile" not in picture.info
+    np.testing.assert_array_equal(pixels(clean), pixels(file.getvalue()))
+
+
+def test_previews_in_a_jpegs_first_parts_go():
+    whole = jpeg()
+    more = b"\xff\xe0\x00\x10JFXX\x00\x10Ann Exam" + b"\xff\xee\x00\x0eAnn Example\0"
+    first = b"\xff\xe0\x00\x13JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x01\x01Ann"
+    clean = stripped(whole[:2] + first + more + whole[20:])
+    assert clean == stripped(whole)
+    assert b"Ann" not in clean
 
 
 def test_tags_stay_that_are_named_and_no_others():

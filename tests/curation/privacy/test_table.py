@@ -44,6 +44,33 @@ def test_dates_become_months_and_parts_of_the_day():
     )
 
 
+DAYS = ["2023-05-17T14:33:00", "2023-05-17 14:33", "2023-05-17T14:33:00.25Z", "2023:05:17 10:00:00",
+        "2023/05/17", "17.05.2023", "17.05.2023 14:33", "2023-05-17T14:33:00+02:00"]  # fmt: skip
+
+
+@pytest.mark.parametrize("day", [*DAYS, "05/17/2023", "about 17-5-2023"])
+def test_days_that_are_not_named_as_dates_are_refused(day):
+    data = rows(seen=[day, day, "", "not told"])
+    with pytest.raises(SpecError, match="tells days") as told:
+        anonymised(data, KEY, ids=["subject_id"])
+    assert "--date seen" in str(told.value)
+    typed = rows(seen=[dt.date(2023, 5, 17)] * 4)
+    with pytest.raises(SpecError, match="tells days"):
+        anonymised(typed, KEY, ids=["subject_id"])
+    if day in DAYS:
+        told = anonymised(data.with_columns(seen=pl.lit(day)), KEY, ids=["subject_id"],
+                          dates=["seen"]).people  # fmt: skip
+        assert set(told["seen"]) == {"2023-05"}
+
+
+@pytest.mark.parametrize(
+    "word", ["2023-05", "1.2.3", "10-20-30", "192.168.10.2", "5/2023", "12:30"]
+)
+def test_what_is_no_day_is_published(word):
+    told = anonymised(rows(seen=[word] * 4), KEY, ids=["subject_id"]).people
+    assert told["seen"].to_list() == [word] * 4
+
+
 def test_a_date_that_is_none_is_refused():
     with pytest.raises(TableError, match="soon"):
         anonymised(rows(taken=["soon"] * 4), KEY, ids=["subject_id"], dates=["taken"])

@@ -217,6 +217,16 @@ def test_what_cannot_be_looked_through_keeps_it_unfinished(made, lab):
     told = dict(prove([lab], who=[WHO]).found)
     assert told["lab/thumb.png"] == "a picture that looks like theirs"
     (lab / "thumb.png").unlink()
+    # A folder that is named later is looked through too, before there is a receipt.
+    later = lab.parent / "later"
+    later.mkdir()
+    (later / "more.csv").write_text(f"subject_id,n\n{WHO},1\ns0001,2\n")
+    (later / "odd.json").write_text("{ no JSON")
+    (lab / "odd.json").write_text("{ no JSON")
+    assert withdraw([lab, later], who=[WHO]).receipt is None
+    (lab / "odd.json").unlink()
+    (later / "odd.json").unlink()
+    assert (later / "more.csv").read_text() == "subject_id,n\ns0001,2\n"
     assert withdraw([lab]).receipt is not None  # without --who it ends what was begun
 
 

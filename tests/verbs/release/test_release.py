@@ -90,8 +90,11 @@ def test_it_is_read_back_and_audited(world) -> None:
 def test_training_is_refused_whatever_loader_reads_it(world) -> None:
     folder, _, _ = world
     for name, path in (("curated", ""), ("table", "people.csv"), ("coco", "objects.json")):
-        with pytest.raises(LicenceError, match="may not be used to train a model"):
+        with pytest.raises(LicenceError, match="may not be used to train a model") as told:
             load(name, folder / "out" / path, purpose="training")
+        # It names the release's own terms, and no licence or paper of the form that it is read in.
+        assert "found: stated in the dataset's own dataset.json" in str(told.value)
+        assert f"where: {folder / 'out/dataset.json'}" in str(told.value)
     with pytest.raises(LicenceError, match="For evaluation only"):
         isolux.sample(f"curated:{folder / 'out'}", balance=["age_group"], per_cell=1,
                       purpose="training")  # fmt: skip

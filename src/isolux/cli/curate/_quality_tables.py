@@ -10,7 +10,17 @@ from isolux.cli import document
 if TYPE_CHECKING:
     from isolux.verbs.annotation_quality import Quality
 
-__all__ = ["show_quality"]
+__all__ = ["refuse_standing", "show_quality"]
+
+
+def refuse_standing(out: Path | None, *, overwrite: bool) -> None:
+    """Refuse a folder that stands there already before anything is measured and written down."""
+    from isolux.io.atomic import refuse_existing
+    from isolux.verbs.annotation_quality.measured import MARK
+
+    if out is not None:
+        target = out.expanduser().resolve()
+        refuse_existing(target, overwrite=overwrite, marks=(MARK,), what="quality folder")
 
 
 def show_quality(found: Quality, out: Path | None, *, overwrite: bool) -> None:

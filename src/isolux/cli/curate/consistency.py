@@ -23,9 +23,10 @@ def consistency(
     overwrite : bool
         Replace an earlier folder of tables.
     """
-    from isolux.cli.curate._quality_tables import show_quality
+    from isolux.cli.curate._quality_tables import refuse_standing, show_quality
     from isolux.verbs.annotation_quality import vendor_consistency
 
+    refuse_standing(out, overwrite=overwrite)
     show_quality(vendor_consistency(table, **settings), out, overwrite=overwrite)
 
 

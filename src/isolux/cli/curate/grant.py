@@ -23,6 +23,9 @@ def grant(ledger: str, **settings: Any) -> None:
     from isolux.verbs.consent import add_consent
 
     rows = add_consent(ledger, "grant", **settings)
+    if not rows:
+        typer.echo("0 rows added: the same stands already, with the same note")
+        return
     typer.echo(f"{numbered(len(rows), 'row')} added to {ledger}, the last is row {rows[-1].n:,}")
     typer.echo(f"head: {rows[-1].hash}")
 

@@ -30,10 +30,11 @@ def quality(
     overwrite : bool
         Replace an earlier folder of tables.
     """
-    from isolux.cli.curate._quality_tables import show_quality
+    from isolux.cli.curate._quality_tables import refuse_standing, show_quality
     from isolux.curation.project import open_project
     from isolux.verbs.annotation_quality import annotation_quality
 
+    refuse_standing(out, overwrite=overwrite)
     show_quality(
         annotation_quality(open_project(project), specialists, **settings), out, overwrite=overwrite
     )

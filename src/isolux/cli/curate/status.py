@@ -72,7 +72,7 @@ def _rounded(table: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     shares = ("left_share", "share_before", "share_after", "difference", "low", "high")
-    return table.with_columns((pl.col(*shares) * 100).round(1))
+    return table.with_columns((pl.col(*shares) * 100).round(3))
 
 
 def made() -> Callable[..., None]:

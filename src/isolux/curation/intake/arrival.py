@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,7 @@ def _rows(frame: pl.DataFrame, where: str) -> pl.DataFrame:
             "an image_id is used for several files", expected="one file an image_id",
             found=repr(one["image_id"].min()), where=where,
         )  # fmt: skip
+    _refuse_words(frame, where)
     number = pl.int_range(pl.len()).over("image_id") + 1
     return frame.with_columns(instance_id=pl.format("{}-{}", "image_id", number))
 
@@ -154,7 +156,25 @@ def _of_subjects(path: Path) -> pl.DataFrame:
             "a subject is in several rows, or in none", expected="one row a subject",
             where=str(path),
         )  # fmt: skip
+    _refuse_words(frame, str(path))
     return frame
+
+
+def _refuse_words(frame: pl.DataFrame, where: str) -> None:
+    """Refuse a word in a column of numbers, before anything comes in."""
+    for name in frame.columns:
+        kind = FACTS.get(name)
+        if kind is None or not kind.is_numeric():
+            continue
+        numbers = frame[name].cast(pl.Float64, strict=False)
+        bad = frame[name].is_not_null() & ~numbers.is_finite().fill_null(value=False)
+        if bad.any():
+            row = int(bad.arg_true()[0])
+            raise TableError(
+                f"a cell of {name!r} is no number", expected="a number, or nothing",
+                found=repr(frame[name][row]), where=place(where, row + 1, name),
+                hint="leave the cell empty where it is not known",
+            )  # fmt: skip
 
 
 def _located(rows: pl.DataFrame, root: Path, where: str) -> pl.DataFrame:
@@ -240,15 +260,17 @@ def bring_in(
     """
     fine = cleared(project)
     with writing(project.engine) as connection:
+        people = _numbered(connection, people)
         about = _about_subjects(people, known)
-        changed = _merge(connection, subjects, "subject_id", about)
+        changed, _ = _merge(connection, subjects, "subject_id", about)
         new, again = _photos(connection, photos, fine)
         rows = [
             {k: row[k] for k in ("instance_id", "image_id", "subject_id")}
             | {"origin": "submitted", "facts": _facts(row)}
             for row in people.iter_rows(named=True)
         ]
-        changed += _merge(connection, instances, "instance_id", rows)
+        told, beside = _merge(connection, instances, "instance_id", rows)
+        changed += told + len({one["instance_id"] for one in beside if one["image_id"] not in new})
         if new or changed:
             verdicts = pl.DataFrame({"unit_id": new}, schema={"unit_id": pl.String})
             verdicts = verdicts.with_columns(
@@ -315,10 +337,36 @@ def _photos(
     return [row["image_id"] for row in rows], photos.height - len(rows)
 
 
+def _numbered(connection: Connection, people: pl.DataFrame) -> pl.DataFrame:
+    """Give each person in a photo the number that they have there already, or the next.
+
+    A later sheet may name them in another order, or someone who was forgotten: what is said of one
+    is not written to another, and nobody who was in a photo leaves it.
+    """
+    column = instances.c
+    asked = sa.select(column.instance_id, column.image_id, column.subject_id)
+    among = column.image_id.in_(people["image_id"].unique().to_list())
+    held = [(i, str(m), s) for i, m, s in connection.execute(asked.where(among))]
+    taken = {one for one, _, _ in held}
+    own = {(image, who): one for one, image, who in held if who is not None}
+    given: list[str] = []
+    for one, image, who in people.select("instance_id", "image_id", "subject_id").iter_rows():
+        if who is None:
+            given.append(one)
+            continue
+        if (image, who) not in own:
+            numbers = (f"{image}-{k}" for k in count(1))
+            new = one if one not in taken else next(n for n in numbers if n not in taken)
+            own[image, who] = new
+            taken.add(new)
+        given.append(own[image, who])
+    return people.with_columns(instance_id=pl.Series(given, dtype=pl.String))
+
+
 def _merge(
     connection: Connection, table: sa.Table, key: str, rows: Sequence[Mapping[str, Any]]
-) -> int:
-    """Write rows that are new, and facts that are other than before; how many facts changed."""
+) -> tuple[int, list[Mapping[str, Any]]]:
+    """Write rows that are new, and other facts than before: how many changed, and the new rows."""
     column = table.c[key]
     query = sa.select(column, table.c.facts)
     held = {str(one): dict(facts) for one, facts in connection.execute(query)}
@@ -333,4 +381,4 @@ def _merge(
     if other:
         change = sa.update(table).where(column == sa.bindparam("_key"))
         connection.execute(change.values(facts=sa.bindparam("facts")), other)
-    return len(other)
+    return len(other), fresh

@@ -7,8 +7,10 @@ editing history, sound and film behind the picture go with the parts that held t
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Collection, Iterator
 
+from isolux.curation.privacy.colours import trimmed
 from isolux.vocabulary.errors import FileError, SpecError
 
 __all__ = ["EXIF_TAGS", "stripped"]
@@ -26,10 +28,10 @@ _PNG_KEPT = {
     b"gAMA",
     b"cHRM",
     b"sRGB",
-    b"iCCP",
     b"sBIT",
 }
 _WEBP_KEPT = {b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ICCP"}
+_PART = 65_519  # bytes of a profile in one segment
 _SOS, _EOI, _COM = 0xDA, 0xD9, 0xFE
 _APP0, _APP1, _APP2, _APP14 = 0xE0, 0xE1, 0xE2, 0xEE
 _BARE = {0x01, *range(0xD0, 0xD9)}  # markers without a length
@@ -78,7 +80,7 @@ def stripped(content: bytes, keep: Collection[str] = (), *, where: str = "a pict
             return _png(content)
         if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
             return _webp(content)
-    except (IndexError, OSError, SyntaxError, struct.error, ValueError) as error:
+    except (IndexError, OSError, SyntaxError, struct.error, ValueError, zlib.error) as error:
         raise FileError(
             "a picture is damaged", expected="a whole JPEG, PNG or WebP file", found=str(error),
             where=where,
@@ -90,16 +92,32 @@ def stripped(content: bytes, keep: Collection[str] = (), *, where: str = "a pict
 
 
 def _jpeg(content: bytes, keep: Collection[str]) -> bytes:
-    parts = [b"\xff\xd8", _exif(content, keep)]
-    parts += [part for marker, part in _segments(content) if _stays(marker, part)]
+    parts = [b"\xff\xd8", _exif(content, keep), _colours_of_jpeg(content)]
+    parts += [_kept(marker, part) for marker, part in _segments(content)]
     return b"".join(parts)
 
 
-def _stays(marker: int, part: bytes) -> bool:
-    """Keep what is needed to decode: tables, frames, scans, JFIF, Adobe's transform, colours."""
-    if marker == _APP2:
-        return part[4:16] == _COLOUR
-    return marker in (_APP0, _APP14) if _APP0 <= marker <= 0xEF else marker != _COM
+def _kept(marker: int, part: bytes) -> bytes:
+    """Keep what is needed to decode: tables, frames, scans, JFIF, Adobe's transform."""
+    if marker == _APP0:  # of JFIF the resolution, and no preview
+        return b"\xff\xe0\x00\x10" + part[4:16].ljust(14, b"\0") if part[4:9] == b"JFIF\0" else b""
+    if marker == _APP14:
+        return b"\xff\xee\x00\x0e" + part[4:16].ljust(12, b"\0") if part[4:9] == b"Adobe" else b""
+    return b"" if _APP0 <= marker <= 0xEF or marker == _COM else part
+
+
+def _colours_of_jpeg(content: bytes) -> bytes:
+    """Write the profile of colours, whose parts are numbered, as segments of its own."""
+    held = sorted(
+        (part[16], part[18:]) for marker, part in _segments(content)
+        if marker == _APP2 and part[4:16] == _COLOUR
+    )  # fmt: skip
+    profile = trimmed(b"".join(part for _, part in held))
+    cut = [profile[at : at + _PART] for at in range(0, len(profile), _PART)]
+    return b"".join(
+        b"\xff\xe2" + struct.pack(">H", len(one) + 16) + _COLOUR + bytes([k, len(cut)]) + one
+        for k, one in enumerate(cut, 1)
+    )
 
 
 def _segments(content: bytes) -> Iterator[tuple[int, bytes]]:
@@ -166,12 +184,23 @@ def _png(content: bytes) -> bytes:
         end = at + 12 + length
         if end > len(content):
             raise ValueError("cut off")
-        if kind in _PNG_KEPT:
+        if kind == b"iCCP":
+            parts.append(_colours_of_png(content[at + 8 : end - 4]))
+        elif kind in _PNG_KEPT:
             parts.append(content[at:end])
         elif kind == b"acTL":
             raise ValueError("an animation")
         at = end
     return b"".join(parts)
+
+
+def _colours_of_png(held: bytes) -> bytes:
+    _, _, packed = held.partition(b"\0")
+    profile = trimmed(zlib.decompress(packed[1:]))
+    if not profile:
+        return b""
+    chunk = b"iCCP" + b"colours\0\0" + zlib.compress(profile)
+    return struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
 
 
 def _webp(content: bytes) -> bytes:
@@ -186,9 +215,17 @@ def _webp(content: bytes) -> bytes:
             raise ValueError("an animation")
         if kind in _WEBP_KEPT:
             part = content[at:after]
-            if kind == b"VP8X":  # its flags must not promise Exif and XMP that are gone
-                part = part[:8] + bytes([part[8] & ~0x0C]) + part[9:]
+            if kind == b"ICCP":
+                profile = trimmed(part[8 : 8 + length])
+                odd = bytes(len(profile) & 1)
+                part = struct.pack("<4sI", kind, len(profile)) + profile + odd if profile else b""
             parts.append(part)
         at = after
+    coloured = any(part.startswith(b"ICCP") for part in parts)
+    gone = 0x0C if coloured else 0x2C  # flags that would promise Exif, XMP or colours
+    parts = [
+        part[:8] + bytes([part[8] & ~gone]) + part[9:] if part.startswith(b"VP8X") else part
+        for part in parts
+    ]
     body = b"WEBP" + b"".join(parts)
     return b"RIFF" + struct.pack("<I", len(body)) + body

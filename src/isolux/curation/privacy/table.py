@@ -37,7 +37,13 @@ _PARTS = {
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
 _LONG = 4  # characters of an id from which it is searched for inside of other words
 _FEW, _RARE = 3, 1e-3  # different numbers, or digits of one; how rarely chance makes so many agree
-_DATES = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y:%m:%d %H:%M:%S", "%Y-%m-%d", "%d.%m.%Y")
+_DATES = (
+    "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y:%m:%d %H:%M:%S", "%Y-%m-%d %H:%M",
+    "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S",
+)  # fmt: skip
+_ZONE = r"(:\d{2}(?:\.\d+)?) ?(?:Z|[+-]\d{2}:?\d{2})$"
+_DAY = r"(?:^|[^\d.])(?:\d{4}[-/:.]\d{1,2}[-/:.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?:$|[^\d.])"
+_MANY_DAYS = 0.5  # of the cells that say something: then a column is one of dates
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +119,8 @@ def anonymised(
         A column that is not there.
     SpecError
         A column that could name people (name, email, latitude, …) and is neither id nor dropped;
-        counts, and no column that tells one person from another.
+        one of dates that is not among ``dates``; counts, and no column that tells one person from
+        another.
     TableError
         A date that is none.
 
@@ -138,6 +145,7 @@ def anonymised(
         others = pl.Series([pseudonym(key, name, value) for value in known], dtype=pl.String)
         told = pl.col(name).cast(pl.String).replace_strict(known, others, default=None)
         people = people.with_columns(told)
+    _refuse_days(people, ids)
     _refuse_traces(table, people, ids)
     said = _on_counts(table, counted, by, least)
     return Told(people, counts, (*_doubts(people, ids, counted), *said))
@@ -265,6 +273,24 @@ def _refuse_naming(columns: Sequence[str], treated: Collection[str]) -> None:
         )  # fmt: skip
 
 
+def _refuse_days(people: pl.DataFrame, ids: Collection[str]) -> None:
+    """Refuse columns that still tell days: with a place, the day of a photo names who was there."""
+    found = []
+    for name, kind in people.schema.items():
+        if name in ids or kind not in (pl.String, pl.Date, pl.Datetime):
+            continue
+        said = people[name].cast(pl.String).str.strip_chars()
+        said = said.filter(said != "")
+        if len(said) and said.str.contains(_DAY).sum() >= _MANY_DAYS * len(said):
+            found.append(name)
+    if found:
+        raise SpecError(
+            "a column tells days", expected="months: columns of dates among --date, or dropped",
+            found=", ".join(found),
+            hint=f"--date {found[0]} publishes the month, --drop {found[0]} leaves it out",
+        )  # fmt: skip
+
+
 def _counts(
     table: pl.DataFrame, columns: Sequence[str], person: str | None, least: int
 ) -> pl.DataFrame:
@@ -318,7 +344,7 @@ def _with_months(people: pl.DataFrame, name: str) -> pl.DataFrame:
         cells = cells.cast(pl.Datetime)
     if cells.dtype != pl.Datetime:
         text = people[name].cast(pl.String).str.strip_chars()
-        text = text.set(text == "", None)
+        text = text.set(text == "", None).str.replace(_ZONE, "$1")
         read = [text.str.to_datetime(form, strict=False) for form in _DATES]
         cells = pl.select(pl.coalesce([pl.lit(s) for s in read])).to_series()
         years = cells.dt.year()

@@ -203,6 +203,8 @@ def _refuse_settings(held: Mapping[str, Any], where: Path) -> None:
         raise SpecError(
             "these are not the settings of a project", found=found, where=str(where),
             expected="name, database, classes (a list), and rules as `megapixels: {least: 6}`",
+            hint="change lines of what `isolux curate init` wrote, as `name: faces` and"
+            " `database: sqlite`, and leave the others in it",
         )  # fmt: skip
 
 

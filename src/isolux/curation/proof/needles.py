@@ -110,7 +110,13 @@ class Needles:
 
 def _holds_whole(name: str, part: str) -> bool:
     """Tell whether a name is found wherever a part of it is."""
-    return re.search(rf"(?<![{LETTERS}]){re.escape(part)}(?![{LETTERS}])", name) is not None
+    at = name.find(part)
+    while at >= 0:
+        before, after = name[at - 1 : at] if at else "", name[at + len(part) :][:1]
+        if not _LETTER.match(before) and not _LETTER.match(after):
+            return True
+        at = name.find(part, at + 1)
+    return False
 
 
 def _is_letter(one: bytes) -> bool:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +77,22 @@ class Plan:
         named = {kind: frozenset(names) for kind, names in self.named.items()}
         return Terms(*others_of(named, others), frozenset(self.pictures))
 
+    def with_more(self, other: Plan) -> Plan:
+        """Add what another plan for the same people knows, and its folders."""
+        named = {
+            kind: sorted({*self.named.get(kind, ()), *other.named.get(kind, ())})
+            for kind in sorted({*self.named, *other.named})
+        }
+        return replace(
+            self, named=named, folders=_joined(self.folders, other.folders),
+            pictures=_joined(self.pictures, other.pictures), looks=_joined(self.looks, other.looks),
+            server=(*self.server, *(one for one in other.server if one not in self.server)),
+        )  # fmt: skip
+
+
+def _joined(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*first, *second]))
+
 
 @dataclass(frozen=True, slots=True)
 class Artefact:
@@ -108,11 +124,12 @@ class Work:
         return Plan(**held)
 
     def begin(self, plan: Plan) -> None:
-        """Write the plan, whole or not at all."""
+        """Write the plan, whole or not at all; what was noted under an earlier one stays."""
         told = {"version": _VERSION, **{name: getattr(plan, name) for name in Plan.__slots__}}
+        noted = [json.dumps(line) + "\n" for line in self._lines()[1:]]
         descriptor = os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600)
         os.close(descriptor)
-        write_text(self.path, json.dumps(told, ensure_ascii=False) + "\n")
+        write_text(self.path, "".join([json.dumps(told, ensure_ascii=False) + "\n", *noted]))
         self.path.chmod(0o600)
 
     def note(self, one: Artefact, *, sum_before: str = "") -> None:

@@ -17,7 +17,7 @@ from isolux.curation.proof import Proof
 from isolux.curation.withdrawal import Looked, Place, Searched, Terms, Withdrawn
 from isolux.datasets import FORMAT, TERMS
 from isolux.verbs.consent import listed_ids, scopes_of
-from isolux.verbs.withdraw.asked import are_of, begin, ledger_of, refuse_unknown
+from isolux.verbs.withdraw.asked import are_of, begin, ledger_of, refuse_unknown, widened
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.notes import Caution
 
@@ -107,14 +107,18 @@ def withdraw(
     people = [*dict.fromkeys(one.strip() for one in (*who, *listed_ids(list)) if one.strip())]
     with withdrawal.alone(at):
         work = withdrawal.Work(withdrawal.work_path(at))
+        public = [key_of(one, one) for one in published_key]
         begun, first = work.plan(), tuple[str, ...]()
         if begun is None and not people:
             raise SpecError("who withdraws is not said", expected="--who ID, or --list FILE")
         if not dry_run:
             withdrawal.sweep_below(places)
         if begun is not None:
+            same = not people or are_of(begun, kind, people, at, key)
+            begun = widened(begun, places, at, key, public, same=same)
             if dry_run:
                 return withdrawal.look_for(begun, at)
+            work.begin(begun)
             before = _finished(at, begun, key, server, keep_alike=keep_alike)
             if are_of(begun, kind, people, at, key):
                 return before
@@ -123,7 +127,6 @@ def withdraw(
             first = (f"one that was begun before was finished first: {before.receipt}",)
         if not allow_unmatched:
             refuse_unknown(places, at, people, kind, key)
-        public = [key_of(one, one) for one in published_key]
         plan = begin(places, at, people, kind, scopes, note, key, public, dry_run=dry_run)
         if dry_run:
             return withdrawal.look_for(plan, at)

@@ -13,7 +13,7 @@ from isolux.curation.consent import SCOPES, append, key_of, mark_of, read_ledger
 from isolux.curation.project.folder import CONSENT
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["are_of", "begin", "ledger_of", "refuse_unknown"]
+__all__ = ["are_of", "begin", "ledger_of", "refuse_unknown", "widened"]
 
 
 def refuse_unknown(
@@ -92,3 +92,20 @@ def are_of(
     """Tell whether people are those whose withdrawal was begun before."""
     secret = key_of(ledger, key)
     return {mark_of(kind, one, secret) for one in people} <= set(plan.marks)
+
+
+def widened(
+    begun: withdrawal.Plan, places: Sequence[Path], at: Path, key: str | None,
+    published: Sequence[bytes], *, same: bool,
+) -> withdrawal.Plan:  # fmt: skip
+    """Add folders and keys that were not named when a withdrawal of the same people was begun."""
+    held = [Path(one) for one in begun.folders]
+    new = [one for one in places if not any(one.is_relative_to(folder) for folder in held)]
+    if not same or not (new or published):
+        return begun
+    more = withdrawal.plan_of(
+        [*held, *new], at, key_of(at, key), begun.kind,  # type: ignore[arg-type]
+        begun.named.get(begun.kind, ()), begun.scopes,  # type: ignore[arg-type]
+        whole="evaluation" in begun.scopes, published=published,
+    )  # fmt: skip
+    return begun.with_more(more)

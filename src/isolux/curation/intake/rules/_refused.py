@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import polars as pl
 
-__all__ = ["known", "refused", "signed", "unclear"]
+__all__ = ["known", "refused", "rounded_up", "signed", "unclear"]
 
 _DATE = (
     r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[t ]\d{1,2}:\d{2}[\d:.+z-]*)?"
@@ -13,6 +15,7 @@ _DATE = (
 _YES = r"(?:yes|y|true|1|1\.0|granted|signed|given|agreed)"
 _FORM = r"(?:(?:(?:consent|release) )?form|consent|agreement|contract|release)"
 _NUMBER = r"(?: no\.?| number)?[ _#-]*[a-z]{0,4}[-_]?\d[\d/_-]*(?:\.pdf)?"
+_WRITTEN = ("%Y-%m-%d", "%d-%m-%Y", "%m-%d-%Y")
 _SIGNED = rf"^(?:{_YES}|(?:{_YES},? (?:on )?)?{_DATE}|{_FORM}{_NUMBER})$"
 
 
@@ -60,13 +63,33 @@ def known(facts: pl.DataFrame, name: str, kind: pl.DataType | type[pl.DataType])
 def signed(name: str) -> pl.Expr:
     """Tell whether a form was signed: a clear yes, a date or a form's number; no other word is.
 
+    A date that there is not, or that has not come yet, is none.
+
     Examples
     --------
     >>> facts = pl.DataFrame({"consent": ["form 12", "2024-05-01", "Yes", "no", "maybe", None]})
     >>> facts.select(signed("consent")).to_series().to_list()
     [True, True, True, False, False, False]
     """
-    return _text(name).str.contains(_SIGNED).fill_null(value=False)
+    text = _text(name)
+    day = text.str.extract(f"({_DATE})").str.slice(0, 10).str.replace_all(r"[/.]", "-")
+    day = day.str.extract(r"^(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}-\d{1,2}-\d{4})")
+    latest = dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=1)  # where it is tomorrow
+    read = [day.str.to_date(form, strict=False) <= latest for form in _WRITTEN]
+    form = text.str.contains(f"^{_FORM}{_NUMBER}$")
+    real = form | day.is_null() | pl.any_horizontal(*(one.fill_null(value=False) for one in read))
+    return (text.str.contains(_SIGNED) & real).fill_null(value=False)
+
+
+def rounded_up(number: pl.Expr) -> pl.Expr:
+    """Round to two places, upwards: what exceeds a limit by little is not told as the limit.
+
+    Examples
+    --------
+    >>> pl.select(rounded_up(pl.lit(2.001))).item(), pl.select(rounded_up(pl.lit(2.5))).item()
+    (2.01, 2.5)
+    """
+    return (number * 100 - 1e-6).ceil() / 100
 
 
 def unclear(name: str) -> pl.Expr:

@@ -72,6 +72,10 @@ def refuse(facts: pl.DataFrame, *, least: float = 18.0) -> pl.DataFrame:
     )
     child = (pl.col("age") < needed) & ~no_age
     out = (unknown | no_age | child).fill_null(value=True)
+    beside = child.fill_null(value=False).any().over("image_id")
+    also = "Someone in this photo is not of age. Only people of age can take part."
+    words = pl.when(beside & ~out).then(pl.lit(also)).otherwise(words)
+    out |= beside
     if "sha256" in facts.columns:
         same = child.fill_null(value=False).any().over("sha256") & pl.col("sha256").is_not_null()
         again = "This file came in before as a photo of someone who is not of age."

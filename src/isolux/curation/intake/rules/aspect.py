@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.curation.intake.rules._refused import refused
+from isolux.curation.intake.rules._refused import refused, rounded_up
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
@@ -45,7 +45,7 @@ def refuse(facts: pl.DataFrame, *, most: float = 2.0) -> pl.DataFrame:
     sides = pl.max_horizontal("width", "height") / pl.min_horizontal("width", "height")
     words = pl.format(
         "The photo is {} times as long as it is wide. Please send photos of up to {}:1.",
-        sides.round(1),
+        rounded_up(sides),
         pl.lit(f"{most:g}"),
     )
     return refused(facts, sides > most, words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.curation.intake.rules._refused import refused
+from isolux.curation.intake.rules._refused import refused, rounded_up
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
@@ -42,6 +42,6 @@ def refuse(facts: pl.DataFrame, *, most: float = 1.0) -> pl.DataFrame:
     words = pl.format(
         "The photo was taken with digital zoom ({} times). Please come closer, and take it without"
         " zoom.",
-        pl.col("digital_zoom").round(1),
+        rounded_up(pl.col("digital_zoom")),
     )
     return refused(facts, pl.col("digital_zoom") > most, words)
