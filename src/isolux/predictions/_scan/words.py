@@ -15,7 +15,7 @@ import sys
 from typing import Any
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba import types, uint64
 from numba.extending import intrinsic
 
