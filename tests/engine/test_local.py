@@ -158,12 +158,19 @@ def test_a_model_that_raises_loses_that_picture_alone_and_is_asked_again(tmp_pat
     assert (ran.computed, reasons(found), len(answers(found))) == (1, {}, 8)
 
 
-def test_a_models_own_timeout_is_no_time_limit(tmp_path):
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (TimeoutError("the server is slow"), "TimeoutError: the server is slow"),
+        (SystemExit(3), "SystemExit: 3"),
+    ],
+)
+def test_a_models_own_timeout_or_exit_is_neither_a_limit_nor_the_end(tmp_path, raised, told):
     def net(pictures):
-        raise TimeoutError("the server is slow")
+        raise raised
 
     _, _, found = run(paint(tmp_path / "in", 1), tmp_path / "out", net)
-    assert reasons(found) == {"000.png": "the model raised TimeoutError: the server is slow"}
+    assert reasons(found) == {"000.png": f"the model raised {told}"}
 
 
 def test_a_shard_that_hangs_ends_at_its_limit_and_the_rest_is_done(tmp_path):

@@ -149,8 +149,12 @@ def test_cmyk_alpha_and_palettes_are_shown_as_colours_and_16_bits_are_said(tmp_p
         (cut,) = opened(people, picture).cuts
         assert np.abs(cut.pixels.astype(int) - (204, 102, 51)).max() <= 12, name
     Image.fromarray(np.full((6, 8), 40_000, np.uint16)).save(tmp_path / "deep.png")
-    rgb.save(tmp_path / "moving.gif", save_all=True, append_images=[rgb])
-    for name, said in (("deep.png", "8 bits a channel"), ("moving.gif", "this is a GIF")):
+    other = Image.fromarray(np.full((6, 8, 3), 9, np.uint8))
+    for kind in ("gif", "webp", "png"):
+        rgb.save(tmp_path / f"moving.{kind}", save_all=True, append_images=[other], duration=100)
+    for name, said in (("deep.png", "8 bits a channel"), ("moving.gif", "this is a GIF"),
+                       ("moving.webp", "an animation of 2 pictures"),
+                       ("moving.png", "an animation of 2 pictures")):  # fmt: skip
         picture = Picture(name, name, None, None, (Unit(name),), placed=False)
         (cut,) = opened(people, picture).cuts
         assert said in cut.reason

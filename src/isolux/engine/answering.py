@@ -86,11 +86,12 @@ class Answerer:
             return [_late()] * len(part)
         except IsoluxError:
             raise  # the model gives what it should not: every batch would be so
-        except Exception as error:  # noqa: BLE001 - whatever a model raises is its own
+        # Whatever a model raises is its own; one that calls sys.exit would end the command unsaid.
+        except (Exception, SystemExit) as error:  # noqa: BLE001
             return self._apart(part, deadline, error)
         return _said(frame, self._model.predicts, len(part))
 
-    def _apart(self, part: Sequence[Any], deadline: float, error: Exception) -> list[Said]:
+    def _apart(self, part: Sequence[Any], deadline: float, error: BaseException) -> list[Said]:
         """Halve a batch that raised, down to the picture that makes it raise."""
         no_room = isinstance(error, MemoryError) or any(w in str(error).lower() for w in _NO_ROOM)
         if len(part) == 1:

@@ -86,7 +86,8 @@ def read_image(path: str | Path, *, exif_orientation: bool = True) -> Pixels:
     Raises
     ------
     FileError
-        Missing, empty, no such picture, damaged or cut off, too large, more than 8 bits of grey.
+        Missing, empty, no such picture, damaged or cut off, too large, more than 8 bits of grey,
+        an animation.
 
     Examples
     --------
@@ -184,6 +185,7 @@ def _decoded(data: bytes, where: str, *, turn: bool, longest_px: int | None) -> 
     try:
         with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
             _refuse(image.size, image.mode, where)
+            _refuse_moving(image, where)
             factor = _factor(image.size, longest_px)
             pixels = _unpacked_by_turbo(data, image, factor)
             if pixels is None:
@@ -200,6 +202,18 @@ def _decoded(data: bytes, where: str, *, turn: bool, longest_px: int | None) -> 
             found=_said(error),
             where=where,
         ) from error
+
+
+def _refuse_moving(image: Image, where: str) -> None:
+    """Refuse animations: nothing says which frame is meant. A TIFF's pages may be thumbnails."""
+    if image.format in ("PNG", "WEBP") and getattr(image, "is_animated", False):
+        raise FileError(
+            f"this is an animation of {getattr(image, 'n_frames', 2):,} pictures",
+            expected="one picture",
+            found=str(image.format),
+            where=where,
+            hint="save the frame that is meant as PNG",
+        )
 
 
 def _factor(size: tuple[int, int], longest_px: int | None) -> int:
