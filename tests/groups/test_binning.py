@@ -296,7 +296,7 @@ def test_the_commonest_values_stay_and_all_others_are_one_group():
     found = groups_of(ages(cities), "top:2")
     sizes = found.frame.group_by("group", maintain_order=True).len().rows()
     assert dict(sizes) == {"Lima": 4, "Bonn": 2, OTHERS: 3, "unknown": 1}
-    assert "age: 2 values that are not among the 2 commonest are 'all others'" in found.notes
+    assert "age: 2 values that are not among the 2 most common are 'all others'" in found.notes
     few = groups_of(ages(cities), "top:4").frame
     assert few["group"].unique().sort().to_list() == ["Bonn", "Cork", "Lima", "Oslo", "unknown"]
 
