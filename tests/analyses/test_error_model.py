@@ -39,7 +39,7 @@ def table(explained, start):
 
 def test_what_was_planted_is_found(found):
     findings = check(found.findings, FINDINGS)
-    assert findings["claim"][0].startswith("The attributes predict accuracy of people not seen: R²")
+    assert findings["claim"][0].startswith("The attributes predict accuracy of unseen people: R²")
     assert findings["p_adjusted"][0] == 0.05  # 1 of 20
     assert findings["low"][0] < findings["effect"][0] < findings["high"][0]
     assert set(findings["attribute"].drop_nulls()) == {"light", "size"}
@@ -207,7 +207,7 @@ def test_two_models_are_told_each_at_half_the_level():
     run = planted(60)
     second = run.scores.with_columns(model=pl.lit("n"))
     found = error_model.explain(replace(run, scores=pl.concat([run.scores, second])), **QUICK)
-    first = found.findings.filter(pl.col("claim").str.contains("of people not seen"))
+    first = found.findings.filter(pl.col("claim").str.contains("of unseen people"))
     assert first["p_adjusted"].to_list() == [0.025, 0.025]  # 1 of 40
     assert {name[-4:] for name in found.tables} == {" (m)", " (n)"}
 

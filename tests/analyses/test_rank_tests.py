@@ -181,7 +181,7 @@ def test_photos_are_not_people():
         "Average recall (.50:.95): the clustered rank test found no difference between groups of "
         "hair (smallest"
     )
-    assert "would claim differences by hair (2 of 3 pairs) at 0.05: it takes" in finding["claim"]
+    assert "would claim differences by hair (2 of 3 pairs) at 0.05: it treats" in finding["claim"]
     assert any(name.startswith("Where the published") for name in found.tables)
 
 

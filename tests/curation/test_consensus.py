@@ -98,7 +98,7 @@ def test_annotators_who_share_nothing_are_a_caution():
 @pytest.mark.parametrize(
     ("given", "settings", "words"),
     [
-        (said("a x cat"), {"method": "mean"}, "no method"),
+        (said("a x cat"), {"method": "mean"}, "not a method"),
         (said("a x cat"), {"least": 4}, "least from 1"),
         (said("a x cat"), {"sure": 1.0}, "between 0 and 1"),
         (said("a x cat").with_columns(label=pl.lit(None, dtype=pl.String)), {}, "no answers"),

@@ -235,7 +235,7 @@ def test_too_many_failures_end_the_run_and_what_was_answered_stays(tmp_path):
         (lambda p: said(99), r"not given"),
         (lambda p: said(0), r"no row for 2 of 3 pictures"),
         (lambda p: said(0.5), r"whole numbers"),
-        (lambda p: said(0, score=7.0), r"no confidence"),
+        (lambda p: said(0, score=7.0), r"not a confidence"),
         (lambda p: said(0, score=float("nan")), r"finite"),
         (lambda p: said(None), r"not given|whole numbers"),
     ],

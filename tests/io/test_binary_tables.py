@@ -95,7 +95,7 @@ def test_no_panic_of_the_engine_is_quoted(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(FileError, match="cannot make sense of it") as raised:
         read_table(path)
     assert "unwrap" not in str(raised.value)
-    assert "fetch it again" in str(raised.value)
+    assert "download it again" in str(raised.value)
 
 
 def test_a_shard_says_which_column_it_is(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_they_are_known_by_their_first_bytes_or_by_their_name(tmp_path):
         ({"images": []}, FileError, "missing required field `annotations`"),
         ([], TableError, "no caption in this file"),
         ([{"image_id": " ", "caption": "a"}], TableError, "no id"),
-        ("text", FileError, "no list of captions"),
+        ("text", FileError, "neither a list of captions"),
     ],
 )
 def test_what_is_no_caption_is_refused(tmp_path, content, error, words):

@@ -100,7 +100,7 @@ def test_many_items_with_one_answer_are_a_caution():
         (said("a x 1").drop("annotator"), {}, UnknownNameError, "annotator"),
         (said("a x 1").with_columns(annotator=pl.lit(None)), {}, TableError, "no annotator"),
         (said("q x 1", "q y 1"), {}, JoinError, "no answer is about an item"),
-        (said("a x 1", "a y few"), {"scale": "interval"}, TableError, "no numbers.*'few'"),
+        (said("a x 1", "a y few"), {"scale": "interval"}, TableError, "not numbers.*'few'"),
         (said("a x 1", "a y 1"), {"metrics": ("alpha_ordinal",)}, SpecError, "another scale"),
         (said("a x 1", "a y 1"), {"metrics": ("kappa",)}, UnknownNameError, "kappa"),
         (said("a x 1", "a y 1"), {"annotators_by": "place"}, UnknownNameError, "place"),

@@ -209,7 +209,7 @@ LIST = "source: a test\ngroups:\n  x: {words: [one]}\n  y: {words: [two]}\n"
 
 
 @pytest.mark.parametrize(("text", "problem"), [
-    (LIST.replace("source: a test\n", ""), "says where it is from"),
+    (LIST.replace("source: a test\n", ""), "say where it is from"),
     (LIST.replace("[two]", "[one]"), "the word 'one' is of two groups"),
     (LIST.replace("[two]", "[two words]"), "is not a single word"),
     (LIST.replace("[two]", "[]"), "the group 'y' has no words"),

@@ -194,4 +194,4 @@ def test_right_and_wrong_in_turn_are_no_confidences_of_other_rows():
     noise = np.random.default_rng(5).random(400)
     sure = pl.Series(np.where(right, 0.5, 0.8) + noise / 10)
     (told,) = confidences_of_answers(pl.DataFrame({"model": "m", "correct": right}), sure)
-    assert "is no surer where it is right" in told
+    assert "is no more confident when it is right" in told

@@ -117,8 +117,8 @@ def test_what_is_refused_writes_nothing(inbox, change, word):
 
 @pytest.mark.parametrize(
     ("region", "word"),
-    [("ann-9.jpg,0,0,5,5", "no photo"), ("ann-1.jpg,0,0,0,5", "no box"),
-     ("ann-1.jpg,900,0,5,5", "outside"), ("ann-1.jpg,a,0,5,5", "no box"),
+    [("ann-9.jpg,0,0,5,5", "no photo"), ("ann-1.jpg,0,0,0,5", "not a box"),
+     ("ann-1.jpg,900,0,5,5", "outside"), ("ann-1.jpg,a,0,5,5", "not a box"),
      ("ann-1.jpg,0.1,0.1,0.5,0.5", "shares of the picture")],
 )  # fmt: skip
 def test_regions_that_do_not_fit(inbox, region, word):

@@ -126,7 +126,7 @@ def test_a_second_table_beside_truth_and_answers_is_refused():
 
 
 def test_a_table_without_settings_is_one_of_scores_and_says_the_other_way():
-    with pytest.raises(SpecError, match=r"neither scores(.|\n)*target=…, prediction_column=…"):
+    with pytest.raises(SpecError, match=r"contains no scores(.|\n)*target=…, prediction_column=…"):
         isolux.audit(PEOPLE, by="light")
 
 

@@ -48,7 +48,7 @@ def test_a_comparison_and_what_is_no_run_are_refused(tmp_path):
         isolux.card(both, kind="annex-iv")
     with pytest.raises(RunError, match="no run directory"):
         isolux.card(tmp_path / "none", kind="annex-iv")
-    with pytest.raises(RunError, match="no run to make a card of"):
+    with pytest.raises(RunError, match="no run to make a card from"):
         isolux.card(pl.DataFrame(), kind="annex-iv")
 
 

@@ -260,9 +260,9 @@ def test_a_target_takes_the_place_of_uniform(tmp_path):
     ("text", "error", "match"),
     [
         ("attribute,value\na,b\n", UnknownNameError, "no column named 'share'"),
-        ("attribute,value,share\na,b,many\n", TableError, r"(?s)no number of 0 or more.*row 1"),
+        ("attribute,value,share\na,b,many\n", TableError, r"(?s)not a number of 0 or more.*row 1"),
         ("attribute,value,share\na,b,1\na,c,-1\n", TableError, r"(?s)0 or more.*row 2"),
-        ("attribute,value,share\na,b,nan\n", TableError, "no number of 0 or more"),
+        ("attribute,value,share\na,b,nan\n", TableError, "not a number of 0 or more"),
         ("attribute,value,share\n,b,1\n", TableError, r"(?s)has no attribute.*row 1"),
         ("attribute,value,share\na,b,1\na,b,2\n", TableError, r"(?s)two shares.*row 2"),
         ("attribute,value,share\na,b,0\n", TableError, "cannot be divided by their sum"),

@@ -54,7 +54,7 @@ def test_the_record_has_the_edges_and_a_note_says_whose_they_are():
 
 
 def test_images_that_are_all_alike_and_edges_over_images_are_refused():
-    with pytest.raises(SpecError, match=r"(?s)'income' cannot be parted.*income=quantile:3 parts"):
+    with pytest.raises(SpecError, match=r"(?s)'income' cannot be parted.*income=quantile:3 splits"):
         audited("income=quantile:3:images", people({"a": 1.0, "b": 1.0, "c": 1.0}))
     with pytest.raises(SpecError, match="only quantiles can be over images"):
         audited("income=edges:20:images")

@@ -324,7 +324,7 @@ def test_what_exists_is_refused(tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "letter.txt").write_text("dear")
-    with pytest.raises(OutputError, match="no world of isolux"):
+    with pytest.raises(OutputError, match="not an isolux world"):
         synthesize(settings(), other, pixels=False, overwrite=True)
     assert (other / "letter.txt").is_file()
 

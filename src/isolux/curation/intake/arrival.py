@@ -171,7 +171,7 @@ def _refuse_words(frame: pl.DataFrame, where: str) -> None:
         if bad.any():
             row = int(bad.arg_true()[0])
             raise TableError(
-                f"a cell of {name!r} is no number", expected="a number, or nothing",
+                f"a cell of {name!r} is not a number", expected="a number, or nothing",
                 found=repr(frame[name][row]), where=place(where, row + 1, name),
                 hint="leave the cell empty where it is not known",
             )  # fmt: skip
