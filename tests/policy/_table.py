@@ -98,7 +98,7 @@ CASES = [
     Case("each group above", "alike", (accuracy(at_least="90 %"),), PASS, "in all 2 cases; nearest: night"),
     Case("one group below", "apart", (accuracy(at_least="85 %"),), FAIL, "night has 75.0 % (69.5 to 80.0)"),
     Case("few people", "small", (accuracy(at_least="88 %"),), SHORT, "night has 90.0 % (81.2 to 95.6)"),
-    Case("five people", "dusk", (accuracy(at_least="80 %"),), SHORT, "To be judged at all, it takes at least 45 more people of dusk"),
+    Case("five people", "dusk", (accuracy(at_least="80 %"),), SHORT, "at least 45 more people and 5 more clusters of dusk"),
     Case("some groups alone", "dusk", (accuracy(at_least="80 %", groups=["day"]),), PASS),
     Case("a group that is not there", "alike", (accuracy(at_least="80 %", groups=["day", "nigth"]),),
          FAIL, "nigth: the run has no such group (it has day, night); did you mean night?"),

@@ -83,7 +83,7 @@ def test_a_word_for_a_number_is_told_by_its_row_before_anything_comes_in(tmp_pat
     write(tmp_path, {"a.jpg": photo((40, 30))})
     (tmp_path / "people.csv").write_text(f"subject_id,age\ns1,30\ns2,{word}\n")
     project = create(tmp_path / "p")
-    with pytest.raises(TableError, match="no number") as told:
+    with pytest.raises(TableError, match="not a number") as told:
         add(project, _sheet(tmp_path, "file,subject_id\na.jpg,s1\n"),
             subjects=tmp_path / "people.csv")  # fmt: skip
     assert "row 2, column 'age'" in str(told.value)
