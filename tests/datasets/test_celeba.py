@@ -81,7 +81,9 @@ def test_the_partition_is_an_attribute_and_a_choice(folder):
 def test_a_part_without_a_partition_is_refused(folder):
     (folder / "Eval" / "list_eval_partition.txt").unlink()
     assert "split" not in load(folder).attributes["attribute"].to_list()
-    with pytest.raises(FileError, match=r"(?s)part 'test' cannot be determined.*list_eval_partition"):
+    with pytest.raises(
+        FileError, match=r"(?s)part 'test' cannot be determined.*list_eval_partition"
+    ):
         load(folder, split="test")
 
 

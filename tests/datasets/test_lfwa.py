@@ -90,7 +90,9 @@ def test_without_h5py_it_is_said_what_to_install(tmp_path, monkeypatch):
 
 def test_parts_count_from_1(tmp_path):
     written(tmp_path, old())
-    with pytest.raises(FileError, match=r"(?s)part 'test' cannot be determined.*indices_train_test.mat"):
+    with pytest.raises(
+        FileError, match=r"(?s)part 'test' cannot be determined.*indices_train_test.mat"
+    ):
         load(tmp_path, split="test")
     written(tmp_path, indices([1], [[3]]), "indices_train_test.mat")
     dataset = load(tmp_path)

@@ -459,5 +459,7 @@ def test_the_real_answers_of_deepface_run_to_a_hundred():
     path = shared_data("fairface_services/deepface_3k.csv")
     with pytest.raises(TableError, match=r"(?s)3,000 of 3,000 scores are.*--score-scale 100"):
         read_predictions(path, column="gender", score="gender_confidence")
-    with pytest.raises(TableError, match=r"(?s)1 of 3,000 scores (is|are).*found: 1\.01.*correct row"):
+    with pytest.raises(
+        TableError, match=r"(?s)1 of 3,000 scores (is|are).*found: 1\.01.*correct row"
+    ):
         read_predictions(path, column="gender", score="face_confidence")
