@@ -32,7 +32,9 @@ __all__ = [
     "inlined",
     "read_digits",
     "read_number",
+    "read_whole",
     "short",
+    "short_whole",
 ]
 
 READ, GIVEN_UP, NO_NUMBER = 0, 1, 2
@@ -232,3 +234,32 @@ def read_number(data: npt.NDArray[np.uint8], at: int) -> tuple[float, int, int]:
         return 0.0, at, (NO_NUMBER if status == NO_NUMBER else GIVEN_UP)
     value, status = _rounded(w, q)
     return (-value if negative else value), at, status
+
+
+@compiled
+def read_whole(data: npt.NDArray[np.uint8], at: int) -> tuple[int, int]:
+    """Read a whole number of at most 18 digits; the next byte is -1 where it is not one."""
+    negative = data[at] == 45
+    if negative:
+        at += 1
+    begin = at
+    at, value = read_digits(data, at, np.uint64(0))
+    digits = at - begin
+    more = data[at] == 46 or data[at] | 32 == 101
+    # 18 digits always fit 63 bits; JSON forbids leading zeros.
+    if digits == 0 or digits > 18 or more or (data[begin] == 48 and digits > 1):
+        return 0, -1
+    return (-_int(value) if negative else _int(value)), at
+
+
+@inlined
+def short_whole(data: npt.NDArray[np.uint8], at: int) -> tuple[int, int]:
+    """Read a whole number of at most seven digits; any other, and a fraction, as ``read_whole``."""
+    if at + WORD <= len(data):
+        word = word_at(data, at)
+        digits = digits_of(word)
+        if 0 < digits < WORD and (digits == 1 or byte_of(word, 0) != uint64(48)):
+            after = byte_of(word, digits)
+            if after != uint64(46) and after | uint64(32) != uint64(101):
+                return _int(value_of(word, digits)), at + digits
+    return read_whole(data, at)

@@ -14,20 +14,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import uint64
 
 from isolux.predictions._scan.braces import blank
 from isolux.predictions._scan.numbers import (
     READ,
     compiled,
     inlined,
-    read_digits,
     read_number,
-    short,
+    read_whole,
 )
 from isolux.predictions._scan.window import END, FULL, UNUSUAL
-from isolux.predictions._scan.words import WHOLE, WORD, byte_of, digits_of, value_of, word_at
-from isolux.predictions.coco_results.spelling import OTHER, Spelling
+from isolux.predictions._scan.words import WHOLE
+from isolux.predictions.coco_results.alike import alike
+from isolux.predictions.coco_results.spelling import Spelling
 
 __all__ = ["scan_rows"]
 
@@ -111,22 +110,6 @@ def _skip(data: _Bytes, at: int) -> int:
 
 
 @compiled
-def _whole(data: _Bytes, at: int) -> tuple[int, int]:
-    """Read a whole number of at most 18 digits; the next byte is -1 where it is not one."""
-    negative = data[at] == 45
-    if negative:
-        at += 1
-    begin = at
-    at, value = read_digits(data, at, np.uint64(0))
-    digits = at - begin
-    more = data[at] == 46 or data[at] | 32 == 101
-    # 18 digits always fit 63 bits; JSON forbids leading zeros.
-    if digits == 0 or digits > 18 or more or (data[begin] == 48 and digits > 1):
-        return 0, -1
-    return (-_int(value) if negative else _int(value)), at
-
-
-@compiled
 def _numbers(
     data: _Bytes, at: int, out: _Numbers, used: int, limit: int, step: int
 ) -> tuple[int, int]:
@@ -173,7 +156,7 @@ def _size(data: _Bytes, at: int, out: _Wholes, used: int) -> int:
     if data[at] != _OPEN:
         return -1
     for k in range(2):
-        out[used + k * (len(out) // 4)], at = _whole(data, blank(data, at + 1))
+        out[used + k * (len(out) // 4)], at = read_whole(data, blank(data, at + 1))
         if at < 0:
             return -1
         at = blank(data, at)
@@ -249,7 +232,7 @@ def _value(
         at, found = _numbers(data, at, numbers, row, row + 4 * rows, rows)
         at = at if found == row + 4 * rows else -1
     elif field in (_IMAGE, _CATEGORY):
-        wholes[(field - 1) * rows + row], at = _whole(data, at)
+        wholes[(field - 1) * rows + row], at = read_whole(data, at)
     elif field == _MASK:
         at, state[_USED] = _mask(data, at, wholes, 2 * rows + row, counts, state[_USED])
     elif field == _POINTS:
@@ -297,57 +280,6 @@ def _object(
     return after, seen
 
 
-@inlined
-def _spelled(data: _Bytes, at: int, k: int, spelling: Spelling) -> int:
-    """Compare what stands at ``at`` with the text before number k: the byte after it, or -1."""
-    texts, masks, starts, lengths, _, _ = spelling
-    here = at
-    for j in range(starts[k], starts[k + 1]):
-        if here + WORD > len(data):
-            return -1
-        if (word_at(data, here) ^ word_at(texts, WORD * j)) & word_at(masks, WORD * j) != uint64(0):
-            return -1
-        here += WORD
-    return int(at + lengths[k])
-
-
-@inlined
-def _short_whole(data: _Bytes, at: int) -> tuple[int, int]:
-    """Read a whole number of at most seven digits; any other, and a fraction, as ``_whole``."""
-    if at + WORD <= len(data):
-        word = word_at(data, at)
-        digits = digits_of(word)
-        if 0 < digits < WORD and (digits == 1 or byte_of(word, 0) != uint64(48)):
-            after = byte_of(word, digits)
-            if after != uint64(46) and after | uint64(32) != uint64(101):
-                return _int(value_of(word, digits)), at + digits
-    return _whole(data, at)
-
-
-@inlined
-def _alike(
-    data: _Bytes, at: int, row: int, wholes: _Wholes, numbers: _Numbers, spelling: Spelling
-) -> int:
-    """Read an object that is spelled as was learned: the byte after it; -1 where it is not."""
-    rows, places = len(numbers) // 5, spelling[4]
-    for k in range(len(places)):
-        at = _spelled(data, at, k, spelling)
-        if at < 0:
-            return -1
-        place = places[k]
-        if place < 2:
-            wholes[place * rows + row], at = _short_whole(data, at)
-            if at < 0:
-                return -1
-        else:
-            value, at, status = short(data, at)
-            if status != READ:
-                return -1
-            if place != OTHER:
-                numbers[(place - 2) * rows + row] = value
-    return _spelled(data, at, len(places), spelling)
-
-
 @compiled
 def scan_rows(
     data: _Bytes,
@@ -393,9 +325,9 @@ def scan_rows(
     start, stop, fields = asked
     for row in range(start, stop):
         used = state[_USED]
-        after, seen = -1, spelling[5]
+        after, seen = -1, spelling.fields
         if WHOLE and seen:
-            after = _alike(data, at, row, wholes, numbers, spelling)
+            after = alike(data, at, row, wholes, numbers, spelling)
         if after < 0:
             after, seen = _object(data, at, row, wholes, numbers, counts, points, state)
         if fields == 0:

@@ -24,7 +24,7 @@ OTHER = 7
 
 _LONGEST = 1 << 10  # bytes of an object that is learned from
 _TOKEN = re.compile(rb'"([^"]*)"|-?[0-9][0-9.eE+-]*')
-_WORD = 8
+_WORD = 8  # as of ``_scan.words``, which loads numba; what plugins say of themselves does not
 
 
 class Spelling(NamedTuple):
