@@ -54,7 +54,7 @@ def test_a_surer_label_after_another_ends_the_run():
     rising = pl.DataFrame(
         {"picture": [0, 1, 1, 2, 3], "label": list("afmff"), "score": [0.9, 0.2, 0.7, None, 0.1]}
     )
-    match = r"before one that is surer\n.*\n.*'f' \(0.2\) before 'm' \(0.7\) for picture 1 "
+    match = r"less confident label first\n.*\n.*'f' \(0.2\) before 'm' \(0.7\) for picture 1 "
     with pytest.raises(TableError, match=match):
         asked("labels", rising)
     ranked = rising.with_columns(rank=pl.Series([1, 2, 1, 1, 1]))

@@ -66,14 +66,14 @@ def refuse_unanswered(rows: pl.DataFrame, n: int, kind: str, model: str) -> None
 
 
 def refuse_unsorted(rows: pl.DataFrame, names: list[str], model: str) -> None:
-    """Refuse labels of one picture of which a later one is surer: the first counts as the answer.
+    """Refuse labels of one picture that do not fall in confidence: the first counts as the answer.
 
     Parameters
     ----------
     rows : polars.DataFrame
         ``picture, label, rank, score``, and the columns ``names``.
     names : list of str
-        What else parts a picture's answers: ``question``.
+        What else separates a picture's answers: ``question``.
     model : str
         The model's name, for the error.
 
@@ -89,7 +89,7 @@ def refuse_unsorted(rows: pl.DataFrame, names: list[str], model: str) -> None:
     >>> refuse_unsorted(rows.with_columns(score=pl.Series([0.1, 0.9])), [], "net")
     Traceback (most recent call last):
         ...
-    isolux.vocabulary.errors.TableError: the model 'net' gives a label before one that is surer
+    isolux.vocabulary.errors.TableError: the model 'net' gives a less confident label first
       expected: the best label of a picture first
       found: 'dog' (0.1) before 'cat' (0.9) for picture 0 (picture counts from 0 within one call)
       what to do: sort each picture's rows by their score, highest first
@@ -102,7 +102,7 @@ def refuse_unsorted(rows: pl.DataFrame, names: list[str], model: str) -> None:
     if not rising.is_empty():
         one = rising.row(0, named=True)
         raise TableError(
-            f"the model {model!r} gives a label before one that is surer",
+            f"the model {model!r} gives a less confident label first",
             expected="the best label of a picture first",
             found=f"{one['other']!r} ({one['before']:g}) before {one['label']!r}"
             f" ({one['score']:g}) for picture {one['picture']} ({_COUNTED})",

@@ -49,11 +49,11 @@ from isolux.stats.roots import Excess, passing_zero
 from isolux.stats.shares import ClusterMeans, quantile
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["FURTHEST", "ShareGaps", "welch_freedom"]
+__all__ = ["FURTHEST", "KNOWN", "ShareGaps", "welch_freedom"]
 
 FURTHEST = 8.0
 """Beyond 8 standard errors (p = 1e-15) it makes no difference how far."""
-_OWN = 40.0
+KNOWN = 40.0
 """Rarer answers from which a group speaks for its own variance, by half."""
 _TRUST = 0.6
 """Weight of the own variance's logarithm in the least that V may be."""
@@ -156,7 +156,7 @@ class ShareGaps:
             shares = []
             for own, under, worth in ((self.a, first, n), (self.b, second, m)):
                 e = worth * rarer
-                shares.append((e * own + _OWN * under) / (e + _OWN))
+                shares.append((e * own + KNOWN * under) / (e + KNOWN))
             p, q = (np.maximum(x * (1.0 - x), 0.0) for x in shares)
             both = np.sqrt(p * q)
             own_of, pooled = (

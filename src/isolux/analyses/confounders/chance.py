@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolux.stats.design import IntArray
+from isolux.stats.share_gaps import KNOWN
 from isolux.stats.shares import are_shares, pooled_correlation
 from isolux.stats.statistic import FloatArray
 
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = ["Chance", "chance_of"]
-
-_KNOWN = 40.0
-"""Rarer answers from which a group's own share says as much as the pooled one (decision 27)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ class Chance:
         by_cluster = [np.asarray(part.sum(axis=0)).ravel() for part in held]
         size = np.array([(row**2).sum() / row.sum() for row in by_cluster])
         known = rarer * n.sum(axis=1) / (1.0 + np.maximum(size - 1.0, 0.0) * self.alike)
-        own = (known / (known + _KNOWN))[:, None]
+        own = (known / (known + KNOWN))[:, None]
         spread = own * share * (1.0 - share) + (1.0 - own) * pooled * (1.0 - pooled)
         weight = np.stack(mix)
         rows = (weight**2 * spread / n).sum()
