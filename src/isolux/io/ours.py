@@ -124,8 +124,8 @@ def refuse_no_page(path: str | Path) -> None:
         ours = _PAGE in file.read(_HEAD)
     if not ours:
         raise OutputError(
-            ("this file is not a page written by isolux, and "
-            "would be lost"), expected="a path where nothing is",
+            "this file is not a page written by isolux, and would be lost",
+            expected="a path where nothing is",
             found="a file of somebody else's", where=str(page), hint="choose another path",
         )  # fmt: skip
 

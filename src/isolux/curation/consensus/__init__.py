@@ -126,8 +126,8 @@ def _refuse_settings(method: str, least: int, asked: int, sure: float) -> None:
         )  # fmt: skip
     if not 0 <= sure < 1:
         raise SpecError(
-            ("a probability must be between 0 "
-            "and 1"), expected="sure from 0 to below 1", found=str(sure),
+            "a probability must be between 0 and 1",
+            expected="sure from 0 to below 1", found=str(sure),
             where="sure",
         )  # fmt: skip
 

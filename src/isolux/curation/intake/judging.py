@@ -201,8 +201,8 @@ def _with_years(facts: pl.DataFrame, path: Path) -> pl.DataFrame:
         or known.select("_make", "_model").is_duplicated().any()
     ):
         raise TableError(
-            ("a device has no year, or is listed "
-            "twice"), expected="make, model and year, once a device",
+            "a device has no year, or is listed twice",
+            expected="make, model and year, once a device",
             where=str(path),
         )  # fmt: skip
     for name in ("make", "model", "device_year"):

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Collection, Iterator
 
 from isolux.curation.privacy.colours import trimmed
+from isolux.io.inflating import inflated
 from isolux.vocabulary.errors import FileError, SpecError
 
 __all__ = ["EXIF_TAGS", "stripped"]
@@ -32,6 +33,7 @@ _PNG_KEPT = {
 }
 _WEBP_KEPT = {b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ICCP"}
 _PART = 65_519  # bytes of a profile in one segment
+_PROFILE = 1 << 24  # bytes that a packed profile may become
 _SOS, _EOI, _COM = 0xDA, 0xD9, 0xFE
 _APP0, _APP1, _APP2, _APP14 = 0xE0, 0xE1, 0xE2, 0xEE
 _BARE = {0x01, *range(0xD0, 0xD9)}  # markers without a length
@@ -69,7 +71,7 @@ def stripped(content: bytes, keep: Collection[str] = (), *, where: str = "a pict
     for name in keep:
         if name not in EXIF_TAGS:
             raise SpecError(
-                ("this is not an Exif tag that may be kept"),
+                "this is not an Exif tag that may be kept",
                 expected=", ".join(EXIF_TAGS),
                 found=repr(name),
             )
@@ -196,7 +198,7 @@ def _png(content: bytes) -> bytes:
 
 def _colours_of_png(held: bytes) -> bytes:
     _, _, packed = held.partition(b"\0")
-    profile = trimmed(zlib.decompress(packed[1:]))
+    profile = trimmed(inflated(packed[1:], _PROFILE))
     if not profile:
         return b""
     chunk = b"iCCP" + b"colours\0\0" + zlib.compress(profile)

@@ -44,8 +44,8 @@ def filler(how: str) -> Filler:
     parts = how.split(":")
     if parts[0] != "python" or len(parts) != _PARTS:
         raise SpecError(
-            ("this is not a way to fill a "
-            "region"), expected="black, opencv or python:MODULE:FUNCTION",
+            "this is not a way to fill a region",
+            expected="black, opencv or python:MODULE:FUNCTION",
             found=repr(how), where="inpaint",
         )  # fmt: skip
     try:

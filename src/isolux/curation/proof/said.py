@@ -8,6 +8,9 @@ import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from isolux.curation.proof.blind import Blind
+from isolux.io.inflating import TooLargeError, inflated
+
 if TYPE_CHECKING:
     from PIL.Image import Exif
 
@@ -17,12 +20,18 @@ _BETWEEN = b"\0\0\n\0\0"  # no value is a part of the next, in whatever coding
 _IFDS = (1, 0x8769, 0x8825, 0xA005)  # the thumbnail's, Exif's, the place's, of interoperation
 _EXIF = b"Exif\0\0"
 _NAME, _COMMENT, _EXTRA = 8, 16, 4  # flags of gzip
+_MOST = 1 << 26  # bytes that a picture's packed text may become
 
 
 def said_in(data: bytes) -> bytes:
     """Give what a picture or a gzip file says in its metadata, value by value, unpacked.
 
     Among the bytes of a picture a name has no clear end: the byte after it may look like a letter.
+
+    Raises
+    ------
+    Blind
+        Packed text that is far larger than any text.
     """
     if data.startswith(b"\x89PNG"):
         parts = list(_png(data))
@@ -58,9 +67,11 @@ def _unpacked(kind: bytes, held: bytes) -> Iterator[bytes]:
     if kind == b"iTXt":  # two flags, a language and a translation, each ended by a zero
         rest = b"x" + rest[2:].partition(b"\0")[2].partition(b"\0")[2]
     try:
-        yield zlib.decompress(rest[1:])
+        yield inflated(rest[1:], _MOST)
     except zlib.error:
         return  # it was not packed
+    except TooLargeError as error:
+        raise Blind(f"the picture's text cannot be unpacked: {error}") from error
 
 
 def _jpeg(data: bytes) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -28,6 +29,7 @@ from isolux.curation.withdrawal.rewriting.databases import frame_of as frame_of_
 from isolux.curation.withdrawal.rewriting.delimited import frame_of
 from isolux.curation.withdrawal.rewriting.rewritten import decoded
 from isolux.io.binary_tables import first_line
+from isolux.io.inflating import TooLargeError, inflated
 
 __all__ = ["inner_cells", "inner_parts", "tables_of"]
 
@@ -64,16 +66,20 @@ def inner_parts(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
     yield from _in_base64(name, data)
 
 
-def _unpacked(unpack: Callable[[bytes], bytes], data: bytes) -> bytes:
+def _unpacked(opened: Callable[..., Any], data: bytes) -> bytes:
     try:
-        return unpack(data)
+        with opened(io.BytesIO(data)) as stream:
+            found: bytes = stream.read(_MOST + 1)
     except (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError) as error:
         raise Blind(f"it is packed and damaged: {error}") from error
+    if len(found) > _MOST:
+        raise Blind(f"it is packed, and becomes more than {_MOST:,} bytes")
+    return found
 
 
-_PACKED: dict[bytes, Callable[[bytes], bytes]] = {
-    b"\x1f\x8b": gzip.decompress, b"BZh": bz2.decompress, b"\xfd7zXZ\x00": lzma.decompress,
-    b"\x5d\x00\x00": lzma.decompress,
+_PACKED: dict[bytes, Callable[..., Any]] = {
+    b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open,
+    b"\x5d\x00\x00": lzma.open,
 }  # fmt: skip
 
 
@@ -101,9 +107,11 @@ def _deflated(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
     """Unpack bytes that zlib wrote without a head of its own."""
     if data[:1] == b"\x78" and data[1:2] in _ZLIB:
         try:
-            yield f"{name}!unpacked", zlib.decompress(data)
+            yield f"{name}!unpacked", inflated(data, _MOST)
         except zlib.error:
             return  # two letters of something else
+        except TooLargeError as error:
+            raise Blind(f"it cannot be unpacked: {error}") from error
 
 
 def _tar(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
@@ -121,7 +129,9 @@ def _pdf(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
         raise Blind("the document is encrypted")
     for k, found in enumerate(_STREAM.finditer(data)):
         try:
-            yield f"{name}!stream {k}", zlib.decompress(found[1])
+            yield f"{name}!stream {k}", inflated(found[1], _MOST)
+        except TooLargeError as error:
+            raise Blind(f"a part of the document cannot be unpacked: {error}") from error
         except zlib.error:
             if b"/FlateDecode" in data[max(0, found.start() - 400) : found.start()]:
                 raise Blind("a part of the document cannot be unpacked") from None

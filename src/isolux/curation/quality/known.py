@@ -175,7 +175,7 @@ def _hasher(text: str) -> Hasher:
     parts = text.split(":")
     if parts[0] != "python" or len(parts) != _PARTS:
         raise SpecError(
-            ("this is not a hash function"),
+            "this is not a hash function",
             expected="python:MODULE:FUNCTION",
             found=repr(text),
             where="hasher",
@@ -195,8 +195,8 @@ def _bytes_of(text: str, where: str) -> _U8:
         return np.frombuffer(bytes.fromhex(text), dtype=np.uint8)
     except (ValueError, TypeError) as error:
         raise TableError(
-            ("this is not a "
-            "hash"), expected="hexadecimal digits", found=f"{len(str(text))} characters",
+            "this is not a hash",
+            expected="hexadecimal digits", found=f"{len(str(text))} characters",
             where=where,
         ) from error  # fmt: skip
 

@@ -141,8 +141,8 @@ def _by_unit(said: pl.DataFrame, unit: str) -> list[tuple[str, pl.DataFrame]]:
     found = [(str(k), rows) for (k,), rows in said.group_by("unit_kind", maintain_order=True)]
     for one, _ in found:
         if one not in _UNITS:
-            raise SpecError(("this is not a kind of "
-                            "unit"), expected=", ".join(_UNITS), found=repr(one),
+            raise SpecError("this is not a kind of unit",
+            expected=", ".join(_UNITS), found=repr(one),
                             where="unit")  # fmt: skip
     return found
 

@@ -99,8 +99,8 @@ def find_shapes(
     most = drawn.rows["annotator"].n_unique()
     if least > most:
         raise SpecError(
-            ("no object can be drawn by that many "
-            "annotators"), expected=f"{most} or fewer: the file has"
+            "no object can be drawn by that many annotators",
+            expected=f"{most} or fewer: the file has"
             f" {most} annotators", found=str(least), where="least",
         )  # fmt: skip
     alike = likeness(drawn)

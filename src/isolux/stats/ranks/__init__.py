@@ -174,7 +174,7 @@ def sort_scores(values: npt.ArrayLike) -> SortedScores:
     scores = np.asarray(values, dtype=np.float64)
     if scores.ndim != 2:
         raise InputError(
-            ("scores are not a table"),
+            "scores are not a table",
             expected="shape [vectors, units]",
             found=f"shape {scores.shape}",
         )

@@ -144,7 +144,7 @@ def read_rule(named: str, *, holds: str | None = None) -> Rule:
 def _refuse_bare(found: Mapping[str, Any], where: str, holds: str | None) -> None:
     if not str(found.get("source") or "").strip():
         raise SpecError(
-            ("a rule must say where it is from"),
+            "a rule must say where it is from",
             expected="source: a sentence",
             found="none",
             where=where,

@@ -106,8 +106,8 @@ def _length(rows: Any) -> int:
 def _task(estimator: Any, task: str | None) -> str:
     """Say what kind of estimator it is: by its classes, or by what scikit-learn's tags say."""
     if not callable(getattr(estimator, "predict", None)):
-        raise SpecError(("this is not an estimator that "
-                        "predicts"), expected="an object with predict(X)",
+        raise SpecError("this is not an estimator that predicts",
+        expected="an object with predict(X)",
                         found=type(estimator).__name__)  # fmt: skip
     if task is not None:
         if task not in ("classification", "regression"):

@@ -1,0 +1,45 @@
+"""Bytes that zlib packed, unpacked as far as they may reach: a small file can hold gigabytes."""
+
+from __future__ import annotations
+
+import zlib
+
+__all__ = ["TooLargeError", "inflated"]
+
+
+class TooLargeError(ValueError):
+    """Packed bytes that would become more than is allowed."""
+
+
+def inflated(packed: bytes, most: int) -> bytes:
+    """Unpack bytes that zlib packed.
+
+    Parameters
+    ----------
+    packed : bytes
+    most : int
+        How many bytes they may become.
+
+    Raises
+    ------
+    zlib.error
+        They are not zlib's, damaged or cut off.
+    TooLargeError
+        They would become more than ``most`` bytes.
+
+    Examples
+    --------
+    >>> inflated(zlib.compress(b"a photo"), 7)
+    b'a photo'
+    >>> inflated(zlib.compress(bytes(1 << 20)), 1 << 10)
+    Traceback (most recent call last):
+        ...
+    isolux.io.inflating.TooLargeError: more than 1,024 bytes when unpacked
+    """
+    unpacker = zlib.decompressobj()
+    found = unpacker.decompress(packed, most + 1)
+    if len(found) > most:
+        raise TooLargeError(f"more than {most:,} bytes when unpacked")
+    if not unpacker.eof:
+        raise zlib.error("the packed bytes are cut off")
+    return found
