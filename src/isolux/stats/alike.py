@@ -34,7 +34,7 @@ def at_least_alike(
     own, other : ClusterMeans
         Of h groups each.
     flat : [h] bool
-        Where one of the two does not vary at all: left as it is.
+        Where neither of the two varies at all: left as it is.
 
     Examples
     --------

@@ -214,7 +214,7 @@ def _of_numbers(
 ) -> Difference:
     """Compare means of rows that are not 0 or 1."""
     if alike:
-        flat = _is_flat(a) | _is_flat(b)
+        flat = _is_flat(a) & _is_flat(b)
         a, b = at_least_alike(a, b, flat), at_least_alike(b, a, flat)
     flat = _is_flat(a) | _is_flat(b)
     tied = np.where(flat, 0.0, covariance)  # what is left of nothing is rounding
