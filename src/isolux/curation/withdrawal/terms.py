@@ -86,6 +86,7 @@ def others_of(
 
     A file is theirs by its path from any folder on. By its last part alone it is theirs where
     no file of someone else is called so in another folder: ``s17/1.jpg`` is not ``s1/1.jpg``.
+    A cell that lists several ids with one of theirs is no one's name: it would hide theirs.
 
     Returns
     -------
@@ -96,7 +97,11 @@ def others_of(
     """
     whole = {tail for path in named.get("file", ()) if "/" in path for tail in tails(path)[:-1]}
     mine = dict(named)
-    rest = {kind: set(names) - named.get(kind, frozenset()) for kind, names in others.items()}
+    every = frozenset[str]().union(*named.values())
+    rest = {
+        kind: {one for one in set(names) - named.get(kind, frozenset()) if not _lists(one, every)}
+        for kind, names in others.items()
+    }
     bare = {one for one in named.get("file", ()) if "/" not in one}
     for kind in ("file", "image"):
         for path in [one for one in rest.get(kind, ()) if "/" in one or "\\" in one]:
@@ -109,6 +114,12 @@ def others_of(
         paths = frozenset(one for one in named["file"] if "/" in one)
         mine["file"] = paths | frozenset(bare) | frozenset(whole)
     return mine, {kind: frozenset(names) for kind, names in rest.items()}
+
+
+def _lists(cell: str, names: frozenset[str]) -> bool:
+    """Tell whether a cell lists several names, one of these among them: ``s16; s17``."""
+    parts = [one.strip() for one in re.split("[;|,]", cell)]
+    return len(parts) > 1 and not names.isdisjoint(parts)
 
 
 def _is_long(name: str) -> bool:
