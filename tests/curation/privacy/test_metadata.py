@@ -150,7 +150,7 @@ def test_a_png_and_a_webp():
         assert not any(secret in clean for secret in SECRETS)
         np.testing.assert_array_equal(pixels(clean), pixels(content))
         with Image.open(io.BytesIO(clean)) as picture:
-            assert not picture.getexif()
+            assert set(picture.getexif()) == {0x0112}  # how it is turned
 
 
 @pytest.mark.parametrize("kind", ["TIFF", "GIF", "BMP"])
@@ -169,3 +169,20 @@ def test_files_that_are_cut_off_are_named(kind, share):
     content = file.getvalue()
     with pytest.raises(FileError, match=r"a\.jpg"):
         stripped(content[: max(13, int(share * len(content)))], where="a.jpg")
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+def test_every_format_keeps_how_a_photo_is_turned_and_nothing_else_of_exif(kind):
+    file, exif = io.BytesIO(), Image.Exif()
+    exif[0x0112], exif[0x013B] = 6, "Ann Example"
+    Image.new("RGB", (21, 10)).save(file, kind, exif=exif)
+    assert b"Ann Example" in file.getvalue()
+    clean = stripped(file.getvalue())
+    with Image.open(io.BytesIO(clean)) as opened:
+        opened.load()
+        assert dict(opened.getexif()) == {0x0112: 6}
+    assert b"Ann" not in clean
+    file = io.BytesIO()
+    Image.new("RGB", (21, 10)).save(file, kind)
+    with Image.open(io.BytesIO(stripped(file.getvalue()))) as opened:
+        assert not opened.getexif()

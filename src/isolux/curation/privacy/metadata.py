@@ -31,9 +31,10 @@ _PNG_KEPT = {
     b"sRGB",
     b"sBIT",
 }
-_WEBP_KEPT = {b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ICCP"}
+_WEBP_KEPT = {b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ICCP", b"EXIF"}
 _PART = 65_519  # bytes of a profile in one segment
 _PROFILE = 1 << 24  # bytes that a packed profile may become
+_EXIF = b"Exif\0\0"
 _SOS, _EOI, _COM = 0xDA, 0xD9, 0xFE
 _APP0, _APP1, _APP2, _APP14 = 0xE0, 0xE1, 0xE2, 0xEE
 _BARE = {0x01, *range(0xD0, 0xD9)}  # markers without a length
@@ -79,9 +80,9 @@ def stripped(content: bytes, keep: Collection[str] = (), *, where: str = "a pict
         if content[:2] == b"\xff\xd8":
             return _jpeg(content, keep)
         if content[:8] == _PNG:
-            return _png(content)
+            return _png(content, keep)
         if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-            return _webp(content)
+            return _webp(content, keep)
     except (IndexError, OSError, SyntaxError, struct.error, ValueError, zlib.error) as error:
         raise FileError(
             "a picture is damaged", expected="a whole JPEG, PNG or WebP file", found=str(error),
@@ -161,25 +162,27 @@ def _after_scan(content: bytes, at: int) -> int:
 
 def _exif(content: bytes, keep: Collection[str]) -> bytes:
     """Write the tags that stay as a segment of their own; nothing where there are none."""
+    held = (part[4:] for marker, part in _segments(content)
+            if marker == _APP1 and part[4:10] == _EXIF)  # fmt: skip
+    body = _tags(next(held, b""), keep)
+    return b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body if body else b""
+
+
+def _tags(held: bytes, keep: Collection[str]) -> bytes:
+    """Write Exif anew with the tags that stay; nothing where there are none."""
     from PIL import Image
 
     given, kept = Image.Exif(), Image.Exif()
-    for marker, part in _segments(content):
-        if marker == _APP1 and part[4:10] == b"Exif\x00\x00":
-            given.load(part[4:])
-            break
+    if held:
+        given.load(_EXIF + held.removeprefix(_EXIF))
     for name in {"Orientation", *keep}:
         value = given.get(EXIF_TAGS[name])
         if value is not None and (name != "Orientation" or value in range(2, 9)):
             kept[EXIF_TAGS[name]] = value
-    if not len(kept):
-        return b""
-    body = kept.tobytes()
-    body = body if body.startswith(b"Exif\x00\x00") else b"Exif\x00\x00" + body
-    return b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body
+    return _EXIF + kept.tobytes().removeprefix(_EXIF) if len(kept) else b""
 
 
-def _png(content: bytes) -> bytes:
+def _png(content: bytes, keep: Collection[str]) -> bytes:
     parts, at, kind = [_PNG], 8, b""
     while kind != b"IEND":
         length, kind = struct.unpack_from(">I4s", content, at)
@@ -188,6 +191,9 @@ def _png(content: bytes) -> bytes:
             raise ValueError("cut off")
         if kind == b"iCCP":
             parts.append(_colours_of_png(content[at + 8 : end - 4]))
+        elif kind == b"eXIf":
+            tags = _tags(content[at + 8 : end - 4], keep).removeprefix(_EXIF)
+            parts.append(_chunk(kind, tags) if tags else b"")
         elif kind in _PNG_KEPT:
             parts.append(content[at:end])
         elif kind == b"acTL":
@@ -201,11 +207,15 @@ def _colours_of_png(held: bytes) -> bytes:
     profile = trimmed(inflated(packed[1:], _PROFILE))
     if not profile:
         return b""
-    chunk = b"iCCP" + b"colours\0\0" + zlib.compress(profile)
-    return struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    return _chunk(b"iCCP", b"colours\0\0" + zlib.compress(profile))
 
 
-def _webp(content: bytes) -> bytes:
+def _chunk(kind: bytes, held: bytes) -> bytes:
+    """Write a part of a PNG file."""
+    return struct.pack(">I", len(held)) + kind + held + struct.pack(">I", zlib.crc32(kind + held))
+
+
+def _webp(content: bytes, keep: Collection[str]) -> bytes:
     end = 8 + struct.unpack_from("<I", content, 4)[0]
     if end > len(content):
         raise ValueError("cut off")
@@ -218,16 +228,23 @@ def _webp(content: bytes) -> bytes:
         if kind in _WEBP_KEPT:
             part = content[at:after]
             if kind == b"ICCP":
-                profile = trimmed(part[8 : 8 + length])
-                odd = bytes(len(profile) & 1)
-                part = struct.pack("<4sI", kind, len(profile)) + profile + odd if profile else b""
+                part = _riff(kind, trimmed(part[8 : 8 + length]))
+            elif kind == b"EXIF":
+                part = _riff(kind, _tags(part[8 : 8 + length], keep).removeprefix(_EXIF))
             parts.append(part)
         at = after
-    coloured = any(part.startswith(b"ICCP") for part in parts)
-    gone = 0x0C if coloured else 0x2C  # flags that would promise Exif, XMP or colours
+    left = {part[:4] for part in parts}  # else the flags would promise XMP, Exif or colours
+    gone = 0x04 | (0 if b"EXIF" in left else 0x08) | (0 if b"ICCP" in left else 0x20)
     parts = [
         part[:8] + bytes([part[8] & ~gone]) + part[9:] if part.startswith(b"VP8X") else part
         for part in parts
     ]
     body = b"WEBP" + b"".join(parts)
     return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def _riff(kind: bytes, held: bytes) -> bytes:
+    """Write a part of a WebP file; nothing where it holds nothing."""
+    if not held:
+        return b""
+    return struct.pack("<4sI", kind, len(held)) + held + bytes(len(held) & 1)
