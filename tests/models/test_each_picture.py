@@ -57,6 +57,10 @@ def test_a_surer_label_after_another_ends_the_run():
     match = r"less confident label first\n.*\n.*'f' \(0.2\) before 'm' \(0.7\) for picture 1 "
     with pytest.raises(TableError, match=match):
         asked("labels", rising)
+    unscored = {"picture": [0, 1, 1, 1, 2, 3], "label": list("afxmff"),
+                "score": [0.9, 0.2, None, 0.7, None, 0.1]}  # fmt: skip
+    with pytest.raises(TableError, match=r"'f' \(0.2\) before 'm' \(0.7\) for picture 1 "):
+        asked("labels", pl.DataFrame(unscored))
     ranked = rising.with_columns(rank=pl.Series([1, 2, 1, 1, 1]))
     assert asked("labels", ranked)["rank"].to_list() == [1, 2, 1, 1, 1]
 

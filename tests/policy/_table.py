@@ -189,7 +189,7 @@ CASES = [
          ("pass", "fail"), "night has 0.789 times that of day"),
     Case("a ratio, not shown", "selected", (OVERALL, _selected(ratio_at_least=0.9)), ("pass", "insufficient")),
     Case("a ratio of nothing", "none selected", ({**OVERALL, "at_least": "10 %"}, _selected(ratio_at_least=0.8)),
-         ("pass", "fail"), "a value of 0 has no ratio"),
+         ("pass", "fail"), "a value of 0 leaves their ratio undefined"),
     Case("a ratio alone", "selected", (_selected(ratio_at_least=0.8),), broken=2,
          says="says nothing of how large the errors are"),
     # covered, ran, none_above

@@ -95,7 +95,8 @@ def refuse_unsorted(rows: pl.DataFrame, names: list[str], model: str) -> None:
       what to do: sort each picture's rows by their score, highest first
     """
     whose = ["picture", *names]
-    ranked = rows.sort(*whose, "rank", maintain_order=True).with_columns(
+    scored = rows.filter(pl.col("score").is_not_null())  # one without a score says nothing of order
+    ranked = scored.sort(*whose, "rank", maintain_order=True).with_columns(
         before=pl.col("score").shift(1).over(whose), other=pl.col("label").shift(1).over(whose)
     )
     rising = ranked.filter(pl.col("score") > pl.col("before"))

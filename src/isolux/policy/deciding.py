@@ -213,7 +213,7 @@ def _word(answer: str) -> Answer:
 
 
 def _undefined(cells: Cells) -> str:
-    return "a value of 0 has no ratio" if cells.log else "it has no value"
+    return "a value of 0 leaves their ratio undefined" if cells.log else "it has no value"
 
 
 def _closed(one: Closed, asked: Asked) -> Case:

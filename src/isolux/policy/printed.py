@@ -11,7 +11,7 @@ _WORD: dict[Answer, str] = {"pass": "PASS", "fail": "FAIL", "insufficient": "INS
 _MARK: dict[Answer, str] = {"pass": "✅ pass", "fail": "❌ fail", "insufficient": "❔ insufficient"}
 _MEANS: dict[Answer, str] = {
     "pass": "every rule is shown to hold",
-    "fail": "a rule is shown not to hold, or names something that does not exist",
+    "fail": "a rule is shown not to hold, names something that does not exist, or has no value",
     "insufficient": "no rule is shown not to hold, and not every rule is shown to hold",
 }
 
