@@ -48,7 +48,12 @@ DAYS = ["2023-05-17T14:33:00", "2023-05-17 14:33", "2023-05-17T14:33:00.25Z", "2
         "2023/05/17", "17.05.2023", "17.05.2023 14:33", "2023-05-17T14:33:00+02:00"]  # fmt: skip
 
 
-@pytest.mark.parametrize("day", [*DAYS, "05/17/2023", "about 17-5-2023"])
+WORDED = ["4 May 2023", "4th of May 2023", "May 4, 2023", "4. Mai 2023", "4 de mayo de 2023",
+          "04-May-23", "2023年5月4日", "20230504", "IMG_20230504_101112",
+          "Thu, 04 May 2023 10:00:00 GMT"]  # fmt: skip
+
+
+@pytest.mark.parametrize("day", [*DAYS, *WORDED, "05/17/2023", "about 17-5-2023"])
 def test_days_that_are_not_named_as_dates_are_refused(day):
     data = rows(seen=[day, day, "", "not told"])
     with pytest.raises(SpecError, match="tells days") as told:
@@ -64,7 +69,21 @@ def test_days_that_are_not_named_as_dates_are_refused(day):
 
 
 @pytest.mark.parametrize(
-    "word", ["2023-05", "1.2.3", "10-20-30", "192.168.10.2", "5/2023", "12:30"]
+    "word",
+    [
+        "2023-05",
+        "1.2.3",
+        "10-20-30",
+        "192.168.10.2",
+        "5/2023",
+        "12:30",
+        "12 marks",
+        "3 Mars bars",
+        "4 May",
+        "Section 12 of 2023",
+        "31415926",
+        "2023",
+    ],
 )
 def test_what_is_no_day_is_published(word):
     told = anonymised(rows(seen=[word] * 4), KEY, ids=["subject_id"]).people
@@ -199,3 +218,8 @@ def test_words_of_its_own_in_every_row_are_doubted():
 def test_a_column_that_is_not_there():
     with pytest.raises(UnknownNameError, match="subjct"):
         anonymised(rows(), KEY, ids=["subjct"])
+
+
+def test_a_column_of_whole_numbers_that_are_days_is_refused():
+    with pytest.raises(SpecError, match="tells days"):
+        anonymised(rows(seen=[20230504] * 4), KEY, ids=["subject_id"])

@@ -42,7 +42,21 @@ _DATES = (
     "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S",
 )  # fmt: skip
 _ZONE = r"(:\d{2}(?:\.\d+)?) ?(?:Z|[+-]\d{2}:?\d{2})$"
-_DAY = r"(?:^|[^\d.])(?:\d{4}[-/:.]\d{1,2}[-/:.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?:$|[^\d.])"
+_MONTHS = (
+    "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mai|mär|avr|jui|aoû|déc|okt|dez|ene|abr|ago|dic"
+    "|gen|mag|giu|lug|set|ott|fév"
+)
+_DAYS = (
+    r"(?:^|[^\d.])(?:\d{4}[-/:.]\d{1,2}[-/:.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?:$|[^\d.])",
+    (
+        rf"(?i)(?:^|\D)\d{{1,2}}(?:st|nd|rd|th|\.)?(?:[\s-]+(?:of|de))?[\s-]*(?:{_MONTHS})\p{{L}}*\.?,?"
+        r"(?:\s+de)?[\s-]+'?\d{2,4}(?:$|\D)"
+    ),
+    rf"(?i)(?:^|\P{{L}})(?:{_MONTHS})\p{{L}}*\.?\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}(?:$|\D)",
+    r"\d{4}\s?[年년]\s?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]",
+    r"(?:^|\D)(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:$|\D)",  # 20230504
+)
+_DAY = "|".join(f"(?:{one})" for one in _DAYS)
 _MANY_DAYS = 0.5  # of the cells that say something: then a column is one of dates
 
 
@@ -277,7 +291,7 @@ def _refuse_days(people: pl.DataFrame, ids: Collection[str]) -> None:
     """Refuse columns that still tell days: with a place, the day of a photo names who was there."""
     found = []
     for name, kind in people.schema.items():
-        if name in ids or kind not in (pl.String, pl.Date, pl.Datetime):
+        if name in ids or not (kind in (pl.String, pl.Date, pl.Datetime) or kind.is_integer()):
             continue
         said = people[name].cast(pl.String).str.strip_chars()
         said = said.filter(said != "")
