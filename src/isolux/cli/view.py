@@ -56,8 +56,7 @@ def view(
         Without --bundle: the server's port; default: the first free one from 8765.
     withdrawn : str, optional
         File with the ids of people who have withdrawn since: they are not shown. Values still count
-        them;
-        spreads of scores are left out, and --people is refused.
+        them; spreads of scores are left out, and --people is refused.
     allow_unmatched : bool
         Continue even if an id in that file matches nobody.
     publish_min : int

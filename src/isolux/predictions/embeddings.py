@@ -73,8 +73,7 @@ def read(
     ids : str or Path, optional
         For ``.npy``: whom each row belongs to, as text (one id per line), ``.npy`` or a table.
         Default: looked for next to the array, as ``<name>.ids.txt``, ``<name>_ids.txt``, the same
-        with
-        ``.csv`` and ``.npy``.
+        with ``.csv`` and ``.npy``.
     id : str, optional
         The column of ids in a table; default: the first one present among ``id``, ``instance_id``,
         ``image_id``, ``file``, ``filename``, ``path``.

@@ -252,9 +252,8 @@ def explain(
     min_cell : int
         Fewest people per group at a value that is controlled for, and per group of a pair at a
         value where they are compared at an equal mix. Default: the audit's ``min_units``; but 5
-        people
-        for gaps at an equal mix of metrics that are means of people's scores (why so few, and
-        what was measured: ``facts``). In either case of 5 clusters, or as many as people.
+        people for gaps at an equal mix of metrics that are means of people's scores (why so few,
+        and what was measured: ``facts``). In either case of 5 clusters, or as many as people.
     normalised : bool
         Normalised precision for every average precision; false: for metrics that are normalised.
     ap : {"101 points", "area"}

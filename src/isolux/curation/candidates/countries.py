@@ -67,8 +67,7 @@ def quotas(
         No country gives more in this round, so that none of them stands for a group.
     prior : float
         Number of photos with the overall composition that are mixed into each country's: a country
-        with two
-        photos says little.
+        with two photos says little.
 
     Returns
     -------

@@ -124,19 +124,17 @@ def score(
     undetected : {"mistake", "leave-out", "both"}
         How to count a unit that was not detected (``detected`` is false; or missing, and the first
         answer is empty). ``"mistake"``: wrong, and given no class, so it is neither a true nor a
-        false
-        positive. ``"leave-out"``: null, "not detected". ``"both"``: as a mistake, and
+        false positive. ``"leave-out"``: null, "not detected". ``"both"``: as a mistake, and
         ``accuracy_on_detected`` and ``recall_on_detected`` as well. A unit that was detected but
         not answered is wrong under each of them.
     label_map : mapping of str to sequence of str, optional
         Classes to merge, both in the true labels and in the answers: new class to old ones. Others
-        stay. A merged
-        class has the rank and the score of the first of its members among the answers.
+        stay. A merged class has the rank and the score of the first of its members among the
+        answers.
     prediction_map : mapping of str to str, optional
         Maps the model's labels to the classes; applied before ``label_map``. A class scores the
-        maximum
-        over its labels, the answer is the class with the highest score (FACET, A.5.3). Other
-        labels are dropped and counted.
+        maximum over its labels, the answer is the class with the highest score (FACET, A.5.3).
+        Other labels are dropped and counted.
     unknown_values : sequence of str
         Truths and answers that mean "not known", compared without case; such an answer is an
         empty one.
@@ -147,10 +145,9 @@ def score(
         the answer. Between two classes one is read as one minus the other.
     threshold : float or str, optional
         For scores without answers: the score from which the answer is the positive class. A number,
-        or how it
-        is found: ``fpr=0.01`` (the lowest at which at most that share of all others is given it),
-        ``fnr=0.05`` (the highest at which at most that share of it is missed), ``best-accuracy``.
-        It is one for all groups. Not given: no answers, so no rates.
+        or how it is found: ``fpr=0.01`` (the lowest at which at most that share of all others is
+        given it), ``fnr=0.05`` (the highest at which at most that share of it is missed),
+        ``best-accuracy``. It is one for all groups. Not given: no answers, so no rates.
     threshold_on : float or str, optional
         The people used to set the threshold, who are then not judged: ``split=val``, or a random
         share of the clusters such as ``0.3``. Not given: those who are judged, and the report says

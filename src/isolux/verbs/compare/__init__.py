@@ -98,8 +98,7 @@ def compare(
         are used for both.
     id_from : {"column", "basename", "stem"}, optional
         The part of the ids that identifies people in both runs; default: the whole id. The number
-        of a
-        row is no id.
+        of a row is no id.
     allow_disagreement : float
         Share of people whose true label or group may differ between the runs, 0 to 1; the first
         run's are used.
