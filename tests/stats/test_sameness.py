@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from isolux.stats.differences import Difference, of_means
 from isolux.stats.intervals import Interval
-from isolux.stats.sameness import farthest, largest_bound, sameness_p
+from isolux.stats.sameness import largest_bound, sameness_p
 from isolux.stats.shares import cluster_means
 
 
@@ -43,7 +43,7 @@ def test_a_pair_has_the_larger_p_of_two_one_sided_tests():
 
 def test_of_several_pairs_the_farthest_decides():
     several = means([0.0, 1.0, -0.5], [1.0, 0.5, 2.0])
-    assert farthest(several, 1.0).tolist() == [1.0, 1.5, 2.5]
+    assert several.farthest(1.0).tolist() == [1.0, 1.5, 2.5]
     assert largest_bound(several) == pytest.approx(0.5 + 2 * 1.6449, abs=1e-3)
     alone = [sameness_p(means([g], [e]), 4.0) for g, e in ((0, 1), (1, 0.5), (-0.5, 2))]
     assert sameness_p(several, 4.0) == pytest.approx(max(alone), abs=1e-9)

@@ -25,6 +25,7 @@ from isolux.groups.estimates import Estimates
 from isolux.groups.unknown import UNKNOWN
 from isolux.stats.design import IntArray, parts_clusters
 from isolux.stats.detectable import two_sided_critical
+from isolux.stats.differences import Difference
 from isolux.stats.dispersion import noise_corrected_sd, pooled_covariance
 from isolux.stats.drawn_design import unweighted
 from isolux.stats.intervals import (
@@ -261,13 +262,18 @@ def range_interval(
         critical = max(critical, float(two_sided_critical(1.0 - spec.level, n_pairs)))
     z = max(critical, float(two_sided_critical(1.0 - spec.level)))
     first, second = np.triu_indices(len(members), 1)
-    found = tested.compared.pairs(members[first], members[second]).interval(z, log=log)
-    if not np.isfinite(found.low).any():
-        return math.nan, math.nan
+    apart = tested.compared.pairs(members[first], members[second])
     # The other way round a pair's interval is the mirror image.
-    low = float(np.nanmax(np.fmax(found.low, -found.high)))
-    high = float(np.nanmax(np.fmax(found.high, -found.low)))
-    return max(low, 0.0) if found_any else 0.0, high
+    ends = apart.farthest(z, log=log)
+    if not np.isfinite(ends).any():
+        return math.nan, math.nan
+    high = float(np.nanmax(ends))
+    return (max(nearest(apart, z, log=log), 0.0) if found_any else 0.0), high
+
+
+def nearest(apart: Difference, z: float, *, log: bool) -> float:
+    """Return the largest lower end of all pairs, each taken the way round that has the larger."""
+    return float(np.nanmax(apart.farthest(z, log=log, towards=True)))
 
 
 def both_ways(members: IntArray) -> tuple[IntArray, IntArray]:

@@ -19,7 +19,7 @@ from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray
 from isolux.stats.multiplicity import holm
 from isolux.stats.nulls import REST
-from isolux.stats.sameness import farthest, sameness_p
+from isolux.stats.sameness import sameness_p
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
@@ -73,17 +73,17 @@ def _claim(estimates: Estimates, spec: Comparing, attribute: str, j: int, tested
 
     first, second = _pairs(tested)
     apart = tested.compared.pairs(first, second)
-    bounds = farthest(apart, 0.0)
     fraction = estimates.measures[j].fraction
     shown = _all_have_intervals(estimates, j, tested.members)
     asked = spec.margin is not None and fraction and shown
-    upper = farthest(apart, float(ndtri(spec.level)))  # as largest_bound has it, pair by pair
-    worst = int(np.argmax(np.nan_to_num(upper, nan=np.inf))) if len(first) else 0
+    upper = apart.farthest(float(ndtri(spec.level)))  # as ``largest_bound``, of which pair
+    worst = int(np.argmax(np.where(np.isnan(upper), np.inf, upper)))
     edge = (estimates.status[tested.members, j] == Status.BOUNDARY.value).any()
     reasons = [r for r in estimates.reason[tested.members, j] if r]
     return _Claim(
-        attribute, j, (int(first[worst]), int(second[worst])), float(np.max(bounds)),
-        float(upper.max()) if shown and np.isfinite(upper).all() else float("nan"),
+        attribute, j, (int(first[worst]), int(second[worst])),
+        float(np.abs(apart.a - apart.b).max()),
+        float(upper.max()) if shown else float("nan"),
         sameness_p(apart, (spec.margin or 0.0) / _POINTS) if asked else float("nan"),
         (Status.BOUNDARY if edge else Status.OK).value,
         str(reasons[0]) if edge and reasons else None,

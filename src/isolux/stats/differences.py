@@ -95,6 +95,18 @@ class Difference:
             return self.gaps.interval(z, careful=careful)
         return self.of_ends(*self.ends(z), z, log=log)
 
+    def farthest(self, z: float, *, log: bool = False, towards: bool = False) -> FloatArray:
+        """Return the larger of ``high`` and ``-low`` of each interval: ``[h]``.
+
+        -inf of pairs that are sure to be below the largest, NaN where there is no interval.
+        ``towards``: the larger of ``low`` and ``-high``, above 0 where 0 is not in the interval.
+        """
+        if self.gaps is not None:
+            return self.gaps.farthest(z, log=log, towards=towards)
+        found = self.interval(z, log=log)
+        sign = -1.0 if towards else 1.0
+        return np.asarray(np.fmax(sign * found.high, -sign * found.low))
+
     def of_ends(self, one: Interval, two: Interval, z: float, *, log: bool = False) -> Interval:
         """Put the interval together from the two groups' own (MOVER)."""
         join = log_ratio_interval if log else difference_interval

@@ -34,6 +34,7 @@ __all__ = [
     "logit_reach",
     "logit_t",
     "no_spread",
+    "of_student",
     "percentile",
     "student_reach",
     "student_t",
@@ -42,6 +43,7 @@ __all__ = [
 
 KEPT_CLUSTERS = 30
 KEPT_RARER = 5.0
+_REPEATED = 256  # values from which it pays to look for equal ones
 _FLAT = 1e-12  # a standard error below this is rounding
 
 
@@ -53,10 +55,25 @@ class Interval:
     high: FloatArray
 
 
-def _t(level: float, clusters: FloatArray) -> FloatArray:
+def of_student(share: float | FloatArray, freedom: FloatArray) -> FloatArray:
+    """Return quantiles of Student's t, each distinct number of degrees of freedom asked once.
+
+    Examples
+    --------
+    >>> of_student(0.975, np.array([11.0, 11.0])).round(3).tolist()
+    [2.201, 2.201]
+    """
     from scipy.special import stdtrit
 
-    return np.asarray(stdtrit(np.maximum(clusters - 1.0, 1.0), 0.5 + level / 2.0))
+    if np.ndim(share) or freedom.ndim != 1 or len(freedom) <= _REPEATED:
+        return np.asarray(stdtrit(freedom, share))
+    # Pairs repeat their groups, and a quantile costs more than to find what is repeated.
+    distinct, of = np.unique(freedom, return_inverse=True)
+    return np.asarray(stdtrit(distinct, share)[of])
+
+
+def _t(level: float, clusters: FloatArray) -> FloatArray:
+    return of_student(0.5 + level / 2.0, np.maximum(np.asarray(clusters) - 1.0, 1.0))
 
 
 def logit_t(value: FloatArray, se: FloatArray, clusters: FloatArray, level: float) -> Interval:
@@ -104,9 +121,9 @@ def logit_reach(value: FloatArray, se: FloatArray, freedom: FloatArray, z: float
 
 def student_reach(value: FloatArray, se: FloatArray, freedom: FloatArray, z: float) -> Interval:
     """Interval of an unbounded quantity that reaches as far as the normal quantile z."""
-    from scipy.special import ndtr, stdtrit
+    from scipy.special import ndtr
 
-    half = -stdtrit(np.maximum(freedom, 1.0), ndtr(-z)) * se
+    half = -of_student(ndtr(-z), np.maximum(freedom, 1.0)) * se
     return Interval(value - half, value + half)
 
 

@@ -28,6 +28,7 @@ def passing_zero(
     near: FloatArray,
     far: FloatArray,
     only: Callable[[npt.NDArray[np.intp]], Excess] | None = None,
+    slope: FloatArray | None = None,
 ) -> FloatArray:
     """Find where a function that is at most 0 at ``near`` passes 0 on the way to ``far``: ``[h]``.
 
@@ -41,6 +42,8 @@ def passing_zero(
     near, far : [h] float
     only : callable, optional
         Rows to the function of those alone. Then rows that have been found are not asked again.
+    slope : [h] float, optional
+        About how fast the function rises at ``near``, for the first step.
 
     Examples
     --------
@@ -56,16 +59,19 @@ def passing_zero(
         found, open_ = far.copy(), at_far > 0
         before = np.zeros(len(near))  # which end was moved last
         rows = np.arange(len(near))
+        first = far if slope is None else near - at_near / slope * np.sign(far - near)
         for number in range(_ROUNDS):
             if not open_.any():
                 break
             if only is not None and open_.sum() <= _FEW * len(open_):
                 rows = rows[open_]
-                near, far, at_near, at_far, before = (
-                    x[open_] for x in (near, far, at_near, at_far, before)
+                near, far, at_near, at_far, before, first = (
+                    x[open_] for x in (near, far, at_near, at_far, before, first)
                 )
                 excess, open_ = only(rows), np.ones(len(rows), dtype=bool)
             x = far - at_far * (far - near) / (at_far - at_near)
+            if slope is not None and number == 0:
+                x = first
             inside = (x - near) * (x - far) <= 0  # not so either where it is no number
             x = np.where(inside & (number % 5 != 4), x, (near + far) / 2.0)
             at_x = excess(x)

@@ -26,33 +26,10 @@ import numpy as np
 from isolux.stats.differences import Difference
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["farthest", "largest_bound", "sameness_p"]
+__all__ = ["largest_bound", "sameness_p"]
 
 _FURTHEST = 8.0
 _HALVINGS = 50
-
-
-def farthest(apart: Difference, z: float) -> FloatArray:
-    """Return how far apart each pair may be: the end of its one-sided bounds farther from 0.
-
-    Parameters
-    ----------
-    apart : Difference
-    z : float
-        Standard errors that each bound reaches; negative: towards 0.
-
-    Returns
-    -------
-    [h] float
-        In the metric's unit, smaller is more alike. NaN where a group has no value.
-    """
-    gap = apart.a - apart.b
-    if z == 0:
-        return np.abs(gap)
-    ends = apart.interval(abs(z))
-    if z >= 0:
-        return np.asarray(np.maximum(ends.high, -ends.low))
-    return np.asarray(np.where(gap >= 0, ends.low, -ends.high))
 
 
 def largest_bound(apart: Difference, level: float = 0.95) -> float:
@@ -83,7 +60,7 @@ def largest_bound(apart: Difference, level: float = 0.95) -> float:
     """
     from scipy.special import ndtri
 
-    return _largest(farthest(apart, float(ndtri(level))))
+    return _largest(apart.farthest(float(ndtri(level))))
 
 
 def sameness_p(apart: Difference, margin: float) -> float:
@@ -115,12 +92,27 @@ def sameness_p(apart: Difference, margin: float) -> float:
 
     if np.isnan(largest_bound(apart)):
         return float("nan")
-    z = _where(lambda z: _largest(farthest(apart, z)), margin)
+    if apart.gaps is not None:  # whose interval touches the margin where its deviate says
+        above, below = apart.gaps.deviates(margin), -apart.gaps.deviates(-margin)
+        return float(ndtr(np.maximum(above, below).max()))
+    z = _where(lambda z: _largest(_bounds(apart, z)), margin)
     return float(ndtr(-z))
 
 
+def _bounds(apart: Difference, z: float) -> FloatArray:
+    """Return the end of each pair's one-sided bounds farther from 0; of a negative z, towards 0."""
+    gap = apart.a - apart.b
+    if z == 0:
+        return np.abs(gap)
+    if z > 0:
+        return apart.farthest(z)
+    ends = apart.interval(-z)
+    return np.asarray(np.where(gap >= 0, ends.low, -ends.high))
+
+
 def _largest(bounds: FloatArray) -> float:
-    return float(np.max(bounds)) if len(bounds) and np.isfinite(bounds).all() else float("nan")
+    """Return the largest; NaN if one is not known, or if there is none."""
+    return float(np.max(bounds)) if len(bounds) else float("nan")
 
 
 def _where(rising: Callable[[float], float], height: float) -> float:

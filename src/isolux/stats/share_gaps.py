@@ -38,7 +38,6 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,6 +45,7 @@ import numpy.typing as npt
 
 from isolux.stats.intervals import Interval
 from isolux.stats.roots import Excess, passing_zero
+from isolux.stats.share_ends import Rising, Slope, both_ends, farthest_end
 from isolux.stats.shares import ClusterMeans, quantile
 from isolux.stats.statistic import FloatArray
 
@@ -227,6 +227,27 @@ class ShareGaps:
 
         ``careful``: each end holds by itself, also where one group is a few dozen people.
         """
+        return both_ends(*self._of_gaps(z, careful=careful))
+
+    def log_ratio_interval(self, z: float, *, careful: bool = False) -> Interval:
+        """Return the interval of ln(a / b); NaN where a share is 0 or not known.
+
+        ``careful``: as of ``interval``, of a - r b at each ratio r.
+        """
+        return both_ends(*self._of_ratios(z, careful=careful))
+
+    def farthest(self, z: float, *, log: bool = False, towards: bool = False) -> FloatArray:
+        """Return the larger of ``high`` and ``-low``; -inf of pairs sure to be below the largest.
+
+        ``log``: of ln(a / b). ``towards``: the larger of ``low`` and ``-high``.
+        """
+        asked = self._of_ratios(z) if log else self._of_gaps(z)
+        return farthest_end(*asked, towards=towards)
+
+    def _of_gaps(
+        self, z: float, *, careful: bool = False
+    ) -> tuple[Rising, FloatArray, float, Slope]:
+        """Return what ends of a - b are looked for with, for both ends of every pair."""
         both, growth = self._twice(), _twice(self.growth(z))
         aside = _twice(self.aside()) if careful else np.zeros(len(both.a))
 
@@ -241,13 +262,12 @@ class ShareGaps:
 
             return excess
 
-        return _ends(of, both.a - both.b, 1.0)
+        return of, both.a - both.b, 1.0, lambda gap, _: np.ones_like(gap)
 
-    def log_ratio_interval(self, z: float, *, careful: bool = False) -> Interval:
-        """Return the interval of ln(a / b); NaN where a share is 0 or not known.
-
-        ``careful``: as of ``interval``, of a - r b at each ratio r.
-        """
+    def _of_ratios(
+        self, z: float, *, careful: bool = False
+    ) -> tuple[Rising, FloatArray, float, Slope]:
+        """Return the same for ln(a / b)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             known = (self.a > 0) & (self.b > 0)
             log = np.where(known, np.log(self.a) - np.log(self.b), np.nan)
@@ -266,7 +286,11 @@ class ShareGaps:
 
             return excess
 
-        return _ends(of, _twice(log), _WIDEST)
+        def slope(log_ratio: FloatArray, rows: npt.NDArray[np.intp] | None) -> FloatArray:
+            ratio = np.exp(log_ratio)
+            return ratio * (both.b if rows is None else both.b[rows]) / (1.0 + ratio)
+
+        return of, _twice(log), _WIDEST, slope
 
     def _twice(self) -> ShareGaps:
         """Lay the pairs out twice, for both ends of an interval at once."""
@@ -330,33 +354,6 @@ def _freedom(a: ClusterMeans, b: ClusterMeans) -> tuple[FloatArray, FloatArray]:
 
 def _twice(x: FloatArray) -> FloatArray:
     return np.concatenate([x, x])
-
-
-def _ends(of: Callable[..., Excess], inner: FloatArray, furthest: float) -> Interval:
-    """Find both ends of intervals around ``inner``, which has every pair twice: ``[2 h]``.
-
-    Most of the time goes into calls of numpy on a few pairs: both ends in one search are half of
-    these.
-    """
-    h = len(inner) // 2
-    found = _edge(of, inner, np.repeat([-furthest, furthest], h))
-    return Interval(found[:h], found[h:])
-
-
-def _edge(of: Callable[..., Excess], inner: FloatArray, outer: FloatArray) -> FloatArray:
-    """Find where the interval around ``inner`` ends on the way to ``outer``: ``[h]``.
-
-    ``of()`` is above 0 outside, and ``of(rows)`` the same of some rows. Whether 0 is in it is asked
-    at 0 itself, so that the interval and the test are one statement.
-    """
-    zero = np.zeros_like(inner)
-    on_the_way = (inner * outer < 0) | (inner == 0)
-    excess = of()
-    out = excess(zero) > 0
-    near = np.where(on_the_way & ~out, zero, inner)
-    far = np.where(on_the_way & out, zero, outer)
-    found = passing_zero(excess, near, far, of)
-    return np.where(np.isnan(inner), np.nan, found)
 
 
 def welch_freedom(

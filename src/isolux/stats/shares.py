@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.design import IntArray
-from isolux.stats.intervals import Interval
+from isolux.stats.intervals import Interval, of_student
 from isolux.stats.statistic import FloatArray
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ __all__ = [
 _GUESS = 0.2
 """Correlation assumed when clusters are weighed to estimate it: one big cluster must not decide."""
 _FLAT = 1e-14  # a variance of shares below this is rounding
-_REPEATED = 256  # values from which it pays to look for equal ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,14 +214,9 @@ def quantile(z: FloatArray | float, freedom: FloatArray) -> FloatArray:
     >>> quantile(1.959964, np.array([11.0])).round(3).item()
     2.201
     """
-    from scipy.special import ndtr, stdtrit
+    from scipy.special import ndtr
 
-    at_least = np.maximum(freedom, 1.0)
-    if np.ndim(z) == 0 and at_least.ndim == 1 and len(at_least) > _REPEATED:
-        # Pairs repeat their groups, and a quantile costs more than to find what is repeated.
-        distinct, of = np.unique(at_least, return_inverse=True)
-        return np.asarray(-stdtrit(distinct, ndtr(-np.asarray(z)))[of], dtype=np.float64)
-    return np.asarray(-stdtrit(at_least, ndtr(-np.asarray(z))), dtype=np.float64)
+    return -of_student(ndtr(-np.asarray(z)), np.maximum(freedom, 1.0))
 
 
 def cluster_means(
