@@ -117,7 +117,7 @@ STATUSES = [
     (9, 10, {}, "insufficient clusters", True, False, "fewer than 10 clusters"),
     (12, 2, {}, "insufficient units", False, False, "fewer than 50 units"),
     (9, 10, {"min_clusters": 5}, "boundary", True, False, "no interval is honest"),
-    (12, 10, {}, "boundary", True, True, "fewer than 15 of one size"),
+    (12, 10, {}, "boundary", True, True, "fewer than 15 effective clusters"),
     (20, 10, {}, "ok", True, True, None),
     (40, 10, {}, "ok", True, True, None),
 ]
@@ -146,7 +146,7 @@ def test_one_big_cluster_is_worth_few():
     row = _rows(scored(values, clusters), members(g=["a"] * 356)).row(1, named=True)
     assert row["n_clusters"] == 40
     assert row["status"] == "boundary"
-    assert "fewer than 15 of one size" in row["reason"]
+    assert "fewer than 15 effective clusters" in row["reason"]
 
 
 def test_a_group_that_nobody_scored_says_so():

@@ -54,7 +54,7 @@ def test_an_unsure_point_is_hollow_and_the_caption_says_so(by_attribute):
     runs.add_attribute(tables, of, "x", rates, everyone=0.7)
     (figure,) = drawn(runs.run_of(tables))
     assert figure.svg.count(f'fill="{_svg.WHITE}"') == 1
-    assert "Hollow: the interval is not assured." in figure.caption
+    assert "Hollow: the interval is in doubt." in figure.caption
     assert "Hollow" not in by_attribute["race"][1].caption
 
 

@@ -5,8 +5,8 @@ const MINUS = "\u2212";
 export const NOTHING = "–";
 
 export const STATUS_WORDS: Record<string, string> = {
-  ok: "sound",
-  boundary: "interval not assured",
+  ok: "ok",
+  boundary: "interval in doubt",
   "insufficient units": "too few units",
   "insufficient clusters": "too few clusters",
   undefined: "undefined",

@@ -194,7 +194,7 @@ def _closed(name: str, mean: ClusterMeans, clusters: FloatArray, level: float) -
 
 
 def _few(least: int) -> str:
-    return f"clusters worth fewer than {least} of one size: the interval may be too narrow"
+    return f"fewer than {least} effective clusters: the interval may be too narrow"
 
 
 def statuses(

@@ -51,8 +51,8 @@ SHAPE: dict[str, str] = {
 """A mark for each status, so that no status is shown by colour alone."""
 
 STATUS_WORDS: dict[str, str] = {
-    Status.OK: "sound",
-    Status.BOUNDARY: "interval not assured",
+    Status.OK: "ok",
+    Status.BOUNDARY: "interval in doubt",
     Status.INSUFFICIENT_UNITS: "too few units",
     Status.INSUFFICIENT_CLUSTERS: "too few clusters",
     Status.UNDEFINED: "undefined",

@@ -252,7 +252,7 @@ function Legend({ fewest, draw, level, alpha, adjusted }: { fewest: number; draw
       <svg class="sample strong" aria-hidden="true" focusable="false" viewBox="0 0 40 14"><line class="whisker" x1="4" x2="36" y1="7" y2="7" /><circle cx="20" cy="7" r="4.5" /></svg>
       differs from everyone ({adjusted} p at most {Number(alpha.toPrecision(6))})
       <svg class="sample" aria-hidden="true" focusable="false" viewBox="0 0 40 14"><line class="whisker" x1="4" x2="36" y1="7" y2="7" /><circle class="hollow" cx="20" cy="7" r="4.5" /></svg>
-      interval not assured
+      interval in doubt
       <svg class="sample" aria-hidden="true" focusable="false" viewBox="0 0 40 14"><line class="everyone" x1="20" x2="20" y1="0" y2="14" /></svg>
       everyone
       {adjusted === "adjusted" ? <span>Each interval is of one value or difference by itself; p is adjusted for every comparison.</span> : null}

@@ -122,13 +122,13 @@ def _spoken(row: GroupRow, line: Line) -> str:
 
 def _hollow(judged: Sequence[GroupRow]) -> str:
     hollow = any(row.estimate.status == "boundary" for row in judged)
-    return " Hollow: the interval is not assured." if hollow else ""
+    return " Hollow: the interval is in doubt." if hollow else ""
 
 
 def _shading(direction: Direction, judged: Sequence[GroupRow]) -> str:
     marked = any(row.estimate.status == "boundary" for row in judged)
     worse = {"higher": "lower, hence worse", "lower": "higher, hence worse", "none": "higher"}
-    circle = " ○: the interval is not assured." if marked else ""
+    circle = " ○: the interval is in doubt." if marked else ""
     return f"Darker is {worse[direction]}. Hatched: too little data to judge.{circle}"
 
 
@@ -239,7 +239,7 @@ def change_figure_of(title: str, table: ChangeTable) -> Figure | None:
         svg=differences(drawn, centre or None, f"Change of {table.line.phrase}", unit),
         alt=told,
         caption="Second model less first, with its interval. Solid line: no change. Dashed line "
-        "and band: everyone." + (" Hollow: the interval is not assured." if hollow else ""),
+        "and band: everyone." + (" Hollow: the interval is in doubt." if hollow else ""),
     )
 
 

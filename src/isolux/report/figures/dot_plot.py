@@ -35,7 +35,7 @@ class Point:
 
 
 def point_of(name: str, found: Estimate, unit: str) -> Point:
-    """Make a point of an estimate that has a value; hollow if its interval is not assured."""
+    """Make a point of an estimate that has a value; hollow if its interval is in doubt."""
     hollow = found.status != Status.OK
     text = value_text(found.value, unit)
     return Point(

@@ -54,7 +54,7 @@ def chart_of(
     told += [f"{few} of {len(table.rows)} groups have too little data to judge."] if few else []
     drawn = "Dashed line and band: everyone."
     if any(row.estimate.judged and row.estimate.status != "ok" for row in table.rows):
-        drawn += " Hollow: the interval is not assured."
+        drawn += " Hollow: the interval is in doubt."
     lines = [line for text in (*told, drawn) for line in textwrap.wrap(text, _WIDTH)]
     title = {"text": f"{table.line.title} by {section.title}", "subtitle": lines}
     config = {**CONFIG, "background": "white"}
