@@ -13,6 +13,7 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.io.alongside import alongside
 from isolux.io.atomic import RUN_MARK, staged_directory, write_parquet, write_text
 from isolux.io.binary_tables import first_line
 from isolux.io.panics import panics_unprinted
@@ -53,9 +54,9 @@ def save(
     carried : bool
         It may hold such files: ``extra`` brings them over.
     extra : callable, optional
-        Called with the directory before it gets its name; what it writes there (``report.html``)
-        belongs to the run, and if it fails there is no run. Figures alone may fail: then the run
-        is written without them, and the error says so.
+        Called with the directory before it gets its name, while the tables are being written; what
+        it writes there (``report.html``) belongs to the run, and if it fails there is no run.
+        Figures alone may fail: then the run is written without them, and the error says so.
 
     Returns
     -------
@@ -73,20 +74,14 @@ def save(
     """
     undrawn: DrawingError | None = None
     with staged_directory(path, overwrite=overwrite, carried=carried) as stage:
-        for name, table in TABLES.items():
-            frame = getattr(run, name)
-            checked = check(frame, _kind(table, frame), where=name)
-            write_parquet(stage / f"{name}.parquet", checked, bounds=False)  # it is read whole
-        (stage / "evidence").mkdir()
-        for name, frame in run.evidence.items():
-            write_parquet(stage / "evidence" / f"{plain_name(name)}.parquet", frame, bounds=False)
+        with alongside(lambda: _write_tables(run, stage)):
+            try:
+                if extra is not None:
+                    extra(stage)
+            except DrawingError as error:
+                undrawn = error
         hashes = hashes_of(stage, run.record)
         write_text(stage / RUN_MARK, record_text({**run.record, FILES: hashes}))
-        try:
-            if extra is not None:
-                extra(stage)
-        except DrawingError as error:
-            undrawn = error
     if undrawn is not None:
         raise DrawingError(
             undrawn.problem,
@@ -97,6 +92,16 @@ def save(
             f"then `isolux report {path}` makes its page",
         ) from undrawn
     return Path(path)
+
+
+def _write_tables(run: Run, folder: Path) -> None:
+    for name, table in TABLES.items():
+        frame = getattr(run, name)
+        checked = check(frame, _kind(table, frame), where=name)
+        write_parquet(folder / f"{name}.parquet", checked, bounds=False)  # it is read whole
+    (folder / "evidence").mkdir()
+    for name, frame in run.evidence.items():
+        write_parquet(folder / "evidence" / f"{plain_name(name)}.parquet", frame, bounds=False)
 
 
 def carry_over(run: str | Path, stage: Path) -> None:

@@ -1,0 +1,58 @@
+"""Work in a thread is waited for, whatever ends the block beside it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+from isolux.io.alongside import alongside
+
+
+def slow(done, started):
+    started.set()
+    threading.Event().wait(0.3)
+    done.append("done")
+
+
+def test_the_block_runs_while_the_work_is_done():
+    started, seen = threading.Event(), []
+    with alongside(started.set):
+        seen.append(started.wait(30))
+    assert seen == [True]
+
+
+def test_an_error_of_the_work_is_raised_when_the_block_has_ended():
+    seen = []
+    with pytest.raises(OSError, match="full"), alongside(lambda: open_none("full")):
+        seen.append("block")
+    assert seen == ["block"]
+
+
+def open_none(why):
+    raise OSError(why)
+
+
+def test_an_error_of_the_block_comes_first_and_the_work_is_waited_for():
+    done, started = [], threading.Event()
+    with pytest.raises(ValueError, match="block"), alongside(lambda: slow(done, started)):
+        raise ValueError("block")
+    assert done == ["done"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends itself a signal")
+def test_a_signal_during_the_wait_is_raised_after_it():
+    done, started = [], threading.Event()
+
+    def interrupt():
+        started.wait(30)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    sender = threading.Thread(target=interrupt)
+    sender.start()
+    with pytest.raises(KeyboardInterrupt), alongside(lambda: slow(done, started)):
+        pass
+    sender.join()
+    assert done == ["done"]
