@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+import polars as pl
 import pytest
 
+from isolux.disparity.measured import measure_disparities
+from isolux.groups.measure import measure_groups
+from isolux.vocabulary.spec import Comparing
+from tests._scored import members, scored
 from tests.laws._families import false_claims
 from tests.laws._figures import FULL, at_most, record, scaled
 
@@ -41,3 +47,22 @@ def test_permuting_photos_claims_what_is_not_there():
     )
     record("family-naive", [found], worlds=worlds, replicates=replicates)
     assert found["max-t"] > 0.3, "the law must be able to see a test that fails"
+
+
+NEARLY = [(200, 12, 23), (200, 2, 8), (250, 30, 45)]
+"""People in each of two groups, and mistakes in each: p of .05 to .061, intervals that hold 0."""
+
+
+@pytest.mark.parametrize(("people", "few", "many"), NEARLY)
+def test_no_draw_of_replicates_claims_what_the_interval_holds_possible(people, few, many):
+    # The family is one question, asked three times: max-T's p is then a drawn copy of the raw one.
+    wrong = np.repeat([1.0, 0.0], [few, people - few]), np.repeat([1.0, 0.0], [many, people - many])
+    told = scored(1.0 - np.concatenate(wrong)), members(g=["a"] * people + ["b"] * people)
+    for seed in range(scaled(400, 15)):
+        spec = Comparing(replicates=100, seed=seed)
+        found = measure_disparities(measure_groups(*told, spec), spec).table
+        tested = found.filter(pl.col("p_value").is_not_null())
+        one = tested.row(by_predicate=pl.col("kind") == "difference", named=True)
+        assert 0.05 < one["p_value"] < 0.061
+        assert one["low"] < 0.0 < one["high"]
+        assert (tested["p_adjusted"] >= one["p_value"]).all(), seed

@@ -56,6 +56,14 @@ def test_a_table_in_memory_is_audited_as_its_file(table, of_file):
     assert found.run.record["clusters"] == of_file.run.record["clusters"]
 
 
+def test_numbers_of_numpy_are_settings_like_any_other():
+    asked = {"margin": np.float64(3), "min_units": np.int64(30), "by": "light"}
+    found = isolux.audit(PEOPLE, **{**ASKED, **asked})
+    plain = isolux.audit(PEOPLE, **{**ASKED, "margin": 3.0, "min_units": 30})
+    assert found.run.record["spec"] == plain.run.record["spec"]
+    assert found.disparities.equals(plain.disparities)
+
+
 def test_the_record_says_that_it_was_in_memory_and_which_table(tmp_path):
     found = isolux.audit(PEOPLE, **ASKED)
     assert found.spec.people.data == "(in memory)"

@@ -153,6 +153,12 @@ def test_metrics_and_times_that_are_refused(runs):
         monitor(runs[:2], at=["2026-03-01", "yesterday"])
     with pytest.raises(SpecError, match="out of order"):
         monitor(runs[:2], at=["2026-03-02", "2026-03-01"])
+    late, early = "2026-03-01T23:00+00:00", "2026-03-02T00:30+02:00"  # which is 22:30 in UTC
+    with pytest.raises(SpecError, match=r"(?s)out of order.*T23:00:00, then 2026-03-01T22:30:00"):
+        monitor(runs[:2], at=[late, early])
+    assert monitor(runs[:2], at=[early, late]).record["runs"][0]["at"] == "2026-03-01T22:30:00"
+    with pytest.raises(SpecError, match=r"(?s)with and without an offset.*an offset in each"):
+        monitor(runs[:2], at=["2026-03-01", early])
     with pytest.raises(SpecError, match="such a level is none"):
         monitor(runs[:2], level=1.0)
     open_ended = {"score": {"title": "Score", "unit": "cm", "direction": "lower"}}

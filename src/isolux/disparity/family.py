@@ -309,9 +309,13 @@ def _adjust(
 
 
 def adjust(t: FloatArray, p: FloatArray, null_max: FloatArray, correction: str) -> FloatArray:
-    """Adjust over a family: by its largest |t| on each replicate, or from the raw p-values."""
+    """Adjust over a family: by its largest |t| on each replicate, or from the raw p-values.
+
+    Replicates are drawn, so that max-T's p of a single test scatters about its raw p. It is never
+    below: a finding at p <= .05 must not have a 95 % interval that holds 0.
+    """
     if correction == "max-t":
-        return max_t(t, null_max)
+        return np.asarray(np.maximum(max_t(t, null_max), p))
     by_name = {"holm": holm, "bonferroni": bonferroni, "bh": benjamini_hochberg}
     return by_name[correction](p) if correction in by_name else p
 
@@ -320,7 +324,7 @@ def _critical(null_max: FloatArray, size: int, spec: Comparing, share: float) ->
     from scipy.special import ndtri
 
     alpha = (1.0 - spec.level) * share
-    if spec.correction == "max-t" and size:
-        return float(critical_value(null_max, alpha))
+    if spec.correction == "max-t" and size:  # never easier than one test: see `adjust`
+        return max(float(critical_value(null_max, alpha)), float(ndtri(1.0 - alpha / 2.0)))
     tests = size if spec.correction in ("holm", "bonferroni") else 1
     return float(ndtri(1.0 - alpha / (2.0 * max(tests, 1))))

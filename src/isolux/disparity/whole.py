@@ -128,6 +128,7 @@ class _Whole:
         at = int(np.nanargmax(t))
         largest = self.tested.null.largest_pair
         p = (1.0 + reached(largest, t[at]).sum()) / (len(largest) + 1.0)
+        p = max(p, float(self.tested.null.p_value[at]))  # that of any pair, of the best one too
         adjusted = float(self.tested.adjusted[at])
         if self.spec.correction != "max-t":  # the attribute's own p bounds its best pair's
             adjusted = max(adjusted, p) if self.spec.correction != "none" else p

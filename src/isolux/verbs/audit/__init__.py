@@ -36,7 +36,7 @@ from isolux.verbs.audit.drawn import (
     record_of_sample,
     refuse_protocol,
 )
-from isolux.verbs.audit.held import Held, held_people, holds_answers
+from isolux.verbs.audit.held import Held, held_people, holds_answers, plain_numbers
 from isolux.verbs.audit.image_bins import with_image_bins
 from isolux.verbs.audit.inputs import read_answers, resolved, task_options
 from isolux.verbs.audit.one_per_model import one_per_model
@@ -267,6 +267,7 @@ def audit(
     >>> found.group_metrics.select("group", "value").rows()
     [('everyone', 0.75), ('day', 1.0), ('night', 0.5)]
     """
+    settings = plain_numbers(settings)
     if isinstance(scores, str | Path):
         return _of_files(scores, attributes, {"by": by, "planted": planted, **settings})
     if holds_answers(scores, settings):

@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.given import IN_MEMORY, is_frame, kind_of, to_polars
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["Held", "held_people", "holds_answers"]
+__all__ = ["Held", "held_people", "holds_answers", "plain_numbers"]
 
 _ANSWERS = (
     "target", "prediction_column", "score_column", "detected_column", "predictions", "model",
@@ -30,6 +31,11 @@ class Held:
 
     frame: pl.DataFrame
     notes: tuple[str, ...] = ()
+
+
+def plain_numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings, numbers of numpy as Python's own: ``min_units=counts.min()``."""
+    return {k: v.item() if isinstance(v, np.generic) else v for k, v in settings.items()}
 
 
 def holds_answers(table: object, settings: Mapping[str, Any]) -> bool:

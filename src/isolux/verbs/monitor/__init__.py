@@ -142,7 +142,8 @@ def monitor(
         A metric that is a mean of people's scores with a range; default: the first such metric of
         the first run.
     at : sequence of str
-        When each run was looked at, in ISO 8601; default: when it was made.
+        When each run was looked at, in ISO 8601, with an offset from UTC in each or in none;
+        default: when it was made.
     level : float
         1 minus the probability of any false alarm, over all gaps and all looks, however many.
     repeated : {"refuse", "first", "different"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -49,7 +49,8 @@ def looks_of(runs: Sequence[Run | str | Path], at: Sequence[str] = ()) -> list[L
     runs : sequence of Run, str or Path
         In order of time.
     at : sequence of str
-        When each was looked at, in ISO 8601 (``2026-03-05``); empty: when each run was made.
+        When each was looked at, in ISO 8601 (``2026-03-05``), with an offset from UTC in each or in
+        none; empty: when each run was made.
 
     Raises
     ------
@@ -133,7 +134,7 @@ def _times(runs: Sequence[Run], names: Sequence[str], at: Sequence[str]) -> list
             "not every run has a time", expected=f"{len(runs)} times", found=f"{len(at)}",
             where="--at",
         )  # fmt: skip
-    found = []
+    found: list[datetime] = []
     for i, name in enumerate(names):
         text = str(at[i] if at else runs[i].record.get("created", ""))
         try:
@@ -145,8 +146,18 @@ def _times(runs: Sequence[Run], names: Sequence[str], at: Sequence[str]) -> list
                 found=repr(text),
                 where="--at",
             ) from None
-        found.append(told.replace(tzinfo=None).isoformat(timespec="seconds"))
-    return found
+        found.append(told)
+    zoned = [time.tzinfo is not None for time in found]
+    if any(zoned) and not all(zoned):
+        raise SpecError(
+            "times with and without an offset from UTC cannot be put in order",
+            expected="an offset in each (2026-03-05T14:00+02:00), or in none",
+            found=f"{found[zoned.index(True)].isoformat()} and "
+            f"{found[zoned.index(False)].isoformat()}",
+            where="--at",
+        )
+    found = [time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time for time in found]
+    return [time.isoformat(timespec="seconds") for time in found]
 
 
 def _check_alike(first: Look, other: Look) -> None:
