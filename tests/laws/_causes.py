@@ -12,11 +12,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-import isolux
 from isolux.analyses import confounders
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.tables import ATTRIBUTES, SCORES
+from tests.laws._measured import measured
 
 DARK_GIVEN = np.array([[0.85, 0.15], [0.5, 0.02]])
 """Of the collider: P(dark | tone, right)."""
@@ -44,7 +44,7 @@ def drawn(world, rng, subjects, photos):
 
 
 def run_of(world, seed, *, subjects=120, photos=10, replicates=199):
-    """Draw a world and audit it by tone."""
+    """Draw a world, and compare its tones as an audit does."""
     tone, dark, right = drawn(world, np.random.default_rng(seed), subjects, photos)
     n = len(tone)
     ids = [f"p{i}" for i in range(n)]
@@ -61,7 +61,7 @@ def run_of(world, seed, *, subjects=120, photos=10, replicates=199):
     info = registry.task_info("classification")
     scores = Scores(SCORES.conform(units), info, task="classification")
     people = ATTRIBUTES.conform(pl.DataFrame(rows, infer_schema_length=None))
-    return isolux.audit(scores, people, by=("tone",), replicates=replicates, seed=seed).run
+    return measured(scores, people, by=("tone",), replicates=replicates, seed=seed)
 
 
 def claimed(world, roles, *, worlds, replicates, **settings):

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-import isolux
 from isolux.tasks.classification import score
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, LABEL_PREDICTIONS
+from tests.laws._measured import measured
 
 INFO = DatasetInfo(title="Synthetic", summary="People drawn by a law.", references=())
 
 
 def audited(rng, clusters, photos, *, correlation, apart, metrics, replicates, seed):
-    """Draw two groups that do not differ, and audit them.
+    """Draw two groups that do not differ, and compare them as an audit does.
 
     ``apart``: by how much the positive class scores higher, in standard deviations of one class.
     """
@@ -41,5 +41,5 @@ def audited(rng, clusters, photos, *, correlation, apart, metrics, replicates, s
     )
     scores = score(dataset, LABEL_PREDICTIONS.conform(answers), target="class", positive="yes",
                    score_of="positive", metrics=metrics)  # fmt: skip
-    return isolux.audit(scores, dataset, by=("group",), replicates=replicates,
-                        min_units=20, seed=seed)  # fmt: skip
+    return measured(scores, dataset, by=("group",), replicates=replicates, min_units=20,
+                    seed=seed)  # fmt: skip

@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import polars as pl
 
-import isolux
 from isolux.analyses import confounders
 from isolux.tasks import score
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
 from isolux_worlds import Detector, Effect, confounded_scene, planted_detection, simulate_scene
+from tests.laws._measured import measured
 
 BY_SIZE = (Effect({"size": "small"}, -1.0), Effect({"size": "large"}, 0.8))
 BY_TONE = (Effect({"tone": "b"}, -0.5),)
@@ -52,8 +52,8 @@ def run_of(scene, detector, seed, metrics, replicates, *, audited=False):
         [ATTRIBUTES.conform(t) for t in (world.dataset.instance_attributes(), area)]
     )
     if audited:
-        return isolux.audit(scores, attributes=attributes, by=("tone",), min_units=20, seed=seed,
-                            replicates=replicates).run  # fmt: skip
+        return measured(scores, attributes, by=("tone",), min_units=20, seed=seed,
+                        replicates=replicates)  # fmt: skip
     spec = {"data": "synthetic", "task": "detection", "by": ["tone"], "min_units": 20,
             "seed": seed, "replicates": replicates}  # fmt: skip
     empty = (t.empty() for t in (GROUP_METRICS, DISPARITIES, FINDINGS))

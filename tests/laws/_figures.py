@@ -13,12 +13,22 @@ import numpy as np
 from scipy.stats import binom
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "methods" / "figures"
-FULL = os.environ.get("ISOLUX_LAWS") == "full"
+ASKED = os.environ.get("ISOLUX_LAWS", "")
+"""Nothing: a small run; ``full``; or a share of the worlds (``0.02``), to reckon what all cost."""
+KEPT = ASKED == "full"
+FULL = ASKED != ""
+"""Every cell, and replicates as many as in a whole run."""
+PART = float(ASKED) if FULL and not KEPT else 1.0
 COMMAND = "ISOLUX_LAWS=full python -m pytest tests/laws"
 
 
 def scaled(full: int, small: int) -> int:
-    """Return how many worlds (or replicates) to draw: the page's number, or the default run's."""
+    """Return how many worlds to draw: the page's number, a share of it, or the default run's."""
+    return max(2, round(full * PART)) if FULL else small
+
+
+def sized(full: int, small: int) -> int:
+    """Return how many replicates (or looks, or photos) a world has: never a share of them."""
     return full if FULL else small
 
 
@@ -39,7 +49,7 @@ def record(name: str, rows: list[dict[str, Any]], *, worlds: int, replicates: in
     """Print a law's figures; in the full run, keep them, dated, with the machine they ran on."""
     for row in rows:
         print(name, row)
-    if not FULL:
+    if not KEPT:
         return
     document = {
         "name": name,

@@ -6,23 +6,23 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux import audit
 from isolux.tasks import score
 from isolux_worlds import confounded_scene, planted_detection, simulate_scene
+from tests.laws._measured import measured
 
 CLUSTERS = 100
 _CERTAIN = ["metric", "attribute"]
 
 
 def one_world(matters: str, varies: str, by: tuple[str, ...], *, seed: int, replicates: int):
-    """Draw a world of about 500 people in 200 images and audit it."""
+    """Draw a world of about 500 people in 200 images and measure it as an audit does."""
     scene, detector = confounded_scene(matters, clusters=CLUSTERS, people=(1, 4), varies=varies)
     world = simulate_scene(replace(scene, by=by), detector, seed)
     scores = score(
         "detection", world.dataset, world.predictions,
         metrics=("average_recall", "recall_at_iou"), iou_thresholds=(0.5,),
     )  # fmt: skip
-    return audit(scores, world.dataset, by=by, replicates=replicates, seed=seed)
+    return measured(scores, world.dataset, by=by, replicates=replicates, seed=seed)
 
 
 def cover_scenes(matters: str, varies: str, *, worlds: int, replicates: int) -> dict[str, object]:

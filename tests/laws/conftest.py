@@ -3,21 +3,27 @@
 Every test writes its figures as it ends, and its name into ``.laws``, a file that names the sources
 by their hash. A full run leaves out what is named there, so one that was killed goes on where it
 stopped; where any source has changed since, all is measured again.
+
+Where a share of the worlds is drawn, nothing is kept: what a whole run would cost is printed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.laws import _page as pages
-from tests.laws._figures import FULL
+from tests.laws._figures import FULL, KEPT, PART
 
 ROOT = Path(__file__).resolve().parents[2]
 DONE = ROOT / ".laws"
+SPENT: Counter[str] = Counter()
+"""CPU seconds by file."""
 
 
 def sources() -> str:
@@ -38,7 +44,7 @@ def measured(done: Path, of: str) -> set[str]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out of a full run what an earlier one has measured."""
-    if not FULL:
+    if not KEPT:
         return
     known = measured(DONE, sources())
     left = [item for item in items if item.nodeid not in known]
@@ -50,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Note a law of a full run that held; its figures are written."""
     # The run's own process hears of its workers' tests, and alone writes.
-    if FULL and "PYTEST_XDIST_WORKER" not in os.environ and report.when == "call" and report.passed:
+    if KEPT and "PYTEST_XDIST_WORKER" not in os.environ and report.when == "call" and report.passed:
         note(DONE, sources(), report.nodeid)
 
 
@@ -63,7 +69,25 @@ def note(done: Path, of: str, name: str) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    if FULL and not hasattr(session.config, "workerinput"):  # the workers' figures are all there
+    if KEPT and not hasattr(session.config, "workerinput"):  # the workers' figures are all there
         pages.write()
         if exitstatus == 0:  # all held: the next run begins anew
             DONE.unlink(missing_ok=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[object]:
+    """Count what a law costs, its fixtures and child processes with it."""
+    before = sum(os.times()[:4])
+    done = yield
+    SPENT[item.path.name] += sum(os.times()[:4]) - before
+    return done
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what a whole run costs in one process, by file: measured, or reckoned of a share."""
+    if not FULL:
+        return
+    terminalreporter.section("CPU minutes of a whole run")
+    for name, seconds in [*SPENT.most_common(), ("all", sum(SPENT.values()))]:
+        terminalreporter.write_line(f"| {name} | {seconds / PART / 60:.1f} |")

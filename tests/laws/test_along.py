@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from isolux.analyses.along import explain
 from tests.laws._discovery import PHOTOS, a_run
-from tests.laws._figures import FULL, at_least, at_most, record, scaled
+from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 
 pytestmark = pytest.mark.law
 
@@ -34,7 +34,7 @@ def a_world(rng, subjects, *, slope, replicates):
 
 
 def test_a_false_finding_is_rare_over_the_family():
-    worlds, replicates = scaled(2000, 40), scaled(999, 199)
+    worlds, replicates = scaled(2000, 40), sized(999, 199)
     false = 0
     for number in range(worlds):
         run, _, _ = a_world(np.random.default_rng([81, number]), 100, slope=0.0,
@@ -47,7 +47,7 @@ def test_a_false_finding_is_rare_over_the_family():
 
 
 def test_the_interval_holds_the_planted_difference():
-    worlds, replicates = scaled(2000, 24), scaled(999, 199)
+    worlds, replicates = scaled(2000, 24), sized(999, 199)
     edges = "edges:-1,0,1"
     rng = np.random.default_rng(82)
     _, light, rate = a_world(rng, 100_000, slope=SLOPE, replicates=replicates)

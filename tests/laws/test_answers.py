@@ -5,15 +5,13 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
 from isolux.stats.odds import log_odds_ratio
+from tests.laws._figures import FULL, scaled
 
-WHOLE = os.environ.get("ISOLUX_LAWS") == "full"
-WORLDS = 2000 if WHOLE else 250
+WORLDS = scaled(2000, 250)
 
 
 def logit(p):
@@ -45,14 +43,14 @@ def share_of_worlds_held(rate, other, subjects, photos, shared, *, within=False)
 )
 def test_of_independent_people(rate, other):
     held = share_of_worlds_held(rate, other, 200, 1, 0.0)
-    assert held >= (0.94 if WHOLE else 0.91)
+    assert held >= (0.94 if FULL else 0.91)
 
 
 @pytest.mark.parametrize(("rate", "other"), [(0.3, 0.3), (0.4, 0.15), (0.8, 0.9)])
 @pytest.mark.parametrize("within", [False, True])
 def test_of_photos_of_the_same_people(rate, other, within):
     held = share_of_worlds_held(rate, other, 60, 6, 0.5, within=within)
-    assert held >= (0.945 if WHOLE else 0.91)
+    assert held >= (0.945 if FULL else 0.91)
 
 
 @pytest.mark.parametrize(
@@ -65,4 +63,4 @@ def test_of_rare_answers_few_people_and_photos_that_are_all_alike(
 ):
     """Where clusters with the rarer answer are few, their number widens the interval."""
     held = share_of_worlds_held(rate, other, subjects, photos, shared)
-    assert held >= (0.945 if WHOLE else 0.91)
+    assert held >= (0.945 if FULL else 0.91)

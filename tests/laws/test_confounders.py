@@ -17,12 +17,12 @@ from tests.laws._confounders import (
     small_cells,
     unequal_groups,
 )
-from tests.laws._figures import FULL, at_least, at_most, record, scaled
+from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws._minorities import Minority, minorities
 
 pytestmark = pytest.mark.law
 
-REPLICATES = scaled(400, 150)
+REPLICATES = sized(400, 150)
 
 
 @pytest.mark.parametrize("metric", ["recall_at_iou", "normalised_average_precision"])
@@ -66,7 +66,7 @@ def test_wide_bins_of_size_leave_a_gap_and_finer_ones_less():
 @pytest.mark.parametrize("metric", ["recall_at_iou", "normalised_average_precision"])
 def test_where_nothing_matters_little_is_found(metric, varies):
     dear = metric == "normalised_average_precision"  # four times as long
-    worlds, replicates = scaled(600 if dear else 2000, 12 if dear else 24), scaled(599, 199)
+    worlds, replicates = scaled(600 if dear else 2000, 12 if dear else 24), sized(599, 199)
     found = false_findings(metric, varies, worlds=worlds, replicates=replicates)
     record(f"confounders-null-{metric}-{varies}", [found], worlds=worlds, replicates=replicates)
     # Three standard errors of 2,000 worlds are .015, of 600 .027.
@@ -92,7 +92,7 @@ def test_small_cells_compare_more_people_and_keep_the_interval_honest():
 
 @pytest.mark.parametrize("varies", ["cluster", "image"])
 def test_where_nothing_matters_and_the_audit_has_tested_the_gap(varies):
-    worlds, replicates = scaled(2000, 14), scaled(599, 199)
+    worlds, replicates = scaled(2000, 14), sized(599, 199)
     found = audited_too(varies, worlds=worlds, replicates=replicates)
     record(f"confounders-audited-{varies}", [found], worlds=worlds, replicates=replicates)
     # Two families at .05 of gaps that go together; each alone must hold its level.

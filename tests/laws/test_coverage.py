@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.laws._coverage import cover
-from tests.laws._figures import FULL, record, scaled
+from tests.laws._figures import FULL, record, scaled, sized
 
 pytestmark = pytest.mark.law
 
-WORLDS, REPLICATES = scaled(4000, 1000), scaled(600, 300)
+WORLDS, REPLICATES = scaled(4000, 1000), sized(600, 300)
 FEWER = scaled(2000, 1000)
 SIZES = (30, 50, 100, (30, 300)) if FULL else (30, (30, 300))
 MIDDLE = ((0.2, 0.2), (0.3, 0.3), (0.5, 0.5), (0.8, 0.8), (0.8, 0.7)) if FULL else (
@@ -48,12 +48,12 @@ def test_rates_up_to_95_percent_are_covered_in_nine_worlds_of_ten(icc):
 def test_methods_side_by_side():
     cells = [(n, rate) for n in (30, 50, 100) for rate in (0.5, 0.8, 0.9, 0.95)]
     rows = [
-        cover((rate, rate), n, icc, worlds=scaled(2000, 200), replicates=scaled(1000, 300),
+        cover((rate, rate), n, icc, worlds=scaled(2000, 200), replicates=sized(1000, 300),
               methods=True)
         for icc in ((0.0, 0.3) if FULL else (0.3,))
         for n, rate in (cells if FULL else [(30, 0.95)])
     ]  # fmt: skip
-    record("methods", rows, worlds=scaled(2000, 200), replicates=scaled(1000, 300))
+    record("methods", rows, worlds=scaled(2000, 200), replicates=sized(1000, 300))
     for row in rows:
         if row["subjects"] == 30 and row["rate"] == 0.95 and row["icc"] == 0.3:
             # Skewed: the symmetric percentile interval is short of the truth more often.

@@ -7,11 +7,11 @@ import pytest
 
 from isolux.stats.intervals import Interval, difference_interval, logit_t
 from isolux_worlds.populations.rates import simulate_rates
-from tests.laws._figures import record, scaled
+from tests.laws._figures import record, scaled, sized
 from tests.laws._worlds import bootstrap
 
 pytestmark = pytest.mark.law
-WORLDS, REPLICATES = scaled(150, 12), scaled(100, 20)
+WORLDS, REPLICATES = scaled(150, 12), sized(100, 20)
 SUBJECTS, PHOTOS = 30, 10
 
 

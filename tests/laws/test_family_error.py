@@ -11,7 +11,7 @@ from isolux.groups.measure import measure_groups
 from isolux.vocabulary.spec import Comparing
 from tests._scored import members, scored
 from tests.laws._families import false_claims
-from tests.laws._figures import FULL, at_most, record, scaled
+from tests.laws._figures import FULL, at_most, record, scaled, sized
 
 pytestmark = pytest.mark.law
 
@@ -31,7 +31,7 @@ CELLS = [
 @pytest.mark.parametrize("cell", CELLS if FULL else CELLS[:5])
 def test_the_familywise_error_is_five_percent(cell):
     kind, rate, icc, worlds, replicates = cell
-    worlds, replicates = scaled(worlds, 40), scaled(replicates, 199)
+    worlds, replicates = scaled(worlds, 40), sized(replicates, 199)
     found = false_claims(kind, rate=rate, icc=icc, worlds=worlds, replicates=replicates, seed=1)
     slug = kind.replace(",", "").replace(" ", "-")
     record(f"family-{slug}-{rate}", [found], worlds=worlds, replicates=replicates)
@@ -41,7 +41,7 @@ def test_the_familywise_error_is_five_percent(cell):
 
 
 def test_permuting_photos_claims_what_is_not_there():
-    worlds, replicates = scaled(400, 10), scaled(499, 199)
+    worlds, replicates = scaled(400, 10), sized(499, 199)
     found = false_claims(
         "photos permuted (naive)", rate=0.8, icc=0.3, worlds=worlds, replicates=replicates, seed=2
     )

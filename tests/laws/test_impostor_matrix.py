@@ -21,6 +21,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 from tests.laws._figures import at_least, record, scaled
+from tests.laws._measured import measured
 
 pytestmark = pytest.mark.law
 WORLDS = scaled(1_000, 16)
@@ -53,8 +54,7 @@ def test_intervals_between_groups_hold_where_pairs_share_people():
         scores = isolux.score(
             "face_verification", dataset, pairs, threshold=at, metrics=["false_match_rate"]
         )
-        run = isolux.audit(scores, dataset, by="tone", replicates=100, min_clusters=10,
-                           keep_pairs=True).run  # fmt: skip
+        run = measured(scores, dataset, by=("tone",), replicates=100, min_clusters=10)
         for row in impostor_matrix(run, replicates=200).to_dicts():
             total += 1
             inside += row["low"] <= RATE <= row["high"]

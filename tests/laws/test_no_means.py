@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tests.laws._confidence import audited
-from tests.laws._figures import FULL, record, scaled
+from tests.laws._figures import FULL, record, scaled, sized
 
 pytestmark = pytest.mark.law
 METRICS = ("roc_auc", "balanced_accuracy")
@@ -16,7 +16,7 @@ CELLS = [(12, 60), (20, 60), (40, 40)]
 
 @pytest.mark.parametrize("clusters", CELLS if FULL else CELLS[:1])
 def test_p_values_of_what_is_no_mean_hold_their_level(clusters):
-    worlds, replicates = scaled(1000, 16), scaled(599, 199)
+    worlds, replicates = scaled(1000, 16), sized(599, 199)
     found = []
     for world in range(worlds):
         rng = np.random.default_rng([101, *clusters, world])

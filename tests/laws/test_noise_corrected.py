@@ -12,11 +12,11 @@ from isolux.stats.dispersion import noise_corrected_sd
 from isolux.stats.nulls import NullTest
 from isolux.vocabulary.spec import Comparing
 from isolux_worlds.populations.rates import simulate_rates
-from tests.laws._figures import FULL, at_least, record, scaled
+from tests.laws._figures import FULL, at_least, record, scaled, sized
 from tests.laws._worlds import one_attribute, with_bootstrap
 
 pytestmark = pytest.mark.law
-WORLDS, REPLICATES = scaled(2000, 40), scaled(500, 200)
+WORLDS, REPLICATES = scaled(2000, 40), sized(500, 200)
 CELLS = [
     (7, 30, 0.8, 0.0, False),
     (7, 30, 0.95, 0.0, False),

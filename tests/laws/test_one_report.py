@@ -12,7 +12,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.tables import SCORES
 from tests.laws._discovery import a_world
-from tests.laws._figures import FULL, record, scaled
+from tests.laws._figures import FULL, record, scaled, sized
 
 pytestmark = pytest.mark.law
 
@@ -20,7 +20,7 @@ PLANNED = ["confounders", "patterns", "slices", "rank_tests"]
 
 
 def test_a_whole_report_seldom_claims_what_is_not_so():
-    worlds, replicates = scaled(400, 3), scaled(999, 199)
+    worlds, replicates = scaled(400, 3), sized(999, 199)
     any_claim = exploratory = audits = 0
     for number in range(worlds):
         run = a_world(np.random.default_rng([111, number]), 80)

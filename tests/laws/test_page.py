@@ -7,7 +7,7 @@ from fnmatch import fnmatch
 import pytest
 
 from tests.laws import _page as pages
-from tests.laws._figures import FULL
+from tests.laws._figures import KEPT
 
 PAGES = pages.with_figures()
 OF_TABLES = ("coverage", "methods", "whole", "tau", "family", "power", "models",
@@ -20,7 +20,7 @@ def _blocks() -> list[str]:
     return [match[2] for text in texts for match in pages._BLOCK.finditer(text)]
 
 
-@pytest.mark.skipif(FULL, reason="the pages are written when the full run has ended")
+@pytest.mark.skipif(KEPT, reason="the pages are written when the full run has ended")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_is_made_of_the_figures(page):
     text = page.read_text(encoding="utf-8")

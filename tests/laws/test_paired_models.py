@@ -9,11 +9,11 @@ import pytest
 from isolux.disparity.models import compare_models
 from isolux.vocabulary.spec import Comparing
 from isolux_worlds._draw import subject_rate
-from tests.laws._figures import FULL, at_least, at_most, record, scaled
+from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws._worlds import a_mean, crossed_entries, estimates_of, with_bootstrap
 
 pytestmark = pytest.mark.law
-WORLDS, REPLICATES = scaled(2000, 50), scaled(999, 199)
+WORLDS, REPLICATES = scaled(2000, 50), sized(999, 199)
 GROUPS, SIZE, PHOTOS = 3, 30, 10
 
 

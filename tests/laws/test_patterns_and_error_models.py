@@ -8,7 +8,7 @@ import pytest
 
 from isolux.analyses import error_model, patterns
 from tests.laws._discovery import a_world, claims, published_claims
-from tests.laws._figures import FULL, at_most, record, scaled
+from tests.laws._figures import FULL, at_most, record, scaled, sized
 
 pytestmark = pytest.mark.law
 
@@ -18,7 +18,7 @@ PLANTED = [("right or wrong", 0.4, 100), ("graded", 0.15, 100)]
 
 @pytest.mark.parametrize(("scores", "uneven"), NOTHING if FULL else NOTHING[:2])
 def test_patterns_of_nothing_are_not_confirmed(scores, uneven):
-    worlds, replicates = scaled(2000, 24), scaled(999, 299)
+    worlds, replicates = scaled(2000, 24), sized(999, 299)
     rng = np.random.default_rng([31, len(scores), uneven])
     false = published = tested = 0
     for number in range(worlds):
@@ -75,7 +75,7 @@ def test_error_models_of_nothing_explain_nothing(scores, uneven):
 
 @pytest.mark.parametrize(("scores", "planted", "subjects"), PLANTED if FULL else PLANTED[1:])
 def test_what_is_planted_is_found(scores, planted, subjects):
-    worlds, replicates = scaled(200, 4), scaled(999, 299)
+    worlds, replicates = scaled(200, 4), sized(999, 299)
     rng = np.random.default_rng([33, len(scores)])
     pattern = model = both = 0
     for number in range(worlds):

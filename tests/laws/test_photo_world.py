@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.laws._figures import FULL, record, scaled
+from tests.laws._figures import FULL, record, scaled, sized
 from tests.laws._photo_worlds import control, cover
 
 pytestmark = pytest.mark.law
 
-WORLDS, REPLICATES = scaled(2000, 50), scaled(600, 200)
+WORLDS, REPLICATES = scaled(2000, 50), sized(600, 200)
 # A small run has 50 worlds; ten groups of a world and their 45 differences are nearly as good as
 # ten apart: a standard error of about .012, and bounds of more than four of them.
 LOWEST, HIGHEST = (0.93, 0.97) if FULL else (0.89, 0.995)
@@ -43,7 +43,7 @@ def test_intervals_hold_what_was_planted(name, model, groups):
 
 
 def test_what_is_confounded_is_explained_away_and_what_is_biased_is_not():
-    worlds, replicates = scaled(2000, 24), scaled(400, 150)
+    worlds, replicates = scaled(2000, 24), sized(400, 150)
     confounded, biased = (
         control(name, worlds=worlds, replicates=replicates) for name in ("confounded", "biased")
     )

@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
+import isolux
 from isolux.groups.measure import measure_groups
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Reference, TaskInfo
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import MEMBERSHIP, SCORES, check
+from isolux_worlds import confounded_scene, simulate_scene
 from isolux_worlds.populations.rates import RateWorlds, simulate_rates
+from tests.laws._measured import measured
 from tests.laws._worlds import ACCURACY, one_attribute, with_bootstrap
 
 pytestmark = pytest.mark.law
@@ -85,3 +89,18 @@ def test_below_ten_subjects_there_is_no_interval(subjects):
     assert by_default.table()["status"].to_list()[1:] == [word] * 2
     assert by_default.table()["value"].null_count() == 0
     assert by_default.judged()[1:].all() == (subjects >= 10)
+
+
+def test_the_tables_that_laws_measure_are_those_of_an_audit():
+    scene, detector = confounded_scene("both", clusters=60, people=(1, 4))
+    world = simulate_scene(scene, detector, 5)
+    scores = isolux.score("detection", world.dataset, world.predictions,
+                          metrics=("average_recall", "recall_at_iou"))  # fmt: skip
+    settings = {"by": ("tone", "light", "tone*light"), "replicates": 200, "seed": 5}
+    ours = measured(scores, world.dataset, **settings)
+    audit = isolux.audit(scores, world.dataset, **settings).run
+    assert ours.disparities["p_adjusted"].count() > 10
+    assert_frame_equal(ours.disparities, audit.disparities)
+    borrowed = pl.selectors.starts_with("shrunken")  # the estimates of small intersections
+    assert_frame_equal(ours.group_metrics.drop(borrowed),
+                       audit.group_metrics.drop(borrowed))  # fmt: skip

@@ -10,11 +10,11 @@ from isolux.disparity.family import test_family as run_family
 from isolux.vocabulary.spec import Comparing
 from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._cells import apart
-from tests.laws._figures import FULL, record, scaled
+from tests.laws._figures import FULL, record, scaled, sized
 from tests.laws._worlds import one_attribute
 
 pytestmark = pytest.mark.law
-WORLDS, REPLICATES = scaled(2000, 60), scaled(599, 199)
+WORLDS, REPLICATES = scaled(2000, 60), sized(599, 199)
 CELLS = [
     *[(3, 100, False, rate) for rate in (0.5, 0.8, 0.9, 0.95, 0.98)],
     *[(3, 100, True, rate) for rate in (0.5, 0.8, 0.9, 0.95, 0.98)],

@@ -43,7 +43,7 @@ def test_items_that_are_named_are_deselected(monkeypatch, tmp_path):
             def pytest_deselected(items):
                 Config.left_out += items
 
-    monkeypatch.setattr(conftest, "FULL", True)
+    monkeypatch.setattr(conftest, "KEPT", True)
     monkeypatch.setattr(conftest, "DONE", tmp_path / ".laws")
     conftest.note(conftest.DONE, conftest.sources(), "b")
     items = [Item("a"), Item("b")]

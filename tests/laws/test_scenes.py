@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.laws._figures import FULL, at_most, record, scaled
+from tests.laws._figures import FULL, at_most, record, scaled, sized
 from tests.laws._scenes import cover_scenes, false_findings
 
 pytestmark = pytest.mark.law
-WORLDS, REPLICATES = scaled(2000, 12), scaled(600, 200)
+WORLDS, REPLICATES = scaled(2000, 12), sized(600, 200)
 # A small run has 60 rates a metric and 48 differences of 12 worlds, alike within a world: a
 # standard error of about .034, and a bound of four of them.
 LOWEST, HIGHEST = (0.93, 0.97) if FULL else (0.81, 1.0)
@@ -30,7 +30,7 @@ def test_intervals_hold_the_planted_recalls(matters, varies):
 
 @pytest.mark.parametrize("varies", ["person", "cluster"])
 def test_where_nothing_matters_little_is_claimed(varies):
-    worlds, replicates = scaled(2000, 12), scaled(599, 199)
+    worlds, replicates = scaled(2000, 12), sized(599, 199)
     found = false_findings(varies, worlds=worlds, replicates=replicates)
     record(f"scenes-null-{varies}", [found], worlds=worlds, replicates=replicates)
     assert found["tests"] > 20, found

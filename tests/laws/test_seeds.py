@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.laws._figures import FULL, at_least, at_most, record, scaled
+from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws._seeds import Cell, held
 
 pytestmark = pytest.mark.law
@@ -29,8 +29,8 @@ CELLS = [
 
 @pytest.mark.parametrize("k", range(len(CELLS)) if FULL else [3])
 def test_a_mean_over_seeds_is_as_sure_as_its_interval_says(k):
-    row = held(CELLS[k], WORLDS, scaled(200, 100))
-    record(f"seeds-{k:02}", [row], worlds=WORLDS, replicates=scaled(200, 100))
+    row = held(CELLS[k], WORLDS, sized(200, 100))
+    record(f"seeds-{k:02}", [row], worlds=WORLDS, replicates=sized(200, 100))
     # 200 worlds at .95 have a standard error of .015.
     for name, share in row.items():
         if name.endswith("held, %"):

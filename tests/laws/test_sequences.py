@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.laws._figures import FULL, record, scaled
+from tests.laws._figures import FULL, record, scaled, sized
 from tests.laws._sequences import covers, delay, false_alarms, weighted_alarms
 
 pytestmark = pytest.mark.law
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.law
 
 @pytest.mark.parametrize("sizes", ["equal", "uneven"])
 def test_a_thousand_looks_raise_few_alarms(sizes):
-    worlds, looks = scaled(1000, 40), scaled(1000, 250)
+    worlds, looks = scaled(1000, 40), sized(1000, 250)
     rates = (0.5, 0.9, 0.95, 0.99) if FULL else (0.5, 0.99)
     rows = [false_alarms(rate, sizes, worlds=worlds, looks=looks) for rate in rates]
     record(f"sequences-null-{sizes}", rows, worlds=worlds, replicates=1)
@@ -26,7 +26,7 @@ def test_a_thousand_looks_raise_few_alarms(sizes):
 
 
 def test_clusters_kept_by_weight_raise_few_alarms():
-    worlds, looks = scaled(1000, 40), scaled(500, 120)
+    worlds, looks = scaled(1000, 40), sized(500, 120)
     rates = (0.5, 0.9, 0.95) if FULL else (0.9,)
     rows = [weighted_alarms(rate, worlds=worlds, looks=looks) for rate in rates]
     record("sequences-weighted", rows, worlds=worlds, replicates=1)

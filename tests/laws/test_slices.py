@@ -9,7 +9,7 @@ from isolux.analyses.slices import CAPTION, explain
 from isolux.stats.slices import rows_of, worst_slices
 from isolux_worlds._draw import subject_rate
 from tests.laws._discovery import a_run
-from tests.laws._figures import FULL, at_least, at_most, record, scaled
+from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 
 pytestmark = pytest.mark.law
 
@@ -60,7 +60,7 @@ def printed(who, value, subject):
     ("rate", "icc"), [(0.8, 0.3), (0.8, 0.0), (0.95, 0.3)] if FULL else [(0.8, 0.3)]
 )
 def test_where_nothing_matters_a_slice_is_rarely_confirmed(rate, icc):
-    worlds, replicates = scaled(2000, 24), scaled(999, 199)
+    worlds, replicates = scaled(2000, 24), sized(999, 199)
     false = listed = naive = asked = 0
     for number in range(worlds):
         rng = np.random.default_rng([67, int(100 * rate), int(100 * icc), number])
@@ -85,7 +85,7 @@ def test_where_nothing_matters_a_slice_is_rarely_confirmed(rate, icc):
 
 
 def test_a_planted_slice_of_three_is_found_first_and_its_interval_holds_the_truth():
-    worlds, replicates = scaled(1000, 12), scaled(999, 199)
+    worlds, replicates = scaled(1000, 12), sized(999, 199)
     first = confirmed = covered = 0
     for number in range(worlds):
         rng = np.random.default_rng([68, number])

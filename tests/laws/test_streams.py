@@ -16,10 +16,10 @@ from isolux.stats.resampling import Columns, replicate_sums
 from isolux.stats.statistic import MEAN
 from isolux.stats.weights import BLOCK, blocks, multinomial, poisson
 from isolux.vocabulary.spec import Bootstrap
-from tests.laws._figures import record, scaled
+from tests.laws._figures import record, scaled, sized
 
 pytestmark = pytest.mark.law
-REPLICATES = BLOCK * scaled(400, 40)
+REPLICATES = BLOCK * sized(400, 40)
 RELATIVE_ERROR = np.sqrt(2.0 / REPLICATES)
 X = np.random.default_rng(3).exponential(size=40)
 EXACT = float(((X - X.mean()) ** 2).sum()) / X.size**2

@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from isolux.analyses.tradeoffs import explain, meets_at
 from tests.laws._discovery import a_run
-from tests.laws._figures import FULL, at_least, at_most, record, scaled
+from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 
 pytestmark = pytest.mark.law
 
@@ -59,7 +59,7 @@ def dark_scores_lower(rng, subjects, *, replicates):
 
 
 def test_abstaining_rarely_moves_a_gap_that_is_not_there():
-    worlds, replicates = scaled(2000, 40), scaled(999, 199)
+    worlds, replicates = scaled(2000, 40), sized(999, 199)
     false = 0
     for number in range(worlds):
         rng = np.random.default_rng([71, number])
@@ -71,7 +71,7 @@ def test_abstaining_rarely_moves_a_gap_that_is_not_there():
 
 
 def test_a_groups_threshold_lies_in_its_interval():
-    worlds, replicates = scaled(2000, 30), scaled(999, 199)
+    worlds, replicates = scaled(2000, 30), sized(999, 199)
     target = (ndtr(MEAN) + ndtr(MEAN - SHIFT)) / 2
     planted = MEAN - SHIFT - ndtri(target)
     covered, met = 0, []

@@ -10,11 +10,11 @@ from isolux.disparity.models import compare_models
 from isolux.vocabulary.spec import Comparing
 from isolux_worlds._draw import subject_rate
 from tests.laws._cells import Z, measured_estimates, paired
-from tests.laws._figures import FULL, at_least, at_most, record, scaled
+from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws._worlds import a_mean, crossed_entries, estimates_of, with_bootstrap
 
 pytestmark = pytest.mark.law
-WORLDS, REPLICATES, PHOTOS = scaled(1000, 40), scaled(599, 199), 8
+WORLDS, REPLICATES, PHOTOS = scaled(1000, 40), sized(599, 199), 8
 
 
 def _compared(rng, groups, size, first, second, seed):

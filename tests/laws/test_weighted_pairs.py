@@ -21,6 +21,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 from tests.laws._figures import FULL, at_least, at_most, record, scaled
+from tests.laws._measured import measured
 
 pytestmark = pytest.mark.law
 WORLDS = scaled(1000, 20)
@@ -111,8 +112,8 @@ def test_rates_of_pairs_hold_where_people_stand_for_unequally_many(k):
         rng = np.random.default_rng([world, 12, k])
         dataset, pairs = _world(cell, rng)
         scores = isolux.score("face_verification", dataset, pairs, threshold=at, metrics=[*truth])
-        settings = {"by": "tone", "replicates": 400, "min_units": 20, "min_clusters": 10}
-        run = isolux.audit(scores, dataset, weight="w", **settings).run
+        settings = {"by": ("tone",), "replicates": 400, "min_units": 20, "min_clusters": 10}
+        run = measured(scores, dataset, weight="w", **settings)
         for name, inside in _held(run, truth):
             held[name].append(inside)
         p = run.disparities.filter(
@@ -120,7 +121,7 @@ def test_rates_of_pairs_hold_where_people_stand_for_unequally_many(k):
         )
         held["p"] += (p["p_value"].drop_nulls() <= 0.05).to_list()
         if world < WORLDS / 5:
-            plain = isolux.audit(scores, dataset, **settings).run
+            plain = measured(scores, dataset, **settings)
             held["without weights"] += [inside for _, inside in _held(plain, truth)]
     rates = {name: float(np.mean(one)) for name, one in held.items()}
     row = {

@@ -11,11 +11,11 @@ from isolux.disparity.measured import measure_disparities
 from isolux.stats.intervals import percentile
 from isolux.vocabulary.spec import Comparing
 from isolux_worlds.populations.rates import simulate_rates
-from tests.laws._figures import FULL, at_least, at_most, record, scaled
+from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws._worlds import one_attribute, with_bootstrap
 
 pytestmark = pytest.mark.law
-WORLDS, REPLICATES = scaled(2000, 30), scaled(800, 300)
+WORLDS, REPLICATES = scaled(2000, 30), sized(800, 300)
 ALIKE = [0.8] * 7
 APART = [0.6, 0.75, 0.8, 0.8, 0.8, 0.85, 0.9]
 CELLS = {

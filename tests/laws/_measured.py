@@ -1,0 +1,38 @@
+"""What an audit measures and compares, without its findings: the tables that a law asks.
+
+Sentences take as long as all the rest of an audit of a small world, and no law of the tables reads
+them, nor the estimates of small intersections. The same functions measure here in the same order;
+``test_pipeline`` holds the tables to an audit's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from isolux.disparity.measured import measure_disparities
+from isolux.groups.measure import measure_groups
+from isolux.groups.membership import membership
+from isolux.groups.settings import groupings
+from isolux.verbs._in_memory import as_dataset
+from isolux.verbs.audit.drawn import drawn_scores
+from isolux.vocabulary.containers import Run, Scores
+from isolux.vocabulary.spec import parse_spec
+from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
+
+
+def measured(scores: Scores, people: object, by: Sequence[str], **settings: Any) -> Run:
+    """Measure groups and compare them, as ``isolux.audit`` does with these settings."""
+    dataset = as_dataset(people)
+    task = scores.units["task"][0] if scores.units.height else scores.task
+    said = {"data": dataset.name, "by": by, "task": task, **settings}
+    spec = parse_spec(said)
+    dataset, scores = drawn_scores(spec, dataset, scores)
+    attributes = check(dataset.instance_attributes(), ATTRIBUTES)
+    members = membership(attributes, spec.groups.by, groupings(spec.groups, attributes),
+                         units=scores.judged_units())  # fmt: skip
+    estimates = measure_groups(scores, members, spec.statistics)
+    compared = measure_disparities(estimates, spec.comparing)
+    record = {"spec": {**said, "by": list(by)}, "task": task}
+    return Run(record, scores.units, attributes, estimates.table(), compared.table,
+               FINDINGS.empty(), scores.evidence)  # fmt: skip
