@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -374,6 +375,32 @@ def test_one_gap_has_one_p_in_a_report(turned):
     assert "average recall by tone (adjusted p = 0.031 by the audit)" in first["claim"].lower()
     gap = table(found, "Gaps").row(0, named=True)
     assert (gap["its p_adjusted"], gap["tested by"]) == (0.031, "the audit")
+
+
+def test_a_p_says_whose_family_it_is_adjusted_for():
+    """Without a correction the audit's p-values are raw; those of this analysis never are."""
+    raw = made(SIZE_ONLY, spec={"correction": "none"})
+    found = confounders.explain(
+        with_tests(raw, ("a", "b", 0.24, 0.031, 0.1, 0.4)), explanatory=["size"], min_cell=10
+    )
+    first, second = found.findings["claim"]
+    assert "(p = 0.031 (not adjusted for the other tests) by the audit)" in first
+    assert re.search(r"; adjusted p [=<] [\d.]+\)", second), second
+    gap = table(found, "Gaps").row(0, named=True)
+    assert (gap["its p_adjusted"], gap["tested by"]) == (0.031, "the audit, not adjusted")
+    ours = confounders.explain(raw, explanatory=["size"], min_cell=10).findings["claim"][0]
+    assert re.search(r"\(adjusted p [=<] [\d.]+ by this analysis, the audit has no", ours), ours
+
+
+def test_the_larger_p_of_a_claim_is_named_for_what_it_is():
+    """Of an unknown role both gaps must be shown: here the audit's raw p is the larger one."""
+    cells = [(100, "a", "small", 70), (100, "a", "large", 70),
+             (100, "b", "small", 40), (100, "b", "large", 40)]  # fmt: skip
+    raw = made(cells, spec={"correction": "none"})
+    run = with_tests(raw, ("a", "b", 0.3, 0.041, 0.1, 0.4))
+    found = confounders.explain(run, explanatory=["size"], min_cell=10).findings
+    row = found.filter(p_adjusted=0.041).row(-1, named=True)
+    assert "; p = 0.041 (not adjusted for the other tests)), " in row["claim"], row["claim"]
 
 
 def test_where_the_audit_finds_no_gap_nothing_is_explained():

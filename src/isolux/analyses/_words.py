@@ -148,6 +148,16 @@ class Words:
             f"adjusted {said}" if self.corrected else f"{said} (not adjusted for the other tests)"
         )
 
+    def own_p(self, value: float | None) -> str:
+        """Print a p-value that an analysis adjusted itself, whatever the audit does with its own.
+
+        Examples
+        --------
+        >>> Words(corrected=False).own_p(0.04)
+        'adjusted p = 0.040'
+        """
+        return replace(self, corrected=True).p(value)
+
     def start(self, model: str, sentence: str) -> str:
         """Begin with a capital letter; with the model where there are several."""
         upper = sentence[:1].upper() + sentence[1:]

@@ -57,6 +57,7 @@ import polars as pl
 
 from isolux.analyses._found import settings_of
 from isolux.analyses._sampled import FIXED
+from isolux.analyses._words import words_of
 from isolux.analyses.confounders.audited import audited_gaps
 from isolux.analyses.confounders.bearing import bearing_of
 from isolux.analyses.confounders.cases import Case, case_of, regressed
@@ -332,7 +333,8 @@ def explain(
         notes += (_FEWER,)
     if numbers.sampled is not None and numbers.sampled.calibrated:
         notes += (f"confounders: {FIXED}",)
-    return Explained(findings, tables_of(cases, family.p, probable), notes)
+    corrected = words_of(run).corrected
+    return Explained(findings, tables_of(cases, family.p, probable, corrected=corrected), notes)
 
 
 def _cell(min_cell: int | None, statistics: Statistics) -> int:

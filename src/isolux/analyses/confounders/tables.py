@@ -29,7 +29,9 @@ Row = dict[str, Any]
 Adjust = Callable[[np.ndarray], np.ndarray]
 
 
-def tables_of(cases: Sequence[Case], adjust: Adjust, probable: float) -> dict[str, pl.DataFrame]:
+def tables_of(
+    cases: Sequence[Case], adjust: Adjust, probable: float, *, corrected: bool = True
+) -> dict[str, pl.DataFrame]:
     """Lay the cases out, by caption; tables without rows are left out.
 
     Parameters
@@ -39,12 +41,15 @@ def tables_of(cases: Sequence[Case], adjust: Adjust, probable: float) -> dict[st
         Statistics to family-adjusted p-values.
     probable : float
         The dispersion of ProxyAP above which an attribute is a probable explanation.
+    corrected : bool
+        Whether the audit's own p-values are adjusted.
     """
+    audit = "the audit" if corrected else "the audit, not adjusted"
     judged = [case for case in cases if case.pair is not None]
     rows: dict[str, Iterable[Row]] = {
         GROUPS: (row for case in cases for row in _groups(case)),
         RANKING: (row for case in judged for row in _ranking(case, probable)),
-        EQUAL_MIX: (row for case in judged for row in _equal_mix(case, adjust)),
+        EQUAL_MIX: (row for case in judged for row in _equal_mix(case, adjust, audit)),
         VALUES: (row for case in judged for row in _values(case)),
         CONTROLLED: (row for case in judged for row in _within(case)),
         COUNTS: (row for case in cases for row in _counts(case)),
@@ -118,7 +123,7 @@ def _ranking(case: Case, probable: float) -> Iterable[Row]:
         }
 
 
-def _equal_mix(case: Case, adjust: Adjust) -> Iterable[Row]:
+def _equal_mix(case: Case, adjust: Adjust, audit: str) -> Iterable[Row]:
     worse, other = (case.groups[side] for side in case.sides)
     raw = case.gap_of(case.raw)
     for s, strata in enumerate(case.layout.strata):
@@ -135,7 +140,7 @@ def _equal_mix(case: Case, adjust: Adjust) -> Iterable[Row]:
             "equal mix of": strata.name,
             "unadjusted gap": _round(raw.value),
             "its p_adjusted": _round(number_of(own)),
-            "tested by": "the audit" if audited else "this analysis",
+            "tested by": audit if audited else "this analysis",
             "gap of those compared": _round(case.gap_of(case.beside(s)).value),
             **_ends("gap", left),
             "p_adjusted": _round(number_of(p)),

@@ -51,7 +51,7 @@ def nothing_sentence(case: Case, words: Words, p: float | None) -> str:
         f"({words.p(p)})"
         if case.audited.known
         else f"no difference in {what} across {title} was found that would need explaining, over "
-        f"all the gaps that this analysis tests ({words.p(p)})"
+        f"all the gaps that this analysis tests ({words.own_p(p)})"
     )
     told = (
         f"{found}; {worse} is {_size(gap, words, case)} {way} {other} "
@@ -69,8 +69,12 @@ def explanation_sentence(
     """
     name = words.title(case.layout.strata[s].name)
     title = words.title(case.layout.sensitive.name)
-    who = "the audit" if case.audited.known else "this analysis, the audit has no such test"
-    what = f"{words.measure(case.row)} by {title} ({words.p(p)} by {who})"
+    who = (
+        f"{words.p(p)} by the audit"
+        if case.audited.known
+        else f"{words.own_p(p)} by this analysis, the audit has no such test"
+    )
+    what = f"{words.measure(case.row)} by {title} ({who})"
     one = case.of(s)
     sigma, within = case.spread_of(one.sigma), case.spread_of(one.within)
     delta, before = case.spread_of(one.reduction), case.spread_of(case.facts.sigma)
@@ -131,12 +135,14 @@ def gap_sentence(
     way = "lower" if left.value < 0 else "higher"
     so = f"{_size(raw, words, case)} {_way(raw)} without adjustment{_beside(case, s, words)}"
     level = p is not None and p <= alpha
-    tested = words.p(claimed)
+    # The larger of two: the gap's at that mix is adjusted here, that of the gap as it stands there.
+    ours = claimed == p or not np.isfinite(case.audited.p[case.pair or 0])
+    tested = words.own_p(claimed) if ours else words.p(claimed)
     if level and not stands and case.standing[s].reading == "unknown":
         start = doubt_clause(case, s, words) + start
-        tested = f"{words.p(p)} of the mix alone"
+        tested = f"{words.own_p(p)} of the mix alone"
     elif case.standing[s].reading == "after":
-        tested = f"{words.p(p)} of the mix alone"
+        tested = f"{words.own_p(p)} of the mix alone"
     if level:
         told = (
             f"{start} is {_size(left, words, case)} {way} than for {other} "

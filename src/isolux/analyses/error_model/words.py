@@ -129,7 +129,7 @@ class Told:
         least, most = (-high, -low) if value < 0 else (low, high)
         spread = (
             f"{level_of(self.words)} interval {number(least, unit)} to {number(most, unit)}, "
-            f"{found.n[k]:,.0f} units; {self.words.p(p)}"
+            f"{found.n[k]:,.0f} units; {self.words.own_p(p)}"
         )
         if p <= self.plan.alpha:
             worse = (value < 0) == self.judged.higher_is_better

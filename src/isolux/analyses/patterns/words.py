@@ -55,7 +55,7 @@ def pattern_claim(told: Told, name: str, confirmed: Confirmed, k: int) -> str:
         f"{number(found.difference[k], 'fraction')} points "
         f"({level_of(words)} interval {number(low, 'fraction')} to {number(high, 'fraction')}); "
         f"{lift}; {_n(int(found.n[k]), int(found.n_clusters[k]), words)}, none of which chose the "
-        f"pattern; {words.p(float(confirmed.p_adjusted[k]))}."
+        f"pattern; {words.own_p(float(confirmed.p_adjusted[k]))}."
     )
     if not confirmed.beyond_parts[k]:
         text += " That it says more than the patterns within it is not shown."
@@ -99,7 +99,7 @@ def group_claim(told: Told, name: str, group: tuple[str, str], found: Contrasts,
         f"(difference {number(found.difference[k], 'fraction')} points, "
         f"{level_of(told.words)} interval {number(low, 'fraction')} to "
         f"{number(high, 'fraction')}); "
-        f"{_n(int(found.n[k]), int(found.n_clusters[k]), told.words)}; {told.words.p(p)}."
+        f"{_n(int(found.n[k]), int(found.n_clusters[k]), told.words)}; {told.words.own_p(p)}."
     )
     return told.words.start(told.judged.model, text)
 

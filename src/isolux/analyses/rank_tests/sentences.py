@@ -39,7 +39,7 @@ def differs(row: Mapping[str, Any], words: Words, how: str) -> str:
     told += (
         f"; {_medians(row, words)}. Of two units, one of each, that of {row['group_a']} has the "
         f"{'lower' if row['direction'] == 'none' else 'worse'} score in {100 * row['worse']:.0f} "
-        f"of 100 cases, ties half; {_counts(row, words)}; {words.p(row['p_adjusted'])} ({how})."
+        f"of 100 cases, ties half; {_counts(row, words)}; {words.own_p(row['p_adjusted'])} ({how})."
     )
     if row["against"]:
         told += f" The {row['decided_by']}s and the ranks point opposite ways: look at both groups."
@@ -54,7 +54,7 @@ def nothing_more(rows: Sequence[Mapping[str, Any]], words: Words, how: str, leve
     told = f"{lowered(words.measure(rows[0]))}: the {how} found no difference between "
     told += f"groups of {_listed(names)}"
     seen = [row["p_adjusted"] for row in rows if row["p_adjusted"] is not None]
-    told += f" (smallest {words.p(min(seen))})." if seen else "."
+    told += f" (smallest {words.own_p(min(seen))})." if seen else "."
     claimed = [row for row in rows if row["n_published"]]
     if claimed:
         named = [

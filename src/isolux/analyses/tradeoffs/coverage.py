@@ -157,7 +157,7 @@ def _findings(
             f"that leaving out the least sure answers (keeping {100 * least:.0f} %) changes a gap "
             f"in error by {words.title(attribute)} is not shown for any of {groups} groups; most "
             f"for {one.rows.names[j][1]}, by {_points(one, int(j), words)}; "
-            f"{words.p(float(p[j]))}."
+            f"{words.own_p(float(p[j]))}."
         )
         return [_row(one, claim, int(j), float(p[j]), words)]
     return [_row(one, _claim(one, int(j), least, p, words), int(j), float(p[j]), words)
@@ -172,7 +172,7 @@ def _claim(one: _Curve, j: int, least: float, p: FloatArray, words: Words) -> st
         f"leaving out the least sure answers {way} the gap in error of {group} "
         f"({words.title(str(attribute))}): {number(before, 'fraction')} points above everyone else "
         f"with all answers, {number(after, 'fraction')} with the surest {100 * least:.0f} %, a "
-        f"change of {_points(one, j, words)}; {words.p(float(p[j]))}. Of this group "
+        f"change of {_points(one, j, words)}; {words.own_p(float(p[j]))}. Of this group "
         f"{number(one.kept.coverage[-1, j, 0], 'fraction')} % remain"
     )
     error = one.kept.error[:, j, 0]
