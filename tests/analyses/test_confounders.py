@@ -13,6 +13,7 @@ import isolux
 from isolux.analyses import confounders
 from isolux.analyses.confounders.facts import Estimate
 from isolux.analyses.confounders.tests import Family, standard_error
+from isolux.stats import share_gaps
 from isolux.tasks import score
 from isolux.verbs.explain import explain_run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -517,3 +518,24 @@ def test_an_error_needs_replicates_with_values():
     drawn = np.full((100, 1), np.nan)
     drawn[:80, 0] = np.arange(80.0)
     assert np.isnan(standard_error(Estimate(np.array([1.0]), drawn), np.array([50.0]))).all()
+
+
+@pytest.mark.parametrize(
+    ("spread", "rare", "pooled", "found"),
+    [
+        (0.02, 0.0, 0.03, 0.02**0.6 * 0.03**0.4),  # everyone's clusters have the audit's weight
+        (0.03, 0.0, 0.02, 0.03),
+        (0.01, 0.02, 0.03, 0.02**0.6 * 0.03**0.4),  # few rare answers count in full
+        (0.0, 0.02, 0.02, 0.02),
+    ],
+)
+def test_a_standard_error_is_as_large_as_chance_asks_for(spread, rare, pooled, found):
+    clusters = np.array([1000.0])
+    drawn = np.array([[1.0], [-1.0]] * 500) * spread
+    least = np.array([[rare], [pooled]])
+    estimate = Estimate(np.array([0.1]), 0.1 + drawn, least)
+    assert standard_error(estimate, clusters) == pytest.approx([found], rel=2e-3)
+
+
+def test_the_weight_of_everyones_clusters_is_the_audits():
+    assert confounders.tests._OWN == share_gaps._TRUST

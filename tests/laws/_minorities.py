@@ -40,7 +40,7 @@ class Minority:
         }  # fmt: skip
 
 
-def judged(world: Minority, seed: int, replicates: int = 199) -> dict[str, bool]:
+def judged(world: Minority, seed: int, replicates: int = 199) -> dict[str, float]:
     """Draw one world; tell what the analysis and replicates alone say of its gap at one mix."""
     rng = np.random.default_rng([77, seed])
     subjects = world.small + world.large
@@ -65,7 +65,8 @@ def judged(world: Minority, seed: int, replicates: int = 199) -> dict[str, bool]
     facts = facts_of(layout, cells, RULES)
     if len(facts.pairs) == 0:
         return {}
-    found = {"flawless": bool(right[small].all())}
+    found: dict[str, float] = {"flawless": bool(right[small].all())}
+    width = []
     clusters = layout.of_groups(cells.independent)[facts.judged][facts.pairs].min(axis=1)
     for name, gap in (
         ("", facts.explanations[0].mixed.gap),
@@ -76,16 +77,18 @@ def judged(world: Minority, seed: int, replicates: int = 199) -> dict[str, bool]
         ends = gap_interval(gap, clusters, 0.95)
         found[f"{name}p"] = bool(p[0] <= 0.05)
         found[f"{name}held"] = bool(ends.low[0] <= world.gap <= ends.high[0])
-    return found
+        width.append(float(ends.high[0] - ends.low[0]))
+    return found | {"width": width[0] / width[1] if width[1] > 0 else np.nan}
 
 
 def minorities(world: Minority, worlds: int, replicates: int = 199) -> dict[str, object]:
     """Draw worlds, and count."""
     found = [one for one in (judged(world, k, replicates) for k in range(worlds)) if one]
-    mean = {key: float(np.mean([one[key] for one in found])) for key in found[0]}
+    mean = {key: float(np.nanmean([one[key] for one in found])) for key in found[0]}
     return {
         **world.row(), "judged": len(found), "flawless, %": mean["flawless"],
         "p <= .05, %": mean["p"], "held, %": mean["held"],
         "replicates alone: p <= .05, %": mean["replicates alone: p"],
         "replicates alone: held, %": mean["replicates alone: held"],
+        "width over replicates alone": mean["width"],
     }  # fmt: skip

@@ -97,7 +97,7 @@ class MeanComparisons:
         i, k = places(self.rows, first), places(self.rows, second)
         a, b = self.means.at(i), self.means.at(k)
         moments = self.square[i, k], self.cross[i, k], self.cross[k, i], self.count[i, k]
-        covariance = _covariance(a, b, *moments)
+        covariance = self._covariance(a, b, *moments)
         if self.overlap:  # how many rows are in both, only their residuals tell
             found = paired_means(a, b, covariance, fraction=self.measure.fraction)
         else:
@@ -112,7 +112,7 @@ class MeanComparisons:
         moments = beside_others(self.square, self.cross, self.count, i)
         with np.errstate(divide="ignore", invalid="ignore"):
             shared = moments[3] / (a.units * b.units)
-        covariance = _covariance(a, b, *moments)
+        covariance = self._covariance(a, b, *moments)
         found = of_means(a, b, covariance, shared, fraction=self.measure.fraction)
         return replace(found, span=self.measure.span)
 
@@ -139,7 +139,12 @@ class MeanComparisons:
                 matrix.eliminate_zeros()
             rho, shares = self.means.correlation, self.means.shares
             parts.append(cluster_means(sums, counts, self.design.copies, rho, shares=shares))
-        return joined(parts)
+        return joined(parts).moved(self.measure.centre)
+
+    def _covariance(self, a: ClusterMeans, b: ClusterMeans, *moments: FloatArray) -> FloatArray:
+        """Covariance of two means; sums are of values about the centre."""
+        centre = self.measure.centre
+        return _covariance(a.moved(-centre), b.moved(-centre), *moments)
 
 
 def _covariance(

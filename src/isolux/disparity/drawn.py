@@ -76,7 +76,7 @@ class DrawnComparisons:
         a, b = self.means.at(i), self.means.at(k)
         weight = self.weight[i] * self.weight[k]
         moments = self.square[i, k], self.cross[i, k], self.cross[k, i], self.count[i, k]
-        covariance = _covariance(a, b, moments, weight)
+        covariance = _covariance(a, b, moments, weight, self.measure.centre)
         if self.overlap:
             found = paired_means(a, b, covariance, fraction=self.measure.fraction)
         else:
@@ -93,7 +93,7 @@ class DrawnComparisons:
         with np.errstate(divide="ignore", invalid="ignore"):
             shared = self.shared[i, 0] - self.shared[i, i]
             shared = np.where(shared > _FULL * self.shared[i, i], shared / weight, 0.0)
-        covariance = _covariance(a, b, moments, weight)
+        covariance = _covariance(a, b, moments, weight, self.measure.centre)
         found = of_means(a, b, covariance, shared, fraction=self.measure.fraction)
         return replace(found, span=self.measure.span)
 
@@ -111,9 +111,9 @@ def others_of(
 ) -> ClusterMeans:
     """Reduce a row of the design less each group; of clusters both ways, either and the cells."""
     if design.ways is None:
-        return _others(design, measure, everyone, first)
+        return _others(design, measure, everyone, first).moved(measure.centre)
     one, two, cells = (_others(way, measure, everyone, first) for way in design.each_way)
-    return both_ways(one, two, cells)
+    return both_ways(one, two, cells).moved(measure.centre)
 
 
 def _others(of: DrawnDesign, measure: Measure, all_groups: int, first: IntArray) -> ClusterMeans:
@@ -202,13 +202,22 @@ def paired_drawn(
     for _, count in (one.mean, two.mean):
         weight = weight * np.asarray(design.rows(groups, count).sum(axis=1)).ravel()
     fraction = one.fraction and two.fraction
-    return paired_means(a, b, _covariance(a, b, moments, weight), fraction=fraction)
+    covariance = _covariance(a, b, moments, weight, one.centre)
+    return paired_means(a, b, covariance, fraction=fraction)
 
 
 def _covariance(
-    a: ClusterMeans, b: ClusterMeans, moments: tuple[FloatArray, ...], weight: FloatArray
+    a: ClusterMeans,
+    b: ClusterMeans,
+    moments: tuple[FloatArray, ...],
+    weight: FloatArray,
+    centre: float,
 ) -> FloatArray:
-    """Covariance of two means from sums over clusters of s s', s n', s' n and n n'."""
+    """Covariance of two means from sums over clusters of s s', s n', s' n and n n'.
+
+    The sums are of values less the centre.
+    """
+    a, b = a.moved(-centre), b.moved(-centre)
     square, cross, turned, count = moments
     with np.errstate(divide="ignore", invalid="ignore"):
         found = square - b.value * cross - a.value * turned + a.value * b.value * count

@@ -184,8 +184,8 @@ def _apart(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference
     def along(x: csr_array, y: csr_array) -> FloatArray:
         return np.asarray(x.multiply(y) @ copies)
 
-    products = along(s, t) - second.value * along(s, m) - first.value * along(n, t)
-    products = products + first.value * second.value * along(n, m)
+    p, q = first.value - one.centre, second.value - two.centre  # as they were summed
+    products = along(s, t) - q * along(s, m) - p * along(n, t) + p * q * along(n, m)
     with np.errstate(divide="ignore", invalid="ignore"):
         covariance = products / (first.units * second.units)
     fraction = one.fraction and two.fraction

@@ -179,9 +179,9 @@ def is_census(design: Design) -> bool:
 def drawn_means(design: DrawnDesign, measure: Measure, rows: IntArray) -> ClusterMeans:
     """Reduce one mean's clusters in a sample with weights, for some rows of the design."""
     if design.ways is None:
-        return _means_one_way(design, measure, rows)
+        return _means_one_way(design, measure, rows).moved(measure.centre)
     one, two, cells = (_means_one_way(way, measure, rows) for way in design.each_way)
-    return both_ways(one, two, cells)
+    return both_ways(one, two, cells).moved(measure.centre)
 
 
 def correlation_of(design: DrawnDesign, measure: Measure) -> tuple[float, bool]:

@@ -57,6 +57,11 @@ class Measure:
         return self.info.low == 0.0 and self.info.high == 1.0 and self.info.pooled
 
     @property
+    def centre(self) -> float:
+        """Return what was taken from every value of a mean before it was summed."""
+        return 0.0 if self.columns is None else self.columns.statistic.centre or 0.0
+
+    @property
     def span(self) -> float:
         """Return how far apart two values can be at most; infinity: there is no such limit."""
         low, high = self.info.low, self.info.high

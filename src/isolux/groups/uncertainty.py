@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from isolux.groups.drawn import Worth, drawn_means
-from isolux.groups.estimates import Estimates, Measure
+from isolux.groups.estimates import Estimates, Group, Measure
 from isolux.stats.design import Design, IntArray
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import (
@@ -22,6 +23,7 @@ from isolux.stats.intervals import (
     percentile,
     student_t,
 )
+from isolux.stats.leaning import number_interval, slopes_of
 from isolux.stats.resampling import jackknife_acceleration
 from isolux.stats.shares import ClusterMeans, are_shares, cluster_means, pooled_correlation
 from isolux.stats.statistic import FloatArray
@@ -32,11 +34,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KEPT_EFFECTIVE",
+    "LEANING",
     "all_means",
+    "families_of",
     "intervals",
     "intervals_at",
     "mark_rarer",
     "means_of",
+    "of_numbers",
     "standard_error",
     "statuses",
 ]
@@ -45,6 +50,9 @@ Means = tuple[ClusterMeans | None, ...]
 
 KEPT_EFFECTIVE = 15
 """Clusters of one size below which no method known to us keeps its promise in every world."""
+
+LEANING = "score, of numbers"
+"""What the method is called that takes a mean's variance to change with the mean."""
 
 _ROUNDING = 1e-9  # fifty units of one weight are worth fifty, whatever the last digit says
 _NO_INTERVAL_BELOW = 10
@@ -78,6 +86,7 @@ def intervals_at(estimates: Estimates, spec: Statistics) -> Interval:
         estimates.standard_error,
         estimates.n_clusters,
         spec,
+        families=families_of(estimates.groups),
     )
     return ends
 
@@ -91,8 +100,12 @@ def intervals(
     clusters: IntArray,
     spec: Statistics,
     means: Means | None = None,
+    families: IntArray | None = None,
 ) -> tuple[Interval, npt.NDArray[np.str_]]:
-    """Make each cell's interval ``[g, m]``, and name the method that made it."""
+    """Make each cell's interval ``[g, m]``, and name the method that made it.
+
+    Groups of one number in ``families`` lend one another how their scores lie (``families_of``).
+    """
     means = all_means(design, measures, len(value)) if means is None else means
     low, high = np.full(value.shape, np.nan), np.full(value.shape, np.nan)
     method = np.full(value.shape, "", dtype="<U40")
@@ -106,6 +119,10 @@ def intervals(
         if name == "score":
             assert mean is not None  # noqa: S101 - _method gives score to means only
             ends, method[:, j] = mean.score_interval(_z(spec)), name
+        elif name == LEANING:
+            ends = of_numbers(mean, families, measure)(_z(spec))
+            edge = measure.fraction & no_spread(v, s)
+            method[:, j] = np.where(edge, "wilson, one per cluster", name)
         elif name == "logit-t":
             ends = logit_t(v, s, worth, spec.level)
             method[:, j] = np.where(no_spread(v, s), "wilson, one per cluster", name)
@@ -124,6 +141,34 @@ def intervals(
         low[:, j] = np.where(shown, ends.low, np.nan)
         high[:, j] = np.where(shown, ends.high, np.nan)
     return Interval(low, high), method
+
+
+def families_of(groups: Sequence[Group]) -> IntArray:
+    """Give each group the number of its attribute, and everyone 0: ``[g]``."""
+    names = {name: k for k, name in enumerate(dict.fromkeys(group.attribute for group in groups))}
+    return np.array([names[group.attribute] for group in groups], dtype=np.int64)
+
+
+def of_numbers(
+    mean: ClusterMeans | None, families: IntArray | None, measure: Measure
+) -> Callable[[float], Interval]:
+    """Give the intervals of means of numbers at any reach: those that are an audit's default.
+
+    Parameters
+    ----------
+    mean : ClusterMeans
+        Of all groups: those of one attribute lend to one another.
+    families : [g] int, optional
+    measure : Measure
+    """
+    assert mean is not None  # noqa: S101 - callers ask of means only
+    slopes = slopes_of(mean, families)
+    assert slopes is not None  # noqa: S101 - nor of shares
+
+    def reach(z: float) -> Interval:
+        return _within(number_interval(mean, slopes, z, fraction=measure.fraction), measure)
+
+    return reach
 
 
 def _within(ends: Interval, measure: Measure) -> Interval:
@@ -155,13 +200,14 @@ def means_of(design: Design, measure: Measure, rows: IntArray) -> ClusterMeans:
     rho = float(pooled_correlation(*everyone, design.copies)[0])
     shares = measure.fraction and are_shares(*everyone)
     held = design.rows(rows, sums), design.rows(rows, counts)
-    return cluster_means(*held, design.copies, rho, shares=shares)
+    found = cluster_means(*held, design.copies, rho, shares=shares)
+    return found.moved(measure.centre)
 
 
 def _method(measure: Measure, mean: ClusterMeans | None, spec: Statistics) -> str:
     """Name the method that this measure can take: the one asked for, or the nearest to it."""
-    if spec.interval == "score" and mean is not None and mean.shares:
-        return "score"
+    if spec.interval == "score" and mean is not None:
+        return "score" if mean.shares else LEANING
     if spec.interval == "bca":
         return "bca" if measure.columns is not None else "percentile"
     if spec.interval == "percentile":

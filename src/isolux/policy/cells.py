@@ -15,7 +15,7 @@ import numpy as np
 
 from isolux.disparity.replicated import effective_clusters
 from isolux.groups.estimates import Estimates
-from isolux.groups.uncertainty import KEPT_EFFECTIVE, means_of
+from isolux.groups.uncertainty import KEPT_EFFECTIVE, families_of, means_of, of_numbers
 from isolux.stats.design import IntArray
 from isolux.stats.differences import Difference
 from isolux.stats.intervals import Interval, logit_reach, student_reach
@@ -67,9 +67,10 @@ class Side:
         if means is not None:
             if means.shares:
                 return means.score_interval
-            freedom = means.freedom
-        else:
-            freedom = np.maximum(effective_clusters(e)[self.rows] - 1.0, 1.0)
+            every = means_of(e.design, measure, np.arange(len(e.groups)))
+            whole = of_numbers(every, families_of(e.groups), measure)
+            return lambda z: _only(whole(z), self.rows)
+        freedom = np.maximum(effective_clusters(e)[self.rows] - 1.0, 1.0)
         value, error = self.value, e.standard_error[self.rows, self.j]
         reach = logit_reach if measure.fraction else student_reach
         return lambda z: reach(value, error, freedom, z)
@@ -102,6 +103,10 @@ class Side:
             )
 
         return exact
+
+
+def _only(ends: Interval, rows: IntArray) -> Interval:
+    return Interval(ends.low[rows], ends.high[rows])
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ def at_least_alike(
 
     How much a variance is worth depends on how peaked the numbers are: v = 2 f / (kurtosis - 1)
     squares of a normal law. It counts v² / (v² + 15²), and what both groups' rows vary by has the
-    rest. Rows are taken for photos or for clusters, whichever asks for less. Weighted rows have no
-    kurtosis here, and keep their own variance.
+    rest. Rows are taken for photos or for clusters, whichever asks for less. Weighted rows keep
+    their own variance.
 
     Parameters
     ----------
@@ -49,7 +49,8 @@ def at_least_alike(
     >>> wide.variance.round(6).item()
     0.000387
     """
-    if own.peaked is None or other.peaked is None:
+    weighted = own.row_effect is not None or other.row_effect is not None
+    if weighted or own.peaked is None or other.peaked is None:
         return own
     counted = []
     with np.errstate(divide="ignore", invalid="ignore"):

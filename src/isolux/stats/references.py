@@ -47,6 +47,12 @@ _BOOTSTRAP = Reference(
     "efron-tibshirani-1993",
     "Efron, B., & Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapman & Hall.",
 )
+_JOHNSON = Reference(
+    "johnson-1978",
+    "Johnson, N. J. (1978). Modified t tests and confidence intervals for asymmetrical "
+    "populations. Journal of the American Statistical Association, 73(363), 536–544.",
+    "skewness, of means of scores that are not 0 or 1",
+)
 _INTERVALS = {
     "bca": _BOOTSTRAP.at("section 14.3"),
     "percentile": _BOOTSTRAP.at("section 13.3"),
@@ -96,6 +102,7 @@ def of_methods(interval: str, correction: str, *, drawn: bool = False) -> tuple[
     chosen = [_MEE, _MOVER, _PAULE_MANDEL, _Q_PROFILE, _BELL_MCCAFFREY]
     chosen += [] if interval == "clopper-pearson" else [_DESIGN_EFFECT]
     chosen += [_INTERVALS[interval]] if interval in _INTERVALS else [_INTERVALS["wilson"]]
+    chosen += [_JOHNSON] if interval == "score" else []
     chosen += [_CORRECTIONS[correction]] if correction in _CORRECTIONS else []
     chosen += _SAMPLE if drawn else ()
     return tuple(chosen)

@@ -28,7 +28,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,7 +49,11 @@ __all__ = [
     "joined",
     "pooled_correlation",
     "quantile",
+    "tails_of",
 ]
+
+Total = Callable[[FloatArray], FloatArray]
+"""Sums entries by group."""
 
 _GUESS = 0.2
 """Correlation assumed when clusters are weighed to estimate it: one big cluster must not decide."""
@@ -82,6 +86,11 @@ class ClusterMeans:
     peaked : float, or None
         Of numbers: the fourth moment of what clusters add over the square of the second, 3 of a
         normal law. A variance of f degrees of freedom tells as much as 2 f / (peaked - 1) squares.
+    lean : float, or None
+        Of numbers: the third cumulant of the mean over the second. Far scores below make it
+        negative: a lower mean has a larger variance.
+    lean_error : float, or None
+        The standard error of ``lean`` where numbers lie as far on the one side as on the other.
     """
 
     value: FloatArray
@@ -94,6 +103,8 @@ class ClusterMeans:
     shares: bool = True
     row_effect: FloatArray | None = None
     peaked: FloatArray | None = None
+    lean: FloatArray | None = None
+    lean_error: FloatArray | None = None
 
     @property
     def effective_clusters(self) -> FloatArray:
@@ -102,12 +113,18 @@ class ClusterMeans:
 
     def at(self, rows: IntArray) -> ClusterMeans:
         """Return some of the groups."""
-        own = None if self.row_effect is None else self.row_effect[rows]
-        peaked = None if self.peaked is None else self.peaked[rows]
+        known = (
+            None if part is None else part[rows]
+            for part in (self.row_effect, self.peaked, self.lean, self.lean_error)
+        )
         return ClusterMeans(
             self.value[rows], self.units[rows], self.variance[rows], self.freedom[rows],
-            self.size[rows], self.rare[rows], self.correlation, self.shares, own, peaked,
+            self.size[rows], self.rare[rows], self.correlation, self.shares, *known,
         )  # fmt: skip
+
+    def moved(self, by: float) -> ClusterMeans:
+        """Return the same means, all so much larger."""
+        return self if by == 0.0 else replace(self, value=self.value + by)
 
     def binomial(self) -> FloatArray:
         """Variance that independent rows would have."""
@@ -198,11 +215,13 @@ def joined(parts: Sequence[ClusterMeans]) -> ClusterMeans:
     def stack(name: str) -> FloatArray:
         return np.concatenate([getattr(part, name) for part in parts])
 
+    known = (
+        None if getattr(parts[0], name) is None else stack(name)
+        for name in ("row_effect", "peaked", "lean", "lean_error")
+    )
     return ClusterMeans(
         stack("value"), stack("units"), stack("variance"), stack("freedom"), stack("size"),
-        stack("rare"), parts[0].correlation, parts[0].shares,
-        None if parts[0].row_effect is None else stack("row_effect"),
-        None if parts[0].peaked is None else stack("peaked"),
+        stack("rare"), parts[0].correlation, parts[0].shares, *known,
     )  # fmt: skip
 
 
@@ -266,15 +285,34 @@ def cluster_means(
         size = total(c * n * n) / units
         rare = np.minimum(total(c * (s > 0)), total(c * (s < n)))
         freedom = freedom_of((n, c, share, lift), units, total)
-        peaked = None if shares else total(c) * total(c * left**4) / total(c * left**2) ** 2
     own = value, units, variance, freedom, size, rare
-    return ClusterMeans(*own, correlation, shares, peaked=peaked)
+    if shares:
+        return ClusterMeans(*own, correlation)
+    peaked, lean, error = tails_of(left, c, units, total)
+    return ClusterMeans(*own, correlation, shares=False, peaked=peaked, lean=lean, lean_error=error)
+
+
+def tails_of(
+    left: FloatArray, copies: FloatArray, units: FloatArray, total: Total
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return ``peaked``, ``lean`` and ``lean_error`` of what clusters add beyond their means.
+
+    A third moment of numbers that lie as far on both sides has a variance of six squares of their
+    variance if they are normal, and their sixth moment is fifteen: of others, as their sixth is.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        square = left * left
+        second = total(copies * square)
+        peaked = total(copies) * total(copies * square**2) / second**2
+        lean = total(copies * square * left) / second / units
+        error = np.sqrt(0.4 * total(copies * square**3)) / second / units
+    return peaked, lean, error
 
 
 def freedom_of(
     clusters: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
     units: FloatArray,
-    total: Callable[[FloatArray], FloatArray],
+    total: Total,
 ) -> FloatArray:
     """Satterthwaite's degrees of freedom of CR2 for independent rows, in closed form.
 

@@ -34,6 +34,7 @@ __all__ = [
     "Statistic",
     "SumStatistic",
     "Weighted",
+    "mean_about",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -63,12 +64,15 @@ class SumStatistic:
         ``(sums [g, r, k], first) -> value [g, r]``, in place of ``finish`` on resampled clusters,
         where the value rests on an estimate that is not of these units, such as a confusion
         matrix: replicate ``first + i`` takes the same draw of it in every group and metric.
+    centre : float, optional
+        Of a mean: what was taken from every value before it was summed.
     """
 
     columns: Callable[[pl.DataFrame], FloatArray]
     finish: Callable[[FloatArray], FloatArray]
     rarest: Callable[[FloatArray], FloatArray] | None = None
     drawn: Callable[[FloatArray, int], FloatArray] | None = None
+    centre: float | None = None
 
     def __call__(self, evidence: pl.DataFrame, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n]`` or ``[n, r]``, giving a scalar array or ``[r]``."""
@@ -254,5 +258,29 @@ def ratio_of_sums(sums: FloatArray) -> FloatArray:
     return np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0)
 
 
-MEAN = SumStatistic(_mean_columns, ratio_of_sums)
+MEAN = SumStatistic(_mean_columns, ratio_of_sums, centre=0.0)
 """The weighted mean of ``value``; rows whose value is null count for nothing."""
+
+
+def mean_about(centre: float) -> SumStatistic:
+    """Return the mean of values that are summed as they lie about a centre.
+
+    Squares of seconds since 1970 leave nothing of a second's difference.
+
+    Examples
+    --------
+    >>> late = pl.DataFrame({"value": [1.7e9, 1.7e9 + 1.0]})
+    >>> mean_about(1.7e9).columns(late)[:, 0].tolist()
+    [0.0, 1.0]
+    >>> mean_about(1.7e9)(late, np.ones(2)).item()
+    1700000000.5
+    """
+    if centre == 0.0:
+        return MEAN
+
+    def columns(scores: pl.DataFrame) -> FloatArray:
+        block = _mean_columns(scores)
+        block[:, 0] -= centre * block[:, 1]
+        return block
+
+    return SumStatistic(columns, lambda sums: ratio_of_sums(sums) + centre, centre=centre)

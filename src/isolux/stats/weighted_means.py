@@ -21,7 +21,7 @@ import numpy as np
 
 from isolux.stats.design import IntArray
 from isolux.stats.sampling import Strata
-from isolux.stats.shares import ClusterMeans, freedom_of
+from isolux.stats.shares import ClusterMeans, freedom_of, tails_of
 from isolux.stats.statistic import FloatArray
 
 if TYPE_CHECKING:
@@ -109,8 +109,10 @@ def weighted_means(
     effect = np.ones(g) if rows_effect is None else rows_effect.of_groups(rare)
     if strata is not None:
         effect = effect * at.unseen(a, square)
+    tails = () if shares else tails_of(residual, each, np.ones(g), total)
     return ClusterMeans(
         value, units, variance, np.maximum(freedom, 1.0), size, rare, correlation, shares, effect,
+        *tails,
     )  # fmt: skip
 
 

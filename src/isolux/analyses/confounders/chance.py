@@ -4,7 +4,8 @@ A group that is flawless by chance is flawless in every resample, and so is each
 replicates know no error at all. So a gap's standard error is never taken smaller than that of rows
 whose two groups are alike but for chance, as the audit's own test has it (``stats/share_gaps``):
 variances at the pooled share of each value, or at the group's own where it has many of the rarer
-answer, and rows of one cluster as alike as everyone's are.
+answer; rows of one cluster are at least as alike as few of the rarer answer leave open, and as
+everyone's are with the weight that the audit gives these: own variance^.6 times that^.4.
 """
 
 from __future__ import annotations
@@ -50,8 +51,10 @@ class Chance:
         cells: tuple[IntArray, IntArray],
         mix: tuple[FloatArray, FloatArray],
         worth: FloatArray,
-    ) -> float:
-        """Return the smallest standard error that a gap of two groups can have.
+    ) -> tuple[float, float]:
+        """Return the smallest standard errors that a gap of two groups can have.
+
+        By what few rare answers leave open, and by how alike everyone's rows of a cluster are.
 
         Parameters
         ----------
@@ -70,7 +73,7 @@ class Chance:
         of_group = sums.sum(axis=1) / mass.sum(axis=1)
         rarer = np.minimum(of_group, 1.0 - of_group)
         if self.drawn and (rarer > 0).all():
-            return 0.0
+            return 0.0, 0.0
         by_cluster = [np.asarray(part.sum(axis=0)).ravel() for part in held]
         size = np.array([(row**2).sum() / row.sum() for row in by_cluster])
         known = rarer * n.sum(axis=1) / (1.0 + np.maximum(size - 1.0, 0.0) * self.alike)
@@ -84,7 +87,9 @@ class Chance:
         ]
         clusters = float(((apart[0] - apart[1]) ** 2).sum())
         each = [1.0 / (1.0 + self._rare(c, p) ** 2) for c, p in zip(cells, of_group, strict=True)]
-        return float(np.sqrt(max((1 - r) * rows + r * clusters for r in (self.alike, *each))))
+        rare = max((1 - r) * rows + r * clusters for r in each)
+        pooled = max((1 - self.alike) * rows + self.alike * clusters, rare)
+        return float(np.sqrt(rare)), float(np.sqrt(pooled))
 
     def _rare(self, cells: IntArray, share: float) -> int:
         """Count the clusters of a group in which the rarer answer occurs."""

@@ -67,7 +67,8 @@ class Rules:
 class Estimate:
     """A number (or several, ``[k]``) and its replicates ``[r]`` or ``[r, k]``.
 
-    ``least`` is the smallest standard error that it can have (``chance``); None: none is known.
+    ``least`` ``[2]`` or ``[2, k]`` are the smallest standard errors that it can have (``chance``);
+    None: none are known.
     """
 
     value: FloatArray
@@ -200,7 +201,7 @@ def facts_of(layout: Layout, cells: Cells, rules: Rules) -> Facts:
         one = np.ones(1)
         sides = [(judged[pair[:1]], judged[pair[1:]]) for pair in pairs]
         found = [cells.chance.least(side, (one, one), cells.enough) for side in sides]
-        least = np.array(found, dtype=np.float64)
+        least = np.array(found, dtype=np.float64).reshape(-1, 2).T
     return Facts(judged, pairs, own, sigma, explained, least)
 
 
@@ -281,13 +282,13 @@ def _mixed(
 def _least(
     layout: Layout, cells: Cells, s: int, judged: IntArray, pairs: IntArray, compared: BoolArray
 ) -> tuple[FloatArray | None, FloatArray | None]:
-    """Give the smallest standard errors of gaps at one mix and at the groups' own: ``[p]`` each."""
+    """Give the smallest errors of gaps at one mix and at the groups' own: ``[2, p]`` each."""
     if cells.chance is None:
         return None, None
     place = layout.of_both(np.arange(layout.n_cells), s)[judged]
     people = layout.of_both(cells.people, s)[judged]
     everyone = layout.of_values(cells.people, s)
-    found = np.zeros((2, len(pairs)))
+    found = np.zeros((2, 2, len(pairs)))
     for p, pair in enumerate(pairs):
         both = compared[p]
         if not both.any():
@@ -295,8 +296,8 @@ def _least(
         sides = place[pair[0], both], place[pair[1], both]
         mix = everyone[both] / everyone[both].sum()
         own = people[pair][:, both] / people[pair][:, both].sum(axis=1, keepdims=True)
-        found[0, p] = cells.chance.least(sides, (mix, mix), cells.enough)
-        found[1, p] = cells.chance.least(sides, (own[0], own[1]), cells.enough)
+        found[0, :, p] = cells.chance.least(sides, (mix, mix), cells.enough)
+        found[1, :, p] = cells.chance.least(sides, (own[0], own[1]), cells.enough)
     return found[0], found[1]
 
 

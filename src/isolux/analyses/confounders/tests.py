@@ -24,6 +24,7 @@ from isolux.stats.statistic import FloatArray
 __all__ = ["Family", "gap_interval", "middle", "standard_error"]
 
 _FLAT = 1e-12
+_OWN = 0.6  # weight of the own error's logarithm in the least: the audit's (stats/share_gaps)
 _LEAST = 0.9  # share of replicates that must have a value
 
 
@@ -59,9 +60,16 @@ class Family:
 
 
 def standard_error(estimate: Estimate, clusters: FloatArray) -> FloatArray:
-    """Spread of the replicates, or what chance asks for at the least; NaN where too few exist."""
+    """Spread of the replicates, or what chance asks for at the least; NaN where too few exist.
+
+    Everyone's clusters have the weight that they have in the audit (``stats/share_gaps``).
+    """
     found = _spread(estimate, clusters)
-    return found if estimate.least is None else np.maximum(found, estimate.least)
+    if estimate.least is None:
+        return found
+    rare, pooled = estimate.least
+    own = np.maximum(found, rare)
+    return np.asarray(np.maximum(own, own**_OWN * pooled ** (1.0 - _OWN)))
 
 
 def _spread(estimate: Estimate, clusters: FloatArray) -> FloatArray:

@@ -25,6 +25,7 @@ from isolux.groups.measure.pairs import measure_pairs, pair_sample
 from isolux.groups.membership import Membership
 from isolux.groups.uncertainty import (
     all_means,
+    families_of,
     intervals,
     mark_rarer,
     standard_error,
@@ -93,7 +94,9 @@ def measure_groups(
     for j, mean in enumerate(means):
         if mean is not None:  # known without drawing
             se[:, j] = np.sqrt(mean.variance)
-    interval, method = intervals(design, measures, value, replicates, se, n_clusters, spec, means)
+    interval, method = intervals(
+        design, measures, value, replicates, se, n_clusters, spec, means, families_of(groups)
+    )
     interval = pairs.without_unstable(interval)
     worth = worth_of(design, counts, shape[0])
     if worth is not None:

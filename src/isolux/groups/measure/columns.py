@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.measure.alike import AlikeRows
+from isolux.groups.measure.centres import centres_of
 from isolux.groups.measure.detections import Detected, DetectionRows, detection_rows
 from isolux.groups.measure.overlaps import OverlapRows
 from isolux.groups.measure.pair_rows import PairRows, pair_rows
@@ -17,12 +18,12 @@ from isolux.groups.measure.pairs import Paired
 from isolux.stats.design import IntArray
 from isolux.stats.resampling import Columns
 from isolux.stats.statistic import (
-    MEAN,
     DetectionStatistic,
     FloatArray,
     PairStatistic,
     RankStatistic,
     SumStatistic,
+    mean_about,
 )
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.errors import TableError
@@ -194,11 +195,13 @@ def _means(
 ) -> Iterator[tuple[MeasureParts, int]]:
     """Lay out the metrics that are means of units' values, and the column that counts each."""
     value = scores.units.select("value")
+    centres = centres_of(scores)
     for key, at in _parted(scores.units):
         model, task, metric, label, threshold = key
-        block = MEAN.columns(value[at] if isinstance(at, slice) else value[pl.Series(at)])
+        mean = mean_about(centres.get(str(metric), 0.0))
+        block = mean.columns(value[at] if isinstance(at, slice) else value[pl.Series(at)])
         start = builder.add(unit_of_row[at], block)
-        columns = Columns(MEAN, start, start + 2)
+        columns = Columns(mean, start, start + 2)
         yield (
             (str(model), str(task), str(metric), _text(label), _number(threshold),
              scores.info.metric(str(metric)), columns, (start, start + 1)),

@@ -13,7 +13,6 @@ from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.joint_law import correlated_normals, products
 from isolux.stats.sampling import variance_of_sums
 from isolux.stats.statistic import (
-    MEAN,
     FloatArray,
     SumStatistic,
 )
@@ -120,7 +119,14 @@ def _calibrated_sums(design: Design, varies: csr_array, times: FloatArray) -> Fl
     To first order: what the population's cells explain does not vary.
     """
     around = np.asarray(varies @ (times - 1.0)).reshape(design.n_groups, design.n_columns, -1)
-    return np.asarray(np.maximum(design.totals()[:, :, None] + around, 0.0))
+    least = _least(design).reshape(design.n_groups, design.n_columns, 1)
+    return np.asarray(np.maximum(design.totals()[:, :, None] + around, least))
+
+
+def _least(design: Design) -> FloatArray:
+    """Return what each sum can be at the least: 0 where no cluster adds less, ``[rows]``."""
+    lowest = np.asarray(design.matrix.min(axis=1).toarray()).ravel()
+    return np.where(lowest < 0.0, -np.inf, 0.0)
 
 
 def _is_large(design: Design, measures: list[Columns], replicates: int) -> bool:
@@ -130,7 +136,7 @@ def _is_large(design: Design, measures: list[Columns], replicates: int) -> bool:
     neither intervals nor tests of means read replicates.
     """
     rows = design.matrix.shape[0]
-    means = all(measure.statistic is MEAN for measure in measures)
+    means = all(measure.statistic.centre is not None for measure in measures)
     return means and rows <= _FEW_ROWS and design.matrix.nnz * replicates > _LONG
 
 
@@ -148,7 +154,7 @@ def _normal_sums(design: Design, bootstrap: Bootstrap) -> FloatArray:
         around -= np.outer(flat, flat) / max(design.n_clusters, 1)
     drawn = correlated_normals(around, bootstrap.replicates, bootstrap.seed)
     sums: FloatArray = flat[:, None] + drawn
-    return np.maximum(sums, 0.0).reshape(*totals.shape, -1)
+    return np.maximum(sums, _least(design)[:, None]).reshape(*totals.shape, -1)
 
 
 def jackknife_acceleration(design: Design, measure: Columns, groups: IntArray) -> FloatArray:

@@ -1,0 +1,162 @@
+"""Intervals of a group's own mean of numbers that are seldom far off on one side.
+
+If one person in fifty has an overlap of 0 and all others one near .94, a sample that holds few bad
+scores has a mean that is too high and a variance that is too small, both for the same reason.
+Student's interval knows nothing of that. The one here contains every mean m at which
+
+    (value - m)² <= t² V(m),    V(m) = variance + slope (m - value),
+
+where the slope is the third cumulant of the mean over the second: a mean that is lower by what one
+bad score costs has a variance that is larger by what one bad score adds. Of 0/1 rows that are
+seldom 0 this is Wilson's interval. It only ever lengthens the end that Student's t gives.
+
+A group without a single bad score does not show its slope. The groups of its attribute do: what
+they have together counts as v / (v + 1/2), where v = 2 f / (kurtosis - 1) says how many bad scores
+the group should have had, twice over.
+
+References
+----------
+.. [1] Johnson, N. J. (1978). Modified t tests and confidence intervals for asymmetrical
+   populations. Journal of the American Statistical Association 73(363), 536-544.
+.. [2] Hall, P. (1992). On the removal of skewness by transformation. Journal of the Royal
+   Statistical Society B 54(1), 221-228.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from isolux.stats.design import IntArray
+from isolux.stats.intervals import Interval, logit_reach, student_reach
+from isolux.stats.shares import ClusterMeans, quantile
+from isolux.stats.statistic import FloatArray
+
+__all__ = ["Slopes", "number_interval", "slopes_of"]
+
+_DOUBT = 0.5
+"""Squares of a normal law at which half of what others lend counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slopes:
+    """By how much each mean's variance rises with the mean: ``[g]``, for either end."""
+
+    down: FloatArray
+    up: FloatArray
+
+    def at(self, rows: IntArray) -> Slopes:
+        """Return some of the groups."""
+        return Slopes(self.down[rows], self.up[rows])
+
+
+def slopes_of(means: ClusterMeans, family: IntArray | None = None) -> Slopes | None:
+    """Say how the variance of each mean of numbers would change with the mean.
+
+    Parameters
+    ----------
+    means : ClusterMeans
+        Of g groups.
+    family : [g] int, optional
+        Groups of one number lend to one another: those of one attribute. Default: none do.
+
+    Returns
+    -------
+    Slopes or None
+        None: rows are 0 or 1.
+
+    Examples
+    --------
+    Two groups, of which only the second holds numbers that are far below the others:
+
+    >>> two = np.ones(2)
+    >>> means = ClusterMeans(0.9 * two, np.array([70.0, 500.0]), np.array([2e-5, 4e-5]),
+    ...     np.array([69.0, 499.0]), two, two, 0.0, shares=False,
+    ...     peaked=np.array([3.0, 40.0]), lean=np.array([0.0, -0.0016]),
+    ...     lean_error=np.array([0.0004, 0.0002]))
+    >>> slopes_of(means).down.round(4).tolist()
+    [0.0, -0.0016]
+    >>> slopes_of(means, np.array([1, 1])).down.round(4).tolist()
+    [-0.0097, -0.0016]
+    """
+    if means.lean is None or means.lean_error is None or means.peaked is None:
+        return None
+    own = _beyond_error(means.lean, means.lean_error)
+    if family is None:
+        return Slopes(own, own)
+    clusters = means.freedom + 1.0
+
+    def together(x: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(family, weights=x)[family], dtype=np.float64)
+
+    held = together(np.where(np.isfinite(means.value), clusters, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # What rows add, so that groups of all sizes can be put together.
+        two = _finite(means.variance * means.units**2)
+        lean, error = (_finite(x * means.units) for x in (means.lean, means.lean_error))
+        four = _finite(means.peaked / clusters) * two**2
+        second = together(two)
+        lean = together(lean * two) / second
+        error = np.sqrt(together((error * two) ** 2)) / second
+        peaked = held * together(four) / second**2
+        squares = 2.0 * means.freedom / np.maximum(peaked - 1.0, 1e-9)
+        lent = _beyond_error(lean, error) / means.units * squares / (squares + _DOUBT)
+    lent = _finite(lent)
+    return Slopes(np.minimum(own, lent), np.maximum(own, lent))
+
+
+def _beyond_error(lean: FloatArray, error: FloatArray) -> FloatArray:
+    """Shrink slopes that may be chance: half of one that is 0.7 standard errors from 0 counts."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return _finite(lean * (lean**2 / (lean**2 + error**2 / 2.0)))
+
+
+def _finite(x: FloatArray) -> FloatArray:
+    """Put 0 where there is no number."""
+    return np.where(np.isfinite(x), x, 0.0)
+
+
+def number_interval(means: ClusterMeans, slopes: Slopes, z: float, *, fraction: bool) -> Interval:
+    """Return the intervals of means of numbers that reach z standard errors.
+
+    Parameters
+    ----------
+    means : ClusterMeans
+    slopes : Slopes
+    z : float
+    fraction : bool
+        Whether means lie between 0 and 1: then Student's t is asked on the logit scale.
+
+    Examples
+    --------
+    Four of a hundred are 0, all others 1: Wilson's interval goes from .9016 to .9843.
+
+    >>> one = np.ones(1)
+    >>> means = ClusterMeans(0.96 * one, 100 * one, 0.000388 * one, 99 * one, one, one, 0.0,
+    ...     shares=False)
+    >>> none, steep = 0.0 * one, -0.0092 * one
+    >>> ends = number_interval(means, Slopes(none, none), 1.96, fraction=False)
+    >>> ends.low.round(4).item(), ends.high.round(4).item()
+    (0.9209, 0.9991)
+    >>> ends = number_interval(means, Slopes(steep, none), 1.96, fraction=False)
+    >>> ends.low.round(4).item(), ends.high.round(4).item()
+    (0.8988, 0.9991)
+    """
+    base = logit_reach if fraction else student_reach
+    ends = base(means.value, np.sqrt(means.variance), means.freedom, z)
+    square = quantile(z, means.freedom) ** 2
+    plain = np.sqrt(square * means.variance)
+
+    def reach(before: FloatArray, slope: FloatArray) -> FloatArray:
+        # From where the end is, or from Student's t: as far as the nearer one goes.
+        half = square * np.maximum(slope, 0.0) / 2.0
+        found = half + np.hypot(half, plain)
+        return np.asarray(np.maximum(before, np.minimum(found, before + found - plain)))
+
+    with np.errstate(invalid="ignore", over="ignore"):
+        low = means.value - reach(means.value - ends.low, -slopes.down)
+        high = means.value + reach(ends.high - means.value, slopes.up)
+    if fraction:
+        low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
+    return Interval(low, high)
