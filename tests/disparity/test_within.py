@@ -101,6 +101,27 @@ def test_with_a_reference_only_its_pairs_count():
     assert "That no group judged is more than 9 points from g0 is shown" in told
 
 
+@pytest.mark.parametrize("margin", [None, 9])
+def test_a_report_with_a_reference_says_nothing_of_two_other_groups(margin, tmp_path):
+    # g1 and g2 are 10 points apart, though each is within 9 of g0: "no two groups" would be false.
+    found = audited([0.9, 0.95, 0.85], reference="tone=g0", margin=margin)
+    alike = audited([0.9, 0.91, 0.89], reference="tone=g0", margin=margin)
+    assert within(found)["high"] < 0.09 < found.disparities.filter(kind="range")["value"][0]
+    for name, audit in (("found", found), ("alike", alike)):
+        audit.report(tmp_path / name)
+        page = (tmp_path / name / "report.html").read_text()
+        assert "no two groups" not in page.replace("groups (with --reference", "")
+        assert "from the reference" in page
+        if margin or name == "alike":
+            assert "no group judged" in page
+            assert "from its reference" in page
+        assert "no two groups" not in (within(audit)["family"] or "")
+    both = audited([0.9, 0.91, 0.89], margin=9)
+    both.report(tmp_path / "both")
+    page = (tmp_path / "both" / "report.html").read_text()
+    assert "It is shown that no two groups judged differ by more than 9 points" in page
+
+
 def test_people_of_unknown_value_are_in_no_claim():
     row = within(audited([0.9, 0.91, 0.2], groups=["a", "b", "unknown"]))
     assert row["value"] == pytest.approx(0.01)

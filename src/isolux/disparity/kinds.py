@@ -51,8 +51,9 @@ _OTHERS: dict[str, MeasureInfo] = {
     ),
     "within": _words(
         "at most apart",
-        "The widest gap between two groups that is compatible with the data: all pairs, one-sided; "
-        "with --margin, its p is of the claim that no two groups differ by more.",
+        "The widest gap between two groups that is compatible with the data: all pairs (with "
+        "--reference: those with it), one-sided; with --margin, its p is of the claim that none of "
+        "them differ by more.",
     ),
     "worst_group": _words(
         "extreme group", "The share of bootstrap replicates in which the worst group is the worst.",

@@ -52,7 +52,11 @@ def within_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[R
     adjusted = holm(p) if len(p) else p
     asked = int(np.isfinite(p).sum())
     margin = "" if spec.margin is None else f"{spec.margin:g} points"
-    name = f"claims that no two groups differ by more than {margin} (m = {asked}), by Holm"
+    referenced = [tested.referenced for tested in family.tested.values()]
+    what = "no two groups differ" if not all(referenced) else "no group differs from its reference"
+    if any(referenced) and not all(referenced):
+        what += ", or no group from its reference,"
+    name = f"claims that {what} by more than {margin} (m = {asked}), by Holm"
     return [
         rows_of(
             estimates, claim.j, claim.attribute, "within",

@@ -20,21 +20,32 @@ def sameness_text(sections: Sequence[AttributeSection], audited: Audited) -> str
     """Say for which attributes it is shown that groups are within the margin that was asked about.
 
     Without a margin: how far apart any two groups are at most, where nothing was found. The largest
-    of the attributes' bounds holds as surely as each does, so it needs no correction.
+    of the attributes' bounds holds as surely as each does, so it needs no correction. Where groups
+    are held against a reference nothing is known of two others, and the sentence is of it alone.
     """
     judged = [s for s in sections if s.verdict.outcome != "not judged"]
+    parts = [[s for s in judged if s.oriented is of_all] for of_all in (True, False)]
     if audited.margin is not None:
-        return _margin_text(judged, audited) if judged else ""
+        return " ".join(_margin_text(part, audited) for part in parts if part)
     bounds = [s.verdict.spread.at_most for s in judged]
     known = [bound for bound in bounds if bound is not None]
     differ = any(s.verdict.outcome == "differ" for s in judged)
     if audited.census or differ or not known or len(known) < len(bounds):
         return ""
     line = judged[0].verdict.line
+    told = [_bound_text(part) for part in parts if part]
     return (
-        f"What the values seen do show: no two groups judged are more than "
-        f"{points(max(known), line.unit)} apart in {line.phrase} ({audited.percent} upper bound)."
+        f"What the values seen do show: {' and '.join(told)} in {line.phrase} "
+        f"({audited.percent} upper bound)."
     )
+
+
+def _bound_text(sections: Sequence[AttributeSection]) -> str:
+    most = max(s.verdict.spread.at_most or 0.0 for s in sections)
+    far = points(most, sections[0].verdict.line.unit)
+    if sections[0].oriented:
+        return f"no two groups judged are more than {far} apart"
+    return f"no group judged is more than {far} from its reference"
 
 
 def _margin_text(judged: Sequence[AttributeSection], audited: Audited) -> str:
@@ -44,7 +55,10 @@ def _margin_text(judged: Sequence[AttributeSection], audited: Audited) -> str:
     far = f"{margin} {'point' if margin == '1' else 'points'}"
     shown = [s for s in judged if audited.within(s.verdict.spread.within_p)]
     others = [s for s in judged if s not in shown]
-    claim = f"that no two groups judged differ by more than {far} in {line.phrase}"
+    who = "no two groups judged differ"
+    if not judged[0].oriented:
+        who = "no group judged differs from its reference"
+    claim = f"that {who} by more than {far} in {line.phrase}"
     if not shown:
         return f"It is not shown {claim}{_by(others)}."
     told = f"It is shown {claim}{_by(shown)} (adjusted for all such claims)"

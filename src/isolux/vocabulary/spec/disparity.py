@@ -23,7 +23,8 @@ class Disparity(Stage):
     log_base: float = setting(10.0, "base of log ratios", gt=1)
     margin: float | None = setting(
         None,
-        "test that no two groups differ by more than this, in percentage points",
+        "test that no two groups (with --reference: no group and the reference) differ by more "
+        "than this, in percentage points",
         ge=0.1,
         le=100,
         often=True,
