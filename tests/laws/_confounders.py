@@ -13,11 +13,10 @@ from dataclasses import replace
 import polars as pl
 
 from isolux.analyses import confounders
-from isolux.tasks import score
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
 from isolux_worlds import Detector, Effect, confounded_scene, planted_detection, simulate_scene
-from tests.laws._measured import measured
+from tests.laws._measured import measured, scored
 
 BY_SIZE = (Effect({"size": "small"}, -1.0), Effect({"size": "large"}, 0.8))
 BY_TONE = (Effect({"tone": "b"}, -0.5),)
@@ -42,8 +41,7 @@ def run_of(scene, detector, seed, metrics, replicates, *, audited=False):
     ``audited``: with the audit's own comparisons too.
     """
     world = simulate_scene(scene, detector, seed)
-    scores = score("detection", world.dataset, world.predictions, metrics=metrics,
-                   iou_thresholds=(0.5,))  # fmt: skip
+    scores = scored(world, metrics)
     area = world.dataset.instances.select(
         unit_kind=pl.lit("instance"), unit_id="instance_id", attribute=pl.lit("area"),
         value=pl.col("area").cast(pl.String), number="area",

@@ -168,11 +168,14 @@ def compared(world: World, *, weights: bool, clusters: bool = True) -> tuple[obj
     return found.pairs(one, two), found.means
 
 
-def judge(cell: Cell, worlds: int, seed: int = 0) -> dict[str, object]:
-    """Return a cell's row: p at most .05, and coverage, beside those that ignore the sample."""
+def judge(cell: Cell, worlds: int, seed: int = 0, *, beside: int = 5) -> dict[str, object]:
+    """Return a cell's row: p at most .05, and coverage, beside those that ignore the sample.
+
+    ``beside``: every how many worlds these are asked, which need not be known to a point.
+    """
     rng = np.random.default_rng([seed, int(1000 * cell.rate), int(1000 * cell.icc), cell.clusters])
     p, covered, shown, naive_p, naive = [], [], [], [], []
-    for _ in range(worlds):
+    for number in range(worlds):
         world = draw(rng, cell)
         if not judged(world):
             continue
@@ -183,6 +186,8 @@ def judge(cell: Cell, worlds: int, seed: int = 0) -> dict[str, object]:
         ok = means.effective_clusters >= KEPT_EFFECTIVE
         covered += held[ok[1:]].tolist()
         shown += ok[1:].tolist()
+        if number % beside:
+            continue
         apart, means = compared(world, weights=False, clusters=False)
         naive_p.append(abs(deviates(apart, (Z,))[0]) >= Z)
         ends = means.score_interval(Z)
@@ -193,6 +198,6 @@ def judge(cell: Cell, worlds: int, seed: int = 0) -> dict[str, object]:
     return {
         **cell.row(), "judged": len(p), "p <= .05, %": None if differ else float(np.mean(p)),
         "covered where ok, %": float(np.mean(covered)) if sum(shown) >= len(p) / 4 else None,
-        "ignored: p <= .05, %": None if differ else float(np.mean(naive_p)),
-        "ignored: covered, %": float(np.mean(naive)),
+        "ignored: p <= .05, %": float(np.mean(naive_p)) if naive_p and not differ else None,
+        "ignored: covered, %": float(np.mean(naive)) if naive else None,
     }  # fmt: skip

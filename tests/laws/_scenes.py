@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux.tasks import score
 from isolux_worlds import confounded_scene, planted_detection, simulate_scene
-from tests.laws._measured import measured
+from tests.laws._measured import measured, scored
 
 CLUSTERS = 100
 _CERTAIN = ["metric", "attribute"]
@@ -18,10 +17,7 @@ def one_world(matters: str, varies: str, by: tuple[str, ...], *, seed: int, repl
     """Draw a world of about 500 people in 200 images and measure it as an audit does."""
     scene, detector = confounded_scene(matters, clusters=CLUSTERS, people=(1, 4), varies=varies)
     world = simulate_scene(replace(scene, by=by), detector, seed)
-    scores = score(
-        "detection", world.dataset, world.predictions,
-        metrics=("average_recall", "recall_at_iou"), iou_thresholds=(0.5,),
-    )  # fmt: skip
+    scores = scored(world, ("average_recall", "recall_at_iou"))
     return measured(scores, world.dataset, by=by, replicates=replicates, seed=seed)
 
 

@@ -122,6 +122,7 @@ def test_the_published_reading_favours_the_smaller_group():
     assert rows[0]["any finding"] > rows[1]["any finding"], rows
 
 
+@pytest.mark.law(whole=True)
 def test_the_law_can_see_what_is_left():
     """A planted effect of tone is found in nearly every world."""
     found = false_findings("recall_at_iou", "image", worlds=8, replicates=199, matters="attribute")

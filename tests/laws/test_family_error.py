@@ -16,11 +16,11 @@ from tests.laws._figures import FULL, at_most, record, scaled, sized
 pytestmark = pytest.mark.law
 
 CELLS = [
-    ("constant within subjects", 0.8, 0.3, 2000, 2399),
-    ("varying within subjects", 0.8, 0.3, 2000, 2399),
-    ("overlapping groups", 0.8, 0.3, 2000, 2399),
-    ("unequal prevalence, two metrics", 0.8, 0.3, 2000, 2399),
-    ("one group truly differs", 0.8, 0.3, 2000, 2399),
+    ("constant within subjects", 0.8, 0.3, 2000, 1199),
+    ("varying within subjects", 0.8, 0.3, 2000, 1199),
+    ("overlapping groups", 0.8, 0.3, 2000, 1199),
+    ("unequal prevalence, two metrics", 0.8, 0.3, 2000, 1199),
+    ("one group truly differs", 0.8, 0.3, 2000, 1199),
     ("constant within subjects", 0.9, 0.5, 2000, 1199),
     ("varying within subjects", 0.9, 0.5, 2000, 1199),
     ("100 subjects a group, constant", 0.8, 0.3, 2000, 1199),

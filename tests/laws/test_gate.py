@@ -105,6 +105,7 @@ def exact(p, q, n, m):
     return (*found, *(float(alike[of].sum()) for of in (inside[0], plain[0])))
 
 
+@pytest.mark.law(whole=True)
 def test_wrong_answers_of_a_margin_are_counted_exactly():
     """Every answer of two groups counted, no simulation: the shapes in which 5 % are exceeded."""
     rows = []
@@ -285,6 +286,7 @@ def test_the_people_that_are_asked_for_decide(case):
     assert share >= (0.6 if FULL else 0.5), row
 
 
+@pytest.mark.law(whole=True)
 @pytest.mark.parametrize(("limit", "margin"), [(0.75, 0.2), (0.83, 0.13), (0.9, 0.02)])
 def test_one_world_at_a_time_gives_the_same_answers(limit, margin):
     """The worlds of this page are decided, and people asked for, as ``isolux.gate`` does it."""

@@ -12,7 +12,7 @@ from isolux.stats.share_gaps import ShareGaps
 from tests.laws._figures import FULL, record
 from tests.laws._gates import Z
 
-pytestmark = pytest.mark.law
+pytestmark = pytest.mark.law(whole=True)
 
 SIZES = (
     (50, 70), (150, 150), (50, 200), (50, 1000),

@@ -15,10 +15,10 @@ from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import MEMBERSHIP, SCORES, check
 from isolux_worlds import confounded_scene, simulate_scene
 from isolux_worlds.populations.rates import RateWorlds, simulate_rates
-from tests.laws._measured import measured
+from tests.laws._measured import measured, scored
 from tests.laws._worlds import ACCURACY, one_attribute, with_bootstrap
 
-pytestmark = pytest.mark.law
+pytestmark = pytest.mark.law(whole=True)
 INFO = TaskInfo(
     title="t", summary="s", references=(Reference("k", "c"),), metrics=(ACCURACY,)
 )  # fmt: skip
@@ -94,8 +94,11 @@ def test_below_ten_subjects_there_is_no_interval(subjects):
 def test_the_tables_that_laws_measure_are_those_of_an_audit():
     scene, detector = confounded_scene("both", clusters=60, people=(1, 4))
     world = simulate_scene(scene, detector, 5)
-    scores = isolux.score("detection", world.dataset, world.predictions,
-                          metrics=("average_recall", "recall_at_iou"))  # fmt: skip
+    metrics = ("average_recall", "recall_at_iou")
+    scores = scored(world, metrics)
+    asked = isolux.score("detection", world.dataset, world.predictions, metrics=metrics,
+                         iou_thresholds=(0.5,))  # fmt: skip
+    assert_frame_equal(scores.units, asked.units)
     settings = {"by": ("tone", "light", "tone*light"), "replicates": 200, "seed": 5}
     ours = measured(scores, world.dataset, **settings)
     audit = isolux.audit(scores, world.dataset, **settings).run

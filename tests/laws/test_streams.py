@@ -18,7 +18,7 @@ from isolux.stats.weights import BLOCK, blocks, multinomial, poisson
 from isolux.vocabulary.spec import Bootstrap
 from tests.laws._figures import record, scaled, sized
 
-pytestmark = pytest.mark.law
+pytestmark = pytest.mark.law(whole=True)
 REPLICATES = BLOCK * sized(400, 40)
 RELATIVE_ERROR = np.sqrt(2.0 / REPLICATES)
 X = np.random.default_rng(3).exponential(size=40)
@@ -34,6 +34,7 @@ def _means(seed: int, weights: str = "multinomial", *, alike: bool = False) -> n
     return replicate_sums(design, [Columns(MEAN, 0, 2)], spec)[0, 0]
 
 
+@pytest.mark.law(whole=False)
 def test_the_bootstrapped_means_variance_is_the_exact_one():
     seeds = scaled(40, 8)
     drawn = [_means(seed) for seed in range(seeds)]

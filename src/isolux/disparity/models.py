@@ -68,13 +68,14 @@ class ModelComparison:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """One metric of both models: its measures, the groups judged in both, and the test."""
+    """One metric of both models: its measures, the groups judged in both, test and difference."""
 
     a: int
     b: int
     groups: IntArray
     null: NullTest
     test: str
+    apart: Difference
 
 
 def compare_models(
@@ -127,16 +128,18 @@ def _change(estimates: Estimates, spec: Comparing, a: int, b: int) -> _Change:
     judged = estimates.judged()
     groups = np.flatnonzero(judged[:, a] & judged[:, b])
     mean_a, mean_b = estimates.measures[a].mean, estimates.measures[b].mean
+    apart = _apart(estimates, groups, a, b)
     if mean_a is None or mean_b is None or not len(groups):
-        return _Change(a, b, groups, _centred(estimates, spec, groups, a, b), BOOTSTRAP)
+        null = _centred(estimates, spec, groups, (a, b), apart)
+        return _Change(a, b, groups, null, BOOTSTRAP, apart)
     null = _flipped(estimates, spec, groups, (mean_a, mean_b))
-    z = deviates(_apart(estimates, groups, a, b), (_z(spec),))
+    z = deviates(apart, (_z(spec),))
     if is_census(estimates.design):  # flips would ask about clusters that were never drawn
-        return _Change(a, b, groups, replace(null, t=z, p_value=two_sided(z)), SCORE)
+        return _Change(a, b, groups, replace(null, t=z, p_value=two_sided(z)), SCORE, apart)
     # The larger p of the two; t of the flips keeps its own scale, on which max-T is taken.
     t = np.sign(null.t) * np.minimum(np.abs(null.t), np.abs(z))
     p = np.maximum(null.p_value, two_sided(z))
-    return _Change(a, b, groups, replace(null, t=t, p_value=p), _FLIPS)
+    return _Change(a, b, groups, replace(null, t=t, p_value=p), _FLIPS, apart)
 
 
 _FLIPS = "cluster sign-flip and score interval"
@@ -203,10 +206,12 @@ def _by_replicates(estimates: Estimates, groups: IntArray, a: int, b: int) -> Di
     return of_replicates(one, two, rho, ends)
 
 
-def _centred(estimates: Estimates, spec: Comparing, groups: IntArray, a: int, b: int) -> NullTest:
+def _centred(
+    estimates: Estimates, spec: Comparing, groups: IntArray, pair: tuple[int, int],
+    apart: Difference,
+) -> NullTest:  # fmt: skip
     """Test changes of statistics that are not means; their law has the replicates' correlations."""
-    every = np.ones(len(groups), dtype=bool)
-    apart = _apart(estimates, groups, a, b)
+    every, (a, b) = np.ones(len(groups), dtype=bool), pair
     drawn = estimates.replicates[groups, b] - estimates.replicates[groups, a]
     law = correlated_normals(correlation_matrix(drawn), spec.replicates, spec.seed)
     return null_test(deviates(apart, (_z(spec),)), iter([law]), every, two_sided)
@@ -231,7 +236,7 @@ def _rows(
 ) -> list[Rows]:
     groups, a, b = change.groups, change.a, change.b
     value = estimates.value[groups, b] - estimates.value[groups, a]
-    apart = _apart(estimates, groups, a, b)
+    apart = change.apart
     ends = _ends(estimates, groups, a, b, spec, apart)
     error, reach = apart.standard_error, quantile(critical, apart.freedom)
     frames = []

@@ -15,6 +15,7 @@ from isolux import derive
 from isolux.groups import groupings, membership
 from isolux.groups.binning import parse_bins
 from isolux.groups.income import income_bins
+from isolux.groups.intersections import Crossing, display
 from isolux.groups.no_groups import MOST_NUMBERS
 from isolux.groups.unknown import UNKNOWN, mark_unknown
 from isolux.stats.design import IntArray
@@ -85,11 +86,11 @@ def sensitive_of(
     _check_known(run, wanted, "sensitive")
     audited = settings.model_copy(update={"by": tuple(dict.fromkeys([*settings.by, *wanted]))})
     rules = groupings(audited, run.attributes)
+    known = {name: replace(rules[name], unknown="drop") for name in dict.fromkeys(wanted)}
+    members = membership(run.attributes, list(known), known, units=units)
     found = []
-    for name in dict.fromkeys(wanted):
-        rule = replace(rules[name], unknown="drop")
-        frame = membership(run.attributes, [name], {name: rule}, units=units).frame
-        unit, group, values = _numbered(frame, units)
+    for name, crossing in zip(known, members.crossings, strict=True):
+        unit, group, values = _numbered(crossing)
         found.append(Sensitive(name, values, unit, group))
     return found
 
@@ -157,7 +158,24 @@ def strata_of(
             expected="one of " + ", ".join(names),
             found=", ".join(stray),
         )
-    return [_stratified(run, settings, units, name, bins.get(name), quantiles) for name in names]
+    rules = {
+        name: _rule_of(run, settings, units, name, bins.get(name), quantiles) for name in names
+    }
+    how = {
+        name: Grouping(
+            attribute=name,
+            votes="top",
+            unknown="keep",
+            unknown_values=settings.unknown_values,
+            bins=rule,
+        )
+        for name, rule in rules.items()
+    }
+    members = membership(run.attributes, list(how), how, units=units)
+    return [
+        _stratified(run, units, crossing, binned=rules[name] is not None)
+        for name, crossing in zip(how, members.crossings, strict=True)
+    ]
 
 
 def crossed(strata: Sequence[Strata]) -> Strata:
@@ -194,23 +212,21 @@ def crossed(strata: Sequence[Strata]) -> Strata:
     )
 
 
-def _stratified(
+def _rule_of(
     run: Run, settings: Groups, units: pl.Series, name: str, rule: str | None, quantiles: int
-) -> Strata:
+) -> str | None:
+    """Say how an attribute is binned; None: it is not."""
     rows = run.attributes.filter(attribute=name)
     rule = _bins_of(rows, settings, name, rule, quantiles)
-    if rule is not None:
-        rule = _of_the_judged(run, mark_unknown(rows, settings.unknown_values), units, rule)
-    how = Grouping(
-        attribute=name,
-        votes="top",
-        unknown="keep",
-        unknown_values=settings.unknown_values,
-        bins=rule,
-    )
-    frame = membership(run.attributes, [name], {name: how}, units=units).frame
-    unit, group, values = _numbered(frame, units)
-    if len(values) > _MOST_VALUES and rule is None:
+    if rule is None:
+        return None
+    return _of_the_judged(run, mark_unknown(rows, settings.unknown_values), units, rule)
+
+
+def _stratified(run: Run, units: pl.Series, crossing: Crossing, *, binned: bool) -> Strata:
+    unit, group, values = _numbered(crossing)
+    name = crossing.handle
+    if len(values) > _MOST_VALUES and not binned:
         raise SpecError(
             f"{name!r} has {len(values):,} different values, too many to compare people within",
             expected=f"at most {_MOST_VALUES}",
@@ -268,19 +284,12 @@ def _of_images(run: Run, code: IntArray, units: pl.Series) -> bool:
     return bool(shared.height and (shared["code"] == 1).all())
 
 
-def _numbered(frame: pl.DataFrame, units: pl.Series) -> tuple[IntArray, IntArray, tuple[str, ...]]:
+def _numbered(crossing: Crossing) -> tuple[IntArray, IntArray, tuple[str, ...]]:
     """Give memberships numbers: unit, group, and the groups' names, ``unknown`` last."""
-    values = frame["group"].unique(maintain_order=True).to_list()
-    values = sorted(values, key=lambda value: value == UNKNOWN)
-    numbered = pl.DataFrame({"unit_id": units}).with_row_index("unit")
-    at = frame.join(numbered, on="unit_id", how="inner", maintain_order="left")
-    place = {value: i for i, value in enumerate(values)}
-    group = at["group"].replace_strict(place, return_dtype=pl.Int64) if at.height else pl.Series([])
-    return (
-        at["unit"].to_numpy().astype(np.int64),
-        group.to_numpy().astype(np.int64),
-        tuple(values),
-    )
+    names = [display(cell) for cell in crossing.cells]
+    values = sorted(names, key=lambda value: value == UNKNOWN)
+    place = np.array([values.index(name) for name in names], dtype=np.int64)
+    return crossing.unit, place[crossing.cell], tuple(values)
 
 
 def _check_known(run: Run, names: Sequence[str], setting: str) -> None:
