@@ -291,3 +291,11 @@ def test_what_could_have_been_shown_is_never_more_than_is_possible(smallest, tol
     about = SimpleNamespace(mined=mined, low=SimpleNamespace(words="accuracy of 0"),
                             words=Words(), judged=SimpleNamespace(model="m"))  # fmt: skip
     assert nothing_claim(about, 2, smallest).endswith(told)
+
+
+def test_p_values_of_patterns_are_called_adjusted_whatever_the_audit_does():
+    run = planted()
+    raw = replace(run, record={**run.record, "spec": {**run.record["spec"], "correction": "none"}})
+    one, two = (patterns.explain(r).findings["claim"].to_list() for r in (run, raw))
+    assert one == two
+    assert any("adjusted p" in claim for claim in two)

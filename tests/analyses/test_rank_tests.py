@@ -313,3 +313,14 @@ def test_an_audit_takes_it_by_name():
     after = explain_run(run, ["rank_tests"], ["min_scores=20", "min_subjects=2"])
     assert "rank_tests" in after.findings["analysis"].to_list()
     assert "rank_tests" in after.record["explained"]
+
+
+def test_p_values_of_ranks_are_called_adjusted_whatever_the_audit_does():
+    rng = np.random.default_rng(4)
+    tone = ["a"] * 100 + ["b"] * 100
+    value = np.concatenate([rng.normal(0.5, 0.1, 100), rng.normal(0.7, 0.1, 100)]).tolist()
+    run = run_of(value, {"tone": tone})
+    run.record["spec"]["correction"] = "none"
+    claim = explain(run, replicates=100).findings["claim"][0]
+    assert "adjusted p < 0.001" in claim
+    assert "not adjusted" not in claim

@@ -87,3 +87,11 @@ def test_scores_that_are_all_alike_have_no_centre(value):
     scores = _scores(0.0)
     alike = scores.units.with_columns(value=pl.lit(value))
     assert centres_of(Scores(alike, TASK)) == {}
+
+
+def test_the_order_of_rows_does_not_show():
+    scores = _scores(LATE)
+    turned = Scores(scores.units.reverse(), TASK, task="t")
+    assert centres_of(scores) == centres_of(turned)
+    one, two = (_audit(s).disparities for s in (scores, turned))
+    assert two["p_adjusted"].to_list() == one["p_adjusted"].to_list()

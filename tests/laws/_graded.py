@@ -8,6 +8,7 @@ from scipy.sparse import csr_array
 from isolux.stats.differences import deviates, of_means, two_sided
 from isolux.stats.leaning import Slopes, number_interval, slopes_of
 from isolux.stats.shares import cluster_means, joined
+from isolux.stats.weighted_means import weighted_means
 
 Z = 1.959963984540054
 
@@ -55,7 +56,14 @@ def _subjects(rng, law, n, photos, alike):
     return _group(np.bincount(who, weights=drawn, minlength=n), many)
 
 
-def own_intervals(groups, worlds, *, photos=1, alike=0.0):
+def _weighted(rng, law, n, spread):
+    """Draw people whose weights are lognormal and have nothing to do with their scores."""
+    weight = rng.lognormal(0.0, spread, (1, n))
+    parts = csr_array(weight * scores(rng, law, n)), csr_array(weight), csr_array(weight**2)
+    return weighted_means(parts, None, 0.0, shares=False)
+
+
+def own_intervals(groups, worlds, *, photos=1, alike=0.0, weights=0.0):
     """Say how often the first group's interval holds its mean, as it is and by Student's t.
 
     ``groups``: the scores' law and the subjects of each of an attribute's groups.
@@ -66,7 +74,10 @@ def own_intervals(groups, worlds, *, photos=1, alike=0.0):
     found = []
     for world in range(worlds):
         rng = np.random.default_rng([43, world])
-        means = joined([_subjects(rng, own, n, photos, alike) for own, n in groups])
+        means = joined([
+            _weighted(rng, own, n, weights) if weights else _subjects(rng, own, n, photos, alike)
+            for own, n in groups
+        ])  # fmt: skip
         row = []
         for slopes in (slopes_of(means, family), Slopes(none, none)):
             ends = number_interval(means, slopes, Z, fraction=fraction)
@@ -77,6 +88,7 @@ def own_intervals(groups, worlds, *, photos=1, alike=0.0):
     return {
         "scores": f"{law[0]} {law[1]:g}", "people": people,
         "photos each": photos or "lognormal", "alike within subjects": alike,
+        **({"weights, σ": weights} if weights else {}),
         "beside": f"{others}{f', {len(rest)} times' if len(rest) > 1 else ''}" or "–",
         "held, %": held.mean(), "by Student's t: held, %": plain.mean(),
         "width over Student's": float(np.mean(width / was)),

@@ -66,6 +66,8 @@ OWN = (
     (((HEAVY, 30), (HEAVY, 400)), {}),
     (((HEAVY, 400), (HEAVY, 1000)), {}),
     (((DECAYING, 30), (DECAYING, 300)), {}),
+    (((SELDOM, 72), (SELDOM, 528)), {"weights": 0.5}),
+    (((OFTEN, 72), (SELDOM, 528)), {"weights": 0.5}),
 )
 """An attribute's groups, the first of which is asked."""
 AS_WIDE = (
@@ -74,6 +76,7 @@ AS_WIDE = (
     (((NARROW, 72), (WIDE, 528)), {}),
     (((NARROW, 72), (NARROW, 528)), {"photos": 6, "alike": 0.5}),
     (((OVERLAPS, 72), (OVERLAPS, 528)), {}),
+    (((NARROW, 72), (NARROW, 528)), {"weights": 0.5}),
 )
 """Scores of which as many are far above as are far below, nearly: little is to be paid."""
 ALONE = (
@@ -117,7 +120,7 @@ def test_an_interval_of_scores_that_are_never_far_off_is_as_wide_as_students(pla
     found = own_intervals(groups, worlds, **photos)
     record(f"means-wide-{place}", [found], worlds=worlds, replicates=1)
     assert found["held, %"] >= at_least(0.95, worlds, full=0.93), found
-    assert found["width over Student's"] <= (1.04 if FULL else 1.06), found
+    assert found["width over Student's"] <= (1.05 if FULL else 1.06), found
 
 
 @pytest.mark.skipif(not FULL, reason="figures of the page, of which nothing is promised")

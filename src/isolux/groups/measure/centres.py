@@ -5,6 +5,8 @@ A float64 has 16 digits, and a square of seconds since 1970 uses up all of them.
 
 from __future__ import annotations
 
+import math
+
 import polars as pl
 
 from isolux.vocabulary.containers import Scores
@@ -13,7 +15,7 @@ from isolux.vocabulary.errors import TableError
 __all__ = ["centres_of"]
 
 _FAR = 1e3
-"""Standard deviations from 0 beyond which values are summed about their mean."""
+"""Standard deviations from 0 beyond which values are summed about a number near their mean."""
 _TOO_FAR = 1e10
 """Standard deviations from 0 beyond which too few digits are left of what differs."""
 _ALIKE = 1e14
@@ -37,7 +39,7 @@ def centres_of(scores: Scores) -> dict[str, float]:
     >>> task = TaskInfo(title="T", summary="S.", references=(), metrics=(info,), defaults=("late",))
     >>> units = pl.DataFrame({"metric": "late", "value": [1.7e9, 1.7e9 + 60.0]})
     >>> centres_of(Scores(units, task))
-    {'late': 1700000030.0}
+    {'late': 1700000032.0}
     """
     rows = scores.units
     if rows.is_empty():
@@ -61,5 +63,17 @@ def centres_of(scores: Scores) -> dict[str, float]:
                 hint="subtract a number near their mean from all of them",
             )
         if _FAR < far < _ALIKE:
-            centres[metric] = mean
+            centres[metric] = _rounded(mean, spread)
     return centres
+
+
+def _rounded(mean: float, spread: float) -> float:
+    """Round a mean to about its values' spread: the order of rows must not show in its last digit.
+
+    Examples
+    --------
+    >>> _rounded(1700000030.000001, 42.4), _rounded(1700000030.000002, 42.4)
+    (1700000032.0, 1700000032.0)
+    """
+    step = 2.0 ** round(math.log2(spread))
+    return round(mean / step) * step
