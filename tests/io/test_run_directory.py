@@ -187,6 +187,17 @@ def test_a_table_of_another_kind_is_refused(tmp_path, run):
         load(path)
 
 
+@pytest.mark.parametrize("named", [3, "boxes", [["boxes"]], [None], {"boxes": 1, "more": 2}])
+def test_evidence_that_is_named_by_no_list_of_texts_is_damage(tmp_path, run, named):
+    path = save(run, tmp_path / "run")
+    record = json.loads((path / "audit.json").read_text()) | {"evidence": named}
+    (path / "audit.json").write_text(json.dumps(record))
+    # Of names alone it is said which table is missing.
+    said = "is missing" if isinstance(named, dict) else "the record of this run is damaged"
+    with pytest.raises(FileError, match=said):
+        load(path)
+
+
 @pytest.mark.parametrize(
     "text", ["{", "[1]", "", "\xff", "[" * 100_000, '{"a": NaN}', '{"a": 1e999}']
 )

@@ -28,6 +28,7 @@ from isolux.vocabulary.tables import COMPARISONS, DISPARITIES, Table, check
 
 __all__ = ["carry_over", "load", "save", "tell"]
 
+_SHOWN = 100  # characters of what was found
 _PAGES = ("report.html", "gallery.html")
 
 
@@ -161,7 +162,7 @@ def load(path: str | Path, *, changed: Literal["refuse", "told"] = "refuse") -> 
         frame = _read(file)
         tables[name] = check(frame, _kind(table, frame), where=file)
     files = sorted((root / "evidence").glob("*.parquet"))
-    for name in sorted(set(record.get("evidence") or ()) - {file.stem for file in files}):
+    for name in sorted(_named(record, root) - {file.stem for file in files}):
         raise FileError(
             f"the run's evidence {name!r} is missing",
             expected=f"evidence/{name}.parquet",
@@ -176,6 +177,20 @@ def load(path: str | Path, *, changed: Literal["refuse", "told"] = "refuse") -> 
         said = said if isinstance(said, list) else []
         record["warnings"] = [UNHASHED, *(text for text in said if text != UNHASHED)]
     return Run(record=record, evidence=evidence, **tables)
+
+
+def _named(record: Mapping[str, object], root: Path) -> set[str]:
+    """Return the names of the run's tables of evidence, as its record has them."""
+    names = record.get("evidence") or ()
+    if not isinstance(names, list | tuple | Mapping) or not all(isinstance(n, str) for n in names):
+        raise FileError(
+            "the record of this run is damaged",
+            expected="names of tables under 'evidence'",
+            found=repr(names)[:_SHOWN],
+            where=str(root / RUN_MARK),
+            hint="make the run again",
+        )
+    return set(names)
 
 
 def _kind(table: Table, frame: pl.DataFrame) -> Table:
