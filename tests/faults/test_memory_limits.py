@@ -13,7 +13,7 @@ from isolux.io import run_directory
 from tests.faults._kills import commands
 
 WHOLE = os.environ.get("ISOLUX_FAULTS") == "whole"
-GIB = (0.3, 0.6, 1.0, 1.25, 1.5, 2.0, 4.0, 8.0, 20.0, 40.0) if WHOLE else (0.5, 1.5)
+GIB = (0.3, 0.6, 1.0, 1.4, 1.5, 2.0, 4.0, 8.0, 20.0, 40.0) if WHOLE else (0.5, 1.5)
 PROGRAM = (
     "import resource, sys\n"
     "limit = int(float(sys.argv.pop(1)) * 2**30)\n"
@@ -35,7 +35,7 @@ def test_a_limit_of_memory_is_named_and_spares_the_tables(tmp_path, prepared):
             capture_output=True, text=True, check=False, timeout=120,
         )  # fmt: skip
         assert done.returncode == 2, (gib, done.stderr)
-        if gib < 1.25:
+        if gib < 1.5:
             assert "there is not enough memory to start" in done.stderr
             assert not out.exists()
             continue

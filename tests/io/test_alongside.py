@@ -56,3 +56,10 @@ def test_a_signal_during_the_wait_is_raised_after_it():
         pass
     sender.join()
     assert done == ["done"]
+
+
+def test_under_a_limit_of_addresses_the_work_comes_first_and_in_no_thread(monkeypatch):
+    monkeypatch.setattr("isolux.io.alongside.allowed_addresses", lambda: 1 << 31)
+    seen = []
+    with alongside(lambda: seen.append(threading.current_thread())):
+        assert seen == [threading.main_thread()]

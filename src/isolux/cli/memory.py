@@ -6,9 +6,11 @@ addresses (``ulimit -v``), or end the process.
 
 from __future__ import annotations
 
+from isolux.vocabulary.addresses import allowed_addresses
+
 __all__ = ["too_few_addresses", "too_little_memory"]
 
-_LEAST = 1280 << 20  # bytes; measured: below, loading those three fails or aborts
+_LEAST = 1440 << 20  # bytes; measured: below, loading those three fails or aborts
 _WHAT_TO_DO = (
     "  what to do: ask for less (fewer --replicates, fewer groups), or raise the limit"
     " (ulimit -v shows it)"
@@ -17,7 +19,7 @@ _WHAT_TO_DO = (
 
 def too_few_addresses() -> str | None:
     """Say why nothing can be done under this limit; None: the limit is high enough."""
-    limit = _allowed()
+    limit = allowed_addresses()
     if limit is None or limit >= _LEAST:
         return None
     return (
@@ -40,18 +42,8 @@ def too_little_memory(error: BaseException) -> str | None:
     """
     # Under a limit of addresses a library cannot be loaded, and polars cannot start its threads.
     gave_up = isinstance(error, (ImportError, OSError)) or type(error).__name__ == "PanicException"
-    if not isinstance(error, MemoryError) and not (gave_up and _allowed() is not None):
+    if not isinstance(error, MemoryError) and not (gave_up and allowed_addresses() is not None):
         return None
     said = str(error).strip().splitlines()
     found = f"\n  found: {said[-1][:300]}" if said else ""
     return f"isolux: there is not enough memory{found}\n{_WHAT_TO_DO}"
-
-
-def _allowed() -> int | None:
-    """Return how many bytes of addresses this process may reserve; None: as many as it likes."""
-    try:
-        import resource
-    except ImportError:  # pragma: no cover - Windows
-        return None
-    soft = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return None if soft == resource.RLIM_INFINITY else soft

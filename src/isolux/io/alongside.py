@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from isolux.vocabulary.addresses import allowed_addresses
+
 __all__ = ["alongside"]
 
 
@@ -15,7 +17,8 @@ def alongside(work: Callable[[], object]) -> Iterator[None]:
 
     For work that needs no Python, such as polars writing a file. What it raises is raised when the
     block has ended; an error of the block comes first. A signal during the wait is raised after it,
-    so that nobody removes a folder in which a file still grows.
+    so that nobody removes a folder in which a file still grows. Under a limit of addresses
+    (``ulimit -v``) the work is done first.
 
     Examples
     --------
@@ -33,6 +36,10 @@ def alongside(work: Callable[[], object]) -> Iterator[None]:
         except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
             failed.append(error)
 
+    if allowed_addresses() is not None:  # a thread reserves more of them than the work needs
+        work()
+        yield
+        return
     thread = threading.Thread(target=run, name="isolux-alongside")
     thread.start()
     try:

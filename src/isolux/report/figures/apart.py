@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from isolux.vocabulary.addresses import allowed_addresses
 from isolux.vocabulary.errors import DrawingError
 
 __all__ = ["addresses_are_limited", "draw_apart", "end_renderer"]
@@ -23,7 +24,7 @@ _renderers: list[subprocess.Popen[str]] = []
 
 def addresses_are_limited() -> bool:
     """Tell whether this process may not reserve as many addresses as it likes (``ulimit -v``)."""
-    return _limit_kib() is not None
+    return allowed_addresses() is not None
 
 
 def draw_apart(spec: Mapping[str, Any], config: Mapping[str, Any]) -> str:
@@ -83,20 +84,11 @@ def _ended(process: subprocess.Popen[str]) -> DrawingError:
     code = process.wait()
     end_renderer()
     how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
-    limit = _limit_kib()
-    allowed = "" if limit is None else f", under a limit of {limit:,} KiB of addresses"
+    limit = allowed_addresses()
+    allowed = "" if limit is None else f", under a limit of {limit // 1024:,} KiB of addresses"
     return DrawingError(
         "the report's figures cannot be drawn",
         expected="some 50 GiB of address space (not memory) for the figures' engine",
         found=f"its process ended {how}{allowed}",
         hint="raise the limit (ulimit -v)",
     )
-
-
-def _limit_kib() -> int | None:
-    try:
-        import resource
-    except ImportError:  # pragma: no cover - Windows
-        return None
-    soft = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return None if soft == resource.RLIM_INFINITY else soft // 1024

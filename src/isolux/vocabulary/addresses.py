@@ -1,0 +1,22 @@
+"""How many addresses this process may reserve: libraries reserve far more than they use."""
+
+from __future__ import annotations
+
+__all__ = ["allowed_addresses"]
+
+
+def allowed_addresses() -> int | None:
+    """Return the limit of ``ulimit -v`` in bytes; None: there is none.
+
+    Examples
+    --------
+    >>> limit = allowed_addresses()
+    >>> limit is None or limit > 0
+    True
+    """
+    try:
+        import resource
+    except ImportError:  # pragma: no cover - Windows
+        return None
+    soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if soft == resource.RLIM_INFINITY else soft
