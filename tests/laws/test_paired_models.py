@@ -57,3 +57,23 @@ def test_paired_changes_are_covered_and_claims_are_rare(rates):
         assert found["any claim"] <= at_most(0.05, WORLDS, full=0.06), found
     else:
         assert found["any claim"] > (0.95 if FULL else 0.85), found
+
+
+@pytest.mark.parametrize("rate", [0.8, 0.95, 0.98])
+def test_a_change_called_detectable_is_found_in_eight_of_ten(rate):
+    rng = np.random.default_rng([11, int(100 * rate)])
+    worlds = scaled(2000, 60)
+
+    def everyone(second, seed):
+        spec = Comparing(replicates=REPLICATES, seed=seed)
+        world = with_bootstrap(_world(rng, (rate, second), 0.3), spec)
+        of_all = pl.col("group_a") == "everyone"
+        changes = compare_models(world, spec, ("a", "b")).table.filter(kind="model_difference")
+        return changes.row(by_predicate=of_all, named=True)
+
+    least = float(np.mean([everyone(rate, seed)["detectable"] for seed in range(worlds // 4)]))
+    found = [everyone(rate - least, seed)["p_adjusted"] <= 0.05 for seed in range(worlds)]
+    row = {"rate": rate, "planted = detectable": least, "found": float(np.mean(found))}
+    record(f"change-power-{rate}", [row], worlds=worlds, replicates=REPLICATES)
+    assert row["found"] >= at_least(0.8, worlds, full=0.76), row
+    assert row["found"] <= at_most(0.87, worlds, full=0.91), row

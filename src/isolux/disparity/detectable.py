@@ -33,6 +33,7 @@ def least_detectable(
     worse_is_lower: bool,
     power: float = _POWER,
     most: float = np.inf,
+    paired: bool = False,
 ) -> FloatArray:
     """Return the smallest difference that would have been found, NaN where none would: ``[h]``.
 
@@ -47,6 +48,8 @@ def least_detectable(
         Chance of finding it.
     most : float
         The largest difference that is possible: 1 between fractions.
+    paired : bool
+        Both shares are of the same people: what is planted loosens their correlation.
     """
     if not np.isfinite(critical):
         return np.full(len(apart.a), np.nan)
@@ -61,7 +64,9 @@ def least_detectable(
     # A variance is as sure as the clusters are many in which the rarer answer occurs at all.
     rare = np.maximum(a.rare + b.rare, 2.0)
     needed = (
-        _asked(apart.gaps, rare, critical, power) if apart.gaps else _mover(apart, critical, power)
+        _asked(apart.gaps, rare, critical, power)
+        if apart.gaps
+        else _mover(apart, critical, power, paired=paired)
     )
 
     def excess(planted: FloatArray) -> FloatArray:
@@ -94,8 +99,8 @@ def _asked(gaps: ShareGaps, rare: FloatArray, critical: float, power: float) -> 
     return needed
 
 
-def _mover(apart: Difference, critical: float, power: float) -> _Needed:
-    """Ask MOVER, of people who are in several groups."""
+def _mover(apart: Difference, critical: float, power: float, *, paired: bool) -> _Needed:
+    """Ask MOVER, of people who are in several groups or were judged by two models."""
     assert apart.groups is not None  # noqa: S101 - shares are means
     a, b = apart.groups
     from scipy.special import ndtri
@@ -108,11 +113,24 @@ def _mover(apart: Difference, critical: float, power: float) -> _Needed:
 
     def needed(lower: FloatArray, upper: FloatArray) -> FloatArray:
         up, down = _ends((a, b), (lower, upper), effects, critical)
-        reach = _reach(up, down, rho)
-        spread = np.hypot(_spread((a, b), (lower, upper), plain, rho), unsure * up * down / reach)
-        return np.asarray(reach + z * spread)
+        tied = _tied(rho, lower, upper) if paired else rho
+        reach = _reach(up, down, tied)
+        own = _spread((a, b), (lower, upper), plain, tied)
+        return np.asarray(reach + z * np.hypot(own, unsure * up * down / reach))
 
     return needed
+
+
+def _tied(rho: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Return two models' correlation once one of them has fewer right.
+
+    Mistakes that are new to one model are shared by neither. If they fall on the same subjects as
+    before, the correlation stays; if anywhere, the covariance does. Taken is the middle.
+    """
+    one, two = upper * (1.0 - upper), lower * (1.0 - lower)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shrunk = np.nan_to_num(one / two, nan=1.0, posinf=1.0) ** 0.25
+    return np.asarray(rho * np.minimum(shrunk, 1.0))
 
 
 def _unsure(a: ClusterMeans, b: ClusterMeans, rho: FloatArray) -> FloatArray:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from isolux.disparity.detectable import least_detectable
 from isolux.disparity.drawn import paired_drawn
 from isolux.disparity.family import BOOTSTRAP, SCORE, Tested, adjust, test_family
 from isolux.disparity.formulas import value_range
@@ -30,7 +31,6 @@ from isolux.groups.estimates import Estimates
 from isolux.groups.uncertainty import means_of
 from isolux.stats.correlation import correlation_matrix, paired_correlation
 from isolux.stats.design import IntArray
-from isolux.stats.detectable import smallest_detectable
 from isolux.stats.differences import Difference, deviates, of_replicates, paired_means, two_sided
 from isolux.stats.dispersion import noise_corrected_sd
 from isolux.stats.drawn_design import DrawnDesign
@@ -46,7 +46,6 @@ from isolux.stats.multiplicity import (
     critical_value,
 )
 from isolux.stats.nulls import NullTest, null_test, sign_flip
-from isolux.stats.shares import quantile
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, signs
 from isolux.vocabulary.spec import Comparing
@@ -238,7 +237,11 @@ def _rows(
     value = estimates.value[groups, b] - estimates.value[groups, a]
     apart = change.apart
     ends = _ends(estimates, groups, a, b, spec, apart)
-    error, reach = apart.standard_error, quantile(critical, apart.freedom)
+    lower = estimates.measures[a].sign > 0
+    both = (apart, _apart(estimates, groups, b, a))  # either model may be the worse one
+    least = np.maximum(
+        *(least_detectable(one, critical, worse_is_lower=lower, paired=True) for one in both)
+    )
     frames = []
     attribute_of = [estimates.groups[g].attribute for g in groups]
     for attribute in dict.fromkeys(attribute_of):
@@ -251,7 +254,7 @@ def _rows(
                 method="percentile" if spec.interval == "percentile" else "paired, MOVER",
                 p_value=change.null.p_value[k], p_adjusted=p_adjusted[k], test=change.test,
                 family=family,
-                detectable=_possible(estimates, a, smallest_detectable(error[k], reach[k])),
+                detectable=_possible(estimates, a, least[k]),
                 status=[Status.BOUNDARY.value if e else Status.OK.value for e in edge],
                 reason=[None] * len(k),
             )
