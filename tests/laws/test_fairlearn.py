@@ -11,7 +11,7 @@ from tests.laws._figures import record, scaled, sized
 from tests.laws._worlds import bootstrap
 
 pytestmark = pytest.mark.law
-WORLDS, REPLICATES = scaled(150, 12), sized(100, 20)
+WORLDS, REPLICATES = scaled(100, 12), sized(100, 20)
 SUBJECTS, PHOTOS = 30, 10
 
 

@@ -22,7 +22,7 @@ GRID = [
     for drawn in DRAWN
     for rate in (0.5, 0.8, 0.9, 0.97, 0.99)
     for icc in (0.0, 0.3)
-    for clusters in (24, 60, 200)
+    for clusters in (24, 200)
     for within in (False, True)
 ]
 
