@@ -45,6 +45,7 @@ def test_an_error_of_the_block_comes_first_and_the_work_is_waited_for():
 @pytest.mark.skipif(os.name != "posix", reason="sends itself a signal")
 def test_a_signal_during_the_wait_is_raised_after_it():
     done, started = [], threading.Event()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job has none
 
     def interrupt():
         started.wait(30)
@@ -52,9 +53,12 @@ def test_a_signal_during_the_wait_is_raised_after_it():
 
     sender = threading.Thread(target=interrupt)
     sender.start()
-    with pytest.raises(KeyboardInterrupt), alongside(lambda: slow(done, started)):
-        pass
-    sender.join()
+    try:
+        with pytest.raises(KeyboardInterrupt), alongside(lambda: slow(done, started)):
+            pass
+        sender.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert done == ["done"]
 
 

@@ -10,6 +10,8 @@ from isolux.vocabulary.addresses import allowed_addresses
 
 __all__ = ["alongside"]
 
+_START = 60.0  # seconds at most for work whose start a signal broke into
+
 
 @contextmanager
 def alongside(work: Callable[[], object]) -> Iterator[None]:
@@ -28,34 +30,42 @@ def alongside(work: Callable[[], object]) -> Iterator[None]:
     >>> found
     ['work']
     """
+    if allowed_addresses() is not None:  # a thread reserves more of them than the work needs
+        work()
+        yield
+        return
     failed: list[BaseException] = []
+    done = threading.Event()
 
     def run() -> None:
         try:
             work()
         except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
             failed.append(error)
+        finally:
+            done.set()
 
-    if allowed_addresses() is not None:  # a thread reserves more of them than the work needs
-        work()
-        yield
-        return
-    thread = threading.Thread(target=run, name="isolux-alongside")
-    thread.start()
+    try:
+        threading.Thread(target=run, name="isolux-alongside").start()
+    except RuntimeError:  # this process may have no more threads
+        run()
+    except BaseException:  # a signal while it started
+        done.wait(_START)
+        raise
     try:
         yield
     finally:
-        _wait(thread)
+        _wait(done)
     if failed:
         raise failed[0]
 
 
-def _wait(thread: threading.Thread) -> None:
+def _wait(done: threading.Event) -> None:
     stopped: BaseException | None = None
-    while thread.is_alive():
+    while not done.is_set():
         try:
-            thread.join()
-        except BaseException as error:  # noqa: BLE001 - a signal: raised once the thread is done
+            done.wait()
+        except BaseException as error:  # noqa: BLE001 - a signal: raised once the work is done
             stopped = error
     if stopped is not None:
         raise stopped
