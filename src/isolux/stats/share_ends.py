@@ -23,6 +23,7 @@ Rising = Callable[..., Excess]
 Slope = Callable[[FloatArray, npt.NDArray[np.intp] | None], FloatArray]
 """About how fast it rises at some places, of all rows or of some."""
 
+_FEW = 128  # ends up to which it costs no more to find them all
 _FIRST = 32  # ends that are found before all others are held against the farthest of them
 _TIED = 1e-9  # how near the farthest an end is still found, so that equal ones are all known
 
@@ -53,6 +54,9 @@ def farthest_end(
     outer = np.repeat([-furthest, furthest], h)
     side = np.where(outer < 0, -1.0, 1.0)
     sign = -side if towards else side  # sign × end is what the largest is wanted of
+    if len(inner) <= _FEW:
+        ends = sign * _edge(of, inner, outer, slope)
+        return np.asarray(np.fmax(ends[:h], ends[h:]))
     excess = of()
     guess = sign * (inner - side * excess(inner) / slope(inner, None))
     known = np.flatnonzero(np.isfinite(inner))
