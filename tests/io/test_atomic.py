@@ -108,7 +108,8 @@ def test_parents_that_others_use_meanwhile_stay(tmp_path):
 
 def test_ctrl_c_from_a_terminal_leaves_nothing(tmp_path):
     program = (
-        "import sys, time\n"
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background job has none
         "from isolux.io import staged_directory, write_text\n"
         "with staged_directory(sys.argv[1]) as stage:\n"
         "    write_text(stage / 'audit.json', '{}')\n"
