@@ -13,7 +13,6 @@ import isolux
 from isolux.analyses import confounders
 from isolux.analyses.confounders.facts import Estimate
 from isolux.analyses.confounders.tests import Family, standard_error
-from isolux.stats import share_gaps
 from isolux.tasks import score
 from isolux.verbs.explain import explain_run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -535,7 +534,3 @@ def test_a_standard_error_is_as_large_as_chance_asks_for(spread, rare, pooled, f
     least = np.array([[rare], [pooled]])
     estimate = Estimate(np.array([0.1]), 0.1 + drawn, least)
     assert standard_error(estimate, clusters) == pytest.approx([found], rel=2e-3)
-
-
-def test_the_weight_of_everyones_clusters_is_the_audits():
-    assert confounders.tests._OWN == share_gaps._TRUST

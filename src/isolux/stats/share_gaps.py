@@ -49,13 +49,13 @@ from isolux.stats.share_ends import Rising, Slope, both_ends, farthest_end
 from isolux.stats.shares import ClusterMeans, quantile
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["FURTHEST", "KNOWN", "ShareGaps", "welch_freedom"]
+__all__ = ["FURTHEST", "KNOWN", "TRUST", "ShareGaps", "welch_freedom"]
 
 FURTHEST = 8.0
 """Beyond 8 standard errors (p = 1e-15) it makes no difference how far."""
 KNOWN = 40.0
 """Rarer answers from which a group speaks for its own variance, by half."""
-_TRUST = 0.6
+TRUST = 0.6
 """Weight of the own variance's logarithm in the least that V may be."""
 _ASIDE = 0.45
 """People of the smaller group by whom a careful end lies farther out: the least with which a rule
@@ -163,7 +163,7 @@ class ShareGaps:
                 np.maximum(x * p + y * q * ratio**2 - 2.0 * ratio * t * both, 0.0)
                 for x, y, t in (self.own, self.pooled)
             )
-        return own_of, own_of**_TRUST * pooled ** (1.0 - _TRUST)
+        return own_of, own_of**TRUST * pooled ** (1.0 - TRUST)
 
     def _if(
         self, gap: float | FloatArray, ratio: float | FloatArray

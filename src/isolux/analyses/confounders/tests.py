@@ -19,12 +19,12 @@ import numpy as np
 
 from isolux.analyses.confounders.facts import Estimate
 from isolux.stats.intervals import Interval, percentile, student_t
+from isolux.stats.share_gaps import TRUST
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["Family", "gap_interval", "middle", "standard_error"]
 
 _FLAT = 1e-12
-_OWN = 0.6  # weight of the own error's logarithm in the least: the audit's (stats/share_gaps)
 _LEAST = 0.9  # share of replicates that must have a value
 
 
@@ -69,7 +69,7 @@ def standard_error(estimate: Estimate, clusters: FloatArray) -> FloatArray:
         return found
     rare, pooled = estimate.least
     own = np.maximum(found, rare)
-    return np.asarray(np.maximum(own, own**_OWN * pooled ** (1.0 - _OWN)))
+    return np.asarray(np.maximum(own, own**TRUST * pooled ** (1.0 - TRUST)))
 
 
 def _spread(estimate: Estimate, clusters: FloatArray) -> FloatArray:
