@@ -30,7 +30,7 @@ def alongside(work: Callable[[], object]) -> Iterator[None]:
     >>> found
     ['work']
     """
-    if allowed_addresses() is not None:  # a thread reserves more of them than the work needs
+    if allowed_addresses() is not None:  # and a thread would reserve a lot of them
         work()
         yield
         return

@@ -64,7 +64,7 @@ def slopes_of(means: ClusterMeans, family: IntArray | None = None) -> Slopes | N
     Returns
     -------
     Slopes or None
-        None: rows are 0 or 1.
+        None if rows are 0 or 1.
 
     Examples
     --------

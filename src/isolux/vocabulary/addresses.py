@@ -6,7 +6,7 @@ __all__ = ["allowed_addresses"]
 
 
 def allowed_addresses() -> int | None:
-    """Return the limit of ``ulimit -v`` in bytes; None: there is none.
+    """Return the limit that ``ulimit -v`` sets, in bytes, or None if there is no limit.
 
     Examples
     --------
