@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.groups.measure.centres import centres_of
+from isolux.groups.measure.centres import about_centres
 from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.tables import ATTRIBUTES, SCORES
 
@@ -75,23 +74,54 @@ def test_two_models_are_compared_as_they_are_near_0():
     assert far["p_value"].to_list() == pytest.approx(near["p_value"].to_list(), abs=0.1)
 
 
-def test_what_no_number_can_carry_is_refused_by_name():
-    with pytest.raises(TableError, match="scores of late differ by less than their digits") as told:
-        centres_of(_scores(1e12))
-    assert "standard deviation of" in str(told.value)
-    assert "subtract a number near their mean" in str(told.value)
+@pytest.mark.parametrize("scale", [1e-7, 1e-9, 1e-11])
+def test_scores_that_hardly_differ_are_compared_as_if_they_differed_by_much(scale):
+    found = []
+    for middle, size in ((0.0, 1.0), (0.3, scale)):
+        scores = _scores(0.0)
+        value = middle + size * pl.col("value")
+        held = Scores(scores.units.with_columns(value=value), TASK, scores.evidence, task="t")
+        rows = _audit(held).disparities.filter(kind="difference")
+        found.append(rows.with_columns(pl.col("value", "low", "high") / size))
+    near, close = found
+    assert near["p_value"].min() < 0.001
+    for column in ("value", "low", "high", "p_value"):  # 1e-11 leaves .3 five digits to differ in
+        assert close[column].to_list() == pytest.approx(near[column].to_list(), rel=1e-3)
 
 
 @pytest.mark.parametrize("value", [0.3, 7.1, 1e9])
-def test_scores_that_are_all_alike_have_no_centre(value):
+@pytest.mark.parametrize("noise", [0.0, 1e-15])
+def test_scores_that_differ_by_rounding_do_not_differ(value, noise):
     scores = _scores(0.0)
-    alike = scores.units.with_columns(value=pl.lit(value))
-    assert centres_of(Scores(alike, TASK)) == {}
+    rounded = value * (1.0 + noise * (pl.col("value") - 0.5))
+    alike = Scores(scores.units.with_columns(value=rounded), TASK, scores.evidence, task="t")
+    values, centres = about_centres(alike)
+    assert centres == {}
+    assert values.n_unique() == 1
+    rows = _audit(alike).disparities.filter(kind="difference")
+    assert rows["value"].to_list() == pytest.approx([0.0] * rows.height, abs=0.0)
+    assert rows["p_value"].null_count() == rows.height
+
+
+def test_one_error_in_a_million_is_a_share_and_has_no_centre():
+    rows = pl.DataFrame({"metric": "late", "value": np.arange(1_000_000) != 7})
+    values, centres = about_centres(Scores(rows.cast({"value": pl.Float64}), TASK))
+    assert centres == {}
+    assert values.sum() == 999_999
+
+
+def test_only_the_metric_that_is_alike_is_made_equal():
+    rows = pl.DataFrame({"metric": ["a", "b", "a", "b", "a"],
+                         "value": [0.3, 0.3, 0.1 + 0.2, 0.4, float("nan")]})  # fmt: skip
+    values, centres = about_centres(Scores(rows, TASK))
+    assert values[:4].to_list() == [0.3, 0.3, 0.3, 0.4]
+    assert np.isnan(values[4])
+    assert centres == {}
 
 
 def test_the_order_of_rows_does_not_show():
     scores = _scores(LATE)
     turned = Scores(scores.units.reverse(), TASK, task="t")
-    assert centres_of(scores) == centres_of(turned)
+    assert about_centres(scores)[1] == about_centres(turned)[1]
     one, two = (_audit(s).disparities for s in (scores, turned))
     assert two["p_adjusted"].to_list() == one["p_adjusted"].to_list()

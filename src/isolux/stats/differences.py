@@ -42,7 +42,7 @@ __all__ = [
 
 _STEPS = 0.1
 """Steps of the deviate, between which a gap is placed by interpolation: reaches bend little."""
-_ROUNDING = 1e-13
+_ROUNDING = 1e-15
 """A standard error below this share of its mean is rounding: nothing varies."""
 _TOLD = 1.959963984540054
 """The reach of a 95 % interval."""

@@ -10,61 +10,56 @@ import math
 import polars as pl
 
 from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.errors import TableError
 
-__all__ = ["centres_of"]
+__all__ = ["about_centres"]
 
-_FAR = 1e3
-"""Standard deviations from 0 beyond which values are summed about a number near their mean."""
-_TOO_FAR = 1e10
-"""Standard deviations from 0 beyond which too few digits are left of what differs."""
-_ALIKE = 1e14
-"""Standard deviations from 0 beyond which nothing differs but by rounding."""
+_FAR = 300.0
+"""Times the range of values that they lie from 0, beyond which they are summed about a centre."""
+_ALIKE = 1e12
+"""Times the range of values that they lie from 0, beyond which they differ by rounding alone."""
 
 
-def centres_of(scores: Scores) -> dict[str, float]:
-    """Return what is taken from the values of each metric; a metric without one has 0.
+def about_centres(scores: Scores) -> tuple[pl.Series, dict[str, float]]:
+    """Return the values to sum, and the centre to sum each metric's about where it is not 0.
 
-    One number for all models, classes and thresholds of a metric: models are compared.
-
-    Raises
-    ------
-    TableError
-        The values of a metric differ by less than a ten-billionth of their size.
+    One centre for all models, classes and thresholds of a metric: models are compared. Values of a
+    metric that differ by rounding alone (less than a trillionth of their size) are made equal.
 
     Examples
     --------
     >>> from isolux.vocabulary.info import Metric, TaskInfo
     >>> info = Metric(name="late", title="Late", definition="When.", direction="lower")
     >>> task = TaskInfo(title="T", summary="S.", references=(), metrics=(info,), defaults=("late",))
-    >>> units = pl.DataFrame({"metric": "late", "value": [1.7e9, 1.7e9 + 60.0]})
-    >>> centres_of(Scores(units, task))
-    {'late': 1700000032.0}
+    >>> def of(*values):
+    ...     rows = pl.DataFrame({"metric": "late", "value": values})
+    ...     value, centres = about_centres(Scores(rows, task))
+    ...     return value.to_list(), centres
+    >>> of(1.7e9, 1.7e9 + 60.0)
+    ([1700000000.0, 1700000060.0], {'late': 1700000000.0})
+    >>> of(0.3, 0.1 + 0.2)
+    ([0.3, 0.3], {})
     """
     rows = scores.units
-    if rows.is_empty():
-        return {}
-    # Values between -1 and 1 keep their digits: most metrics end here.
-    largest = rows.select(pl.col("value").abs().max()).item()
-    if largest is None or largest <= 1.0:
-        return {}
     value = pl.col("value")
     held = rows.lazy().filter(value.is_finite()).group_by("metric", maintain_order=True)
-    found = held.agg(mean=value.mean(), spread=value.std(), n=pl.len()).collect()
-    centres = {}
-    for metric, mean, spread, n in found.iter_rows():
-        far = abs(mean) / spread if spread else 0.0
-        if _TOO_FAR < far < _ALIKE:
-            raise TableError(
-                f"the scores of {metric} differ by less than their digits can carry",
-                expected="scores that differ by at least a ten-billionth of their size",
-                found=f"{n:,} scores with a mean of {mean:.17g} and a standard deviation of "
-                f"{spread:.3g}",
-                hint="subtract a number near their mean from all of them",
-            )
-        if _FAR < far < _ALIKE:
+    ends = held.agg(
+        first=value.first(), mean=value.mean(), low=value.min(), high=value.max()
+    ).collect()
+    centres, alike = {}, {}
+    for metric, first, mean, low, high in ends.iter_rows():
+        spread, size = high - low, max(abs(low), abs(high))
+        if spread == 0.0 or size <= _FAR * spread:
+            continue
+        if size <= _ALIKE * spread:
             centres[metric] = _rounded(mean, spread)
-    return centres
+        else:
+            alike[metric] = first
+    values = rows.get_column("value")
+    if alike:
+        one = pl.col("metric").replace_strict(alike, default=None, return_dtype=pl.Float64)
+        whole = pl.when(value.is_finite() & one.is_not_null()).then(one).otherwise(value)
+        values = rows.select(whole.alias("value")).get_column("value")
+    return values, centres
 
 
 def _rounded(mean: float, spread: float) -> float:

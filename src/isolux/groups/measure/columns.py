@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.measure.alike import AlikeRows
-from isolux.groups.measure.centres import centres_of
+from isolux.groups.measure.centres import about_centres
 from isolux.groups.measure.detections import Detected, DetectionRows, detection_rows
 from isolux.groups.measure.overlaps import OverlapRows
 from isolux.groups.measure.pair_rows import PairRows, pair_rows
@@ -194,8 +194,8 @@ def _means(
     scores: Scores, unit_of_row: IntArray, builder: AlikeRows
 ) -> Iterator[tuple[MeasureParts, int]]:
     """Lay out the metrics that are means of units' values, and the column that counts each."""
-    value = scores.units.select("value")
-    centres = centres_of(scores)
+    values, centres = about_centres(scores)
+    value = values.to_frame()
     for key, at in _parted(scores.units):
         model, task, metric, label, threshold = key
         mean = mean_about(centres.get(str(metric), 0.0))
