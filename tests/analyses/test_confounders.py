@@ -485,6 +485,17 @@ def test_a_metric_without_direction():
         confounders.explain(run, explanatory=["size"], metric=["selection_rate"])
 
 
+def test_a_number_is_explained_where_the_run_says_which_way_is_better():
+    run = made(SIZE_ONLY, metric="mean", task="number")
+    with pytest.raises(SpecError, match="no metric of this run can be explained"):
+        confounders.explain(run, explanatory=["size"], min_cell=10)
+    said = {"mean": {"title": "Mean", "unit": "", "direction": "lower"}}
+    directed = replace(run, record=dict(run.record) | {"measures": said})
+    found = confounders.explain(directed, explanatory=["size"], min_cell=10)
+    gap = table(found, "Gaps").row(0, named=True)
+    assert (gap["group"], gap["unadjusted gap"]) == ("a", pytest.approx(0.24))
+
+
 def test_a_run_without_any_metric_that_is_known():
     with pytest.raises(SpecError, match=r"(?s)no metric of this run can be explained.*found: odd"):
         confounders.explain(made(SIZE_ONLY, metric="odd"), explanatory=["size"])

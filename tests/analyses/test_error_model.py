@@ -193,6 +193,25 @@ def test_a_seed_repeats_the_result_in_any_order_of_rows():
     assert first.equals(again)
 
 
+@pytest.mark.parametrize(("centre", "size"), [(1.7e9, 60.0), (0.5, 1e-9)])
+def test_scores_far_from_0_and_close_together_are_told_as_others(centre, size):
+    """Trees take variances below 1e-16 for 0; squares of seconds since 1970 leave no digits."""
+    run = planted(60)
+    value = centre + size * pl.col("value")
+    far = error_model.explain(replace(run, scores=run.scores.with_columns(value=value)), **QUICK)
+    near = error_model.explain(run, **QUICK)
+    assert far.findings["attribute"].to_list() == near.findings["attribute"].to_list()
+    # Rounding may turn a tie between two splits: forests are alike, not equal.
+    for column, unit in (("effect", size), ("low", size), ("high", size), ("p_adjusted", 1.0)):
+        ours, theirs = far.findings[column].to_numpy().copy(), near.findings[column].to_numpy()
+        ours[1:] /= unit  # the first is R²
+        assert ours == pytest.approx(theirs, rel=0.1, abs=0.01)
+    leaves = table(far, "A shallow tree")
+    assert ((leaves["mean"] - centre) / size).is_between(0.0, 1.0).all()
+    rows = table(far, "Differences")
+    assert rows["standard error"].drop_nulls().max() < 0.1 * size
+
+
 @pytest.mark.parametrize(
     ("option", "least"),
     [({"folds": 1}, 2), ({"permutations": 18}, 19), ({"depth": 0}, 1), ({"bins": 1}, 2)],

@@ -198,17 +198,22 @@ def declared_metrics(tasks: Iterable[str]) -> dict[str, Metric]:
     return found
 
 
-def _metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:
-    """Return the tasks' metrics by name; else as the run says."""
-    found = declared_metrics(tasks)
+def metrics_of(tasks: Iterable[str], record: Mapping[str, Any]) -> dict[str, Metric]:
+    """Return what tasks declare by name, with the unit and direction that the run gave it."""
     said = record.get("measures") or {}
     # Of a number that could be anything, the user says the unit and which way is better.
-    found = {
+    return {
         name: replace(m, **{k: said[name][k] for k in ("unit", "direction") if k in said[name]})
         if name in said
         else m
-        for name, m in found.items()
+        for name, m in declared_metrics(tasks).items()
     }
+
+
+def _metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:
+    """Return the tasks' metrics by name; else as the run says."""
+    found = metrics_of(tasks, record)
+    said = record.get("measures") or {}
     return found | {
         name: Metric(name=name, definition="", **about)
         for name, about in said.items()

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses._sampled import Sampled, is_sampled, sampled_of
-from isolux.analyses._words import declared_metrics
+from isolux.analyses._words import metrics_of
 from isolux.analyses.confounders.cells import Cells, Layout, means_of_cells, weighed
 from isolux.analyses.confounders.detections import (
     Boxes,
@@ -106,7 +106,7 @@ def chosen_metrics(run: Run, task: Task, names: Sequence[str]) -> list[Metric]:
     SpecError
         It has no direction, so that no group is served worse by it; or the run has none that has.
     """
-    known = declared_metrics(_tasks(run))
+    known = metrics_of(_tasks(run), run.record)
     measured = [name for name, metric in known.items() if _is_there(run, metric)]
     if names:
         for name in names:

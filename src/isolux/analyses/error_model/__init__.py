@@ -59,7 +59,7 @@ from isolux.analyses.error_model.forest import (
     impurity_importance,
     permutation_importance,
 )
-from isolux.analyses.error_model.groups import grow_tree, r2_interval, subgroups_of
+from isolux.analyses.error_model.groups import Scale, grow_tree, r2_interval, subgroups_of
 from isolux.stats.design import IntArray
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
@@ -212,6 +212,8 @@ def _one_model(
     too_few = told.too_few(spec.statistics)
     if too_few is not None:
         return OneModel(rows=[too_few])
+    scale = Scale.of(y)
+    y = scale.taken(y)
     kinds = kinds_of(run, spec, judged.units, attributes, analysis="error_model")
     features = without(columns_of(run, spec, judged.units, kinds), y)
     if not features.attribute:
@@ -224,16 +226,16 @@ def _one_model(
     ends = r2_interval(y, checked.predicted, checked.plain, judged.cluster, spec.statistics)
     if not checked.above:
         return OneModel([told.nothing(checked, ends)], {}, features.notes)
-    return _explained(run, told, spec, kinds, features, fold, checked, ends)
+    return _explained(run, told, spec, kinds, features, fold, checked, ends, scale)
 
 
 def _explained(
     run: Run, told: say.Told, spec: AuditSpec, kinds: Kinds, features: Features, fold: IntArray,
-    checked: Checked, ends: tuple[float, float],
+    checked: Checked, ends: tuple[float, float], scale: Scale,
 ) -> OneModel:  # fmt: skip
     """Say what predicts, now that something does: importances, subgroups and the tree."""
     judged, plan, words = told.judged, told.plan, told.words
-    x, y = features.matrix.astype(np.float64), judged.value
+    x, y = features.matrix.astype(np.float64), scale.taken(judged.value)
     names = features.attributes
     of_column = np.asarray([names.index(name) for name in features.attribute])
     impurity = impurity_importance(plan.whole.fit(x, y), of_column, len(names))
@@ -246,12 +248,12 @@ def _explained(
     items = items_of(run, spec, judged.units, kinds, bins=plan.bins)
     differences = subgroups_of(
         items, y, judged.cluster, judged.n_clusters, spec.statistics,
-        min_units=spec.statistics.min_units, min_clusters=spec.statistics.min_clusters,
+        min_units=spec.statistics.min_units, min_clusters=spec.statistics.min_clusters, scale=scale,
     )  # fmt: skip
     columns = np.flatnonzero(np.isin(of_column, chosen))
     tree = grow_tree(
         features, columns, y, judged.cluster, words, spec.statistics, depth=plan.depth,
-        min_leaf=max(spec.statistics.min_units, len(y) // 50),
+        min_leaf=max(spec.statistics.min_units, len(y) // 50), scale=scale,
     )  # fmt: skip
     rows = [told.found(checked, ends, [names[j] for j in chosen])]
     rows += [told.of_attribute(names[j], features, items, differences, tree) for j in chosen]

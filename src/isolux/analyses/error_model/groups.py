@@ -28,25 +28,86 @@ from isolux.stats.weights import blocks, multinomial
 from isolux.vocabulary.extras import needed
 from isolux.vocabulary.spec import Bootstrap
 
-__all__ = ["Subgroups", "Tree", "bootstrap_error", "grow_tree", "r2_interval", "subgroups_of"]
+__all__ = [
+    "Scale",
+    "Subgroups",
+    "Tree",
+    "bootstrap_error",
+    "grow_tree",
+    "r2_interval",
+    "subgroups_of",
+]
+
+_FAR = 300.0
+"""Times their range that scores lie from 0, beyond which squares lose what differs."""
+_SMALL = 1e-6
+"""A range of scores below which a tree's variances are so small that it takes them for 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What is taken from scores, and what they are divided by, before anything is summed."""
+
+    centre: float = 0.0
+    size: float = 1.0
+
+    @classmethod
+    def of(cls, value: FloatArray) -> Scale:
+        """Return the scale of some scores: 0 and 1 unless they are far from 0 or hardly differ.
+
+        Examples
+        --------
+        >>> Scale.of(np.array([0.0, 1.0])), Scale.of(np.array([1.7e9, 1.7e9 + 60.0]))
+        (Scale(centre=0.0, size=1.0), Scale(centre=1700000030.0, size=60.0))
+        """
+        low, high = float(value.min()), float(value.max())
+        spread = high - low
+        if spread >= _SMALL and max(abs(low), abs(high)) <= _FAR * spread:
+            return cls()
+        return cls(low + spread / 2.0, spread)
+
+    def taken(self, value: FloatArray) -> FloatArray:
+        """Return scores on this scale."""
+        return np.asarray((value - self.centre) / self.size)
+
+    def back(self, mean: FloatArray) -> FloatArray:
+        """Return what means on this scale are in the scores' own unit."""
+        return np.asarray(self.centre + self.size * mean)
 
 
 @dataclass(frozen=True, slots=True)
 class Subgroups:
     """Each value's units against others of known value of that attribute; all ``[k]``.
 
-    ``found``, bootstrap errors and adjusted p.
+    ``found`` (on the scale), bootstrap errors, adjusted p, and means in the scores' own unit.
     """
 
     found: Contrasts
     standard_error: FloatArray
     p_adjusted: FloatArray
+    scale: Scale
+
+    @property
+    def mean(self) -> FloatArray:
+        """Each value's own mean."""
+        return self.scale.back(self.found.mean)
+
+    @property
+    def other(self) -> FloatArray:
+        """The mean of others of known value."""
+        return self.scale.back(self.found.other)
+
+    @property
+    def difference(self) -> FloatArray:
+        """Each value's own mean less that of the others."""
+        return np.asarray(self.scale.size * self.found.difference)
 
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Return the ends of the differences' intervals, NaN where too few are there to tell."""
         low, high = self.found.interval(level)
         known = np.isfinite(self.p_adjusted)
-        return np.where(known, low, np.nan), np.where(known, high, np.nan)
+        size = self.scale.size
+        return np.where(known, size * low, np.nan), np.where(known, size * high, np.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +124,12 @@ class Tree:
 
 def subgroups_of(
     items: Features, y: FloatArray, cluster: IntArray, n_clusters: int, bootstrap: Bootstrap,
-    *, min_units: int, min_clusters: int,
+    *, min_units: int, min_clusters: int, scale: Scale,
 ) -> Subgroups:  # fmt: skip
-    """Compare each value with others of known value; p is corrected over all values there are."""
+    """Compare each value with others of known value; p is corrected over all values there are.
+
+    ``y`` are scores on ``scale``.
+    """
     inside = items.matrix.astype(np.bool_)
     known = cluster_sums(y, of_known_value(inside, items.attribute), cluster, n_clusters)
     own = cluster_sums(y, inside, cluster, n_clusters)
@@ -78,7 +142,8 @@ def subgroups_of(
         [found], replicates=min(bootstrap.replicates, 2000), seed=bootstrap.seed, one_sided=False,
         tested=enough,
     )  # fmt: skip
-    return Subgroups(found, np.where(enough, bootstrap_error(own, rest, bootstrap), np.nan), p)
+    error = scale.size * np.where(enough, bootstrap_error(own, rest, bootstrap), np.nan)
+    return Subgroups(found, error, p, scale)
 
 
 def bootstrap_error(a: Sums, b: Sums, bootstrap: Bootstrap) -> FloatArray:
@@ -121,9 +186,12 @@ def r2_interval(
 
 def grow_tree(
     features: Features, chosen: IntArray, y: FloatArray, cluster: IntArray, words: Words,
-    bootstrap: Bootstrap, *, depth: int, min_leaf: int,
+    bootstrap: Bootstrap, *, depth: int, min_leaf: int, scale: Scale,
 ) -> Tree:  # fmt: skip
-    """Grow a tree on one half of the clusters with the chosen columns, and read it on the other."""
+    """Grow a tree on one half of the clusters with the chosen columns, and read it on the other.
+
+    ``y`` are scores on ``scale``.
+    """
     learn = needed(
         "sklearn.tree", package="scikit-learn", extra="learn", purpose="the analysis error_model"
     )
@@ -151,10 +219,10 @@ def grow_tree(
             "who": [paths[leaf] for leaf in leaves.tolist()],
             "units": found.n.astype(np.int64),
             "clusters": found.n_clusters,
-            "mean": found.mean,
-            "of all others": found.other,
-            "difference": found.difference,
-            "standard error": error,
+            "mean": scale.back(found.mean),
+            "of all others": scale.back(found.other),
+            "difference": scale.size * found.difference,
+            "standard error": scale.size * error,
         }
     ).with_columns(pl.selectors.float().fill_nan(None))
     return Tree(_effects(tree.tree_, chosen), table)

@@ -123,7 +123,7 @@ class Told:
         found, unit = sub.found, self.words.unit(self.judged.row)
         low, high = (float(end[k]) for end in sub.interval(self.words.level))
         p = float(sub.p_adjusted[k])
-        value = float(found.difference[k])
+        value = float(sub.difference[k])
         of = f"{title} {items.value[k]}"
         # "Lower by" has a size, so its interval is that of the size.
         least, most = (-high, -low) if value < 0 else (low, high)
@@ -178,9 +178,9 @@ class Told:
                 "value": [items.value[j] for j in places],
                 "units": found.n[places].astype(np.int64),
                 "clusters": found.n_clusters[places],
-                "mean": found.mean[places],
-                "of others of known value": found.other[places],
-                "difference": found.difference[places],
+                "mean": sub.mean[places],
+                "of others of known value": sub.other[places],
+                "difference": sub.difference[places],
                 "standard error": sub.standard_error[places],
                 "from": low[places],
                 "to": high[places],
