@@ -30,6 +30,11 @@ def test_what_is_left_of_a_subtraction_is_no_digit():
     assert significant(3.145) == significant(3.145 - 4e-16) == "3.15"
 
 
+def test_thousands_are_printed_whole():
+    told = [significant(x) for x in (999.4, 999.5, 1000, -12345.6, 1_700_000_053.81, 3e13)]
+    assert told == ["999", "1,000", "1,000", "-12,346", "1,700,000,054", "3e+13"]
+
+
 def _triples(rng, times):
     """Draw intervals and a value within, at all sizes, on grids on which halves are common."""
     scale = 10.0 ** rng.uniform(-8, 0.3, times)

@@ -175,14 +175,19 @@ def numbered(n: int, one: str, several: str | None = None) -> str:
 def significant(value: float, digits: int = 3) -> str:
     """Print a number with so many significant digits, a half away from 0, as ``fixed`` does.
 
+    Thousands are printed whole: "12,346 ms", not "1.23e+04 ms".
+
     Examples
     --------
     >>> significant(2.125), significant(2.125 - 1e-15), significant(1234.5), significant(0.0)
-    ('2.13', '2.13', '1.23e+03', '0')
+    ('2.13', '2.13', '1,235', '0')
     """
     if not math.isfinite(value):
         return f"{value:.{digits}g}"
-    exact = Context(prec=digits, rounding=ROUND_HALF_UP).create_decimal(f"{value:.12g}")
+    exact = Decimal(f"{value:.12g}")
+    if 999.5 <= abs(exact) < 1e12:  # three digits would round it to a thousand
+        return f"{exact.quantize(Decimal(1), rounding=ROUND_HALF_UP):,}"
+    exact = Context(prec=digits, rounding=ROUND_HALF_UP).create_decimal(exact)
     return f"{float(exact):.{digits}g}"
 
 
