@@ -58,6 +58,9 @@ Total = Callable[[FloatArray], FloatArray]
 _GUESS = 0.2
 """Correlation assumed when clusters are weighed to estimate it: one big cluster must not decide."""
 _FLAT = 1e-14  # a variance of shares below this is rounding
+_SELDOM = 4.0
+"""Degrees of freedom that each cluster with the rarer answer is worth: the fewest, of powers of 2,
+with which intervals keep their promise in every cell of the grid (tests/laws)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +181,23 @@ class ClusterMeans:
 
     def design_effect(self, z: FloatArray | float) -> FloatArray:
         """Design effect of the interval that reaches z standard errors."""
-        return np.asarray(np.maximum(self.measured_effect(z), self.rare_effect()))
+        found = np.maximum(self.measured_effect(z), self.rare_effect())
+        return np.asarray(np.maximum(found, self._seldom_effect(z)))
+
+    def _seldom_effect(self, z: FloatArray | float) -> FloatArray:
+        """Design effect where few clusters say how alike rows are: those with the rarer answer.
+
+        What clusters add to that of independent rows is as sure as the square of Student's t on
+        ``_SELDOM`` degrees of freedom for each of them.
+        """
+        if self.plain.all():
+            return np.ones(np.broadcast_shapes(self.size.shape, np.shape(z)))
+        alone = np.float64(1.0) if self.row_effect is None else self.row_effect
+        added = np.maximum(np.maximum(self.own_effect(), self.pooled_effect()) - alone, 0.0)
+        freedom = np.maximum(_SELDOM * self.rare, 1.0)
+        sure = quantile(z, freedom) / quantile(z, np.maximum(self.units - 1.0, 1.0))
+        use = ~self.plain & (self.rare > 0)
+        return np.asarray(np.where(use, alone + added * sure**2, 0.0))
 
     def score_interval(self, z: FloatArray | float) -> Interval:
         """Wilson's interval of each share, z standard errors wide; NaN where there are no rows.
