@@ -11,6 +11,10 @@ three is taken:
 - **rare**: 1 + (m - 1) / (1 + k²), where the rarer answer occurs in k clusters only. With k = 0
   nothing is known of the correlation, and each cluster counts as one observation.
 
+The clusters that hold the rarer answer are the ones that say how alike rows are. What own and
+pooled add to 1 is therefore multiplied by the square of Student's t on 3 k degrees of freedom over
+that of independent rows.
+
 Where every cluster is one row all three are 1, and the interval is Wilson's of the textbook.
 
 References
@@ -58,9 +62,9 @@ Total = Callable[[FloatArray], FloatArray]
 _GUESS = 0.2
 """Correlation assumed when clusters are weighed to estimate it: one big cluster must not decide."""
 _FLAT = 1e-14  # a variance of shares below this is rounding
-_SELDOM = 4.0
-"""Degrees of freedom that each cluster with the rarer answer is worth: the fewest, of powers of 2,
-with which intervals keep their promise in every cell of the grid (tests/laws)."""
+_SELDOM = 3.0
+"""Degrees of freedom that each cluster with the rarer answer is worth: as many as intervals can have
+and still keep their promise in every cell of the grid (tests/laws)."""
 
 
 @dataclass(frozen=True, slots=True)
