@@ -63,8 +63,8 @@ _GUESS = 0.2
 """Correlation assumed when clusters are weighed to estimate it: one big cluster must not decide."""
 _FLAT = 1e-14  # a variance of shares below this is rounding
 _SELDOM = 3.0
-"""Degrees of freedom that each cluster with the rarer answer is worth: as many as intervals can have
-and still keep their promise in every cell of the grid (tests/laws)."""
+"""Degrees of freedom that each cluster with the rarer answer is worth: as many as intervals can
+have and still keep their promise in every cell of the grid (tests/laws)."""
 
 
 @dataclass(frozen=True, slots=True)
