@@ -56,9 +56,11 @@ def compare(
         _many(named, out, overwrite=overwrite, settings={**settings, "models": models})
         return
     from isolux.cli.screen import show_audit
+    from isolux.report.figures.apart import draw_ahead
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
+        draw_ahead()
     found = compare_runs(runs[0], runs[1], **settings)
     report = found.report(out, overwrite=overwrite) if out is not None else None
     show_audit(found.run, report)
