@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,18 @@ HEAVY = (
     "torch",
 )
 ALSO_NOT_FOR_THE_BARE_IMPORT = ("jinja2", "pydantic", "typer")
+
+NOT_FOR_A_PLAIN_AUDIT = (
+    "PIL.Image",
+    "isolux.derive._pictures",
+    "isolux.engine",
+    "isolux.models",
+    "isolux.people.shards",
+    "isolux.verbs.predict",
+    "numpy.f2py.f2py2e",
+    "pyarrow",
+    "vl_convert",  # the renderer's process loads it
+)
 
 EVERY_PLUGIN = f"""
 from isolux.vocabulary import registry
@@ -44,6 +57,23 @@ def _modules_after(code: str) -> set[str]:
     )
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_a_plain_audit_loads_only_what_it_needs(tmp_path: Path) -> None:
+    people = tmp_path / "people.csv"
+    rows = (f"p{i},{'yn'[i % 2]},{'yn'[i % 3 == 0]},{'ab'[i % 2]}" for i in range(200))
+    people.write_text("\n".join(["id,truth,answer,group", *rows]))
+    flags = "--id id --target truth --prediction-column answer --by group --replicates 100"
+    words = ["isolux", "audit", f"table:{people}", *flags.split(), "--out", str(tmp_path / "run")]
+    code = (
+        f"import sys\nsys.argv = {words!r}\nimport os\nos.cpu_count = lambda: 2\n"
+        "from isolux.cli import main\ntry:\n    main()\nexcept SystemExit as end:\n"
+        "    assert not end.code"
+    )
+    loaded = _modules_after(code)
+    assert "isolux.verbs.audit" in loaded
+    assert (tmp_path / "run" / "report.html").is_file()
+    assert not loaded & {*HEAVY, *NOT_FOR_A_PLAIN_AUDIT}
 
 
 def test_the_probe_sees_what_is_imported() -> None:

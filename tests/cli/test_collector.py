@@ -26,4 +26,4 @@ def test_the_command_line_collects_seldom_and_freezes_at_the_end():
         f"import atexit, gc; from isolux import cli; atexit.register(lambda: {_LOOK});"
         "cli.collect_seldom()"
     )
-    assert found == ["100000", "True"]
+    assert found == ["250000", "True"]

@@ -24,6 +24,9 @@ _PAIR = (
     "group_a", "group_b", "value", "low", "high", "p_adjusted", "status", "reason",
     "n_units_a", "n_units_b", "n_clusters_a", "n_clusters_b", "shrunken", "n_gaps",
 )  # fmt: skip
+_READ = (
+    *KEY, "kind", "p_value", "detectable", *(c for c in _PAIR if c not in ("shrunken", "n_gaps")),
+)  # fmt: skip
 _TIE = 1e-9
 _SMALL = ("insufficient units", "insufficient clusters")
 
@@ -134,13 +137,19 @@ def _compared(run: Run, alpha: float) -> pl.DataFrame:
     """Take all comparisons of two groups, or of a group with everyone, that have a value."""
     unknown = run.group_metrics.filter(pl.col("values").list.contains(UNKNOWN))
     unnamed = unknown.select("attribute", "group").unique()
-    rows = run.disparities.filter(
-        pl.col("kind").is_in(["difference", "difference_to_overall"]), pl.col("value").is_not_null()
-    ).with_columns(
-        strength=_strength(),
-        differs=(pl.col("p_adjusted") <= alpha).fill_null(value=False),
-        pair=pl.col("kind") == "difference",
-        named=pl.lit(value=True),
+    # There is a row for each pair of groups: what is not read of them is not copied either.
+    rows = (
+        run.disparities.select(_READ)
+        .filter(
+            pl.col("kind").is_in(["difference", "difference_to_overall"]),
+            pl.col("value").is_not_null(),
+        )
+        .with_columns(
+            strength=_strength(),
+            differs=(pl.col("p_adjusted") <= alpha).fill_null(value=False),
+            pair=pl.col("kind") == "difference",
+            named=pl.lit(value=True),
+        )
     )
     rows = _with_shrunken(rows, alpha)
     for side in ("group_a", "group_b"):
@@ -165,8 +174,9 @@ def _with_shrunken(rows: pl.DataFrame, alpha: float) -> pl.DataFrame:
     width = 2.0 * float(ndtri(1.0 - alpha / 2.0))
     error = ((pl.col("high") - pl.col("low")) / width).fill_null(0.0)
     less, family = np.full(rows.height, np.nan), np.zeros(rows.height, dtype=np.int64)
-    places = rows.with_row_index("_at").filter("pair")
-    for own in places.partition_by("model", "task", "metric", "threshold"):
+    family_of = ("model", "task", "metric", "threshold")
+    places = rows.select(*family_of, "pair", "value", "low", "high").with_row_index("_at")
+    for own in places.filter("pair").partition_by(family_of):
         at = own["_at"].to_numpy()
         errors = own.select(error).to_series().to_numpy()
         less[at], family[at] = shrunken(own["value"].to_numpy(), errors), own.height
@@ -179,25 +189,30 @@ def _leading(compared: pl.DataFrame) -> pl.DataFrame:
     # Strength ranks only what differs: among the others all whose interval holds 0 tie. A known
     # group against everyone does not go before a pair with the unknown: they are in everyone, and
     # may be all that it differs from.
-    ranked = compared.sort(
+    read = compared.with_row_index("_at").select(
+        *KEY,
+        "_at",
         "differs",
         "pair",
         "named",
-        pl.when("differs").then("large").otherwise(0),
-        pl.when("differs").then("strength").otherwise(0.0),
-        pl.col("value").abs(),
         "group_a",
         "group_b",
-        descending=[True] * 6 + [False] * 2,
+        _large=pl.when("differs").then("large").otherwise(0),
+        _strength=pl.when("differs").then("strength").otherwise(0.0),
+        _size=pl.col("value").abs(),
     )
-    return ranked.group_by(KEY, maintain_order=True).agg(
-        pl.col(*_PAIR, "strength", "differs", "pair", "named", "large").first()
+    order = ("differs", "pair", "named", "_large", "_strength", "_size", "group_a", "group_b")
+    ranked = read.sort(order, descending=[True] * 6 + [False] * 2)
+    first = ranked.group_by(KEY, maintain_order=True).agg(pl.col("_at").first())
+    return compared[first["_at"]].select(
+        *KEY, *_PAIR, "strength", "differs", "pair", "named", "large"
     )
 
 
 def _known(pairs: pl.DataFrame) -> pl.DataFrame:
     """Find the two known groups that are farthest apart."""
-    widest = pairs.filter("named").sort(
+    read = pairs.select(*KEY, "group_a", "group_b", "value", "named")
+    widest = read.filter("named").sort(
         pl.col("value").abs(), "group_a", "group_b", descending=[True, False, False]
     )
     return widest.group_by(KEY, maintain_order=True).agg(
@@ -228,7 +243,8 @@ def _counts(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _seen(pairs: pl.DataFrame) -> pl.DataFrame:
-    ranked = pairs.drop_nulls("detectable").filter(
+    read = pairs.select(*KEY, "group_a", "group_b", "detectable", "named")
+    ranked = read.drop_nulls("detectable").filter(
         pl.col("named") | pl.col("named").any().over(KEY).not_()
     )
     ranked = ranked.sort("detectable", "group_a", "group_b")

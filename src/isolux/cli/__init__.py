@@ -14,7 +14,7 @@ from isolux.cli.streams import lenient, print_error, write_fault
 __all__ = ["collect_seldom", "main"]
 
 INTERRUPTED, REFUSED, BUG = 130, 2, 70
-_MANY = 100_000  # objects made between two searches for what is no longer reached; Python's is 700
+_MANY = 250_000  # objects made between two searches for what is no longer reached; Python's is 700
 
 
 def main() -> None:

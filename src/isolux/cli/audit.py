@@ -32,9 +32,11 @@ def audit(data: str, **settings: Any) -> None:
     have the names of these flags, flat or nested by stage. Flags on the command line override the
     file.
     """
+    from isolux.cli.lazily import load_late
     from isolux.cli.running import watching
     from isolux.cli.screen import show_audit
     from isolux.io.atomic import refuse_existing
+    from isolux.report.figures.apart import draw_ahead
     from isolux.verbs.audit import asked_for, one_per_model, run_audit
 
     spec = asked_for(data, given(settings))
@@ -46,6 +48,8 @@ def audit(data: str, **settings: Any) -> None:
     runs = one_per_model(spec)
     for one in runs:
         refuse_existing(_out(one), overwrite=one.report.overwrite)  # before minutes of work
+    draw_ahead()
+    load_late("numpy.f2py")
     for one in runs:
         if len(runs) > 1:
             typer.echo(f"{one.predictions.model_name}:")

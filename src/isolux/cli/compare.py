@@ -55,10 +55,14 @@ def compare(
     if models is not None or len(named) != _PAIR or any(name is not None for name, _ in named):
         _many(named, out, overwrite=overwrite, settings={**settings, "models": models})
         return
+    from isolux.cli.lazily import load_late
     from isolux.cli.screen import show_audit
+    from isolux.report.figures.apart import draw_ahead
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
+        draw_ahead()
+    load_late("numpy.f2py")
     found = compare_runs(runs[0], runs[1], **settings)
     report = found.report(out, overwrite=overwrite) if out is not None else None
     show_audit(found.run, report)

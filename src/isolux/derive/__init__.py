@@ -94,8 +94,10 @@ def add(dataset: Dataset, wanted: Sequence[str]) -> Dataset:
     >>> add(three, ["people_in_image"]).attributes["value"].to_list()
     ['2', '2', '1']
     """
-    known = names()
     has = set(dataset.attributes["attribute"].unique())
+    if has.issuperset(wanted):
+        return dataset  # and no family of attributes is loaded
+    known = names()
     missing = [name for name in dict.fromkeys(wanted) if name in known and name not in has]
     attributes, notes = [ATTRIBUTES.conform(dataset.attributes)], list(dataset.notes)
     for plugin in dict.fromkeys(known[name] for name in missing):

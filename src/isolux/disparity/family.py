@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from isolux.disparity.comparisons import Comparisons, compare_groups
 from isolux.groups.estimates import Estimates
+from isolux.io.threads import in_threads
 from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import IntArray
 from isolux.stats.differences import deviates, two_sided
@@ -215,20 +216,19 @@ def _of_means(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple
     rows = csr_array(vstack(used))
     copies = design.copies if not chance else np.ones(rows.shape[1], dtype=np.int64)
     drawn = joint_draws(rows, copies, spec.replicates, spec.seed, strata)
-    results, start = {}, 0
-    for key, (sums, counts) in at.items():
+    stops = np.cumsum([2 * sums.shape[0] for sums, _ in at.values()])
+    own = dict(zip(at, np.split(drawn, stops), strict=False))
+
+    def test(key: tuple[str, int]) -> Tested:
         members, contrasts = plans[key]
-        stop = start + 2 * sums.shape[0]
         compared = compare_groups(estimates, *key)
-        law = score_deviates(
-            sums, counts, design.copies, contrasts, drawn[start:stop], strata, chance.get(key)
-        )
+        law = score_deviates(*at[key], design.copies, contrasts, own[key], strata, chance.get(key))
         z = _observed(compared, members, contrasts, spec)
         null = null_test(z, law, contrasts[:, 1] != REST, two_sided)
         shares = getattr(compared, "means").shares  # noqa: B009 - a protocol has no fields
-        results[key] = Tested(members, contrasts, null, SCORE if shares else STUDENT, compared)
-        start = stop
-    return results
+        return Tested(members, contrasts, null, SCORE if shares else STUDENT, compared)
+
+    return dict(zip(wanted, in_threads(test, wanted), strict=True))
 
 
 def _of_replicates(

@@ -13,6 +13,7 @@ from isolux.disparity.verification import verification_notes, verification_rows
 from isolux.disparity.whole import odds_rows, whole_rows
 from isolux.disparity.within import within_rows
 from isolux.groups.estimates import Estimates
+from isolux.io.threads import give_back
 from isolux.vocabulary.spec import Comparing
 
 __all__ = ["Disparities", "measure_disparities"]
@@ -61,6 +62,9 @@ def measure_disparities(
         *unjudged_rows(estimates),
         *verification_rows(estimates, family, spec),
     ]
+    give_back()
     table = table_of(rows)
+    del rows
+    give_back()  # the rows', and what their numbers took
     notes = verification_notes(estimates)
     return Disparities(pl.concat([table, odds_rows(table)]), family, notes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from isolux.disparity.formulas import difference, log_ratio, ratio
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.drawn import is_census
 from isolux.groups.estimates import Estimates
+from isolux.io.threads import in_threads
 from isolux.stats.design import IntArray
 from isolux.stats.differences import Difference
 from isolux.stats.intervals import Interval, percentile
@@ -33,24 +35,29 @@ _MOVER, _PAIR = "MOVER", "of the pair"
 
 def pair_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
     """Return the rows of all tested pairs, and of each group against everyone."""
-    frames = []
-    for (attribute, j), tested in family.tested.items():
-        is_rest = tested.contrasts[:, 1] == REST
-        at = np.flatnonzero(~is_rest)
-        first = tested.members[tested.contrasts[at, 0]]
-        second = tested.members[tested.contrasts[at, 1]]
-        if not tested.referenced:
-            first, second = _worse_first(estimates, j, first, second)
-        key = attribute, j
-        frames += [
-            _rows(estimates, family, key, numbers, first, second, at)
-            for numbers in _of_pairs(estimates, family, spec, key, first, second)
-        ]
-        at = np.flatnonzero(is_rest)
-        first = tested.members[tested.contrasts[at, 0]]
-        numbers = _of_rests(estimates, family, spec, key, first)
-        frames.append(_rows(estimates, family, key, numbers, first, np.zeros_like(first), at))
-    return frames
+    found = in_threads(lambda key: _of_key(estimates, family, spec, key), family.tested)
+    return [rows for some in found for rows in some]
+
+
+def _of_key(
+    estimates: Estimates, family: Family, spec: Comparing, key: tuple[str, int]
+) -> list[Rows]:
+    """Return the rows of one attribute and metric."""
+    tested = family.tested[key]
+    is_rest = tested.contrasts[:, 1] == REST
+    at = np.flatnonzero(~is_rest)
+    first = tested.members[tested.contrasts[at, 0]]
+    second = tested.members[tested.contrasts[at, 1]]
+    if not tested.referenced:
+        first, second = _worse_first(estimates, key[1], first, second)
+    frames = [
+        _rows(estimates, family, key, numbers, first, second, at)
+        for numbers in _of_pairs(estimates, family, spec, key, first, second)
+    ]
+    at = np.flatnonzero(is_rest)
+    first = tested.members[tested.contrasts[at, 0]]
+    numbers = _of_rests(estimates, family, spec, key, first)
+    return [*frames, _rows(estimates, family, key, numbers, first, np.zeros_like(first), at)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +99,20 @@ def _rows(
         test=tested.test, family=family.name, detectable=numbers.detectable,
         status=status,
         reason=_reasons(
-            status, np.isnan(tested.null.p_value[at]) & untested(estimates, j, first, second)
+            np.isnan(numbers.value),
+            np.isnan(tested.null.p_value[at]) & untested(estimates, j, first, second),
         ),
     )  # fmt: skip
 
 
-def _reasons(status: list[str], untestable: npt.NDArray[np.bool_]) -> list[str | None]:
+def _reasons(
+    undefined: npt.NDArray[np.bool_], untestable: npt.NDArray[np.bool_]
+) -> list[str | None]:
     """Say why a row has no value; or, of groups that are apart, why it has no test."""
-    return [
-        "a value of 0 has no ratio" if word == Status.UNDEFINED else UNTESTED if bare else None
-        for word, bare in zip(status, untestable.tolist(), strict=True)
-    ]
+    why = np.full(len(undefined), None, dtype=object)
+    why[untestable] = UNTESTED
+    why[undefined] = "a value of 0 has no ratio"
+    return cast("list[str | None]", why.tolist())
 
 
 def _of_pairs(
@@ -256,7 +266,7 @@ def _status(
     edge = (pair == Status.BOUNDARY.value).any(axis=0)
     status = np.where(edge, Status.BOUNDARY.value, Status.OK.value).astype(object)
     status[np.isnan(value)] = Status.UNDEFINED.value
-    return [str(word) for word in status]
+    return cast("list[str]", status.tolist())
 
 
 def unjudged_rows(estimates: Estimates) -> list[Rows]:

@@ -78,10 +78,11 @@ def rows_of(
         kind, method, test, family,
     )  # fmt: skip
     counts, texts = {}, {}
+    names = np.array([group.name for group in estimates.groups], dtype=object)
     for side, rows in zip("ab", groups, strict=True):
         none = rows is None
         at = np.zeros(n, dtype=np.int64) if rows is None else rows
-        texts[f"group_{side}"] = [None] * n if none else [estimates.groups[g].name for g in at]
+        texts[f"group_{side}"] = [None] * n if none else names[at].tolist()
         for what, table in (("units", estimates.n_units), ("clusters", estimates.n_clusters)):
             counts[f"n_{what}_{side}"] = np.full(n, _NONE) if none else table[at, j]
     return Rows(

@@ -23,6 +23,7 @@ from isolux.disparity.kinds import PlainMeasure, measures
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.estimates import Estimates
 from isolux.groups.unknown import UNKNOWN
+from isolux.io.threads import in_threads
 from isolux.stats.design import IntArray, parts_clusters
 from isolux.stats.detectable import two_sided_critical
 from isolux.stats.differences import Difference
@@ -43,19 +44,18 @@ __all__ = ["among", "both_ways", "odds_rows", "of_known", "range_interval", "who
 
 def whole_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
     """Return the whole-attribute rows of every attribute and metric."""
-    frames = []
     judged, plain = estimates.judged(), measures()
-    for attribute in estimates.domain_of:
-        rows = estimates.members(attribute)
-        for j in range(len(estimates.measures)):
-            tested = family.tested.get((attribute, j))
-            if tested is None:
-                few = int(judged[rows, j].sum())
-                frames.append(_undefined(estimates, j, attribute, few))
-            else:
-                whole = _Whole(estimates, family, spec, attribute, j, tested)
-                frames += whole.frames(plain)
-    return frames
+
+    def of_key(key: tuple[str, int]) -> list[Rows]:
+        attribute, j = key
+        tested = family.tested.get(key)
+        if tested is None:
+            few = int(judged[estimates.members(attribute), j].sum())
+            return [_undefined(estimates, j, attribute, few)]
+        return _Whole(estimates, family, spec, attribute, j, tested).frames(plain)
+
+    keys = [(attribute, j) for attribute in estimates.domain_of for j in range(judged.shape[1])]
+    return [rows for some in in_threads(of_key, keys) for rows in some]
 
 
 class _Whole:

@@ -16,6 +16,7 @@ from isolux.disparity.family import Family, Tested
 from isolux.disparity.rows import Rows, rows_of
 from isolux.disparity.whole import of_known
 from isolux.groups.estimates import Estimates
+from isolux.io.threads import in_threads
 from isolux.stats.design import IntArray
 from isolux.stats.multiplicity import holm
 from isolux.stats.nulls import REST
@@ -44,10 +45,11 @@ class _Claim:
 
 def within_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
     """Return a row for each attribute and metric of which two groups or more were compared."""
-    claims = [
-        _claim(estimates, spec, *key, of_known(estimates, tested))
-        for key, tested in family.tested.items()
-    ]
+
+    def claim_of(key: tuple[str, int]) -> _Claim:
+        return _claim(estimates, spec, *key, of_known(estimates, family.tested[key]))
+
+    claims = in_threads(claim_of, family.tested)
     p = np.array([claim.p for claim in claims])
     adjusted = holm(p) if len(p) else p
     asked = int(np.isfinite(p).sum())

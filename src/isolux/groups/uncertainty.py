@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from isolux.groups.drawn import Worth, drawn_means
 from isolux.groups.estimates import Estimates, Group, Measure
+from isolux.io.threads import quietly
 from isolux.stats.design import Design, IntArray
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import (
@@ -66,8 +66,8 @@ def standard_error(
 
     Those of a sample with weights or strata are scaled already.
     """
-    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)  # no finite replicate: NaN, as meant
+    with quietly(), np.errstate(divide="ignore", invalid="ignore"):
+        # No finite replicate: NaN, as meant.
         spread = np.nanstd(replicates, axis=-1, ddof=1)
         if isinstance(design, DrawnDesign):
             return np.asarray(spread)

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 import polars as pl
@@ -26,6 +27,7 @@ from isolux.vocabulary.errors import OutputError
 
 __all__ = [
     "RUN_MARK",
+    "pack",
     "refuse_existing",
     "staged_directory",
     "write_bytes",
@@ -110,15 +112,25 @@ def write_parquet(
     [(1,)]
     """
     return _write(
-        path,
-        lambda stage: frame.write_parquet(
-            stage,
-            mkdir=False,
-            row_group_size=row_group_size,
-            statistics=bounds,
-            compression="zstd",
-            compression_level=_LEVEL,
-        ),
+        path, lambda stage: pack(frame, stage, row_group_size=row_group_size, bounds=bounds)
+    )
+
+
+def pack(
+    frame: pl.DataFrame,
+    to: Path | BytesIO,
+    *,
+    row_group_size: int | None = None,
+    bounds: bool = True,
+) -> None:
+    """Write a frame as ``write_parquet`` does, the same bytes, to memory or a file of a stage."""
+    frame.write_parquet(
+        to,
+        mkdir=False,
+        row_group_size=row_group_size,
+        statistics=bounds,
+        compression="zstd",
+        compression_level=_LEVEL,
     )
 
 

@@ -13,8 +13,9 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.io.ahead import packed
 from isolux.io.alongside import alongside
-from isolux.io.atomic import RUN_MARK, staged_directory, write_parquet, write_text
+from isolux.io.atomic import RUN_MARK, staged_directory, write_bytes, write_parquet, write_text
 from isolux.io.binary_tables import first_line
 from isolux.io.panics import panics_unprinted
 from isolux.io.parquet_pages import refuse_damaged_pages
@@ -98,6 +99,10 @@ def save(
 def _write_tables(run: Run, folder: Path) -> None:
     for name, table in TABLES.items():
         frame = getattr(run, name)
+        data = packed(frame)
+        if data is not None:
+            write_bytes(folder / f"{name}.parquet", data)
+            continue
         checked = check(frame, _kind(table, frame), where=name)
         write_parquet(folder / f"{name}.parquet", checked, bounds=False)  # it is read whole
     (folder / "evidence").mkdir()

@@ -6,16 +6,16 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isolux import derive
 from isolux.datasets import Purpose, load
 from isolux.io.frames import FORMATS
+from isolux.io.shard_files import is_in_shards
 from isolux.people.blotting import blotted_errors
 from isolux.people.drawn import drawn_by, ways_of
 from isolux.people.joined import with_attributes
 from isolux.people.only import keep_only, only_judged, parse_conditions
-from isolux.people.shards import InShards, in_shards
 from isolux.people.withdrawal import without_withdrawn
 from isolux.people.withdrawn_lists import read_withdrawn
 from isolux.vocabulary import registry
@@ -24,6 +24,9 @@ from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.errors import InputError, SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.spec import AuditSpec, People, Sample
+
+if TYPE_CHECKING:
+    from isolux.people.shards import InShards
 
 __all__ = ["computed_attributes", "judged_people", "load_people", "name_and_path"]
 
@@ -43,8 +46,18 @@ def judged_people(spec: AuditSpec, held: object = None) -> Dataset:
     return load_people(
         spec.people, spec.groups.attributes, whole_images=whole,
         outputs=said if answers.file is None else {},
-        shards=in_shards(spec) if held is None else None, sample=spec.sample, held=held,
+        shards=_in_shards(spec) if held is None else None, sample=spec.sample, held=held,
     )  # fmt: skip
+
+
+def _in_shards(spec: AuditSpec) -> InShards | None:
+    """Look whether the people are a table in shards; what reads those is loaded for them alone."""
+    name, _, path = spec.people.data.partition(":")
+    if name != "table" or not is_in_shards(path):
+        return None
+    from isolux.people.shards import in_shards
+
+    return in_shards(spec)
 
 
 def load_people(
@@ -97,7 +110,7 @@ def load_people(
     columns = None if first_and is None else (*attributes, *asked, *first_and)
     options = _options(name, people, items, outputs or {}, columns)
     wanted = [*attributes, *computed_attributes(people.derive), *asked]
-    computed = cluster in derive.names()
+    computed = cluster is not None and cluster in derive.names()
     own = None if computed else cluster
     listed = None if people.withdrawn is None else read_withdrawn(people.withdrawn, purpose=purpose)
     # Before they are taken out it is not known which other ids are theirs: none is quoted.
@@ -238,6 +251,8 @@ def computed_attributes(names: Sequence[str]) -> list[str]:
     UnknownNameError
         With those that can.
     """
+    if not names:
+        return []
     known, wanted = derive.names(), derive.of_families(names)
     for name in wanted:
         if name not in known:

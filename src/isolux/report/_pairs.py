@@ -18,6 +18,12 @@ PAIRS_SHOWN = 10
 BLOCK = ("model", "task", "metric", "threshold", "attribute")
 """The columns that name a block: the lines of a metric that differ only in their class."""
 
+_READ = (
+    *LINE, "attribute", "group_a", "group_b", "value", "low", "high", "p_adjusted", "detectable",
+    "n_units_a", "n_units_b", "status", "reason",
+)  # fmt: skip
+"""What is read of each pair: of 200 groups there are 20,000 for every metric."""
+
 Rows = dict[tuple[Any, ...], list[dict[str, Any]]]
 """Rows of a table by their line and what else was asked for."""
 
@@ -34,7 +40,8 @@ def largest_pairs(disparities: pl.DataFrame) -> Rows:
         *LINE, "attribute", "group_a", "group_b", ratio="value"
     )
     largest = (
-        disparities.filter(pl.col("kind") == "difference")
+        disparities.select(*_READ, "kind")
+        .filter(pl.col("kind") == "difference")
         .with_columns(_size=pl.col("value").abs())
         .sort("_size", descending=True, nulls_last=True, maintain_order=True)
         .group_by(BLOCK, maintain_order=True)
@@ -62,7 +69,7 @@ def lead(group_metrics: pl.DataFrame, disparities: pl.DataFrame, alpha: float) -
     unknown = group_metrics.filter(pl.col("values").list.contains(UNKNOWN))
     unnamed = unknown.select("attribute", "group").unique()
     everyone = group_metrics.filter(pl.col("attribute").is_null()).select(*LINE, n="n_units")
-    pairs = disparities.filter(
+    pairs = disparities.select(*_READ, "kind").filter(
         (pl.col("kind") == "difference")
         & pl.col("value").is_not_null()
         & (pl.col("p_adjusted") <= alpha)

@@ -11,7 +11,7 @@ import base64
 import hashlib
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from isolux.report import figures, wording
 from isolux.report._lines import lowered
 from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
+from isolux.report.figures.meanwhile import meanwhile
 from isolux.report.figures.svg import drawable
 from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, summarise
 from isolux.report.summary import answer as _answer
@@ -69,16 +70,21 @@ def render(summary: Summary) -> str:
     >>> "<b>" in html, "&lt;b&gt;" in html
     (False, True)
     """
-    drawn = {
-        s.anchor: (figures.figure_of(s), figures.more_figures_of(s), figures.curves_figures_of(s))
-        for s in summary.sections
-    }
-    return page(
-        "report.html.j2",
-        title=summary.title,
-        answer=summary.answer,
-        summary=summary,
-        drawn=drawn,
+    with meanwhile({s.anchor: partial(_figures_of, s) for s in summary.sections}) as drawn:
+        return page(
+            "report.html.j2",
+            title=summary.title,
+            answer=summary.answer,
+            summary=summary,
+            drawn=drawn,
+        )
+
+
+def _figures_of(section: AttributeSection) -> tuple[Any, ...]:
+    return (
+        figures.figure_of(section),
+        figures.more_figures_of(section),
+        figures.curves_figures_of(section),
     )
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
+from isolux.io.threads import quietly
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["correlation_matrix", "paired_correlation"]
@@ -37,8 +36,7 @@ def paired_correlation(a: FloatArray, b: FloatArray) -> FloatArray:
 
 def _unit(rows: FloatArray) -> FloatArray:
     """Centre rows and bring them to length 1; a replicate without a value adds nothing."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a row without any value: zeros, as meant
+    with quietly():  # a row without any value: zeros, as meant
         centred = np.nan_to_num(rows - np.nanmean(rows, axis=1, keepdims=True))
     norm = np.sqrt((centred**2).sum(axis=1, keepdims=True))
     return np.asarray(np.divide(centred, norm, out=np.zeros_like(centred), where=norm > 0))

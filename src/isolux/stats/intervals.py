@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from isolux.io.threads import quietly
 from isolux.stats.statistic import FloatArray
 
 __all__ = [
@@ -152,11 +153,8 @@ def student_t(value: FloatArray, se: FloatArray, clusters: FloatArray, level: fl
 
 def percentile(replicates: FloatArray, level: float) -> Interval:
     """Take the middle ``level`` of the replicates ``[..., r]``, NaN ones left out."""
-    import warnings
-
     tails = [50.0 * (1.0 - level), 50.0 * (1.0 + level)]  # numpy takes percent
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # all NaN gives NaN, which is meant
+    with quietly():  # all NaN gives NaN, which is meant
         ends = np.nanpercentile(replicates, tails, axis=-1)
     return Interval(ends[0], ends[1])
 

@@ -20,9 +20,10 @@ import pkgutil
 import sys
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib import metadata
+from importlib.metadata import EntryPoint, EntryPoints
 from types import ModuleType
-from typing import cast
+from typing import Any, cast
 
 from isolux.vocabulary.errors import IsoluxError, UnknownNameError
 from isolux.vocabulary.info import (
@@ -96,6 +97,17 @@ def _own(room: str) -> tuple[str, ...]:
     return tuple(sorted(m.name for m in found if not m.name.startswith("_")))
 
 
+def entry_points(group: str) -> EntryPoints:
+    """List what packages that are installed add to one group; all groups are read at once."""
+    return cast("EntryPoints", _every(tuple(sys.path)).select(group=group))
+
+
+@cache
+def _every(_path: tuple[str, ...]) -> Any:  # Python 3.11 and 3.12 give it different names
+    """Look once through all packages that are installed, as long as the path stays."""
+    return metadata.entry_points()
+
+
 def _foreign(room: str) -> dict[str, list[EntryPoint]]:
     found: dict[str, list[EntryPoint]] = {}
     for point in _points(f"isolux.{room}", entry_points, tuple(sys.path)):
@@ -107,7 +119,7 @@ def _foreign(room: str) -> dict[str, list[EntryPoint]]:
 def _points(
     group: str, read: Callable[..., Iterable[EntryPoint]], _path: tuple[str, ...]
 ) -> tuple[EntryPoint, ...]:
-    """Look once through all packages that are installed, as long as the path stays."""
+    """Ask once for a group, as long as the path stays."""
     return tuple(read(group=group))
 
 

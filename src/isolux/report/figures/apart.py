@@ -1,4 +1,9 @@
-"""Figures drawn in a process of their own, so that its end is not that of the audit."""
+"""Figures drawn in a process of their own: its end is not the audit's, and it can start ahead.
+
+The engine that draws takes longer to start than a small audit takes to count, and holds Python's
+lock all the while. A command that will write a report therefore starts it first: by the time that
+the figures are asked for, it waits for them on another core.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +15,17 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from isolux.io.cores import cores
 from isolux.vocabulary.addresses import allowed_addresses
 from isolux.vocabulary.errors import DrawingError
 
-__all__ = ["addresses_are_limited", "draw_apart", "end_renderer"]
+__all__ = [
+    "addresses_are_limited", "draw_ahead", "draw_apart", "end_renderer", "is_ahead",
+]  # fmt: skip
 
 _RENDERER = Path(__file__).with_name("renderer.py")
 _renderers: list[subprocess.Popen[str]] = []
@@ -25,6 +34,23 @@ _renderers: list[subprocess.Popen[str]] = []
 def addresses_are_limited() -> bool:
     """Tell whether this process may not reserve as many addresses as it likes (``ulimit -v``)."""
     return allowed_addresses() is not None
+
+
+def draw_ahead() -> None:
+    """Start the renderer now, for figures that will come, where a second core can run it.
+
+    Without the extra ``figures`` there is nothing to start. Under a limit of addresses it starts
+    with the first figure, as its end is then to be expected.
+    """
+    if cores() < 2 or addresses_are_limited() or find_spec("vl_convert") is None:
+        return
+    with suppress(OSError):  # no more processes: this one draws
+        _renderer()
+
+
+def is_ahead() -> bool:
+    """Tell whether a renderer is there that has not ended."""
+    return bool(_renderers) and _renderers[-1].poll() is None
 
 
 def draw_apart(spec: Mapping[str, Any], config: Mapping[str, Any]) -> str:

@@ -1,7 +1,9 @@
-"""The program that draws figures in a process of its own, where memory is limited.
+"""The program that draws figures in a process of its own, see ``apart``.
 
 Vega's engine reserves tens of gigabytes of addresses as it starts. Where ``ulimit -v`` forbids
 that, it does not fail: it ends its process, by a trap. Here that is not the audit's own.
+It starts before it is asked for anything, and leaves Ctrl-C to the process that asks: the end of
+standard input ends it.
 Lines in, lines out: ``{"spec": …, "config": …}`` to ``{"svg": …}`` or ``{"error": …}``. It is run
 as a file and imports nothing of isolux.
 """
@@ -9,15 +11,27 @@ as a file and imports nothing of isolux.
 from __future__ import annotations
 
 import json
+import signal
 import sys
 
 __all__ = ["serve"]
 
+_FIRST = {
+    "data": {"values": [{"a": 1, "b": "x"}]},
+    "mark": "point",
+    "encoding": {
+        "x": {"field": "a", "type": "quantitative"},
+        "y": {"field": "b", "type": "nominal"},
+    },
+}
+
 
 def serve() -> None:
     """Draw a chart for each line of standard input until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     import vl_convert
 
+    vl_convert.vegalite_to_svg(_FIRST, allowed_base_urls=[])  # starts the engine
     for line in sys.stdin:
         asked = json.loads(line)
         try:

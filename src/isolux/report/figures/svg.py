@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
-from isolux.report.figures.apart import addresses_are_limited, draw_apart
+from isolux.report.figures.apart import addresses_are_limited, draw_apart, is_ahead
 from isolux.report.figures.widths import fit
+from isolux.vocabulary.errors import DrawingError
 
 __all__ = [
     "ACCENT",
@@ -106,6 +108,9 @@ def to_svg(spec: Mapping[str, Any], *, enlarged: float = 1.0) -> str:
 def _drawn(spec: Mapping[str, Any]) -> str:
     if addresses_are_limited():
         return draw_apart(spec, CONFIG)
+    if is_ahead():
+        with suppress(DrawingError):  # it ended: this process draws, as if there had been none
+            return draw_apart(spec, CONFIG)
     import vl_convert
 
     # No address may be read: data are in the spec, and a name that looks like one is a name.

@@ -22,6 +22,7 @@ from isolux.groups.membership import membership
 from isolux.groups.settings import check_references, groupings, references
 from isolux.groups.small_groups import with_small_groups
 from isolux.groups.unanswered import cautions, unanswered
+from isolux.io.ahead import pack_ahead
 from isolux.io.record_paths import unrooted
 from isolux.people.blotting import blotted_errors, unnamed
 from isolux.people.loading import judged_people
@@ -56,7 +57,7 @@ from isolux.vocabulary.given import IN_MEMORY
 from isolux.vocabulary.notebook import FindingsFrame
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec, parse_spec
-from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
+from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, SCORES, check
 
 if TYPE_CHECKING:
     import altair as alt
@@ -352,6 +353,8 @@ def _audited(
             attributes, spec.groups.by, groupings(spec.groups, attributes),
             units=with_times(scores.judged_units(), dataset.times, "unit_id"), most=MOST_GROUPS,
         )  # fmt: skip
+    if spec.report.out is not None:
+        pack_ahead(scores.units, SCORES)
     against = references(spec.groups, spec.disparity.reference)
     check_references(against, members.groups)
     at("measuring the groups")

@@ -19,7 +19,6 @@ from isolux.verbs.audit.answers import (
     numbers_of_column,
     people_answers,
 )
-from isolux.verbs.predict import is_answers, read_predicted
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -139,6 +138,8 @@ def _database(options: Mapping[str, Any]) -> dict[str, Any]:
         where = "--option database"
         found["database"] = load(*name_and_path(data, what="the database is", where=where))
     if isinstance(file, str):
+        from isolux.verbs.predict import is_answers, read_predicted
+
         kept = is_answers(file)  # of `isolux predict`
         found["database_predictions"] = (
             read_predicted(file).predictions if kept else read_outputs(file)

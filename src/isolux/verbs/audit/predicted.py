@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from isolux.engine import Progress
 from isolux.io.hashing import sha256_file
 from isolux.predictions import join
-from isolux.verbs.audit.stale import on_changes
-from isolux.verbs.predict import Predicted, is_answers, predict_people, read_predicted
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import AuditSpec
 
+if TYPE_CHECKING:
+    from isolux.engine import Progress
+    from isolux.verbs.predict import Predicted
+
 __all__ = ["FromModel", "Watched", "answers_of_model", "with_imported"]
 
-Watched = Callable[[], AbstractContextManager[tuple[Progress | None, Callable[[], bool] | None]]]
+Watched = Callable[[], AbstractContextManager["tuple[Progress | None, Callable[[], bool] | None]"]]
 """Gives, while a model runs, what is told of its progress and what stops it after a shard."""
 
 _IMPORTED = "imported:"
@@ -83,6 +84,12 @@ def answers_of_model(
         The answers are about no picture of these people.
     """
     file = spec.predictions.file
+    if spec.model.spec is None and file is None:
+        return None
+    # What runs models is loaded where there are answers of one.
+    from isolux.verbs.audit.stale import on_changes
+    from isolux.verbs.predict import is_answers, predict_people, read_predicted
+
     if spec.model.spec is not None:
         with (watched or _unwatched)() as (tell, stop):
             found = predict_people(

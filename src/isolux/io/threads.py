@@ -1,0 +1,83 @@
+"""Pieces of one computation, side by side in threads: numpy lets go of Python's lock as it counts.
+
+What comes out does not depend on how many there are: each piece is independent of the others.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import copy_context
+from typing import TypeVar
+
+from isolux.io.cores import cores
+from isolux.vocabulary.addresses import allowed_addresses
+
+__all__ = ["give_back", "in_threads", "quietly"]
+
+_MOST = 4
+"""Threads at once: each holds a piece's own arrays."""
+_WARNINGS = threading.RLock()
+
+Piece = TypeVar("Piece")
+Found = TypeVar("Found")
+
+
+def give_back() -> None:
+    """Give memory that was freed back to the system, where the C library can (glibc).
+
+    Each thread's allocations lie apart, and gaps that numpy leaves are of no use to polars.
+
+    Examples
+    --------
+    >>> give_back()
+    """
+    import ctypes
+
+    if os.name == "posix":
+        with suppress(AttributeError, OSError):
+            ctypes.CDLL(None).malloc_trim(0)
+
+
+def in_threads(
+    work: Callable[[Piece], Found], pieces: Iterable[Piece], *, most: int = _MOST
+) -> list[Found]:
+    """Do the same work on each piece, and return what came out in the pieces' order.
+
+    What a piece raises is raised once none is at work any more. On one core, and under a limit of
+    addresses (``ulimit -v``), of which a thread would reserve a lot, one is done after the other.
+    ``most`` are at work at once.
+
+    Examples
+    --------
+    >>> in_threads(lambda number: number**2, [3, 1, 2])
+    [9, 1, 4]
+    """
+    every = list(pieces)
+    most = min(cores(), most, len(every))
+    if most < 2 or allowed_addresses() is not None:
+        return [work(piece) for piece in every]
+    from concurrent.futures import ThreadPoolExecutor
+
+    pool = ThreadPoolExecutor(most, "isolux-piece")
+    try:
+        # In a copy of this thread's context, which holds numpy's ways with errors (``errstate``).
+        asked = [pool.submit(copy_context().run, work, piece) for piece in every]
+        return [one.result() for one in asked]
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Hear no ``RuntimeWarning`` in the block, of which one at a time is run.
+
+    Filters of warnings belong to the whole process: two threads that each put back what they found
+    would leave them changed.
+    """
+    with _WARNINGS, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
