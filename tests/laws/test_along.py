@@ -39,7 +39,7 @@ def a_world(rng, subjects, *, slope, replicates):
 
 
 def test_a_false_finding_is_rare_over_the_family():
-    worlds, replicates = scaled(1000, 40), sized(999, 199)
+    worlds, replicates = scaled(1000, 24), sized(999, 199)
     false = 0
     for number in range(worlds):
         run = a_world(np.random.default_rng([81, number]), 100, slope=0.0, replicates=replicates)
