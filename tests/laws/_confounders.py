@@ -15,8 +15,8 @@ import polars as pl
 from isolux.analyses import confounders
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
-from isolux_worlds import Detector, Effect, confounded_scene, planted_detection, simulate_scene
-from tests.laws._measured import measured, scored
+from isolux_worlds import Detector, Effect, confounded_scene, planted_detection
+from tests.laws._measured import boxes_of, measured, scored
 
 BY_SIZE = (Effect({"size": "small"}, -1.0), Effect({"size": "large"}, 0.8))
 BY_TONE = (Effect({"tone": "b"}, -0.5),)
@@ -40,7 +40,7 @@ def run_of(scene, detector, seed, metrics, replicates, *, audited=False):
 
     ``audited``: with the audit's own comparisons too.
     """
-    world = simulate_scene(scene, detector, seed)
+    world = boxes_of(scene, detector, seed)
     scores = scored(world, metrics)
     area = world.dataset.instances.select(
         unit_kind=pl.lit("instance"), unit_id="instance_id", attribute=pl.lit("area"),

@@ -21,6 +21,13 @@ from isolux.verbs.audit.drawn import drawn_scores
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.spec import parse_spec
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
+from isolux_worlds import Detector, Scene, SceneWorld, simulate_scene
+
+
+def boxes_of(scene: Scene, detector: Detector, seed: int) -> SceneWorld:
+    """Draw a world of boxes without its truth: that is the scene's, whatever the seed."""
+    with mock.patch("isolux_worlds.scenes.scene_world.planted_detection", return_value=None):
+        return simulate_scene(scene, detector, seed)
 
 
 def scored(world: Any, metrics: Sequence[str]) -> Scores:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux_worlds import confounded_scene, planted_detection, simulate_scene
-from tests.laws._measured import measured, scored
+from isolux_worlds import confounded_scene, planted_detection
+from tests.laws._measured import boxes_of, measured, scored
 
 CLUSTERS = 100
 _CERTAIN = ["metric", "attribute"]
@@ -16,7 +16,7 @@ _CERTAIN = ["metric", "attribute"]
 def one_world(matters: str, varies: str, by: tuple[str, ...], *, seed: int, replicates: int):
     """Draw a world of about 500 people in 200 images and measure it as an audit does."""
     scene, detector = confounded_scene(matters, clusters=CLUSTERS, people=(1, 4), varies=varies)
-    world = simulate_scene(replace(scene, by=by), detector, seed)
+    world = boxes_of(replace(scene, by=by), detector, seed)
     scores = scored(world, ("average_recall", "recall_at_iou"))
     return measured(scores, world.dataset, by=by, replicates=replicates, seed=seed)
 

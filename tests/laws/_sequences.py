@@ -90,7 +90,7 @@ def weighted_alarms(rate, *, worlds, looks, clusters=12, gap=0.1, begins=100):
         rng = np.random.default_rng([seed, 13, int(1000 * rate)])
         for name, (x, look) in weighted_series(rng, rate, looks=looks, clusters=clusters).items():
             alarms[name] += bool((e_values(x, look, looks) >= 1 / ALPHA).any())
-    for seed in range(max(worlds // 10, 8)):
+    for seed in range(max(worlds // 10, 2)):
         rng = np.random.default_rng([seed, 17, int(1000 * rate)])
         x, look = weighted_series(rng, rate, looks=begins + 200, clusters=clusters, gap=gap,
                                   begins=begins)["kept"]  # fmt: skip

@@ -16,10 +16,10 @@ from isolux.tasks.agreement import score
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.spec import Statistics
-from tests.laws._figures import FULL, record, scaled
+from tests.laws._figures import FULL, record, scaled, sized
 
 pytestmark = pytest.mark.law
-WORLDS = scaled(2_000, 150)
+WORLDS, REPLICATES = scaled(1_000, 100), sized(1_000, 300)
 SHARES = {
     "1 : 1": [0.5, 0.5], "9 : 1": [0.9, 0.1], "97 : 3": [0.97, 0.03], "6 : 3 : 1": [0.6, 0.3, 0.1],
     "five alike": [0.2] * 5,
@@ -71,7 +71,7 @@ def measured(rng, metric, *, items, shares, error, photos):
     while done < WORLDS:
         people, answers, member = groups_of(rng, items, shares, error, photos)
         scores = score(people, answers, metrics=(metric,), scale=metric.partition("_")[2])
-        table = measure_groups(scores, member, Statistics(replicates=1_000)).table()
+        table = measure_groups(scores, member, Statistics(replicates=REPLICATES)).table()
         parts.append(table.filter(attribute="world").select("value", "low", "high", "status"))
         done += parts[-1].height
     return pl.concat(parts)
@@ -101,7 +101,7 @@ def test_intervals_hold_where_they_are_ok(items, photos):
             if ok.height >= 0.2 * found.height:
                 noise = 4 * np.sqrt(0.1 * 0.9 / ok.height)
                 assert held / ok.height >= 0.9 - noise, rows[-1]
-    record(f"agreement-{items}-{photos}", rows, worlds=WORLDS, replicates=1_000)
+    record(f"agreement-{items}-{photos}", rows, worlds=WORLDS, replicates=REPLICATES)
 
 
 def test_too_many_are_judged_without_the_rule_for_rare_answers():

@@ -15,47 +15,49 @@ pytestmark = pytest.mark.law
 SLOPE = 1.0  # of the logit of a rate of about .8, for each unit of the photo's light
 
 
-def a_world(rng, subjects, *, slope, replicates):
-    """Draw light and size of photos, and age of subjects; dark subjects' photos are darker."""
+def drawn(rng, subjects, slope):
+    """Draw light, rate and score of photos; dark subjects' photos are darker: arrays ``[n]``."""
     subject = np.repeat(np.arange(subjects), PHOTOS)
     n = len(subject)
-    tone = rng.choice(["dark", "light"], subjects)[subject]
-    light = rng.normal(0, 1, n) - 0.5 * (tone == "dark")
+    dark = rng.choice(["dark", "light"], subjects)[subject] == "dark"
+    light = rng.normal(0, 1, n) - 0.5 * dark
     luck = rng.normal(0, 1, subjects)[subject]
-    value = (rng.random(n) < expit(1.4 + luck + slope * light)).astype(float)
+    rate = expit(1.4 + luck + slope * light)
+    return subject, dark, light, rate, (rng.random(n) < rate).astype(float)
+
+
+def a_world(rng, subjects, *, slope, replicates):
+    """Draw light and size of photos, and age of subjects, and a run of them."""
+    subject, dark, light, _, value = drawn(rng, subjects, slope)
     who = {
-        "tone": tone,
+        "tone": np.where(dark, "dark", "light"),
         "light": light.astype(str),
-        "size": rng.random(n).astype(str),
+        "size": rng.random(len(subject)).astype(str),
         "age": rng.integers(18, 80, subjects)[subject].astype(str),
     }
-    run = a_run(subject, who, value, replicates=replicates)
-    return run, light, expit(1.4 + luck + slope * light)
+    return a_run(subject, who, value, replicates=replicates)
 
 
 def test_a_false_finding_is_rare_over_the_family():
-    worlds, replicates = scaled(2000, 40), sized(999, 199)
+    worlds, replicates = scaled(1000, 24), sized(999, 199)
     false = 0
     for number in range(worlds):
-        run, _, _ = a_world(np.random.default_rng([81, number]), 100, slope=0.0,
-                            replicates=replicates)  # fmt: skip
+        run = a_world(np.random.default_rng([81, number]), 100, slope=0.0, replicates=replicates)
         found = explain(run, attribute=["light", "size", "age"], by=()).findings
         false += bool((found["p_adjusted"].fill_null(1.0) <= 0.05).any())
     row = {"attributes": 3, "subjects": 100, "a difference found, %": false / worlds}
     record("along-null", [row], worlds=worlds, replicates=replicates)
-    assert row["a difference found, %"] <= at_most(0.05, worlds, full=0.065), row
+    assert row["a difference found, %"] <= at_most(0.05, worlds, full=0.071), row  # three errors
 
 
 def test_the_interval_holds_the_planted_difference():
-    worlds, replicates = scaled(2000, 24), sized(999, 199)
+    worlds, replicates = scaled(1000, 24), sized(999, 199)
     edges = "edges:-1,0,1"
-    rng = np.random.default_rng(82)
-    _, light, rate = a_world(rng, 100_000, slope=SLOPE, replicates=replicates)
+    _, _, light, rate, _ = drawn(np.random.default_rng(82), 100_000, SLOPE)
     planted = rate[light < -1].mean() - rate[light >= 1].mean()
     covered, found_it, effects = 0, 0, []
     for number in range(worlds):
-        run, _, _ = a_world(np.random.default_rng([83, number]), 100, slope=SLOPE,
-                            replicates=replicates)  # fmt: skip
+        run = a_world(np.random.default_rng([83, number]), 100, slope=SLOPE, replicates=replicates)
         finding = explain(run, attribute=["light"], bins={"light": edges}).findings
         row = finding.row(0, named=True)
         covered += row["low"] <= planted <= row["high"]

@@ -1,6 +1,6 @@
 """ICON² and the gap at an equal mix, in worlds where size, the attribute, both or nothing matters.
 
-Whole: 2,000 worlds; small: a dozen or two, with bounds that chance breaks once in 5,000 runs.
+Whole: 100 to 2,000 worlds; small: a dozen or two, with bounds that hold but once in 5,000 runs.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ pytestmark = pytest.mark.law
 REPLICATES = sized(400, 150)
 
 
-@pytest.mark.parametrize("metric", ["recall_at_iou", "normalised_average_precision"])
+METRICS = ("recall_at_iou", "normalised_average_precision")
+
+
+@pytest.mark.parametrize("metric", METRICS if FULL else METRICS[:1])
 def test_size_ranks_first_where_it_alone_matters(metric):
-    worlds = scaled(200, 2)
+    worlds = scaled(100, 2)  # of 200 size ranked first in all
     found = ranks_first(metric, worlds=worlds, replicates=100, clusters=1700)
     record(f"confounders-first-{metric}", [found], worlds=worlds, replicates=100)
     assert found["boxes"] > 19_000, found
@@ -39,7 +42,8 @@ COVERED = [(matters, varies) for matters in ("size", "both") for varies in ("per
 
 @pytest.mark.parametrize(("matters", "varies"), COVERED if FULL else COVERED[1:3])
 def test_the_gap_at_an_equal_mix_holds_what_was_planted(matters, varies):
-    worlds = scaled(2000, 24)
+    # 1,000 have a standard error of .7 points: enough where size and tone are a person's own.
+    worlds = scaled(1000 if varies == "person" else 2000, 24)
     found = cover(matters, varies, worlds=worlds, replicates=REPLICATES)
     record(f"confounders-cover-{matters}-{varies}", [found], worlds=worlds, replicates=REPLICATES)
     assert found["judged"] > 0.99, found
@@ -62,20 +66,22 @@ def test_wide_bins_of_size_leave_a_gap_and_finer_ones_less():
     )
 
 
-@pytest.mark.parametrize("varies", ["cluster", "image"])
-@pytest.mark.parametrize("metric", ["recall_at_iou", "normalised_average_precision"])
+NOTHING = [(metric, varies) for metric in METRICS for varies in ("cluster", "image")]
+
+
+@pytest.mark.parametrize(("metric", "varies"), NOTHING if FULL else NOTHING[:3])
 def test_where_nothing_matters_little_is_found(metric, varies):
-    dear = metric == "normalised_average_precision"  # four times as long
-    worlds, replicates = scaled(600 if dear else 1000, 12 if dear else 24), sized(599, 199)
+    dear = metric == "normalised_average_precision"  # every replicate reads 10 curves a cell
+    worlds, replicates = scaled(600, 10 if dear else 24), 199 if dear else sized(599, 199)
     found = false_findings(metric, varies, worlds=worlds, replicates=replicates)
     record(f"confounders-null-{metric}-{varies}", [found], worlds=worlds, replicates=replicates)
     # Of 600 worlds three standard errors are .027; of recall 2,000 worlds found less than .01.
-    highest = at_most(0.05, worlds, full=0.077 if dear else 0.065)
+    highest = at_most(0.05, worlds, full=0.077)
     assert found["any finding"] <= highest, found
 
 
 def test_small_cells_compare_more_people_and_keep_the_interval_honest():
-    worlds, many = scaled(400, 24), (60, 150, 400) if FULL else (60,)
+    worlds, many = scaled(300, 15), (60, 150, 400) if FULL else (60,)
     sizes = (2, 5, 10, 20, 50) if FULL else (5, 50)
     rows = [
         row
@@ -84,29 +90,29 @@ def test_small_cells_compare_more_people_and_keep_the_interval_honest():
     ]
     record("confounders-cells", rows, worlds=worlds, replicates=REPLICATES)
     for row in (row for row in rows if row["people a cell"] == 5):
-        lowest = at_least(0.95, worlds, full=0.92)  # 400 worlds: a standard error of .011
+        lowest = at_least(0.95, worlds, full=0.91)  # 300 worlds: three standard errors
         assert lowest <= row["covers 0"] <= (0.985 if FULL else 1.0), row
     at_sixty = {row["people a cell"]: row["compared"] for row in rows if row["clusters"] == 60}
     assert at_sixty[5] > at_sixty[50] + 0.2, rows
 
 
-@pytest.mark.parametrize("varies", ["cluster", "image"])
+@pytest.mark.parametrize("varies", ["cluster", "image"] if FULL else ["image"])
 def test_where_nothing_matters_and_the_audit_has_tested_the_gap(varies):
-    worlds, replicates = scaled(2000, 14), sized(599, 199)
+    worlds, replicates = scaled(1000, 14), sized(599, 199)
     found = audited_too(varies, worlds=worlds, replicates=replicates)
     record(f"confounders-audited-{varies}", [found], worlds=worlds, replicates=replicates)
-    # Two families at .05 of gaps that go together; each alone must hold its level.
-    highest = at_most(0.05, worlds, full=0.065)
+    # Two families at .05 of gaps that go together; each alone must hold its level, but for three
+    # standard errors of 1,000 worlds.
+    highest = at_most(0.05, worlds, full=0.071)
     assert max(found["the audit's gap"], found["the gaps at an equal mix"]) <= highest, found
     assert found["either"] <= at_most(0.0975, worlds, full=0.1), found
 
 
 def test_the_published_reading_where_nothing_matters():
     worlds, replicates = scaled(600, 12), 199
-    metrics = ("recall_at_iou", "normalised_average_precision")
     rows = [
         false_findings(metric, "cluster", worlds=worlds, replicates=replicates, published=True)
-        for metric in (metrics if FULL else metrics[:1])
+        for metric in (METRICS if FULL else METRICS[:1])
     ]
     record("confounders-published", rows, worlds=worlds, replicates=replicates)
     # Recall has no false alarms: the reading is the same, and the tests hold.

@@ -31,13 +31,13 @@ CELLS = [
 @pytest.mark.parametrize("cell", CELLS if FULL else CELLS[:5])
 def test_the_familywise_error_is_five_percent(cell):
     kind, rate, icc, worlds, replicates = cell
-    worlds, replicates = scaled(worlds, 40), sized(replicates, 199)
+    worlds, replicates = scaled(worlds, 24), sized(replicates, 199)
     found = false_claims(kind, rate=rate, icc=icc, worlds=worlds, replicates=replicates, seed=1)
     slug = kind.replace(",", "").replace(" ", "-")
     record(f"family-{slug}-{rate}", [found], worlds=worlds, replicates=replicates)
     assert found["max-t"] <= at_most(0.05, worlds, full=0.06), found
     assert found["holm"] <= at_most(0.05, worlds, full=0.065), found
-    assert FULL or found["one test"] <= 0.08, found
+    assert FULL or found["one test"] <= 0.1, found
 
 
 def test_permuting_photos_claims_what_is_not_there():

@@ -126,7 +126,7 @@ def test_an_interval_of_scores_that_are_never_far_off_is_as_wide_as_students(pla
 @pytest.mark.skipif(not FULL, reason="figures of the page, of which nothing is promised")
 @pytest.mark.parametrize("place", range(len(ALONE)))
 def test_a_group_that_nobody_lends_to_is_no_worse_than_by_students(place):
-    groups, photos = ALONE[place]
-    found = own_intervals(groups, 4000, **photos)
-    record(f"means-alone-{place}", [found], worlds=4000, replicates=1)
+    (groups, photos), worlds = ALONE[place], scaled(4000, 4000)
+    found = own_intervals(groups, worlds, **photos)
+    record(f"means-alone-{place}", [found], worlds=worlds, replicates=1)
     assert found["held, %"] >= found["by Student's t: held, %"], found

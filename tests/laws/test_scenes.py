@@ -31,11 +31,12 @@ def test_intervals_hold_the_planted_recalls(matters, varies):
 
 @pytest.mark.parametrize("varies", ["person", "cluster"])
 def test_where_nothing_matters_little_is_claimed(varies):
-    worlds, replicates = scaled(2000, 12), sized(599, 199)
+    worlds, replicates = scaled(1000, 12), sized(599, 199)
     found = false_findings(varies, worlds=worlds, replicates=replicates)
     record(f"scenes-null-{varies}", [found], worlds=worlds, replicates=replicates)
     assert found["tests"] > 20, found
-    assert found["any claim"] <= at_most(0.05, worlds, full=0.065), found
+    # Whole: three standard errors of 1,000 worlds.
+    assert found["any claim"] <= at_most(0.05, worlds, full=0.071), found
 
 
 @pytest.mark.law(whole=True)

@@ -60,7 +60,7 @@ def printed(who, value, subject):
     ("rate", "icc"), [(0.8, 0.3), (0.8, 0.0), (0.95, 0.3)] if FULL else [(0.8, 0.3)]
 )
 def test_where_nothing_matters_a_slice_is_rarely_confirmed(rate, icc):
-    worlds, replicates = scaled(1000, 24), sized(999, 199)
+    worlds, replicates = scaled(600, 24), sized(999, 199)
     false = listed = naive = asked = 0
     for number in range(worlds):
         rng = np.random.default_rng([67, int(100 * rate), int(100 * icc), number])

@@ -54,7 +54,7 @@ from isolux.vocabulary.tables import COMPARISONS, Status
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["ModelComparison", "compare_models", "paired_difference"]
+__all__ = ["ModelComparison", "compare_models", "compare_runs", "paired_difference"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +108,26 @@ def compare_models(
     tests = test_family(estimates, spec, {}).tested
     for change, p_adjusted in zip(changes, adjusted, strict=True):
         frames += _rows(estimates, spec, change, p_adjusted, critical, family[0])
-        frames += _gaps(estimates, spec, change, tests)
+        frames += _gaps(estimates, spec, (change.a, change.b), change.groups, tests)
     table = table_of(frames).with_columns(model_a=pl.lit(models[0]), model_b=pl.lit(models[1]))
     return ModelComparison(COMPARISONS.conform(table), family)
+
+
+def compare_runs(estimates: Estimates, spec: Comparing, runs: tuple[str, str]) -> list[Rows]:
+    """Compare the second run with the first as ``compare_models`` does, without tests.
+
+    Returns
+    -------
+    list of Rows
+        Its rows, less p-values and what could be detected, for ``table_of``.
+    """
+    tests = test_family(estimates, spec, {}).tested
+    parts: list[Rows] = []
+    for a, b in _pairs(estimates, runs):
+        groups = _judged_in_both(estimates, a, b)
+        parts += _by_attribute(estimates, spec, (a, b), groups, _apart(estimates, groups, a, b))
+        parts += _gaps(estimates, spec, (a, b), groups, tests)
+    return parts
 
 
 def _pairs(estimates: Estimates, models: tuple[str, str]) -> list[tuple[int, int]]:
@@ -123,9 +140,13 @@ def _pairs(estimates: Estimates, models: tuple[str, str]) -> list[tuple[int, int
     return found
 
 
-def _change(estimates: Estimates, spec: Comparing, a: int, b: int) -> _Change:
+def _judged_in_both(estimates: Estimates, a: int, b: int) -> IntArray:
     judged = estimates.judged()
-    groups = np.flatnonzero(judged[:, a] & judged[:, b])
+    return np.flatnonzero(judged[:, a] & judged[:, b])
+
+
+def _change(estimates: Estimates, spec: Comparing, a: int, b: int) -> _Change:
+    groups = _judged_in_both(estimates, a, b)
     mean_a, mean_b = estimates.measures[a].mean, estimates.measures[b].mean
     apart = _apart(estimates, groups, a, b)
     if mean_a is None or mean_b is None or not len(groups):
@@ -234,14 +255,33 @@ def _rows(
     family: str,
 ) -> list[Rows]:
     groups, a, b = change.groups, change.a, change.b
-    value = estimates.value[groups, b] - estimates.value[groups, a]
-    apart = change.apart
-    ends = _ends(estimates, groups, a, b, spec, apart)
     lower = estimates.measures[a].sign > 0
-    both = (apart, _apart(estimates, groups, b, a))  # either model may be the worse one
+    both = (change.apart, _apart(estimates, groups, b, a))  # either model may be the worse one
     least = np.maximum(
         *(least_detectable(one, critical, worse_is_lower=lower, paired=True) for one in both)
     )
+    tested = {"p_value": change.null.p_value, "p_adjusted": p_adjusted,
+              "detectable": _possible(estimates, a, least)}  # fmt: skip
+    said = change.test, family
+    return _by_attribute(estimates, spec, (a, b), groups, change.apart, tested, said)
+
+
+def _by_attribute(
+    estimates: Estimates,
+    spec: Comparing,
+    pair: tuple[int, int],
+    groups: IntArray,
+    apart: Difference,
+    tested: dict[str, FloatArray] | None = None,
+    said: tuple[str | None, str | None] = (None, None),
+) -> list[Rows]:
+    """Lay out each attribute's changes.
+
+    ``tested`` has what tests say, a number a group, and ``said`` the test and the family.
+    """
+    a, b = pair
+    value = estimates.value[groups, b] - estimates.value[groups, a]
+    ends = _ends(estimates, groups, a, b, spec, apart)
     frames = []
     attribute_of = [estimates.groups[g].attribute for g in groups]
     for attribute in dict.fromkeys(attribute_of):
@@ -252,11 +292,9 @@ def _rows(
                 estimates, a, attribute, "model_difference", groups=(groups[k], groups[k]),
                 value=value[k], low=ends.low[k], high=ends.high[k],
                 method="percentile" if spec.interval == "percentile" else "paired, MOVER",
-                p_value=change.null.p_value[k], p_adjusted=p_adjusted[k], test=change.test,
-                family=family,
-                detectable=_possible(estimates, a, least[k]),
                 status=[Status.BOUNDARY.value if e else Status.OK.value for e in edge],
-                reason=[None] * len(k),
+                reason=[None] * len(k), test=said[0], family=said[1],
+                **{name: numbers[k] for name, numbers in (tested or {}).items()},
             )
         )  # fmt: skip
     return frames
@@ -284,28 +322,33 @@ def _ends(
 
 
 def _gaps(
-    estimates: Estimates, spec: Comparing, change: _Change, tests: dict[tuple[str, int], Tested]
+    estimates: Estimates,
+    spec: Comparing,
+    pair: tuple[int, int],
+    groups: IntArray,
+    tests: dict[tuple[str, int], Tested],
 ) -> list[Rows]:
     """Return how much larger or smaller each attribute's range is under the second model."""
     frames = []
     half = spec.model_copy(update={"level": 1.0 - (1.0 - spec.level) / 2.0})
+    a, b = pair
     for attribute in estimates.domain_of:
-        both = [tests.get((attribute, j)) for j in (change.b, change.a)]
-        rows = np.intersect1d(estimates.members(attribute), change.groups)
+        both = [tests.get((attribute, j)) for j in (b, a)]
+        rows = np.intersect1d(estimates.members(attribute), groups)
         if len(rows) < 2 or both[0] is None or both[1] is None:
             continue
         (low_b, high_b, gap_b), (low_a, high_a, gap_a) = (
             _gap(estimates, among(one, rows), j, half)
-            for one, j in zip(both, (change.b, change.a), strict=True)
+            for one, j in zip(both, (b, a), strict=True)
             if one is not None
         )
         value = gap_b - gap_a
-        edge = (estimates.status[rows][:, [change.a, change.b]] == Status.BOUNDARY.value).any()
+        edge = (estimates.status[rows][:, [a, b]] == Status.BOUNDARY.value).any()
         known = np.isfinite(value)
         word = Status.BOUNDARY if edge else Status.OK
         frames.append(
             rows_of(
-                estimates, change.a, attribute, "gap_difference", groups=(None, None),
+                estimates, a, attribute, "gap_difference", groups=(None, None),
                 value=np.array([value]), low=np.array([low_b - high_a]),
                 high=np.array([high_b - low_a]), method="noise-corrected, simultaneous pairs",
                 status=[(word if known else Status.UNDEFINED).value], reason=[None],

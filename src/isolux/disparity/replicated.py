@@ -21,9 +21,9 @@ from isolux.groups.estimates import Estimates, Others
 from isolux.groups.uncertainty import standard_error
 from isolux.stats.correlation import correlation_matrix, paired_correlation
 from isolux.stats.design import Design, IntArray
-from isolux.stats.differences import Difference, of_replicates, times_the_others
+from isolux.stats.differences import Difference, Reach, of_replicates
 from isolux.stats.drawn_design import DrawnDesign, strata_of, unweighted
-from isolux.stats.intervals import logit_reach, student_reach
+from isolux.stats.intervals import Interval, logit_reach, student_reach
 from isolux.stats.sampling import stratum_totals
 from isolux.stats.statistic import FloatArray
 
@@ -73,7 +73,7 @@ class ReplicateComparisons:
         ends = logit_reach if e.measures[j].fraction else student_reach
         apart = of_replicates(one, others, correlation, ends)
         everyone = np.full(len(first), e.value[0, j])
-        return replace(times_the_others(one[0], everyone, apart, share), span=e.measures[j].span)
+        return replace(_times_the_others(one[0], everyone, apart, share), span=e.measures[j].span)
 
     def share_of_others(self, first: IntArray) -> FloatArray:
         """Return 1: ``rests`` is of the difference to everyone already."""
@@ -105,6 +105,42 @@ class ReplicateComparisons:
         if e.measures[j].fraction:
             outside |= (value < 0.0) | (value > 1.0)
         return np.where(outside, e.value[0, j], value)
+
+
+def _times_the_others(
+    a: FloatArray, everyone: FloatArray, apart: Difference, share: FloatArray
+) -> Difference:
+    """Compare groups with everyone, of whom they are part, by how they compare with the others.
+
+    Parameters
+    ----------
+    a, everyone : [h] float
+        The groups' values, and everyone's.
+    apart : Difference
+        Of the groups and everyone else, by replicates. The interval of a - everyone reaches as far
+        as this one's, times the share.
+    share : [h] float
+        How much of everyone is not in the group, 0 to 1.
+
+    Examples
+    --------
+    A group of three quarters; the others are served .4 worse, give or take .2.
+
+    >>> one = np.ones(1)
+    >>> apart = Difference(0.9 * one, 0.5 * one, lambda z: (Interval(0.9 - 0.1 * z * one,
+    ...     0.9 + 0.1 * z * one), Interval(0.5 * one, 0.5 * one)), lambda z: 0 * one, one, one)
+    >>> found = _times_the_others(0.9 * one, 0.8 * one, apart, 0.25 * one).interval(2.0)
+    >>> found.low.round(3).item(), found.high.round(3).item()
+    (0.05, 0.15)
+    """
+
+    def ends(z: Reach) -> tuple[Interval, Interval]:
+        found, gap = apart.of_ends(*apart.ends(z), z), apart.a - apart.b
+        own = Interval(a - share * (gap - found.low), a + share * (found.high - gap))
+        return own, Interval(everyone, everyone)
+
+    error = share * apart.standard_error
+    return Difference(a, everyone, ends, lambda _: np.zeros_like(a), error, apart.freedom)
 
 
 def _at_an_end(value: FloatArray, error: FloatArray, worth: FloatArray) -> npt.NDArray[np.bool_]:

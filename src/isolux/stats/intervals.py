@@ -73,18 +73,20 @@ def of_student(share: float | FloatArray, freedom: FloatArray) -> FloatArray:
     return np.asarray(stdtrit(distinct, share)[of])
 
 
-def _t(level: float, clusters: FloatArray) -> FloatArray:
+def _t(level: float | FloatArray, clusters: FloatArray) -> FloatArray:
     return of_student(0.5 + level / 2.0, np.maximum(np.asarray(clusters) - 1.0, 1.0))
 
 
-def logit_t(value: FloatArray, se: FloatArray, clusters: FloatArray, level: float) -> Interval:
+def logit_t(
+    value: FloatArray, se: FloatArray, clusters: FloatArray, level: float | FloatArray
+) -> Interval:
     """Interval of a fraction; where nothing varies Wilson's with each cluster one observation.
 
     Parameters
     ----------
     value, se, clusters : [n] float
         The fraction, its standard error over clusters, the number of clusters.
-    level : float
+    level : float, or [k, 1] float
         0.95 for a 95 % interval.
 
     Examples
@@ -104,7 +106,9 @@ def logit_t(value: FloatArray, se: FloatArray, clusters: FloatArray, level: floa
     return Interval(np.where(edge, wilson.low, low), np.where(edge, wilson.high, high))
 
 
-def logit_reach(value: FloatArray, se: FloatArray, freedom: FloatArray, z: float) -> Interval:
+def logit_reach(
+    value: FloatArray, se: FloatArray, freedom: FloatArray, z: float | FloatArray
+) -> Interval:
     """Interval of a fraction that reaches as far as the normal quantile z, on the logit scale.
 
     As ``logit_t``, which asks for a level; t has ``freedom`` degrees of freedom.
@@ -117,14 +121,16 @@ def logit_reach(value: FloatArray, se: FloatArray, freedom: FloatArray, z: float
     """
     from scipy.special import ndtr
 
-    return logit_t(value, se, freedom + 1.0, float(2.0 * ndtr(z) - 1.0))
+    return logit_t(value, se, freedom + 1.0, 2.0 * ndtr(z) - 1.0)
 
 
-def student_reach(value: FloatArray, se: FloatArray, freedom: FloatArray, z: float) -> Interval:
+def student_reach(
+    value: FloatArray, se: FloatArray, freedom: FloatArray, z: float | FloatArray
+) -> Interval:
     """Interval of an unbounded quantity that reaches as far as the normal quantile z."""
     from scipy.special import ndtr
 
-    half = -of_student(ndtr(-z), np.maximum(freedom, 1.0)) * se
+    half = -of_student(ndtr(-np.asarray(z)), np.maximum(freedom, 1.0)) * se
     return Interval(value - half, value + half)
 
 
@@ -133,11 +139,11 @@ def no_spread(value: FloatArray, se: FloatArray) -> npt.NDArray[np.bool_]:
     return np.asarray((value <= 0.0) | (value >= 1.0) | (se < _FLAT))
 
 
-def wilson_at_edge(value: FloatArray, clusters: FloatArray, level: float) -> Interval:
+def wilson_at_edge(value: FloatArray, clusters: FloatArray, level: float | FloatArray) -> Interval:
     """Wilson's interval with n = the number of clusters (design effect = cluster size)."""
     from scipy.special import ndtri
 
-    z2 = float(ndtri(0.5 + level / 2.0)) ** 2
+    z2 = ndtri(0.5 + level / 2.0) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         centre = (value + z2 / (2.0 * clusters)) / (1.0 + z2 / clusters)
         inner = np.maximum(value * (1.0 - value), 0.0) / clusters + z2 / (4.0 * clusters**2)

@@ -164,10 +164,16 @@ class ClusterMeans:
             own = np.where(flat, least, self.variance / base)
         return np.asarray(np.where(self.plain, 1.0, own))
 
-    def measured_effect(self, z: FloatArray | float) -> FloatArray:
-        """Design effect that own clusters and everyone's speak for; at least 1 without weights."""
+    def measured_effect(
+        self, z: FloatArray | float, growth: FloatArray | None = None
+    ) -> FloatArray:
+        """Design effect that own clusters and everyone's speak for; at least 1 without weights.
+
+        ``growth``: that of z, where it is known.
+        """
         flat = self.variance <= _FLAT
-        own = self.own_effect() * np.where(flat, 1.0, self.growth(z))
+        growth = self.growth(z) if growth is None else growth
+        own = self.own_effect() * np.where(flat, 1.0, growth)
         pooled = self.pooled_effect()
         if self.row_effect is not None:
             return np.asarray(np.maximum(own, pooled))

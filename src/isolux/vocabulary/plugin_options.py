@@ -10,6 +10,7 @@ that they take as ``**name: Unpack[...]``.
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -90,6 +91,11 @@ def described_options(function: Callable[..., Any]) -> dict[str, Option]:
     >>> described_options(score)["scale"].kind
     <class 'float'>
     """
+    return dict(_described(function))
+
+
+@functools.cache
+def _described(function: Callable[..., Any]) -> dict[str, Option]:
     said = {name: one.description for name, one in _shared(function).items()}
     said |= described_parameters(function)
     kinds = _kinds(function)

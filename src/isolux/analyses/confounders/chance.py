@@ -34,6 +34,8 @@ class Chance:
     ----------
     right, count : csr_array, [n_cells, n_clusters]
         Sums of scores and of people, or of their weights.
+    sums, mass : [n_cells] float
+        The same over all clusters.
     alike : float
         The correlation of two rows of one cluster, from everyone.
     drawn : bool
@@ -43,6 +45,8 @@ class Chance:
 
     right: csr_array
     count: csr_array
+    sums: FloatArray
+    mass: FloatArray
     alike: float
     drawn: bool
 
@@ -66,14 +70,13 @@ class Chance:
             How many people each cell is worth.
         """
         n = np.stack([worth[own] for own in cells])
-        held = [self.count[own] for own in cells]
-        mass = np.stack([np.asarray(part.sum(axis=1)).ravel() for part in held])
-        sums = np.stack([np.asarray(self.right[own].sum(axis=1)).ravel() for own in cells])
+        mass, sums = (np.stack([of[own] for own in cells]) for of in (self.mass, self.sums))
         share, pooled = sums / mass, sums.sum(axis=0) / mass.sum(axis=0)
         of_group = sums.sum(axis=1) / mass.sum(axis=1)
         rarer = np.minimum(of_group, 1.0 - of_group)
         if self.drawn and (rarer > 0).all():
             return 0.0, 0.0
+        held = [self.count[own] for own in cells]
         by_cluster = [np.asarray(part.sum(axis=0)).ravel() for part in held]
         size = np.array([(row**2).sum() / row.sum() for row in by_cluster])
         known = rarer * n.sum(axis=1) / (1.0 + np.maximum(size - 1.0, 0.0) * self.alike)
@@ -86,14 +89,18 @@ class Chance:
             for w, s, m, part in zip(weight, spread, mass, held, strict=True)
         ]
         clusters = float(((apart[0] - apart[1]) ** 2).sum())
-        each = [1.0 / (1.0 + self._rare(c, p) ** 2) for c, p in zip(cells, of_group, strict=True)]
+        each = [
+            1.0 / (1.0 + self._rare(c, part, p) ** 2)
+            for c, part, p in zip(cells, held, of_group, strict=True)
+        ]
         rare = max((1 - r) * rows + r * clusters for r in each)
         pooled = max((1 - self.alike) * rows + self.alike * clusters, rare)
         return float(np.sqrt(rare)), float(np.sqrt(pooled))
 
-    def _rare(self, cells: IntArray, share: float) -> int:
-        """Count the clusters of a group in which the rarer answer occurs."""
-        rare = self.right[cells] if share <= 0.5 else self.count[cells] - self.right[cells]
+    def _rare(self, cells: IntArray, held: csr_array, share: float) -> int:
+        """Count the clusters of a group, ``held`` its people, in which the rarer answer occurs."""
+        right = self.right[cells]
+        rare = right if share <= 0.5 else held - right
         return int((np.asarray(rare.sum(axis=0)).ravel() > 1e-9).sum())
 
 
@@ -115,4 +122,7 @@ def chance_of(
     if not are_shares(sums, people):
         return None
     alike = pooled_correlation(sums, people, np.ones(len(everyone[0]), dtype=np.int64)).item()
-    return Chance(right, count, float(alike), drawn)
+    of_right, of_count = (
+        np.asarray(m.sum(axis=1), dtype=np.float64).ravel() for m in (right, count)
+    )
+    return Chance(right, count, of_right, of_count, float(alike), drawn)

@@ -172,8 +172,9 @@ def strata_of(
         for name, rule in rules.items()
     }
     members = membership(run.attributes, list(how), how, units=units)
+    shown = _shown_in(run, units)
     return [
-        _stratified(run, units, crossing, binned=rules[name] is not None)
+        _stratified(shown, len(units), crossing, binned=rules[name] is not None)
         for name, crossing in zip(how, members.crossings, strict=True)
     ]
 
@@ -223,7 +224,9 @@ def _rule_of(
     return _of_the_judged(run, mark_unknown(rows, settings.unknown_values), units, rule)
 
 
-def _stratified(run: Run, units: pl.Series, crossing: Crossing, *, binned: bool) -> Strata:
+def _stratified(
+    shown: tuple[IntArray, IntArray] | None, units: int, crossing: Crossing, *, binned: bool
+) -> Strata:
     unit, group, values = _numbered(crossing)
     name = crossing.handle
     if len(values) > _MOST_VALUES and not binned:
@@ -232,9 +235,9 @@ def _stratified(run: Run, units: pl.Series, crossing: Crossing, *, binned: bool)
             expected=f"at most {_MOST_VALUES}",
             hint="name explanatory attributes with fewer values",
         )
-    code = np.full(len(units), -1, dtype=np.int64)
+    code = np.full(units, -1, dtype=np.int64)
     code[unit] = group
-    return Strata((name,), values, code, _of_images(run, code, units))
+    return Strata((name,), values, code, _of_images(shown, code))
 
 
 def _bins_of(
@@ -272,16 +275,27 @@ def _of_the_judged(run: Run, rows: pl.DataFrame, units: pl.Series, rule: str) ->
     return f"edges:{','.join(map(repr, edges))}:{bins.closed}" if edges else rule
 
 
-def _of_images(run: Run, code: IntArray, units: pl.Series) -> bool:
-    """Tell whether all people in an image have the same value, where the run knows images."""
+def _shown_in(run: Run, units: pl.Series) -> tuple[IntArray, IntArray] | None:
+    """List units image by image, and where each image's begin; None where no run knows images."""
     tables = [t for t in run.evidence.values() if {"image_id", "unit_id"} <= set(t.columns)]
     if not tables:
-        return False
+        return None
     whose = tables[0].select("unit_id", "image_id").drop_nulls().unique()
-    coded = pl.DataFrame({"unit_id": units, "code": code}).join(whose, on="unit_id")
-    different = coded.group_by("image_id").agg(pl.col("code").n_unique(), n=pl.len())
-    shared = different.filter(pl.col("n") > 1)
-    return bool(shared.height and (shared["code"] == 1).all())
+    met = pl.DataFrame({"unit_id": units}).with_row_index("unit").join(whose, on="unit_id")
+    met = met.sort("image_id")
+    begins = met["image_id"].ne_missing(met["image_id"].shift(1)).to_numpy()
+    return met["unit"].to_numpy().astype(np.int64), np.flatnonzero(begins)
+
+
+def _of_images(shown: tuple[IntArray, IntArray] | None, code: IntArray) -> bool:
+    """Tell whether all people in an image have the same value, where the run knows images."""
+    if shown is None or not len(shown[0]):
+        return False
+    unit, starts = shown
+    several = np.diff(starts, append=len(unit)) > 1
+    own = code[unit]
+    alike = np.minimum.reduceat(own, starts) == np.maximum.reduceat(own, starts)
+    return bool(several.any() and alike[several].all())
 
 
 def _numbered(crossing: Crossing) -> tuple[IntArray, IntArray, tuple[str, ...]]:

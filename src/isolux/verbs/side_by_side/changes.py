@@ -15,7 +15,8 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from isolux.disparity.models import compare_models
+from isolux.disparity.models import compare_models, compare_runs
+from isolux.disparity.rows import table_of
 from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval
@@ -69,9 +70,14 @@ def changes_of_pairs(estimates: Estimates, models: Models, spec: Comparing) -> p
 
 def _two(estimates: Estimates, spec: Comparing, labels: tuple[str, str]) -> pl.DataFrame:
     """Compare two runs as ``isolux.compare`` does: no other model's tests are in the family."""
+    return compare_models(_only(estimates, labels), spec, labels).table
+
+
+def _only(estimates: Estimates, labels: tuple[str, str]) -> Estimates:
+    """Keep what two runs got."""
     held = [j for j, measure in enumerate(estimates.measures) if measure.model in labels]
     worth = estimates.worth
-    alone = replace(
+    return replace(
         estimates,
         measures=tuple(estimates.measures[j] for j in held),
         value=estimates.value[:, held],
@@ -88,7 +94,6 @@ def _two(estimates: Estimates, spec: Comparing, labels: tuple[str, str]) -> pl.D
         ),
         others={k: estimates.others[j] for k, j in enumerate(held) if j in estimates.others},
     )  # fmt: skip
-    return compare_models(alone, spec, labels).table
 
 
 def _word(alpha: float) -> pl.Expr:
@@ -112,14 +117,12 @@ def _word(alpha: float) -> pl.Expr:
 def _each_run(
     estimates: Estimates, models: Models, pair: tuple[str, str], spec: Comparing
 ) -> pl.DataFrame:
-    """Compare each run of one model with each run of the other, as two runs are."""
-    return pl.concat(
-        [
-            _two(estimates, spec, (one, two)).with_columns(first=pl.lit(one), second=pl.lit(two))
-            for one in models.runs[pair[0]]
-            for two in models.runs[pair[1]]
-        ]
-    )
+    """Compare each run of one model with each run of the other, as two runs are, without tests."""
+    runs = [(one, two) for one in models.runs[pair[0]] for two in models.runs[pair[1]]]
+    parts = [compare_runs(_only(estimates, both), spec, both) for both in runs]
+    whose = np.repeat(np.arange(len(runs)), [sum(map(len, own)) for own in parts])
+    names = pl.DataFrame(runs, schema=["first", "second"], orient="row")
+    return table_of([rows for own in parts for rows in own]).hstack(names[whose])
 
 
 def _groups(
