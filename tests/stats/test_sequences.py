@@ -93,3 +93,31 @@ def test_a_look_without_anybody_changes_nothing():
     gone = watched(x, np.array([0, 0, 3, 3]), 5, 20.0)
     assert gone.e_value[1] == gone.e_value[2] == gone.e_value[0]
     assert gone.e_value[4] == gone.e_value[3]
+
+
+@pytest.mark.parametrize("gap", [0.0025, 0.0101, -0.4975])
+def test_a_gap_between_two_of_the_grid_is_left_however_many_differences_there_are(gap):
+    """Half a million of a spread of .02: a step of the grid is 88 standard errors."""
+    rng = np.random.default_rng(3)
+    x = gap + 0.02 * rng.standard_normal(500_000).clip(-4, 4)
+    found = watched(x, np.repeat(np.arange(10), 50_000), 10, 20.0)
+    assert (found.low < gap).all()
+    assert (found.high > gap).all()
+    assert found.high[-1] - found.low[-1] < 0.001
+    assert (np.diff(found.low) >= 0).all()
+    assert (np.diff(found.high) <= 0).all()
+    assert found.change.max() < 20.0
+    assert found.began == (0, 0)
+    assert found.since[0] < gap < found.since[1]
+
+
+def test_a_gap_that_changes_by_less_than_a_step_of_the_grid_is_seen_to_change():
+    rng = np.random.default_rng(4)
+    gap = np.where(np.arange(400_000) < 200_000, 0.001, 0.003)
+    x = gap + 0.02 * rng.standard_normal(400_000).clip(-4, 4)
+    found = watched(x, np.repeat(np.arange(20), 20_000), 20, 20.0)
+    left = np.isfinite(found.low)
+    assert left[:10].all()
+    assert not left[-1]
+    assert found.change[-1] > 20.0
+    assert found.change[:10].max() < 20.0

@@ -46,7 +46,10 @@ _EACH = 16
 """Late starts within each doubling of looks: more cost time and gain no capital to speak of."""
 _SINCE_FIRST = 0.5
 _LATER = 0.5 * 6.0 / np.pi**2  # the other half: over all octaves, Σ 1 / k² is π² / 6
-_FINER = 41  # points between two of the grid at either end of the sequence
+_FINER = 41  # points where the grid is too coarse to show what is left
+_ENOUGH = 8  # gaps that are left where it is fine enough
+_FINEST = 1e-9
+_ROUNDS = 12
 _COARSE = 3  # of the grid's points, every third where bets begin at many looks
 _GRID = np.round(np.arange(-1.0 + STEP, 1.0 - STEP / 2, STEP), 10)
 
@@ -193,13 +196,11 @@ def watched(difference: FloatArray, look: IntArray, n_looks: int, threshold: flo
     ends = np.searchsorted(look, np.arange(n_looks), side="right").astype(np.int64)
     values = np.ascontiguousarray(difference, dtype=np.float64)
     starts, weights = schedule(n_looks)
-    alone = np.zeros(1, dtype=np.int64), np.ones(1)
-    whole, _ = _bets(values, ends, *alone, _GRID)
+    gaps, reached = _searched(values, ends, 0, _GRID, threshold, ever=True)
     mixed, last = _bets(values, ends, starts, weights, np.zeros(1))
     own = weights * last[:, 0]
     s = int(own.argmax())
-    reached = np.maximum.accumulate(whole, axis=0)
-    low, high = _ends(reached < threshold)
+    low, high = _ends(gaps, reached < threshold)
     began, since = (-1, -1), (float("nan"), float("nan"))
     if mixed.max() >= threshold:
         began, since = _begun(values, ends, mixed[:, 0], threshold)
@@ -207,7 +208,7 @@ def watched(difference: FloatArray, look: IntArray, n_looks: int, threshold: flo
         mixed[:, 0],
         low,
         high,
-        _change(values, ends, reached, threshold),
+        _change(values, ends, gaps, reached, threshold),
         int(starts[s]),
         float(own[s] / mixed[-1, 0]),
         began,
@@ -253,20 +254,72 @@ def _begun(
     first = np.concatenate([[0], starts[:-1] + 1])
     earned = np.where(first > 0, before[np.maximum(first - 1, 0)], 1.0)
     possible = np.flatnonzero(earned < 2.0 * threshold)
-    _, last = _bets(values, ends, starts[possible], np.zeros(len(possible)), _GRID[::_COARSE])
-    held = last < 2.0 * threshold
-    some = possible[held.any(axis=1)]
+    low, high = np.ones(len(starts)), -np.ones(len(starts))
+    for s in possible:
+        gaps, last = _searched(
+            values, ends, int(starts[s]), _GRID[::_COARSE], 2.0 * threshold, ever=False
+        )
+        own = _ends(gaps, last < 2.0 * threshold)
+        low[s], high[s] = own[0][0], own[1][0]
+    some = possible[np.isfinite(low[possible])]
     after = starts[-1] + 1 < len(ends) and before[starts[-1]] < 2.0 * threshold
     if after or not len(some):
         begun = (int(first[some[0]]) if len(some) else 0, len(ends) - 1)
         return begun, (-1.0, 1.0)
-    left = _GRID[::_COARSE][np.asarray(held.any(axis=0))]
-    ends_of = max(left[0] - _COARSE * STEP, -1.0), min(left[-1] + _COARSE * STEP, 1.0)
-    return (int(first[some[0]]), int(starts[some[-1]])), (float(ends_of[0]), float(ends_of[1]))
+    since = float(low[some].min()), float(high[some].max())
+    return (int(first[some[0]]), int(starts[some[-1]])), since
+
+
+def _searched(
+    values: FloatArray, ends: IntArray, start: int, gaps: FloatArray, bound: float, *, ever: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Bet from one look on against a grid of gaps that becomes finer until it shows what is left.
+
+    Many differences tell gaps apart that lie closer than any fixed grid, whose points are then all
+    ruled out while the truth lies between two of them.
+
+    Parameters
+    ----------
+    gaps : [m] float
+        The grid to begin with, rising.
+    bound : float
+        Capital at which a gap is ruled out.
+    ever : bool
+        Whether the capital after every look counts, as the largest so far; else the last look's.
+
+    Returns
+    -------
+    gaps : [k] float
+    capital : [looks or 1, k] float
+    """
+
+    def capital(at: FloatArray) -> FloatArray:
+        found, _ = _bets(values, ends, np.array([start]), np.ones(1), at)
+        return np.maximum.accumulate(found, axis=0) if ever else found[-1:]
+
+    known = capital(gaps)
+    for _ in range(_ROUNDS):
+        held = known < bound
+        some = held.any(axis=1)
+        if some.all():
+            left = np.flatnonzero(held[-1])
+            if len(left) >= _ENOUGH:
+                break
+        else:  # between which two of the first look that has none?
+            left = known[int(some.argmin())].argmin()[None]
+        low, high = gaps[max(left[0] - 1, 0)], gaps[min(left[-1] + 1, len(gaps) - 1)]
+        if high - low < _FINEST:
+            break
+        finer = np.linspace(low, high, _FINER)[1:-1]
+        finer = finer[~np.isin(finer, gaps)]
+        order = np.argsort(np.concatenate([gaps, finer]), kind="stable")
+        gaps = np.concatenate([gaps, finer])[order]
+        known = np.concatenate([known, capital(finer)], axis=1)[:, order]
+    return gaps, known
 
 
 def _change(
-    values: FloatArray, ends: IntArray, reached: FloatArray, threshold: float
+    values: FloatArray, ends: IntArray, gaps: FloatArray, reached: FloatArray, threshold: float
 ) -> FloatArray:
     """Give the least capital over all constant gaps, at any of which nothing has been earned.
 
@@ -278,22 +331,21 @@ def _change(
     left = np.flatnonzero(far[-1] < threshold)
     if not len(left):
         left = far[-1].argmin()[None]
-    low, high = _GRID[left[0]] - STEP, _GRID[left[-1]] + STEP
+    low = gaps[left[0] - 1] if left[0] > 0 else -1.0
+    high = gaps[left[-1] + 1] if left[-1] + 1 < len(gaps) else 1.0
     near = np.clip(np.linspace(low, high, _FINER), -1.0 + 1e-6, 1.0 - 1e-6)
     mixed, _ = _bets(values, ends, *schedule(len(ends)), near)
     inside = np.maximum.accumulate(mixed, axis=0).min(axis=1)
-    outside = np.ones(len(_GRID), dtype=np.bool_)
+    outside = np.ones(len(gaps), dtype=np.bool_)
     outside[left] = False
     rest = far[:, outside].min(axis=1, initial=np.inf)
     found: FloatArray = np.minimum(inside, rest)
     return found
 
 
-def _ends(held: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-    """Take the outermost gaps that are left, one step wider: between two of them none was tried."""
-    grid = _GRID
+def _ends(gaps: FloatArray, held: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+    """Take the nearest gaps that are ruled out on either side: between two none was tried."""
     some = held.any(axis=1)
+    wide = np.concatenate([[-1.0], gaps, [1.0]])
     first, final = held.argmax(axis=1), held.shape[1] - 1 - held[:, ::-1].argmax(axis=1)
-    low = np.where(some, np.maximum(grid[first] - STEP, -1.0), np.nan)
-    high = np.where(some, np.minimum(grid[final] + STEP, 1.0), np.nan)
-    return low, high
+    return np.where(some, wide[first], np.nan), np.where(some, wide[final + 2], np.nan)
