@@ -206,6 +206,24 @@ def test_memory_that_is_too_small_halves_the_batch(tmp_path):
     assert sizes.count(8) == 1  # tried once, and not again
 
 
+def test_what_filled_the_memory_is_let_go_before_half_of_it_is_tried(tmp_path):
+    held = []
+
+    class Tensor:
+        pass
+
+    def net(pictures):
+        assert len(pictures) == 4 or held[0]() is None  # else there is as little room as before
+        filled = Tensor()
+        held.append(weakref.ref(filled))
+        if len(pictures) == 4:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB")
+        return brightness(pictures)
+
+    _, ran, found = run(paint(tmp_path / "in", 4), tmp_path / "out", net, batch=4)
+    assert (ran.batch, len(answers(found))) == (2, 4)
+
+
 def test_memory_that_is_too_small_for_one_picture_ends_the_run(tmp_path):
     def net(pictures):
         raise MemoryError

@@ -241,3 +241,28 @@ def test_without_onnxruntime_it_says_what_to_install(tmp_path, monkeypatch):
     path = mean_colours(tmp_path / "net.onnx", np.eye(3), [0, 0, 0], **LABELS)
     with pytest.raises(SpecError, match=r"(?s)family onnx needs onnxruntime.*isolux\[onnx\]"):
         told(path)
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:1"])
+def test_a_gpu_that_onnxruntime_falls_back_from_is_no_gpu(tmp_path, monkeypatch, device):
+    import onnxruntime as ort
+
+    path = mean_colours(tmp_path / "n.onnx", np.eye(3), np.zeros(3), answers="embeddings")
+    opened = ort.InferenceSession
+
+    def on_cpu(file, *, sess_options, providers):
+        assert providers[0][0] == "CUDAExecutionProvider"
+        return opened(file, sess_options=sess_options, providers=["CPUExecutionProvider"])
+
+    both = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    monkeypatch.setattr(ort, "get_available_providers", lambda: both)
+    monkeypatch.setattr(ort, "InferenceSession", on_cpu)
+    with pytest.raises(SpecError, match=r"(?s)did not start on the GPU.*CPUExecutionProvider"):
+        open_model(f"onnx:{path}", [f"device={device}"])
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:x", "gpu"])
+def test_a_device_that_is_not_there_is_named(tmp_path, device):
+    path = mean_colours(tmp_path / "n.onnx", np.eye(3), np.zeros(3), answers="embeddings")
+    with pytest.raises(SpecError, match=r"cannot use a GPU|no such device"):
+        open_model(f"onnx:{path}", [f"device={device}"])

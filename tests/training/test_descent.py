@@ -53,6 +53,17 @@ def learning(torch, seed=0, **changed):
     return replace(made, **changed)
 
 
+def test_a_step_without_room_is_named_and_nothing_is_kept():
+    torch, kept = torch_here(), []
+
+    def full(_):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+
+    with pytest.raises(IsoluxError, match=r"(?s)too little memory.*20\.00 GiB.*smaller --batch"):
+        descend(learning(torch, run=full), HOW, None, kept.append)
+    assert kept == []
+
+
 HOW = Schedule(learning_rate=0.02, batch=16, epochs=6, patience=6, flip=True, seed=3)
 
 

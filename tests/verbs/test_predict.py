@@ -234,3 +234,22 @@ def test_a_file_of_settings_holds_it_all(people, tmp_path):
     done = run_audit(read)
     assert done.run.record["spec"]["model"] == "python:isolux_verb_nets:net"
     assert (tmp_path / "kept" / "predictions.parquet").exists()
+
+
+@pytest.mark.parametrize(("device", "batch"), [("cpu", 16), ("cuda:0", 64)])
+def test_a_model_on_a_gpu_is_asked_more_at_a_time(tmp_path, device, batch):
+    from tests.engine._painted import brightness, paint
+
+    sizes = []
+
+    class Net:
+        identity = {"device": device}
+
+        def __call__(self, pictures):
+            sizes.append(len(pictures))
+            return brightness(pictures)
+
+    found = isolux.predict(paint(tmp_path / "in", 70), Net(), out=tmp_path / "out")
+    assert max(sizes) == batch
+    assert found.record["settings"]["batch"] == batch
+    assert any(f"{batch} at a time" in note for note in found.notes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,14 +13,12 @@ from typing import Any
 import polars as pl
 
 from isolux.engine.shards import ASKED, answer_columns
-from isolux.models import Model, answers
+from isolux.models import Model, answers, out_of_memory
 from isolux.vocabulary.errors import IsoluxError
 
 __all__ = ["LATE", "Answerer", "Said"]
 
 LATE = "not answered within the time limit of its shard"
-
-_NO_ROOM = ("out of memory", "failed to allocate", "bad_alloc", "can't allocate memory")
 
 
 class _LateError(Exception):
@@ -93,7 +92,7 @@ class Answerer:
 
     def _apart(self, part: Sequence[Any], deadline: float, error: BaseException) -> list[Said]:
         """Halve a batch that raised, down to the picture that makes it raise."""
-        no_room = isinstance(error, MemoryError) or any(w in str(error).lower() for w in _NO_ROOM)
+        no_room = out_of_memory(error)
         if len(part) == 1:
             if no_room:
                 raise IsoluxError(
@@ -105,6 +104,8 @@ class Answerer:
         half = -(-len(part) // 2)
         if no_room:
             self.batch = min(self.batch, half)
+            # Its frames hold what filled the memory, and half of the batch would find no more room.
+            traceback.clear_frames(error.__traceback__)
         first = self._tried(part[:half], deadline)
         return first + self._tried(part[half:], deadline)
 

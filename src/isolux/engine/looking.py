@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -9,7 +10,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from isolux.engine.answering import Answerer, Said
@@ -23,6 +23,7 @@ from isolux.models import Model
 
 __all__ = ["Looked", "Looker"]
 
+_READERS = 8  # threads at most: with more of them the model's own waits for Python's lock
 _WAIT_BYTES = 1 << 29  # of pictures that wait for the model
 _BATCH_BYTES = 1 << 28  # of pictures in a batch: large ones go in smaller batches
 
@@ -62,10 +63,11 @@ class Looker:
         self, model: Model, folder: PictureFolder, run_key: str, settings: Settings
     ) -> None:
         self.model, self.folder, self.run_key, self.settings = model, folder, run_key, settings
-        count = settings.readers or max(1, min(4, cores()))
+        count = settings.readers or max(1, min(_READERS, cores()))
         self.readers = Readers(count)
         self.answerer = Answerer(model, settings.batch)
         self._depth = settings.batch + 2 * count
+        self._held, self._counting = 0, threading.Lock()  # bytes that wait for the model
         self._begun: deque[Shard] = deque()
         self._ahead: deque[Future[_Read]] = deque()
         self._coming: Iterator[Picture] = iter(())
@@ -114,8 +116,7 @@ class Looker:
     def _refill(self) -> None:
         """Keep the readers busy, a bounded number of pictures and bytes ahead of the model."""
         while len(self._ahead) < self._depth:
-            held = sum(f.result().n_bytes for f in self._ahead if f.done() and not f.exception())
-            if held > _WAIT_BYTES:
+            if self._held > _WAIT_BYTES and self._ahead:
                 return
             picture = next(self._coming, None)
             if picture is None:
@@ -147,8 +148,18 @@ class Looker:
                 continue
             read.shown.append(shown)
             read.said.append(None)
-            read.n_bytes += shown.nbytes if isinstance(shown, np.ndarray) else cut.pixels.nbytes
+            taken = getattr(shown, "nbytes", None)
+            read.n_bytes += taken if isinstance(taken, int) else cut.pixels.nbytes
+        self._hold(read.n_bytes)
         return read
+
+    def _let_go(self, future: Future[_Read]) -> None:
+        if not future.exception():
+            self._hold(-future.result().n_bytes)
+
+    def _hold(self, n_bytes: int) -> None:
+        with self._counting:
+            self._held += n_bytes
 
     def _compute(self, shard: Shard, tell: Callable[[int], None]) -> Looked:
         deadline = time.monotonic() + self.settings.time_limit
@@ -174,13 +185,16 @@ class Looker:
             self._refill()
         future = self._ahead.popleft()
         try:
-            return future.result(timeout=max(deadline - time.monotonic(), 0.0))
+            read = future.result(timeout=max(deadline - time.monotonic(), 0.0))
         except TimeoutError:
-            future.cancel()
+            if not future.cancel():  # it is let go when it comes after all
+                future.add_done_callback(self._let_go)
             self.readers.more()
             late = Said(None, "not read within the time limit of its shard", "time")
             n = len(picture.units)
             return _Read(Opened(picture, None, None, None, ()), [None] * n, [late] * n)
+        self._hold(-read.n_bytes)
+        return read
 
     def _answer(self, batch: list[tuple[_Read, int]], deadline: float) -> None:
         if not batch:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from isolux.models._answers import ANSWERS, Predictor, answers, kind_of
 from isolux.models._opening import Model, callable_model, open_model, source_hash
+from isolux.models._torch import device_error, out_of_memory
 
 __all__ = [
     "ANSWERS",
@@ -21,7 +22,9 @@ __all__ = [
     "Predictor",
     "answers",
     "callable_model",
+    "device_error",
     "kind_of",
     "open_model",
+    "out_of_memory",
     "source_hash",
 ]

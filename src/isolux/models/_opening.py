@@ -61,6 +61,13 @@ class Model:
     versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def on_gpu(self) -> bool:
+        """Whether it says that it runs on a GPU."""
+        told = (self.identity.get("settings"), self.identity.get("own"))
+        devices = [one["device"] for one in told if isinstance(one, Mapping) and "device" in one]
+        return any(str(one).lower().startswith("cuda") for one in devices)
+
+    @property
     def key(self) -> str:
         """SHA-256 of all that moves an answer, 64 hex digits."""
         said = json.dumps({"model": self.identity, "versions": self.versions}, sort_keys=True)

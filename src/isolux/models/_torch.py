@@ -14,9 +14,11 @@ from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import needed
 
 __all__ = [
+    "device_error",
     "fit_weights",
     "of_one_shape",
     "on_device",
+    "out_of_memory",
     "put_weights",
     "read_weights",
     "state_hash",
@@ -30,6 +32,7 @@ class _Shown(Protocol):
 
 
 S = TypeVar("S", bound=_Shown)
+_NO_ROOM = ("out of memory", "failed to allocate", "bad_alloc", "can't allocate memory")
 
 
 def torch_for(purpose: str, extra: str) -> Any:
@@ -43,16 +46,50 @@ def on_device(model: Any, device: str) -> Any:
     Raises
     ------
     SpecError
-        No such device here.
+        No such device here, or one without room for the model.
     """
     try:
         return model.to(device).eval()
     except (RuntimeError, AssertionError) as error:
-        found = (str(error).splitlines() or [""])[0]
-        raise SpecError(
-            "there is no such device", expected="cpu, or a GPU that PyTorch sees (cuda, cuda:1)",
-            found=found, where=device,
-        ) from error  # fmt: skip
+        raise device_error(error, device) from error
+
+
+def device_error(error: BaseException, device: str) -> SpecError:
+    """Say why a network cannot be brought to a device: there is none, or it is full.
+
+    Examples
+    --------
+    >>> device_error(RuntimeError("CUDA error: invalid device ordinal"), "cuda:7").problem
+    'there is no such device'
+    >>> device_error(RuntimeError("CUDA out of memory. Tried to allocate …"), "cuda").problem
+    'the model does not fit into the memory of this device'
+    """
+    found = (str(error).splitlines() or [""])[0]
+    if out_of_memory(error):
+        return SpecError(
+            "the model does not fit into the memory of this device",
+            expected="a smaller model, or a device with more free memory",
+            found=found,
+            where=device,
+            hint="nvidia-smi shows what else is on a GPU",
+        )
+    return SpecError(
+        "there is no such device", expected="cpu, or a GPU that PyTorch sees (cuda, cuda:1)",
+        found=found, where=device,
+    )  # fmt: skip
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Tell whether a model raised because memory ran out, of this machine or of its GPU.
+
+    Examples
+    --------
+    >>> out_of_memory(RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB"))
+    True
+    >>> out_of_memory(ValueError("another shape"))
+    False
+    """
+    return isinstance(error, MemoryError) or any(w in str(error).lower() for w in _NO_ROOM)
 
 
 def put_weights(model: Any, path: str | Path) -> dict[str, str]:

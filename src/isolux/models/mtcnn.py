@@ -11,7 +11,7 @@ import polars as pl
 
 from isolux.io.images import Pixels
 from isolux.models._boxes import boxes_table
-from isolux.models._torch import state_hash, torch_for
+from isolux.models._torch import device_error, state_hash, torch_for
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.extras import needed
 from isolux.vocabulary.info import ModelInfo, Reference
@@ -124,7 +124,7 @@ def load(
             factor=shrink, device=device, post_process=False,
         ).eval()  # fmt: skip
     except (RuntimeError, AssertionError) as error:
-        raise SpecError("there is no such device", found=str(error).splitlines()[0]) from error
+        raise device_error(error, device) from error
     identity = {
         "weights": state_hash(inner), "smallest_face": smallest_face,
         "thresholds": list(thresholds), "shrink": shrink, "device": device,

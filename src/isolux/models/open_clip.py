@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from isolux.models._preprocessing import Prepared, Preprocessing, stacked
+from isolux.models._preprocessing import Prepared, Preprocessing, placed
 from isolux.models._prompts import Several, described_rows, read_prompts
 from isolux.models._torch import on_device, put_weights, state_hash, torch_for
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -83,7 +83,7 @@ class OpenClip:
         return self.inner.encode_image(values, normalize=False)
 
     def _run(self, pictures: Sequence[Prepared]) -> np.ndarray[Any, Any]:
-        values = self.torch.from_numpy(stacked(pictures)).to(self.device)
+        values = placed(self.torch, pictures, self.device)
         units = self.inner.encode_image(values, normalize=True)
         if self.predicts == "embeddings":
             return np.asarray(units.float().cpu().numpy())

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from isolux.models._classes import ClassMap, class_map, label_rows, probabilities, read_names
-from isolux.models._preprocessing import Prepared, Preprocessing, stacked
+from isolux.models._preprocessing import Prepared, Preprocessing, placed
 from isolux.models._torch import fit_weights, on_device, read_weights, state_hash, torch_for
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.extras import needed
@@ -70,7 +70,7 @@ class TimmModel:
         return label_rows(scores, self.classes.names, self.top)
 
     def _run(self, pictures: Sequence[Prepared]) -> np.ndarray[Any, Any]:
-        values = self.torch.from_numpy(stacked(pictures)).to(self.device)
+        values = placed(self.torch, pictures, self.device)
         if self.predicts == "labels":
             return np.asarray(self.inner(values).float().cpu().numpy())
         return np.asarray(self.features(values).float().cpu().numpy())

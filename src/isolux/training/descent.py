@@ -10,7 +10,8 @@ many threads, and nearly so on a GPU, whose sums have no fixed order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import ceil
 from time import monotonic
@@ -19,12 +20,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from isolux.models import out_of_memory
 from isolux.training.parts import balanced_draw
 from isolux.training.pictures import Pictures
 from isolux.vocabulary import progress
 from isolux.vocabulary.errors import IsoluxError, SpecError
 
-__all__ = ["UNKNOWN", "Epoch", "Learning", "Schedule", "State", "descend"]
+__all__ = ["UNKNOWN", "Epoch", "Learning", "Schedule", "State", "descend", "room_for"]
 
 UNKNOWN = -1
 """The label of people of whom a head's answer is not known."""
@@ -188,7 +190,7 @@ def descend(
     SpecError
         The loss is no number any more: the learning rate is too high.
     IsoluxError
-        A picture that was there at first cannot be read any more.
+        A picture that was there at first cannot be read any more; too little memory for a step.
     """
     torch, net = what.torch, what.net
     adam = torch.optim.Adam(net.parameters(), lr=how.learning_rate)
@@ -201,8 +203,9 @@ def descend(
         progress.at(f"training: epoch {number} of {how.epochs}")
         # The network's own tensors change in the epoch: the weights kept so far are a copy.
         earlier = now.best or (_copied(now.net) if now.history else {})
-        loss = _epoch(what, how, adam, number)
-        held_loss, accuracy = _judged(what, how)
+        with room_for("a step of this training", how.device):
+            loss = _epoch(what, how, adam, number)
+            held_loss, accuracy = _judged(what, how)
         epoch = Epoch(number, loss, held_loss, accuracy, monotonic() - began)
         if not np.isfinite(loss) or not np.isfinite(held_loss):
             raise SpecError(
@@ -216,6 +219,28 @@ def descend(
         keep(now)
         tell(epoch)
     return now
+
+
+@contextmanager
+def room_for(what: str, device: str) -> Iterator[None]:
+    """Say where memory ran out, whoever's it was, and what helps.
+
+    Raises
+    ------
+    IsoluxError
+        Too little memory.
+    """
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if isinstance(error, IsoluxError) or not out_of_memory(error):
+            raise
+        raise IsoluxError(
+            f"there is too little memory for {what}",
+            found=(str(error).splitlines() or [type(error).__name__])[0][:200],
+            where=device,
+            hint="a smaller --batch, smaller pictures, or another --device",
+        ) from error
 
 
 def _epoch(what: Learning, how: Schedule, adam: Any, number: int) -> float:

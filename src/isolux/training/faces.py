@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.io.images import Pixels, resize_image
+from isolux.models import device_error
 from isolux.models.fairface import (
     FILE,
     MEAN,
@@ -112,11 +113,7 @@ def network_of(heads: Heads, *, seed: int, weights: str | None, device: str) -> 
     try:
         return Network(torch, net.to(device), heads, device, start)
     except (RuntimeError, AssertionError) as error:
-        found = (str(error).splitlines() or [""])[0]
-        raise SpecError(
-            "there is no such device", expected="cpu, or a GPU that PyTorch sees (cuda, cuda:1)",
-            found=found, where=device,
-        ) from error  # fmt: skip
+        raise device_error(error, device) from error
 
 
 def prepared(side: int) -> Callable[[Pixels], npt.NDArray[np.uint8]]:

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.io.images import Pixels
-from isolux.models import Model
+from isolux.models import Model, device_error, out_of_memory
 from isolux.models.finetuned import WEIGHTS, extractor_of
 from isolux.training.checkpoints import Checkpoint, write_checkpoint, write_weights
-from isolux.training.descent import Epoch, Learning, Schedule, State, descend
+from isolux.training.descent import Epoch, Learning, Schedule, State, descend, room_for
 from isolux.training.faces import CHECKPOINT
 from isolux.training.pictures import Looked, Pictures
 from isolux.vocabulary.errors import IsoluxError, SpecError
@@ -69,7 +69,7 @@ class Tuned:
         self.net.eval()
         found = []
         parts = np.array_split(rows, max(-(-len(rows) // batch), 1))
-        with self.torch.inference_mode():
+        with self.torch.inference_mode(), room_for("judging pictures", self.device):
             for _, values in pictures.batches([part for part in parts if len(part)]):
                 logits = self.run(self.torch.from_numpy(values).to(self.device))
                 found.append(logits.double().softmax(dim=1).cpu().numpy())
@@ -90,11 +90,12 @@ def _own(part: str) -> Iterator[None]:
     except (IsoluxError, MemoryError):
         raise
     except Exception as error:
+        if out_of_memory(error):
+            raise  # a smaller batch may fit: ``room_for`` says so
         found = (str(error).splitlines() or [""])[0][:200]
         raise SpecError(
             f"the model's {part} raised {type(error).__name__}", found=found,
-            hint="run again with ISOLUX_TRACEBACK=1 to see where; where memory ran out, with a"
-            " smaller --batch",
+            hint="run again with ISOLUX_TRACEBACK=1 to see where",
         ) from error  # fmt: skip
 
 
@@ -120,11 +121,7 @@ def tunable(model: Model, classes: int, device: str) -> Tuned:
     try:
         inner = extractor_of(source).to(device)
     except (RuntimeError, AssertionError) as error:
-        found = (str(error).splitlines() or [""])[0]
-        raise SpecError(
-            "there is no such device", expected="cpu, or a GPU that PyTorch sees (cuda, cuda:1)",
-            found=found, where=device,
-        ) from error  # fmt: skip
+        raise device_error(error, device) from error
     net = torch.nn.Module()
     made = Tuned(torch, net, source, device)
     blank = made.prepare(np.zeros((64, 64, 3), dtype=np.uint8))

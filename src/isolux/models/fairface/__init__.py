@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from isolux.models._classes import label_rows, probabilities
-from isolux.models._preprocessing import Prepared, Preprocessing, stacked
+from isolux.models._preprocessing import Prepared, Preprocessing, placed
 from isolux.models._torch import fit_weights, on_device, read_weights, torch_for
 from isolux.models.fairface.heads import (
     FAIRFACE_HEADS,
@@ -95,7 +95,7 @@ class FaceModel:
         found = np.zeros((0, self.outputs.stop))
         if pictures:
             with self.torch.inference_mode():
-                values = self.torch.from_numpy(stacked(pictures)).to(self.device)
+                values = placed(self.torch, pictures, self.device)
                 found = run(self.torch, self.inner, values).float().cpu().numpy()
         if self.predicts == "embeddings":
             rows = pl.Series(found.astype(np.float32).tolist(), dtype=pl.List(pl.Float32))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from isolux.io.hashing import sha256_file
+from isolux.models._torch import device_error
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import needed
 
@@ -94,7 +95,7 @@ def open_checkpoint(
     try:
         model = model.to(device).eval()
     except (RuntimeError, AssertionError) as error:
-        raise SpecError("there is no such device", found=str(error).splitlines()[0]) from error
+        raise device_error(error, device) from error
     pictures = getattr(processor, "image_processor", processor)
     identity = {
         "files": _hashes(folder),

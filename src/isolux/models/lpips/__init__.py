@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.io.hashing import sha256_file
+from isolux.models._torch import device_error
 from isolux.models.lpips.torch_weights import import_torch, read_state
 from isolux.vocabulary import works
 from isolux.vocabulary.errors import FileError, SpecError
@@ -165,11 +166,7 @@ def load(
         trunk = _trunk(read_state(torch, path), device, str(path))
         layers = _layers(read_state(torch, heads), device, str(heads))
     except (RuntimeError, AssertionError) as error:
-        raise SpecError(
-            "PyTorch cannot use this device",
-            expected="cpu, or a device that PyTorch finds here",
-            found=f"{device!r}: {(str(error).splitlines() or [''])[0][:160]}",
-        ) from error
+        raise device_error(error, device) from error
     return LearnedDistance(torch, device, trunk, layers, _note(path))
 
 

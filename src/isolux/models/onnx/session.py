@@ -127,6 +127,7 @@ def open_session(path: Path, device: str, threads: int) -> Session:
             "the network takes numbers of another type",
             expected=", ".join(_TYPES), found=taken[0].type, where=str(path),
         )  # fmt: skip
+    _refuse_fallback(inner, device)
     return Session(
         inner, taken[0].name, shape, _TYPES[taken[0].type], told, metadata,
         inner.get_providers()[0],
@@ -137,7 +138,7 @@ def _providers(ort: Any, device: str) -> list[Any]:
     name, _, number = device.partition(":")
     if name == "cpu":
         return ["CPUExecutionProvider"]
-    if name == "cuda":
+    if name == "cuda" and (not number or number.isdigit()):
         if "CUDAExecutionProvider" in ort.get_available_providers():
             return [("CUDAExecutionProvider", {"device_id": int(number or 0)})]
         raise SpecError(
@@ -146,3 +147,21 @@ def _providers(ort: Any, device: str) -> list[Any]:
             found=", ".join(ort.get_available_providers()),
         )
     raise SpecError("there is no such device", expected="cpu, cuda or cuda:1", found=repr(device))
+
+
+def _refuse_fallback(inner: Any, device: str) -> None:
+    """Refuse a CPU where a GPU was asked for: onnxruntime changes over without an error.
+
+    Raises
+    ------
+    SpecError
+    """
+    used = inner.get_providers()
+    if device.startswith("cuda") and "CUDAExecutionProvider" not in used:
+        raise SpecError(
+            "onnxruntime did not start on the GPU, and would run on the CPU instead",
+            expected="a GPU, with the CUDA and cuDNN that this onnxruntime-gpu was built for",
+            found=", ".join(used),
+            where=device,
+            hint="device=cpu runs it there",
+        )

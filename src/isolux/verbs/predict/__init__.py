@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 _BY_PEOPLE = ("labels", "embeddings")
+_ON_CPU, _ON_GPU = 16, 64  # pictures at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,7 @@ def _into(
     tell: Progress | None,
     stop: Callable[[], bool] | None,
 ) -> Predicted:
-    settings = spec.model
+    settings = spec.model.model_copy(update={"batch": _batch(spec, model)})
     executor = executor_for(spec, model)
     if settings.crops is None:
         pictures = list_pictures(
@@ -212,13 +213,13 @@ def _into(
         pictures, folder = crop_pictures(dataset, settings.crops)
     shards = shards_of(pictures, settings.shard_size)
     how = Settings(
-        settings.batch, settings.readers, settings.time_limit, settings.max_failures,
+        _batch(spec, model), settings.readers, settings.time_limit, settings.max_failures,
         settings.box_factor,
     )  # fmt: skip
     key = run_key(model, settings)
     store = Store(out)
     with store.opened():
-        record = record_of(spec, dataset, model, pictures, len(shards), key)
+        record = record_of(spec, settings, dataset, model, pictures, len(shards), key)
         if (store.folder / RUN_FILE).is_file():
             same_run(store.record(), record, overwrite=spec.report.overwrite, where=store.folder)
         store.write_record(record | {"state": "unfinished"})
@@ -233,6 +234,11 @@ def _into(
         notes_of(record, whole.looks, earlier=len(pictures) - ran.pictures, where=store.folder),
         store.folder, ran.pictures,
     )  # fmt: skip
+
+
+def _batch(spec: AuditSpec, model: Model) -> int:
+    """Say how many pictures are asked at a time: a GPU has more to do at once than a few cores."""
+    return spec.model.batch or (_ON_GPU if model.on_gpu else _ON_CPU)
 
 
 def _refuse_crops(picture_of: str, predicts: str) -> None:

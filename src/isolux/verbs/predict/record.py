@@ -44,6 +44,7 @@ def run_key(model: Model, settings: ModelRun) -> str:
 
 def record_of(
     spec: AuditSpec,
+    settings: ModelRun,
     dataset: Dataset,
     model: Model,
     pictures: Sequence[Picture],
@@ -71,7 +72,7 @@ def record_of(
             "versions": dict(model.versions),
             "notes": list(model.notes),
         },
-        "settings": spec.model.model_dump(mode="json", exclude={"answers", "readers"}),
+        "settings": settings.model_dump(mode="json", exclude={"answers", "readers"}),
         "key": key,
         "shards": shards,
         "pictures": len(pictures),

@@ -34,12 +34,15 @@ class ModelRun(Stage):
     crops: str | None = setting(
         None, "a directory of `isolux crop`: the model is shown each person's crop"
     )
-    batch: int = setting(
-        16, "largest number of pictures at a time; halved if there is too little memory", ge=1
+    batch: int | None = setting(
+        None,
+        "largest number of pictures at a time; default: 16, with a model on a GPU 64; halved if "
+        "there is too little memory",
+        ge=1,
     )
     readers: int | None = setting(
         None,
-        "threads that read pictures ahead of the model; default: one per core, at most 4",
+        "threads that read pictures ahead of the model; default: one per core, at most 8",
         ge=1,
     )
     shard_size: int = setting(64, "number of pictures that are saved together", ge=1)
