@@ -16,7 +16,7 @@ makes the joint maximum a little larger than it is, and adjusted p-values err to
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,7 @@ __all__ = [
     "Family",
     "Tested",
     "adjust",
+    "at_once",
     "standard_error_of_difference",
     "test_family",
     "untested",
@@ -61,6 +62,7 @@ UNTESTED = "nothing varies within the groups, so that they differ cannot be test
 
 _ROUNDING = 1e-12
 """A standard error below this is rounding: nothing varies, and nothing is divided by it."""
+_LONG = 5_000  # contrasts of a metric from which threads are worth it: some hundred groups
 _AT_ONCE = 128  # pairs whose deviates are looked at together
 
 
@@ -147,6 +149,15 @@ def test_family(
     return Family(tested, null_max, size, _critical(null_max, size, spec, share), name)
 
 
+def at_once(contrasts: Iterable[IntArray]) -> int:
+    """Say how many metrics are worth comparing at once, in threads: one, where groups are few.
+
+    Numpy lets go of Python's lock while it counts; with short arrays the threads would wait for
+    that lock most of the time, and take more CPU than one.
+    """
+    return 4 if max(map(len, contrasts), default=0) >= _LONG else 1
+
+
 Plans = dict[tuple[str, int], tuple[IntArray, IntArray]]
 
 
@@ -228,7 +239,8 @@ def _of_means(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple
         shares = getattr(compared, "means").shares  # noqa: B009 - a protocol has no fields
         return Tested(members, contrasts, null, SCORE if shares else STUDENT, compared)
 
-    return dict(zip(wanted, in_threads(test, wanted), strict=True))
+    most = at_once(plans[key][1] for key in wanted)
+    return dict(zip(wanted, in_threads(test, wanted, most=most), strict=True))
 
 
 def _of_replicates(

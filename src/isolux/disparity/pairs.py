@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.disparity.detectable import least_detectable
-from isolux.disparity.family import UNTESTED, Family, Tested, untested
+from isolux.disparity.family import UNTESTED, Family, Tested, at_once, untested
 from isolux.disparity.formulas import difference, log_ratio, ratio
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.drawn import is_census
@@ -35,7 +35,8 @@ _MOVER, _PAIR = "MOVER", "of the pair"
 
 def pair_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
     """Return the rows of all tested pairs, and of each group against everyone."""
-    found = in_threads(lambda key: _of_key(estimates, family, spec, key), family.tested)
+    most = at_once(tested.contrasts for tested in family.tested.values())
+    found = in_threads(lambda key: _of_key(estimates, family, spec, key), family.tested, most=most)
     return [rows for some in found for rows in some]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity import formulas as formula
-from isolux.disparity.family import UNTESTED, Family, Tested, untested
+from isolux.disparity.family import UNTESTED, Family, Tested, at_once, untested
 from isolux.disparity.kinds import PlainMeasure, measures
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.estimates import Estimates
@@ -55,7 +55,8 @@ def whole_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Ro
         return _Whole(estimates, family, spec, attribute, j, tested).frames(plain)
 
     keys = [(attribute, j) for attribute in estimates.domain_of for j in range(judged.shape[1])]
-    return [rows for some in in_threads(of_key, keys) for rows in some]
+    most = at_once(tested.contrasts for tested in family.tested.values())
+    return [rows for some in in_threads(of_key, keys, most=most) for rows in some]
 
 
 class _Whole:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.disparity.family import Family, Tested
+from isolux.disparity.family import Family, Tested, at_once
 from isolux.disparity.rows import Rows, rows_of
 from isolux.disparity.whole import of_known
 from isolux.groups.estimates import Estimates
@@ -49,7 +49,8 @@ def within_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[R
     def claim_of(key: tuple[str, int]) -> _Claim:
         return _claim(estimates, spec, *key, of_known(estimates, family.tested[key]))
 
-    claims = in_threads(claim_of, family.tested)
+    most = at_once(tested.contrasts for tested in family.tested.values())
+    claims = in_threads(claim_of, family.tested, most=most)
     p = np.array([claim.p for claim in claims])
     adjusted = holm(p) if len(p) else p
     asked = int(np.isfinite(p).sum())

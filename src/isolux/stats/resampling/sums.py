@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.io.threads import in_threads
 from isolux.stats.design import Design, IntArray, by_columns
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.joint_law import correlated_normals, products
@@ -18,7 +17,7 @@ from isolux.stats.statistic import (
     SumStatistic,
 )
 from isolux.stats.two_ways import HALF
-from isolux.stats.weights import BLOCK, blocks, in_parts
+from isolux.stats.weights import blocks, in_parts
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -30,8 +29,6 @@ __all__ = ["Columns", "jackknife_acceleration", "replicate_sums"]
 
 _LONG = 2e9
 """Entries times replicates beyond which clusters take too long to draw; sums are, as normal."""
-_FEW_CLUSTERS = 100_000
-"""Clusters up to which two blocks of replicates at once take little memory."""
 _FEW_ROWS = 1000
 """Groups up to which their covariance is small beside the draws that it saves."""
 
@@ -72,14 +69,13 @@ def replicate_sums(design: Design, measures: list[Columns], bootstrap: Bootstrap
         for j, measure in enumerate(measures):
             out[:, j] = measure.value(sums)
         return out
+    at = 0
     varies = _calibrated(design)
     summed = design
     if isinstance(design, DrawnDesign) and design.ways is not None:
         summed = design.ways[1]
     summed = by_columns(summed)  # once for all parts
-
-    def fill(block: tuple[int, np.random.Generator, int]) -> None:
-        at, rng, size = block
+    for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
         for times in _drawn(rng, design, size, bootstrap):
             if varies is not None:
                 sums = _calibrated_sums(design, varies, times)
@@ -88,10 +84,6 @@ def replicate_sums(design: Design, measures: list[Columns], bootstrap: Bootstrap
             for j, measure in enumerate(measures):
                 out[:, j, at : at + times.shape[1]] = measure.replicated(sums, at)
             at += times.shape[1]
-
-    drawn = blocks(bootstrap.replicates, bootstrap.seed, "bootstrap")
-    at = ((number * BLOCK, *block) for number, block in enumerate(drawn))
-    in_threads(fill, at, most=2 if design.n_clusters <= _FEW_CLUSTERS else 1)
     if isinstance(design, DrawnDesign) and design.ways is not None:
         as_is = design.totals()[:, :, None]
         value = np.stack([measure.value(as_is) for measure in measures], axis=1)
