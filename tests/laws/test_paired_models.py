@@ -62,7 +62,7 @@ def test_paired_changes_are_covered_and_claims_are_rare(rates):
 @pytest.mark.parametrize("rate", [0.8, 0.95, 0.98])
 def test_a_change_called_detectable_is_found_in_eight_of_ten(rate):
     rng = np.random.default_rng([11, int(100 * rate)])
-    worlds = scaled(2000, 60)
+    worlds = scaled(1000, 60)
 
     def everyone(second, seed):
         spec = Comparing(replicates=REPLICATES, seed=seed)
