@@ -99,6 +99,7 @@ def test_curves_are_valid_vega_lite(monkeypatch, summary):
         seen.append(spec)
         return "<svg></svg>"
 
+    end_renderer()  # one that a command of another test started would draw elsewhere
     monkeypatch.setattr(vl_convert, "vegalite_to_svg", check)
     assert [f.svg for f in figures.curves_figures_of(summary.sections[0])] == ["<svg></svg>"]
     assert len(seen) == 1

@@ -124,7 +124,7 @@ class Tree:
 
 def subgroups_of(
     items: Features, y: FloatArray, cluster: IntArray, n_clusters: int, bootstrap: Bootstrap,
-    *, min_units: int, min_clusters: int, scale: Scale,
+    *, min_units: int, min_clusters: int, scale: Scale = Scale(),
 ) -> Subgroups:  # fmt: skip
     """Compare each value with others of known value; p is corrected over all values there are.
 
