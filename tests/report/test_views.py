@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from isolux.report import figures
+from isolux.report.figures.apart import end_renderer
 from isolux.report.html import render
 from isolux.report.summary import summarise
 from tests.report import _runs as runs
