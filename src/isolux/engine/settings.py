@@ -29,7 +29,7 @@ class Settings:
     batch : int
         Looks at a time, at most.
     readers : int or None
-        Threads that read ahead; None: one a core, at most 8.
+        Threads that read ahead. Default: one for each core, at most 8.
     time_limit : float
         Seconds a shard.
     max_failures : float

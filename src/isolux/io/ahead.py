@@ -68,7 +68,7 @@ def pack_ahead(frame: pl.DataFrame, table: Table) -> None:
 
 
 def packed(frame: pl.DataFrame) -> bytes | None:
-    """Wait for the table, if this one was begun, and take it; None: it is still to be packed.
+    """Wait for this table and take it; None if its packing was not begun, or failed.
 
     Examples
     --------

@@ -34,7 +34,7 @@ class Prepared:
     pixels : ndarray of uint8
         ``[3, height, width]``, or ``[height, width, 3]``.
     table : ndarray [3, 256] or None
-        What each byte of each colour is to the network; None: itself.
+        The number that the network is given for each byte of each channel; None if it takes bytes.
     scale : (float, float)
         Pixels of the input per pixel of the picture, in x and in y.
     offset : (float, float)
@@ -138,7 +138,7 @@ class Preprocessing:
 
     @cached_property
     def table(self) -> npt.NDArray[Any] | None:
-        """What each byte of each colour becomes ``[3, 256]``; None: bytes are what is taken."""
+        """The number for each byte of each channel ``[3, 256]``; None if it takes bytes."""
         if self.dtype == "uint8":
             return None
         mean = np.asarray(self.mean, np.float32)

@@ -23,10 +23,11 @@ from isolux.stats.intervals import (
     Interval,
     difference_interval,
     log_ratio_interval,
+    quantile,
     wilson_at_edge,
 )
 from isolux.stats.share_gaps import FURTHEST, ShareGaps, welch_freedom
-from isolux.stats.shares import ClusterMeans, quantile
+from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
 __all__ = [

@@ -37,6 +37,7 @@ __all__ = [
     "no_spread",
     "of_student",
     "percentile",
+    "quantile",
     "student_reach",
     "student_t",
     "wilson_at_edge",
@@ -71,6 +72,19 @@ def of_student(share: float | FloatArray, freedom: FloatArray) -> FloatArray:
     # Pairs repeat their groups, and a quantile costs more than to find what is repeated.
     distinct, of = np.unique(freedom, return_inverse=True)
     return np.asarray(stdtrit(distinct, share)[of])
+
+
+def quantile(z: FloatArray | float, freedom: FloatArray) -> FloatArray:
+    """Student's t that has the tail of the normal quantile z.
+
+    Examples
+    --------
+    >>> quantile(1.959964, np.array([11.0])).round(3).item()
+    2.201
+    """
+    from scipy.special import ndtr
+
+    return -of_student(ndtr(-np.asarray(z)), np.maximum(freedom, 1.0))
 
 
 def _t(level: float | FloatArray, clusters: FloatArray) -> FloatArray:
@@ -128,9 +142,7 @@ def student_reach(
     value: FloatArray, se: FloatArray, freedom: FloatArray, z: float | FloatArray
 ) -> Interval:
     """Interval of an unbounded quantity that reaches as far as the normal quantile z."""
-    from scipy.special import ndtr
-
-    half = -of_student(ndtr(-np.asarray(z)), np.maximum(freedom, 1.0)) * se
+    half = quantile(z, freedom) * se
     return Interval(value - half, value + half)
 
 

@@ -29,8 +29,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from isolux.stats.design import IntArray
-from isolux.stats.intervals import Interval, logit_reach, student_reach
-from isolux.stats.shares import ClusterMeans, quantile
+from isolux.stats.intervals import Interval, logit_reach, quantile, student_reach
+from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["Slopes", "number_interval", "slopes_of"]

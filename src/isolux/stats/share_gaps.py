@@ -43,10 +43,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.intervals import Interval
+from isolux.stats.intervals import Interval, quantile
 from isolux.stats.roots import Excess, passing_zero
 from isolux.stats.share_ends import Rising, Slope, both_ends, farthest_end
-from isolux.stats.shares import ClusterMeans, quantile
+from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["FURTHEST", "KNOWN", "TRUST", "ShareGaps", "welch_freedom"]

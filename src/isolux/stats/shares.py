@@ -39,7 +39,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.design import IntArray
-from isolux.stats.intervals import Interval, of_student
+from isolux.stats.intervals import Interval, quantile
 from isolux.stats.statistic import FloatArray
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ __all__ = [
     "freedom_of",
     "joined",
     "pooled_correlation",
-    "quantile",
     "tails_of",
 ]
 
@@ -195,11 +194,7 @@ class ClusterMeans:
         return np.asarray(np.maximum(found, self._seldom_effect(z)))
 
     def _seldom_effect(self, z: FloatArray | float) -> FloatArray:
-        """Design effect where few clusters say how alike rows are: those with the rarer answer.
-
-        What clusters add to that of independent rows is as sure as the square of Student's t on
-        ``_SELDOM`` degrees of freedom for each of them.
-        """
+        """Design effect with what clusters add as unsure as those with the rarer answer are few."""
         if self.plain.all():
             return np.ones(np.broadcast_shapes(self.size.shape, np.shape(z)))
         alone = np.float64(1.0) if self.row_effect is None else self.row_effect
@@ -252,19 +247,6 @@ def joined(parts: Sequence[ClusterMeans]) -> ClusterMeans:
         stack("value"), stack("units"), stack("variance"), stack("freedom"), stack("size"),
         stack("rare"), parts[0].correlation, parts[0].shares, *known,
     )  # fmt: skip
-
-
-def quantile(z: FloatArray | float, freedom: FloatArray) -> FloatArray:
-    """Student's t that has the tail of the normal quantile z.
-
-    Examples
-    --------
-    >>> quantile(1.959964, np.array([11.0])).round(3).item()
-    2.201
-    """
-    from scipy.special import ndtr
-
-    return -of_student(ndtr(-np.asarray(z)), np.maximum(freedom, 1.0))
 
 
 def cluster_means(

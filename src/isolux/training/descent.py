@@ -223,7 +223,7 @@ def descend(
 
 @contextmanager
 def room_for(what: str, device: str) -> Iterator[None]:
-    """Say where memory ran out, whoever's it was, and what helps.
+    """Turn any error of memory that ran out into one that says where, and what helps.
 
     Raises
     ------
