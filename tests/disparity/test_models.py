@@ -41,8 +41,10 @@ def test_changes_by_hand():
     assert {k: r["value"] for k, r in rows.items()} == pytest.approx(
         {(None, "everyone"): 8 / 80, ("g", "a"): -2 / 40, ("g", "b"): 10 / 40}
     )
-    assert found.family[1] == 3
-    assert "m = 3" in found.family[0]
+    assert found.families == {
+        "all groups and metrics of this comparison (m = 3)": 3,
+        "changes of all pairs of groups and metrics (m = 1)": 1,
+    }
     check(found.table, COMPARISONS)
     # a: .75 and .7; b: .5 and .75. The range was .25, of which noise made some, and is .05, which
     # is all noise.
@@ -80,7 +82,9 @@ def test_two_equal_models_are_not_tested_and_do_not_differ():
     rows = _rows(found)
     assert all(r["value"] == 0.0 for r in rows.values())
     assert all(r["p_value"] is None for r in rows.values())
-    assert found.family[1] == 0
+    assert found.families == {}
+    pair = found.table.row(by_predicate=pl.col("kind") == "change_difference", named=True)
+    assert (pair["value"], pair["p_value"], pair["p_adjusted"]) == (0.0, None, None)
 
 
 def test_clusters_that_change_together_count_once():

@@ -38,6 +38,54 @@ def test_paired_differences_by_hand():
     assert gap["value"][0] == pytest.approx(20 / 30 - 1.0, abs=0.02)
 
 
+def test_two_changes_are_held_against_each_other():
+    # Group a stays at 30 of 30, b gains 10 of 30 from none: a's change is 1/3 lower than b's.
+    # Wilson: 30/30 is .8865 to 1, 10/30 .1923 to .5122, 0/30 0 to .1135. MOVER of each change, with
+    # no correlation as one of its models does not vary: a -.1135 to .1135; b 1/3 - sqrt(.1410² +
+    # .1135²) = .1523 to .5122. MOVER of the two: -1/3 - sqrt(.1135² + .1789²) = -.5452 and
+    # -1/3 + sqrt(.1135² + .1810²) = -.1197.
+    found = isolux.compare(audited("old", OLD), audited("new", NEW))
+    row = found.disparities.filter(kind="change_difference").row(0, named=True)
+    assert [row[f"{what}_{side}"] for side in "ab" for what in ("group", "n_units")] == [
+        "a", 30, "b", 30
+    ]  # fmt: skip
+    assert row["value"] == pytest.approx(-1 / 3, abs=1e-12)
+    assert (row["low"], row["high"]) == pytest.approx((-0.5452, -0.1197), abs=3e-3)
+    assert row["p_adjusted"] <= 0.01
+    assert row["family"] == "changes of all pairs of groups and metrics (m = 1)"
+    assert found.run.record["families"][row["family"]] == 1
+    [told] = [c for c in found.findings["claim"] if c.startswith("From old to new, the change in")]
+    assert "score is 33.3 points lower for a than for b (tone; 95 % interval" in told
+
+
+def test_a_change_of_all_alike_is_no_difference_of_changes():
+    # Everyone loses a tenth: both groups 3 of 30.
+    lost = [0.0 if k < 6 else 1.0 for k in range(60)]
+    found = isolux.compare(audited("old", [1.0] * 60), audited("new", lost))
+    row = found.disparities.filter(kind="change_difference").row(0, named=True)
+    assert row["value"] == pytest.approx(0.0, abs=1e-12)
+    assert row["low"] < 0 < row["high"]
+    assert any(
+        c.startswith("No two groups' changes were found to differ in 1 of 1 comparisons")
+        for c in found.findings["claim"]
+    )
+
+
+def test_changes_of_groups_too_small_to_judge_are_not_compared():
+    ids = [f"p{k}" for k in range(60)]
+    who = pl.DataFrame({"unit_id": ids, "tone": ["a"] * 57 + ["b"] * 3})
+    runs = [
+        isolux.audit(
+            pl.DataFrame({"unit_id": ids, "value": values, "model": name}), who, by="tone",
+            **SETTINGS,
+        )
+        for name, values in (("old", OLD), ("new", NEW))
+    ]  # fmt: skip
+    found = isolux.compare(*runs)
+    assert found.disparities.filter(kind="change_difference").is_empty()
+    assert not any("From old to new" in claim for claim in found.findings["claim"])
+
+
 def test_the_sign_flip_p_is_mcnemars_exact():
     # Ten gained, none lost: of the 2^10 ways to flip, two are as extreme: p = 2/1024 = 0.00195.
     both = audited("old", OLD), audited("new", NEW)
@@ -189,3 +237,19 @@ def test_a_runs_warnings_stand_in_the_comparison(tmp_path):
     page = found.report(tmp_path / "both").read_text(encoding="utf-8")
     first_screen = page[page.index("<header>") : page.index("</header>")]
     assert "one answer for everyone" in first_screen
+
+
+def test_an_attribute_that_one_run_is_not_by_is_compared_as_it_would_be_read(tmp_path):
+    # The first run reads tones as numbers and as lists; the second keeps the table's text.
+    people = tmp_path / "people.csv"
+    rows = [f"p{k},{'7' if k % 2 else '4;5'},{'day' if k % 3 else 'night'},x,x" for k in range(60)]
+    people.write_text("\n".join(["id,tone,light,truth,answer", *rows]))
+    said = {"id": "id", "target": "truth", "prediction_column": "answer", **SETTINGS}
+    first = isolux.audit(f"table:{people}", by=["tone", "light"], separator=";", **said)
+    second = isolux.audit(f"table:{people}", by=["light"], **said)
+    agreed = isolux.compare(first, second).run.record["notes"]
+    assert any("agree in" in note and "'tone'" in note for note in agreed), agreed
+    people.write_text(people.read_text().replace("p1,7", "p1,8"))
+    other = isolux.audit(f"table:{people}", by=["light"], **said)
+    with pytest.raises(JoinError, match="1 of 60 people who meet by their ids have another 'tone'"):
+        isolux.compare(first, other)

@@ -76,10 +76,26 @@ def answered(folder, seed):
 
 def assert_mirrored(forth, back):
     assert forth.height == back.height
-    both = forth.join(back, on=KEY, how="inner", nulls_equal=True, suffix="_back")
+    of_pairs = pl.col("kind") == "change_difference"
+    assert_same_numbers(
+        forth.filter(~of_pairs), back.filter(~of_pairs),
+        {"value": ("value", -1), "low": ("high", -1), "high": ("low", -1)},
+    )  # fmt: skip
+    if "group_b" not in forth.columns:
+        return
+    # Who fared better than another by the one order fared as much worse by the other.
+    turned = back.rename({"group_a": "group_b", "group_b": "group_a"})
+    assert_same_numbers(
+        forth.filter(of_pairs), turned.filter(of_pairs),
+        {"value": ("value", 1), "low": ("low", 1), "high": ("high", 1)},
+    )  # fmt: skip
+
+
+def assert_same_numbers(forth, back, ends):
+    key = [*KEY, *{"group_b"} & set(forth.columns)]
+    both = forth.join(back, on=key, how="inner", nulls_equal=True, suffix="_back")
     assert both.height == forth.height
-    pairs = {"value": ("value", -1), "low": ("high", -1), "high": ("low", -1),
-             "p_value": ("p_value", 1), "p_adjusted": ("p_adjusted", 1),
+    pairs = {**ends, "p_value": ("p_value", 1), "p_adjusted": ("p_adjusted", 1),
              "detectable": ("detectable", 1)}  # fmt: skip
     for column, (other, sign) in pairs.items():
         ours, theirs = both[column], both[f"{other}_back"] * sign
@@ -104,7 +120,9 @@ SETTINGS = {
 def test_two_models_mirror_each_other(name, seed):
     (a,), (b,) = audited(seed, **SETTINGS[name])
     forth, back = isolux.compare(a, b), isolux.compare(b, a)
-    assert set(forth.disparities["kind"]) == {"model_difference", "gap_difference"}
+    assert set(forth.disparities["kind"]) == {
+        "model_difference", "change_difference", "gap_difference"
+    }  # fmt: skip
     assert_mirrored(forth.disparities, back.disparities)
     names = forth.run.group_metrics["model"].unique(maintain_order=True).to_list()
     assert names == ["old", "new"]  # the first that was given stands first

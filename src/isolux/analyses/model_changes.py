@@ -1,12 +1,13 @@
 """Who gains and who loses from one model to another, in plain sentences.
 
-Reads the table of comparisons that ``isolux compare`` makes (kinds ``model_difference`` and
-``gap_difference``); a run of a single model has none, and gives no finding. Everyone comes first,
-then the groups whose change the family-adjusted test confirms: single attributes before
-intersections, then by the end of their interval that is nearer to 0, losses before gains of the
-same size; then what became of the widest gap of each attribute; then how many changes stayed
-unconfirmed. A change that says again what an earlier one said (a rate that is one minus another,
-of the same people) comes after all of these.
+Reads the table of comparisons that ``isolux compare`` makes (kinds ``model_difference``,
+``change_difference`` and ``gap_difference``); a run of a single model has none, and gives no
+finding. Everyone comes first (of single classes, where the change is confirmed), then the groups
+whose change the family-adjusted test confirms: single attributes before intersections, then by the
+end of their interval that is nearer to 0, losses before gains of the same size; then, in the same
+order, two groups whose changes differ, the surest pair of each attribute and metric; then the
+widest gaps that became wider or narrower; then how much stayed unconfirmed. A change that says
+again what an earlier one said (a rate that is one minus another, of the same people) comes last.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.analyses._words import Words, number, size
+from isolux.analyses._words import Words, lowered, number, size
 from isolux.vocabulary import registry, works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.drawn import is_weighted
@@ -77,20 +78,25 @@ def _findings(run: Run) -> pl.DataFrame:
     sure = (pl.col("p_adjusted") <= alpha).fill_null(value=False)
     near = pl.max_horizontal(-pl.col("high"), pl.col("low"), 0.0).fill_null(0.0)
     overall = changes.filter(pl.col("attribute").is_null())
+    leads = pl.col("label").is_null() | sure
     crossed = pl.col("attribute").str.contains("*", literal=True)
     found = changes.filter(pl.col("attribute").is_not_null() & sure).sort(
         crossed, near, "value", descending=[False, True, False]
     )
-    told = pl.concat([overall, found])
+    told = pl.concat([overall.filter(leads), found])
     first = told.select(pl.struct(_statement()).is_first_distinct()).to_series()
-    gaps = run.disparities.filter(pl.col("kind") == "gap_difference").sort(
-        pl.col("value").abs(), descending=True
-    )
     rows = [_finding(row, _change(row, words)) for row in told.filter(first).iter_rows(named=True)]
-    rows += [_finding(row, _gap(row, words)) for row in gaps.iter_rows(named=True)]
+    apart = run.disparities.filter(pl.col("kind") == "change_difference")
+    rows += [_finding(row, _unlike(row, words)) for row in _surest(apart.filter(sure), near)]
+    rows += _of_gaps(run.disparities.filter(pl.col("kind") == "gap_difference"), near, words)
+    rows += [
+        _finding(row, _change(row, words)) for row in overall.filter(~leads).iter_rows(named=True)
+    ]
     unsure = changes.filter(pl.col("attribute").is_not_null() & ~sure)
     if unsure.height:
         rows.append(_rest(unsure, changes, words))
+    if apart.height:
+        rows += _alike(apart, sure, words)
     rows += [
         _finding(row, _change(row, words)) for row in told.filter(~first).iter_rows(named=True)
     ]
@@ -151,16 +157,79 @@ def _change(row: Mapping[str, Any], words: Words) -> str:
     return told[:1].upper() + told[1:]
 
 
+def _of_gaps(gaps: pl.DataFrame, near: pl.Expr, words: Words) -> list[dict[str, Any]]:
+    """Say which widest gaps became wider or narrower, and of how many that is not shown."""
+    shown = gaps.filter(near > 0).sort(pl.col("value").abs(), descending=True)
+    rows = [_finding(row, _gap(row, words)) for row in shown.iter_rows(named=True)]
+    known = gaps.filter(pl.col("value").is_not_null()).height
+    if shown.height < known:
+        told = (
+            f"{known - shown.height:,} of {known:,} widest gaps across an attribute's groups were"
+            " not shown to become wider or narrower (intervals that hold no change)."
+        )
+        rows.append({"analysis": _NAME, "claim": told, "status": Status.OK.value, "n": None})
+    return rows
+
+
 def _gap(row: Mapping[str, Any], words: Words) -> str:
-    title = words.title(row["attribute"])
-    told = f"The widest gap in {words.measure(row)} across {title}"
-    if row["value"] == 0:
-        return f"{told} is the same with both models."
     way = "narrower" if row["value"] < 0 else "wider"
     return (
-        f"{told} is {size(row['value'], words.unit(row))} {way} with {row['model_b']} than with "
+        f"The widest gap in {lowered(words.measure(row))} across {words.title(row['attribute'])} is"
+        f" {size(row['value'], words.unit(row))} {way} with {row['model_b']} than with "
         f"{row['model_a']} ({_ends(row, words)}; not adjusted for the other gaps)."
     )
+
+
+_BLOCK = ["metric", "label", "threshold", "attribute"]
+
+
+def _surest(apart: pl.DataFrame, near: pl.Expr) -> list[dict[str, Any]]:
+    """Choose the surest pair of each attribute and metric, and count the block's pairs."""
+    ranked = apart.with_columns(
+        near=near, pairs=pl.len().over(_BLOCK), crossed=pl.col("attribute").str.contains(r"\*")
+    ).sort("crossed", "near", descending=[False, True], maintain_order=True)
+    surest = ranked.unique(_BLOCK, keep="first", maintain_order=True)
+    once = [pl.col("attribute", "group_a", "group_b"), pl.col("value").abs().round(12)]
+    return surest.unique(once, keep="first", maintain_order=True).to_dicts()
+
+
+def _unlike(row: Mapping[str, Any], words: Words) -> str:
+    way = "lower" if row["value"] < 0 else "higher"
+    others = row["pairs"] - 1
+    more = f"; {others:,} more pair{'s differ' if others > 1 else ' differs'}" if others else ""
+    told = (
+        f"From {row['model_a']} to {row['model_b']}, the change in"
+        f" {lowered(words.measure(row))} is {size(row['value'], words.unit(row))} {way} for"
+        f" {row['group_a']} than for {row['group_b']} ({words.title(row['attribute'])};"
+        f" {_ends(row, words)}); {words.p(row['p_adjusted'])}{more}."
+    )
+    if row["status"] == Status.BOUNDARY:
+        told += " Read this interval with care, it may be too narrow."
+    return told
+
+
+def _alike(apart: pl.DataFrame, sure: pl.Expr, words: Words) -> list[dict[str, Any]]:
+    """Say where no two groups' changes were found to differ, and how far apart they may be."""
+    ends = pl.max_horizontal(pl.col("low").abs(), pl.col("high").abs())
+    blocks = apart.group_by(_BLOCK, maintain_order=True).agg(
+        sure.any().alias("found"), ends.max().alias("far")
+    )
+    silent = blocks.filter(~pl.col("found"))
+    if not silent.height:
+        return []
+    of_shares = [_is_fraction(name, words) for name in silent["metric"]]
+    far = silent.filter(pl.Series(of_shares))["far"].drop_nulls().to_list()
+    seen = (
+        f" They may still: the intervals reach up to {size(max(far), 'fraction')} from no"
+        " difference."
+        if far
+        else ""
+    )
+    told = (
+        f"No two groups' changes were found to differ in {silent.height:,} of {blocks.height:,}"
+        f" comparisons of an attribute's groups by a metric.{seen}"
+    )
+    return [{"analysis": _NAME, "claim": told, "status": Status.OK.value, "n": None}]
 
 
 def _is_fraction(metric: str, words: Words) -> bool:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from isolux.disparity.change_pairs import Changed, change_pairs
 from isolux.disparity.detectable import least_detectable
 from isolux.disparity.drawn import paired_drawn
 from isolux.disparity.family import BOOTSTRAP, SCORE, Tested, adjust, test_family
@@ -42,9 +43,7 @@ from isolux.stats.intervals import (
     student_reach,
 )
 from isolux.stats.joint_law import correlated_normals
-from isolux.stats.multiplicity import (
-    critical_value,
-)
+from isolux.stats.multiplicity import critical_value
 from isolux.stats.nulls import NullTest, null_test, sign_flip
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, signs
@@ -59,10 +58,10 @@ __all__ = ["ModelComparison", "compare_models", "compare_runs", "paired_differen
 
 @dataclass(frozen=True, slots=True)
 class ModelComparison:
-    """The table of comparisons, and the family's name and size."""
+    """The table of comparisons, and the families' names and sizes."""
 
     table: pl.DataFrame
-    family: tuple[str, int]
+    families: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +91,9 @@ def compare_models(
     Returns
     -------
     ModelComparison
-        Kinds ``model_difference`` (b − a; positive: the second model's value is higher) and
-        ``gap_difference`` (range of b less range of a over the groups judged in both).
+        Kinds ``model_difference`` (b − a; positive: the second model's value is higher),
+        ``change_difference`` (of two groups) and ``gap_difference`` (range of b less range of a
+        over the groups judged in both).
     """
     changes = [_change(estimates, spec, a, b) for a, b in _pairs(estimates, models)]
     null_max = np.zeros(spec.replicates)
@@ -109,8 +109,12 @@ def compare_models(
     for change, p_adjusted in zip(changes, adjusted, strict=True):
         frames += _rows(estimates, spec, change, p_adjusted, critical, family[0])
         frames += _gaps(estimates, spec, (change.a, change.b), change.groups, tests)
+    changed = [Changed(c.a, c.b, c.groups, c.apart) for c in changes]
+    pairs, of_pairs = change_pairs(estimates, spec, changed, _z(spec))
+    frames += pairs
     table = table_of(frames).with_columns(model_a=pl.lit(models[0]), model_b=pl.lit(models[1]))
-    return ModelComparison(COMPARISONS.conform(table), family)
+    families = dict(f for f in (family, of_pairs) if f[1])
+    return ModelComparison(COMPARISONS.conform(table), families)
 
 
 def compare_runs(estimates: Estimates, spec: Comparing, runs: tuple[str, str]) -> list[Rows]:

@@ -61,7 +61,7 @@ class Comparison:
 
     @property
     def disparities(self) -> pl.DataFrame:
-        """Each group's change from the first model to the second, and each gap's."""
+        """Each group's change from the first model to the second, two groups', and each gap's."""
         return self.run.disparities
 
     def _repr_html_(self) -> str:
@@ -113,8 +113,11 @@ def compare(
     Returns
     -------
     Comparison
-        ``.disparities`` has one row per metric and group: value of b less value of a on the
-        people whom both scored, with interval and adjusted p.
+        ``.disparities`` has one row per metric and group (kind ``model_difference``): value of b
+        less value of a on the people whom both scored, with interval and adjusted p. Also one per
+        pair of groups (``change_difference``): the change of ``group_a`` less that of
+        ``group_b``, who fared better; and one per attribute (``gap_difference``): how much
+        wider the widest gap became.
 
     Raises
     ------
@@ -148,9 +151,8 @@ def compare(
     compared_units = scores.judged_units()["unit_id"]  # whoever withdrew from one is not of them
     compared = compare_models(estimates, spec.comparing, names)
     more = relative_changes(estimates, spec.comparing, names) if relative else COMPARISONS.empty()
-    record = _record(
-        first, second, spec, names, (*both.notes, *scores.notes), compared.family, estimates
-    )
+    said = (*both.notes, *scores.notes)
+    record = _record(first, second, spec, names, said, compared.families, estimates)
     run = Run(
         record=unrooted(record) if spec.report.paths == "relative" else record,
         scores=scores.units,
@@ -319,7 +321,7 @@ def _record(
     spec: AuditSpec,
     names: Sequence[str],
     said: tuple[str, ...],
-    family: tuple[str, int],
+    families: dict[str, int],
     estimates: Any,
 ) -> dict[str, Any]:
     n = round(float(unweighted(estimates.design).totals()[0, 0]))
@@ -352,6 +354,6 @@ def _record(
             "n_clusters": estimates.design.n_clusters,
             "n_units": n,
         },
-        "families": {family[0]: family[1]},
+        "families": families,
         **({"sample": first.record["sample"]} if is_drawn(first.record) else {}),
     }

@@ -200,22 +200,34 @@ def _refuse(name: str, differ: pl.DataFrame, n: int, allowed: float) -> None:
 
 def _sides(first: Run, second: Run, units: pl.DataFrame, name: str) -> pl.DataFrame:
     """Put both runs' values of an attribute side by side: ``as_first, unit_id, first, second``."""
-    a, b = (_values(run.attributes, name) for run in (first, second))
+    a, b = (_values(one, name, other) for one, other in ((first, second), (second, first)))
     return units.join(
         a.rename({"unit_id": "as_first", "text": "first"}), on="as_first", how="left"
     ).join(b.rename({"text": "second"}), on="unit_id", how="left")
 
 
-def _values(attributes: pl.DataFrame, name: str) -> pl.DataFrame:
-    rows = attributes.filter(pl.col("attribute") == name)
+def _values(run: Run, name: str, other: Run) -> pl.DataFrame:
+    """Give each unit's values as one text, whether or not the run read them as numbers or lists.
+
+    A run that is not by an attribute keeps it as it stands in the table, and may not have been told
+    what separates several values, where the other was.
+    """
+    rows = run.attributes.filter(pl.col("attribute") == name)
     text = pl.col("value").str.strip_chars()
     if name in _NAMES:
         text = text.str.replace(r"(?s)^.*[/\\]", "")
-    elif "number" in rows.columns:
-        number = pl.col("number")
+    else:
+        own, others = (one.record.get("spec") or {} for one in (run, other))
+        grouped = {part for entry in own.get("by") or () for part in crossed(entry)}
+        separator = own.get("separator") or others.get("separator")
+        if separator and name not in grouped:
+            rows = rows.with_columns(pl.col("value").str.split(separator)).explode("value")
+        number = text.cast(pl.Float64, strict=False)
+        if "number" in rows.columns:
+            number = pl.coalesce("number", number)
         # Six figures: a computed attribute may be rounded in one of two files.
         short = number.round_sig_figs(6).cast(pl.String)
-        text = pl.when(number.is_not_null()).then(short).otherwise(text)
+        text = pl.when(number.is_finite()).then(short).otherwise(text)
     known = rows.with_columns(text=text).drop_nulls("text")
     return known.group_by("unit_id").agg(text=pl.col("text").unique().sort().str.join(", "))
 
