@@ -21,7 +21,7 @@ from isolux.disparity._group_sums import beside_others, places
 from isolux.disparity.drawn import DrawnComparisons
 from isolux.disparity.replicated import ReplicateComparisons
 from isolux.groups.estimates import Estimates, Measure
-from isolux.groups.uncertainty import means_of
+from isolux.groups.means import means_of
 from isolux.stats.design import Design, IntArray
 from isolux.stats.differences import Difference, of_means, paired_means
 from isolux.stats.drawn_design import DrawnDesign

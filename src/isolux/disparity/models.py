@@ -29,7 +29,7 @@ from isolux.disparity.rows import Rows, rows_of, table_of
 from isolux.disparity.whole import among, both_ways, range_interval
 from isolux.groups.drawn import is_census
 from isolux.groups.estimates import Estimates
-from isolux.groups.uncertainty import means_of
+from isolux.groups.means import means_of
 from isolux.stats.correlation import correlation_matrix, paired_correlation
 from isolux.stats.design import IntArray
 from isolux.stats.differences import Difference, deviates, of_replicates, paired_means, two_sided

@@ -12,11 +12,13 @@ which way the interval leans depends on it a little.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from isolux.groups.class_shares import class_shares, is_of_classes
 from isolux.groups.estimates import Estimates, Others
 from isolux.groups.uncertainty import standard_error
 from isolux.stats.correlation import correlation_matrix, paired_correlation
@@ -49,7 +51,24 @@ class ReplicateComparisons:
         freedom = np.maximum(effective_clusters(e) - 1.0, 1.0)
         one, two = ((e.value[g, j], e.standard_error[g, j], freedom[g]) for g in (first, second))
         ends = logit_reach if e.measures[j].fraction else student_reach
-        return replace(of_replicates(one, two, rho, ends), span=e.measures[j].span)
+        apart = replace(of_replicates(one, two, rho, ends), span=e.measures[j].span)
+        if not is_of_classes(e.measures[j]):
+            return apart
+        own = self._of_classes(first), self._of_classes(second)
+        return replace(apart, ends=lambda z: (own[0](z), own[1](z)))
+
+    def _of_classes(self, rows: IntArray) -> Callable[[Reach], Interval]:
+        """Give the intervals of groups by their classes' own; each group is reduced once."""
+        e, j = self.estimates, self.j
+        used, where = np.unique(rows, return_inverse=True)
+        held = class_shares(e.design, e.measures[j], used, e.value[used, j])
+        wider = held.wider(e.standard_error[used, j])
+
+        def ends(z: Reach) -> Interval:
+            found = held.ends(z, wider)
+            return Interval(found.low[..., where], found.high[..., where])
+
+        return ends
 
     def rests(self, first: IntArray) -> Difference:
         """Compare groups with everyone: with everyone else, times the share of the others."""
@@ -72,6 +91,11 @@ class ReplicateComparisons:
         others = value, error, np.maximum(worth - 1.0, 1.0)
         ends = logit_reach if e.measures[j].fraction else student_reach
         apart = of_replicates(one, others, correlation, ends)
+        if is_of_classes(e.measures[j]) and not isinstance(e.design, DrawnDesign):
+            own = self._of_classes(first)
+            left = class_shares(e.design, e.measures[j], first, value, others=True)
+            wider = left.wider(error)
+            apart = replace(apart, ends=lambda z: (own(z), left.ends(z, wider)))
         everyone = np.full(len(first), e.value[0, j])
         return replace(_times_the_others(one[0], everyone, apart, share), span=e.measures[j].span)
 

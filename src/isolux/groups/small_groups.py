@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.estimates import Estimates, Measure
-from isolux.groups.uncertainty import means_of
+from isolux.groups.means import means_of
 from isolux.stats.design import Design, IntArray
 from isolux.stats.drawn_design import unweighted
 from isolux.stats.shares import ClusterMeans

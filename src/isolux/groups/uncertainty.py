@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from isolux.groups.drawn import Worth, drawn_means
+from isolux.groups.class_shares import class_shares, is_of_classes
+from isolux.groups.drawn import Worth
 from isolux.groups.estimates import Estimates, Group, Measure
+from isolux.groups.means import Means, all_means
 from isolux.io.threads import quietly
 from isolux.stats.design import Design, IntArray
 from isolux.stats.drawn_design import DrawnDesign
@@ -25,7 +27,7 @@ from isolux.stats.intervals import (
 )
 from isolux.stats.leaning import number_interval, slopes_of
 from isolux.stats.resampling import jackknife_acceleration
-from isolux.stats.shares import ClusterMeans, are_shares, cluster_means, pooled_correlation
+from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import Status
 
@@ -35,24 +37,23 @@ if TYPE_CHECKING:
 __all__ = [
     "KEPT_EFFECTIVE",
     "LEANING",
-    "all_means",
     "families_of",
     "intervals",
     "intervals_at",
     "mark_rarer",
-    "means_of",
     "of_numbers",
     "standard_error",
     "statuses",
 ]
-
-Means = tuple[ClusterMeans | None, ...]
 
 KEPT_EFFECTIVE = 15
 """Clusters of one size below which no method known to us keeps its promise in every world."""
 
 LEANING = "score, of numbers"
 """What the method is called that takes a mean's variance to change with the mean."""
+
+OF_CLASSES = "score, of classes"
+"""What the method is called that puts classes' intervals together."""
 
 _ROUNDING = 1e-9  # fifty units of one weight are worth fifty, whatever the last digit says
 _NO_INTERVAL_BELOW = 10
@@ -119,6 +120,9 @@ def intervals(
         if name == "score":
             assert mean is not None  # noqa: S101 - _method gives score to means only
             ends, method[:, j] = mean.score_interval(_z(spec)), name
+        elif name == OF_CLASSES:
+            own = class_shares(design, measure, np.arange(len(v)), v)
+            ends, method[:, j] = own.ends(_z(spec), own.wider(s)), name
         elif name == LEANING:
             ends = of_numbers(mean, families, measure)(_z(spec))
             edge = measure.fraction & no_spread(v, s)
@@ -184,30 +188,10 @@ def _z(spec: Statistics) -> float:
     return float(ndtri(0.5 + spec.level / 2.0))
 
 
-def all_means(design: Design, measures: tuple[Measure, ...], n_groups: int) -> Means:
-    """Reduce every mean's clusters, for everyone and every group; None where it is no mean."""
-    rows = np.arange(n_groups)
-    return tuple(means_of(design, measure, rows) if measure.mean else None for measure in measures)
-
-
-def means_of(design: Design, measure: Measure, rows: IntArray) -> ClusterMeans:
-    """Reduce one mean's clusters, for some rows of the design."""
-    assert measure.mean is not None  # noqa: S101 - callers ask of means only
-    if isinstance(design, DrawnDesign):
-        return drawn_means(design, measure, rows)
-    sums, counts = measure.mean
-    everyone = design.rows(0, sums), design.rows(0, counts)
-    rho = float(pooled_correlation(*everyone, design.copies)[0])
-    shares = measure.fraction and are_shares(*everyone)
-    held = design.rows(rows, sums), design.rows(rows, counts)
-    found = cluster_means(*held, design.copies, rho, shares=shares)
-    return found.moved(measure.centre)
-
-
 def _method(measure: Measure, mean: ClusterMeans | None, spec: Statistics) -> str:
     """Name the method that this measure can take: the one asked for, or the nearest to it."""
-    if spec.interval == "score" and mean is not None:
-        return "score" if mean.shares else LEANING
+    if spec.interval == "score" and (mean is not None or is_of_classes(measure)):
+        return OF_CLASSES if mean is None else "score" if mean.shares else LEANING
     if spec.interval == "bca":
         return "bca" if measure.columns is not None else "percentile"
     if spec.interval == "percentile":

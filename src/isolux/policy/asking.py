@@ -18,7 +18,7 @@ from isolux.disparity.comparisons import compare_groups
 from isolux.disparity.models import paired_difference
 from isolux.disparity.whole import both_ways
 from isolux.groups.estimates import Estimates, Measure
-from isolux.groups.uncertainty import means_of
+from isolux.groups.means import means_of
 from isolux.groups.unknown import UNKNOWN
 from isolux.policy.amounts import level_of, margin_of
 from isolux.policy.cells import Cells, Closed, Side, of_differences, of_ratios, of_values, too_small

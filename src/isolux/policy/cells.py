@@ -15,7 +15,8 @@ import numpy as np
 
 from isolux.disparity.replicated import effective_clusters
 from isolux.groups.estimates import Estimates
-from isolux.groups.uncertainty import KEPT_EFFECTIVE, families_of, means_of, of_numbers
+from isolux.groups.means import means_of
+from isolux.groups.uncertainty import KEPT_EFFECTIVE, families_of, of_numbers
 from isolux.stats.design import IntArray
 from isolux.stats.differences import Difference
 from isolux.stats.intervals import Interval, logit_reach, student_reach

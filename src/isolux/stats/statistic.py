@@ -66,6 +66,9 @@ class SumStatistic:
         matrix: replicate ``first + i`` takes the same draw of it in every group and metric.
     centre : float, optional
         Of a mean: what was taken from every value before it was summed.
+    of_classes : bool
+        Whether the value is the mean of classes' shares: the first half of the columns are hits of
+        each class, the second its units.
     """
 
     columns: Callable[[pl.DataFrame], FloatArray]
@@ -73,6 +76,7 @@ class SumStatistic:
     rarest: Callable[[FloatArray], FloatArray] | None = None
     drawn: Callable[[FloatArray, int], FloatArray] | None = None
     centre: float | None = None
+    of_classes: bool = False
 
     def __call__(self, evidence: pl.DataFrame, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n]`` or ``[n, r]``, giving a scalar array or ``[r]``."""

@@ -49,7 +49,7 @@ def _rarest(sums: FloatArray) -> FloatArray:
     return np.where(np.isfinite(held), held, 0.0)
 
 
-BALANCED_ACCURACY = SumStatistic(_columns, _finish, _rarest)
+BALANCED_ACCURACY = SumStatistic(_columns, _finish, _rarest, of_classes=True)
 """Mean over the classes that occur in the group of the share of their units judged correctly.
 
 A unit with two valid classes counts in both. 0 to 1, higher is better, NaN where no unit counts.

@@ -13,8 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.groups.class_shares import at_least_of_classes
 from isolux.groups.drawn import drawn, worth_of
 from isolux.groups.estimates import Estimates, Group, Measure, Others
+from isolux.groups.means import all_means
 from isolux.groups.measure.columns import Judged, judge
 from isolux.groups.measure.counted import counted
 from isolux.groups.measure.detections import measure_detections
@@ -23,14 +25,7 @@ from isolux.groups.measure.means import group_means
 from isolux.groups.measure.others import EveryoneByHalves, others_of_ranks
 from isolux.groups.measure.pairs import measure_pairs, pair_sample
 from isolux.groups.membership import Membership
-from isolux.groups.uncertainty import (
-    all_means,
-    families_of,
-    intervals,
-    mark_rarer,
-    standard_error,
-    statuses,
-)
+from isolux.groups.uncertainty import families_of, intervals, mark_rarer, standard_error, statuses
 from isolux.stats.design import Design, IntArray, build_design
 from isolux.stats.drawn_design import DrawnDesign, unweighted
 from isolux.stats.resampling import Ranked, replicate_ranks, replicate_sums
@@ -94,6 +89,7 @@ def measure_groups(
     for j, mean in enumerate(means):
         if mean is not None:  # known without drawing
             se[:, j] = np.sqrt(mean.variance)
+    se = at_least_of_classes(design, measures, value, se)
     interval, method = intervals(
         design, measures, value, replicates, se, n_clusters, spec, means, families_of(groups)
     )
