@@ -45,7 +45,8 @@ def test_a_gap_that_begins_is_found_and_dated(runs):
     assert first["low"] < -0.3 + 0.05 < first["high"] + 0.2
     assert first["p_adjusted"] < 0.05
     assert seen.findings[0].startswith("Score for b (tone) differs from that for the others: alarm")
-    assert "It has changed: from look" in seen.findings[0]
+    assert "It has changed: no single gap fits all looks, which is known since" in seen.findings[0]
+    assert not any("mixture" in text for text in seen.findings)
     quiet = seen.summary.filter(group="c").row(0, named=True)
     assert quiet["alarm_at"] is None
     assert (quiet["since"], quiet["low"], quiet["delay"]) == (None, None, None)
@@ -165,3 +166,23 @@ def test_metrics_and_times_that_are_refused(runs):
     other = replace(runs[0], record={**runs[0].record, "measures": open_ended})
     with pytest.raises(SpecError, match="no metric of the runs can be watched"):
         monitor([other, runs[1]])
+
+
+def test_a_gap_within_some_clusters_and_between_others_is_called_a_mixture():
+    # Of 20 photos a look, 10 hold both tones and give a difference each, 10 hold one and give 5.
+    photo = [*np.repeat(np.arange(10), 2), *range(10, 20)]
+    tone = ["a", "b"] * 10 + ["a"] * 5 + ["b"] * 5
+    runs = []
+    for day_ in range(4):
+        ids = [f"{day_}-{k}" for k in range(30)]
+        scores = pl.DataFrame(
+            {"unit_id": ids, "cluster_id": [f"{day_}-{p}" for p in photo], "value": [1.0, 0.0] * 15}
+        )
+        people = pl.DataFrame({"unit_id": ids, "tone": tone})
+        run = isolux.audit(
+            scores, people, by="tone", replicates=100, min_units=5, min_clusters=5
+        ).run
+        made = {**run.record, "created": f"2026-03-{day_ + 1:02}T09:00:00"}
+        runs.append(replace(run, record=made))
+    [claim] = monitor(runs).findings
+    assert "it is a mixture. 40 of 60 differences are within clusters" in claim

@@ -246,7 +246,8 @@ def _rest(unsure: pl.DataFrame, changes: pl.DataFrame, words: Words) -> dict[str
     if least:
         ends = [number(end, "fraction") for end in (min(least), max(least))]
         seen = (
-            f" Changes of {ends[0]} points (the best case) to {ends[1]} could have been detected."
+            f" Changes of {ends[0]} points (the best case) to {ends[1]} could have been detected"
+            " (power 0.8)."
         )
     told = f"{unsure.height:,} of {of_groups:,} changes of single groups were not confirmed.{seen}"
     return {"analysis": _NAME, "claim": told, "status": Status.OK.value, "n": None}

@@ -264,7 +264,7 @@ def _advice(row: dict[str, object], target: str, words: Words) -> str:
         for s in "ab"
         if row[f"more_units_{s}"]
     ]
-    return f"To detect one of {target}, it needs at least {' and '.join(needs)}."
+    return f"To detect one of {target}, {' and '.join(needs)} are enough."
 
 
 def _shown(needed: pl.DataFrame, words: Words) -> pl.DataFrame:

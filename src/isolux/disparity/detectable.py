@@ -110,11 +110,12 @@ def _mover(apart: Difference, critical: float, power: float, *, paired: bool) ->
     effects = [g.design_effect(critical) for g in (a, b)]
     plain = [g.measured_effect(critical) / g.growth(critical) for g in (a, b)]
     unsure = _unsure(a, b, rho)
+    together = np.sqrt(plain[0] * plain[1])
     z = float(ndtri(power))
 
     def needed(lower: FloatArray, upper: FloatArray) -> FloatArray:
         up, down = _ends((a, b), (lower, upper), effects, critical)
-        tied = _tied(rho, lower, upper) if paired else rho
+        tied = _tied(rho, lower, upper, together) if paired else rho
         reach = _reach(up, down, tied)
         own = _spread((a, b), (lower, upper), plain, tied)
         return np.asarray(reach + z * np.hypot(own, unsure * up * down / reach))
@@ -122,16 +123,21 @@ def _mover(apart: Difference, critical: float, power: float, *, paired: bool) ->
     return needed
 
 
-def _tied(rho: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+def _tied(rho: FloatArray, lower: FloatArray, upper: FloatArray, effect: FloatArray) -> FloatArray:
     """Return two models' correlation once one of them has fewer right.
 
-    Mistakes that are new to one model are shared by neither. If they fall on the same subjects as
-    before, the correlation stays; if anywhere, the covariance does. Taken is the middle.
+    Of independent rows, mistakes that are new fall on anyone whom that model had right: so much
+    disagreement is added to what there was. Between clusters they may fall on the same subjects as
+    before, and then the correlation stays, or on any, and then the covariance does: taken is the
+    middle. What of the variance is between rows is 1 over the design effect.
     """
     one, two = upper * (1.0 - upper), lower * (1.0 - lower)
     with np.errstate(divide="ignore", invalid="ignore"):
-        shrunk = np.nan_to_num(one / two, nan=1.0, posinf=1.0) ** 0.25
-    return np.asarray(rho * np.minimum(shrunk, 1.0))
+        of_clusters = np.nan_to_num(one / two, nan=1.0, posinf=1.0) ** 0.25
+        odds = lower * (1.0 - upper) / (upper * (1.0 - lower))
+        of_rows = np.sqrt(np.clip(np.nan_to_num(odds, nan=1.0), 0.0, 1.0))
+    rows = 1.0 / np.maximum(effect, 1.0)
+    return np.asarray(rho * of_rows**rows * np.minimum(of_clusters, 1.0) ** (1.0 - rows))
 
 
 def _unsure(a: ClusterMeans, b: ClusterMeans, rho: FloatArray) -> FloatArray:

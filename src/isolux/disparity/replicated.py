@@ -62,10 +62,11 @@ class ReplicateComparisons:
         e, j = self.estimates, self.j
         used, where = np.unique(rows, return_inverse=True)
         held = class_shares(e.design, e.measures[j], used, e.value[used, j])
-        wider = held.wider(e.standard_error[used, j])
+        raw = standard_error(e.replicates[used, j], e.n_clusters[used, j], e.design)
+        together = held.together(raw)
 
         def ends(z: Reach) -> Interval:
-            found = held.ends(z, wider)
+            found = held.ends(z, together)
             return Interval(found.low[..., where], found.high[..., where])
 
         return ends
@@ -94,8 +95,8 @@ class ReplicateComparisons:
         if is_of_classes(e.measures[j]) and not isinstance(e.design, DrawnDesign):
             own = self._of_classes(first)
             left = class_shares(e.design, e.measures[j], first, value, others=True)
-            wider = left.wider(error)
-            apart = replace(apart, ends=lambda z: (own(z), left.ends(z, wider)))
+            together = left.together(error)
+            apart = replace(apart, ends=lambda z: (own(z), left.ends(z, together)))
         everyone = np.full(len(first), e.value[0, j])
         return replace(_times_the_others(one[0], everyone, apart, share), span=e.measures[j].span)
 

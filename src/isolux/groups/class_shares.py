@@ -2,8 +2,8 @@
 
 Resampling a class that was always judged right gives no spread, as if its recall were known to be
 1. Its Wilson interval knows better. So the interval of the mean is put together from those of the
-classes (MOVER, for a sum of independent estimates), and is longer by as much as replicates, which
-know which classes share clusters, say.
+classes (MOVER, for a sum of independent estimates), times what replicates, which know which
+classes share clusters, say.
 
 References
 ----------
@@ -28,6 +28,10 @@ from isolux.stats.statistic import FloatArray
 
 __all__ = ["ClassShares", "at_least_of_classes", "class_shares", "is_of_classes"]
 
+_FLAT = 1e-14
+"""A variance below this is rounding: nothing varies."""
+_RATIOS = (0.2, 5.0)
+"""Between which classes may shorten or lengthen what they say apart."""
 _Z = 1.959963984540054
 """The reach at which a standard error is read from classes' intervals."""
 
@@ -47,10 +51,10 @@ class ClassShares:
     shares: list[ClusterMeans]
     value: FloatArray
 
-    def ends(self, z: float | FloatArray, wider: FloatArray | float = 1.0) -> Interval:
+    def ends(self, z: float | FloatArray, together: FloatArray | float = 1.0) -> Interval:
         """Return the interval of each mean that reaches z standard errors: ``[g]`` or ``[k, g]``.
 
-        ``wider``: how much longer both sides are, at least 1.
+        ``together``: what both sides are multiplied by, as of the method of that name.
 
         Examples
         --------
@@ -70,8 +74,8 @@ class ClassShares:
             up = up + np.where(occurs, ends.high - share.value, 0.0) ** 2
             number += occurs
         with np.errstate(divide="ignore", invalid="ignore"):
-            low = self.value - wider * np.sqrt(down) / number
-            high = self.value + wider * np.sqrt(up) / number
+            low = self.value - together * np.sqrt(down) / number
+            high = self.value + together * np.sqrt(up) / number
         return Interval(np.maximum(low, 0.0), np.minimum(high, 1.0))
 
     def standard_error(self) -> FloatArray:
@@ -84,10 +88,24 @@ class ClassShares:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.sqrt(variance) / number)
 
-    def wider(self, standard_error: FloatArray) -> FloatArray:
-        """Return how much longer intervals are, by a standard error that knows what is shared."""
+    def together(self, standard_error: FloatArray) -> FloatArray:
+        """Return how much longer, or shorter, the classes that share clusters make it: ``[g]``.
+
+        Parameters
+        ----------
+        standard_error : [g] float
+            By replicates, which know what classes share: a subject whose scores are all too high
+            has few positives missed and many negatives found. It is held against what the classes'
+            own clusters imply without that; where neither varies, they are taken for apart.
+        """
+        variance, number = np.zeros((2, len(self.value)))
+        for share in self.shares:
+            occurs = np.isfinite(share.value)
+            variance += np.where(occurs, share.variance, 0.0)
+            number += occurs
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.fmax(standard_error / self.standard_error(), 1.0)
+            ratio = standard_error / (np.sqrt(variance) / number)
+        return np.where(variance > _FLAT, np.clip(np.nan_to_num(ratio, nan=1.0), *_RATIOS), 1.0)
 
 
 def is_of_classes(measure: Measure) -> bool:
@@ -119,6 +137,7 @@ def at_least_of_classes(
     rows = np.arange(len(out))
     for j, measure in enumerate(measures):
         if is_of_classes(measure):
-            of_classes = class_shares(design, measure, rows, value[:, j]).standard_error()
-            out[:, j] = np.fmax(out[:, j], of_classes)
+            held = class_shares(design, measure, rows, value[:, j])
+            least = held.standard_error() * held.together(standard_error[:, j])
+            out[:, j] = np.fmax(out[:, j], least)
     return out

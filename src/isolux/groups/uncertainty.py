@@ -122,7 +122,8 @@ def intervals(
             ends, method[:, j] = mean.score_interval(_z(spec)), name
         elif name == OF_CLASSES:
             own = class_shares(design, measure, np.arange(len(v)), v)
-            ends, method[:, j] = own.ends(_z(spec), own.wider(s)), name
+            raw = standard_error(replicates[:, j], clusters[:, j], design)
+            ends, method[:, j] = own.ends(_z(spec), own.together(raw)), name
         elif name == LEANING:
             ends = of_numbers(mean, families, measure)(_z(spec))
             edge = measure.fraction & no_spread(v, s)
@@ -250,7 +251,7 @@ def statuses(
 
     for j, measure in enumerate(measures):
         mean = means[j] if means else None
-        by_score = _method(measure, mean, spec) == "score"
+        by_score = _method(measure, mean, spec) in ("score", OF_CLASSES)
         held = n_clusters[:, j] if mean is None else mean.effective_clusters
         least = KEPT_EFFECTIVE if by_score else KEPT_CLUSTERS
         own = np.zeros(value.shape, dtype=np.bool_)

@@ -19,7 +19,7 @@ import polars as pl
 
 from isolux.stats.sequences import Watched, watched
 from isolux.verbs.monitor.drawn import kept_by_weight
-from isolux.verbs.monitor.gaps import Gap, gaps_of
+from isolux.verbs.monitor.gaps import Gap, gaps_of, mixture
 from isolux.verbs.monitor.looks import Look, Repeated, looks_of, people_once
 from isolux.verbs.monitor.words import sentence
 from isolux.vocabulary.containers import Run
@@ -191,7 +191,8 @@ def monitor(
         own = _rows(gap, found, looks, threshold)
         rows += own
         summaries.append(_summary(gap, found, own, threshold, len(gaps)))
-        told.append((summaries[-1], sentence(gap, summaries[-1], looks, level, threshold)))
+        said_of_gap = sentence(gap, summaries[-1], looks, level, threshold) + mixture(gap)
+        told.append((summaries[-1], said_of_gap))
     told.sort(key=lambda pair: (pair[0]["alarm_at"] is None, -pair[0]["e_value"]))
     return Monitoring(
         pl.DataFrame(rows, infer_schema_length=None).cast(dict(_TYPES.items())),

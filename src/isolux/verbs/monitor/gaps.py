@@ -27,8 +27,10 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import Groups, recorded_spec
 
-__all__ = ["Gap", "gaps_of"]
+__all__ = ["Gap", "gaps_of", "mixture"]
 
+_MIXED = 0.05
+"""The share of the one kind of differences, or of the other, from which a gap is a mixture."""
 _MEASURE = ("metric", "label", "threshold")
 
 
@@ -47,6 +49,8 @@ class Gap:
         On a scale of 1, and the look of each.
     sizes : list of (int, int)
         Clusters of the group and of the others, in each look.
+    within : int
+        How many of the differences are within clusters that hold both sides.
     """
 
     named: dict[str, Any]
@@ -55,6 +59,7 @@ class Gap:
     difference: FloatArray = field(default_factory=lambda: np.zeros(0))
     look: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     sizes: list[tuple[int, int]] = field(default_factory=list)
+    within: int = 0
 
     @property
     def scale(self) -> float:
@@ -66,8 +71,9 @@ class Gap:
         own = self.difference[self.look == t]
         return float(own.mean()) if len(own) else float("nan")
 
-    def add(self, t: int, own: FloatArray, sizes: tuple[int, int]) -> None:
+    def add(self, t: int, own: FloatArray, sizes: tuple[int, int], within: int) -> None:
         """Take a look's differences in."""
+        self.within += within
         self.difference = np.concatenate([self.difference, own])
         self.look = np.concatenate([self.look, np.full(len(own), t, dtype=np.int64)])
         self.sizes.append(sizes)
@@ -114,6 +120,18 @@ def gaps_of(
         if any(min(size) == 0 for size in gap.sizes)
     ]
     return gaps, tuple(missing)
+
+
+def mixture(gap: Gap) -> str:
+    """Warn of a gap of which some differences are within clusters, and others between them."""
+    n = len(gap.difference)
+    if not _MIXED < gap.within / max(n, 1) < 1.0 - _MIXED:
+        return ""
+    return (
+        f" Read this gap with caution: it is a mixture. {gap.within:,} of {n:,} differences are"
+        " within clusters that hold both sides, the others between clusters of one side, and the"
+        " two need not agree; with clusters that hold one group (people, not photos) they do."
+    )
 
 
 def _refuse_quantiles(settings: Groups) -> None:
@@ -182,8 +200,8 @@ def _hypotheses(frame: pl.DataFrame, metric: Metric) -> Iterator[tuple[dict[str,
 
 def _differences(
     frame: pl.DataFrame, named: dict[str, Any], rng: np.random.Generator
-) -> tuple[FloatArray, tuple[int, int]]:
-    """Take one look's differences of a group and the others, and how many clusters each has."""
+) -> tuple[FloatArray, tuple[int, int], int]:
+    """Take a look's differences, the clusters of the group and of the others, and of both."""
     keys = [*_MEASURE, "attribute"]
     own = frame.filter(*(pl.col(k).eq_missing(pl.lit(named[k])) for k in keys))
     inside = pl.col("group").eq(named["group"]).any()
@@ -199,7 +217,5 @@ def _differences(
         alone["first"].drop_nulls().to_numpy(), alone["second"].drop_nulls().to_numpy()
     )
     within = (both["first"] - both["second"]).to_numpy()
-    return np.concatenate([within, paired]), (
-        sides["first"].count(),
-        sides["second"].count(),
-    )
+    sizes = sides["first"].count(), sides["second"].count()
+    return np.concatenate([within, paired]), sizes, both.height

@@ -58,8 +58,8 @@ def sentence(
     if found["changed_at"] is not None:
         when = looks[found["changed_at"] - 1].at
         told += (
-            f" It has changed: from look {found['changed_at']} ({when}) no single gap fits all "
-            "looks."
+            f" It has changed: no single gap fits all looks, which is known since look"
+            f" {found['changed_at']} ({when})."
         )
     return told
 
