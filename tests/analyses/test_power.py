@@ -113,8 +113,8 @@ def test_the_finding_says_it():
     ]
     assert found["claim"][0] == (
         "Accuracy by tone: this audit could have detected (power 0.8) a difference of 20.0 points "
-        "between dark and light, its worst-measured pair. To detect one of 10.0 points, it needs "
-        "at least 300 more of dark (150 clusters) and 300 more of light (150 clusters)."
+        "between dark and light, its worst-measured pair. To detect one of 10.0 points, 300 more "
+        "of dark (150 clusters) and 300 more of light (150 clusters) are enough."
     )
 
 
