@@ -120,3 +120,26 @@ def test_a_narrower_gap_is_told_with_its_interval():
     found = summarise_comparison(replace(run, disparities=pl.concat([run.disparities, gap])))
     table = found.sections[0].tables[0]
     assert (table.gap, table.gap_low, table.gap_high) == (-0.05, -0.08, -0.02)
+
+
+def test_groups_whose_changes_differ_are_told_apart(tmp_path):
+    import isolux
+
+    ids = [f"p{k}" for k in range(90)]
+    who = pl.DataFrame({"unit_id": ids, "tone": ["a", "b", "unknown"] * 30})
+    settings = {"by": "tone", "min_units": 5, "min_clusters": 5, "replicates": 400}
+    values = {"old": [1.0, 0.0, 0.0] * 30, "new": [1.0, 1.0, 1.0] * 15 + [1.0, 0.0, 0.0] * 15}
+    audits = [
+        isolux.audit(pl.DataFrame({"unit_id": ids, "value": value, "model": name}), who, **settings)
+        for name, value in values.items()
+    ]
+    found = isolux.compare(*audits)
+    table = summarise_comparison(found.run).sections[0].tables[0]
+    # b and those whose tone is unknown gain 15 of 30, a nothing; known groups come first.
+    assert [(pair.worse, pair.better) for pair in table.unlike] == [("a", "b"), ("a", "unknown")]
+    page = found.report(tmp_path / "both").read_text(encoding="utf-8")
+    text = " ".join(page.replace("\xa0", " ").split())
+    assert "The change is 50.0 points lower for <bdi>a</bdi> than for <bdi>b</bdi>" in text
+    [claim] = [c for c in found.findings["claim"] if c.startswith("From old to new")]
+    assert "lower for a than for b" in claim
+    assert "1 more pair differs" in claim

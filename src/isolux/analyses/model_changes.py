@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from isolux.analyses._words import Words, lowered, number, size
+from isolux.groups.unknown import UNKNOWN
 from isolux.vocabulary import registry, works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.drawn import is_weighted
@@ -184,10 +185,14 @@ _BLOCK = ["metric", "label", "threshold", "attribute"]
 
 
 def _surest(apart: pl.DataFrame, near: pl.Expr) -> list[dict[str, Any]]:
-    """Choose the surest pair of each attribute and metric, and count the block's pairs."""
-    ranked = apart.with_columns(
-        near=near, pairs=pl.len().over(_BLOCK), crossed=pl.col("attribute").str.contains(r"\*")
-    ).sort("crossed", "near", descending=[False, True], maintain_order=True)
+    """Choose the surest pair of each attribute and metric, of known groups first, and count."""
+    unknown = pl.any_horizontal(
+        pl.col(f"group_{side}").str.contains(UNKNOWN, literal=True) for side in "ab"
+    )
+    crossed = pl.col("attribute").str.contains("*", literal=True)
+    ranked = apart.with_columns(near=near, pairs=pl.len().over(_BLOCK)).sort(
+        unknown, crossed, "near", descending=[False, False, True], maintain_order=True
+    )
     surest = ranked.unique(_BLOCK, keep="first", maintain_order=True)
     once = [pl.col("attribute", "group_a", "group_b"), pl.col("value").abs().round(12)]
     return surest.unique(once, keep="first", maintain_order=True).to_dicts()

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from isolux.groups.unknown import UNKNOWN
 from isolux.report._lines import LineKey, key_of, lines_of
 from isolux.report._sections import arranged_names
 from isolux.report.comparison.classes import ClassTable, class_tables
@@ -56,12 +57,28 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class UnlikeChanges:
+    """Two groups of which one was found to fare better: ``worse``'s change less ``better``'s."""
+
+    worse: str
+    better: str
+    difference: float
+    low: float | None
+    high: float | None
+    p_adjusted: float
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeTable:
-    """One line of one attribute: everyone's change, each group's, and the widest gap's."""
+    """One line of one attribute: everyone's change, each group's, and the widest gap's.
+
+    ``unlike``: pairs whose changes were found to differ, the surest first.
+    """
 
     line: Line
     everyone: Change | None
     rows: tuple[Change, ...]
+    unlike: tuple[UnlikeChanges, ...]
     gap: float | None
     gap_low: float | None
     gap_high: float | None
@@ -191,6 +208,7 @@ class _Tables:
     groups: Mapping[tuple[Any, ...], list[str]]
     changes: Mapping[tuple[Any, ...], Mapping[str, Any]]
     gaps: Mapping[tuple[Any, ...], Mapping[str, Any]]
+    pairs: Mapping[tuple[Any, ...], list[UnlikeChanges]]
 
     @classmethod
     def of(
@@ -211,6 +229,7 @@ class _Tables:
             groups,
             _by_kind(run, "model_difference", "group_a"),
             _by_kind(run, "gap_difference"),
+            _unlike(run, alpha),
         )
 
     def table(self, key: LineKey, attribute: str | None) -> ChangeTable | None:
@@ -224,6 +243,7 @@ class _Tables:
             line=line,
             everyone=self._change(line, everyone) if everyone in self.values else None,
             rows=tuple(_arranged(changes)) if attribute is not None else (),
+            unlike=tuple(self.pairs.get(where, ())),
             gap=gap.get("value"),
             gap_low=gap.get("low"),
             gap_high=gap.get("high"),
@@ -254,6 +274,25 @@ def _by_kind(run: Run, kind: str, *more: str) -> dict[tuple[Any, ...], Mapping[s
     found = run.disparities.filter(pl.col("kind") == kind)
     names = ("task", "metric", "label", "threshold", "attribute", *more)
     return {tuple(row[n] for n in names): row for row in found.iter_rows(named=True)}
+
+
+def _unlike(run: Run, alpha: float) -> dict[tuple[Any, ...], list[UnlikeChanges]]:
+    """List the pairs whose changes were found to differ, known groups first, by line."""
+    unknown = pl.any_horizontal(
+        pl.col(f"group_{side}").str.contains(UNKNOWN, literal=True) for side in "ab"
+    )
+    sure = pl.col("p_adjusted") <= alpha
+    found = run.disparities.filter(pl.col("kind") == "change_difference", sure)
+    names = ("task", "metric", "label", "threshold", "attribute")
+    listed: dict[tuple[Any, ...], list[UnlikeChanges]] = {}
+    for row in found.sort(unknown, "p_value", maintain_order=True).iter_rows(named=True):
+        listed.setdefault(tuple(row[n] for n in names), []).append(
+            UnlikeChanges(
+                row["group_a"], row["group_b"], row["value"], row["low"], row["high"],
+                row["p_adjusted"],
+            )
+        )  # fmt: skip
+    return listed
 
 
 def _way(line: Line, row: Mapping[str, Any] | None, alpha: float) -> Way:
