@@ -139,7 +139,7 @@ def test_groups_whose_changes_differ_are_told_apart(tmp_path):
     assert [(pair.worse, pair.better) for pair in table.unlike] == [("a", "b"), ("a", "unknown")]
     page = found.report(tmp_path / "both").read_text(encoding="utf-8")
     text = " ".join(page.replace("\xa0", " ").split())
-    assert "The change is 50.0 points lower for <bdi>a</bdi> than for <bdi>b</bdi>" in text
+    assert "The change is 0.500 lower for <bdi>a</bdi> than for <bdi>b</bdi>" in text
     [claim] = [c for c in found.findings["claim"] if c.startswith("From old to new")]
     assert "lower for a than for b" in claim
     assert "1 more pair differs" in claim
