@@ -131,17 +131,19 @@ def _correlations(
 ) -> FloatArray:
     """Correlate two groups' changes over replicates; ``null_max`` grows by the largest |t|."""
     centred, spread = drawn
-    found = np.zeros(len(first))
-    for start in range(0, len(first), _PAIRS):
-        part = slice(start, start + _PAIRS)
-        one, two = centred[first[part]], centred[second[part]]
-        product = spread[first[part]] * spread[second[part]]
-        varies = product > _FLAT**2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found[part] = np.where(varies, (one * two).mean(axis=1) / product, 0.0)
-            t = np.abs(one - two) / (one - two).std(axis=1, keepdims=True)
-        if np.isfinite(t).any():
-            np.fmax(null_max, np.nanmax(np.where(np.isfinite(t), t, 0.0), axis=0), out=null_max)
+    covariance = centred @ centred.T / centred.shape[1]
+    product = spread[first] * spread[second]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.where(product > _FLAT**2, covariance[first, second] / product, 0.0)
+    own = np.diagonal(covariance)
+    apart = np.sqrt(np.maximum(own[first] + own[second] - 2.0 * covariance[first, second], 0.0))
+    varies = np.flatnonzero(apart > _FLAT)
+    single = centred.astype(np.float32)  # of a largest |t| seven digits are enough
+    scale = (1.0 / np.where(apart > _FLAT, apart, 1.0)).astype(np.float32)
+    for start in range(0, len(varies), _PAIRS):
+        part = varies[start : start + _PAIRS]
+        t = (single[first[part]] - single[second[part]]) * scale[part, None]
+        np.maximum(null_max, np.maximum(t.max(axis=0), -t.min(axis=0)), out=null_max)
     return found
 
 
