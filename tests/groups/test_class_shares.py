@@ -25,11 +25,13 @@ def audited(hits, units, **settings):
 
 
 def test_a_class_without_a_mistake_is_as_unsure_as_its_wilson_interval():
-    # Wilson at 1.96: 60 of 60 is .93983 to 1, an error of (1 - .93983) / 2 / 1.96 = .015349;
-    # 1,470 of 1,500 is .97158 to .98597: .003671. Their mean: sqrt(.015349² + .003671²) / 2.
+    # Wilson's centres at 1.96: (60 + 1.92) / 63.84 = .96991 and (1,470 + 1.92) / 1,503.84 = .97877.
+    # Variances there: .96991 · .03009 / 63.84 = 4.571e-4 and 1.382e-5: sqrt(of their sum) / 2.
+    # As sure as 211.3 units: Wilson's interval of .99 of these is .9653 to .9972.
     row = audited((60, 1470), (60, 1500))
     assert row["value"] == pytest.approx(0.99)
-    assert row["standard_error"] == pytest.approx(0.007891, rel=0.06)  # replicates vary
+    assert row["standard_error"] == pytest.approx(0.01085, rel=0.06)  # replicates vary
+    assert (row["low"], row["high"]) == pytest.approx((0.9653, 0.9972), abs=2e-3)
     assert row["low"] < 0.97  # a recall of .95 would be shown as 1 in one world of 22
 
 

@@ -1,15 +1,9 @@
 """Means of classes' shares (balanced accuracy), by the classes' own intervals.
 
 Resampling a class that was always judged right gives no spread, as if its recall were known to be
-1. Its Wilson interval knows better. So the interval of the mean is put together from those of the
-classes (MOVER, for a sum of independent estimates), times what replicates, which know which
-classes share clusters, say.
-
-References
-----------
-.. [1] Zou, G. Y., Huang, W. & Zhang, X. (2009). A note on confidence interval estimation for a
-   linear function of binomial proportions. Computational Statistics & Data Analysis, 53,
-   1080–1085. https://doi.org/10.1016/j.csda.2008.09.033
+1. Wilson's interval knows better: its centre has a variance. So the interval of the mean is
+Wilson's with as many units as the classes, each at its own centre, are worth together; replicates,
+which know which classes share clusters, say how much more or less that is.
 """
 
 from __future__ import annotations
@@ -54,39 +48,62 @@ class ClassShares:
     def ends(self, z: float | FloatArray, together: FloatArray | float = 1.0) -> Interval:
         """Return the interval of each mean that reaches z standard errors: ``[g]`` or ``[k, g]``.
 
-        ``together``: what both sides are multiplied by, as of the method of that name.
+        Wilson's, with as many units as would make a share as sure as this mean is.
+        ``together``: what standard errors are multiplied by, as of the method of that name.
 
         Examples
         --------
-        60 of 60 and 59 of 60: Wilson reaches .0602 and .0719 down, and 0 and .0138 up.
+        60 of 60 and 60 of 60 are as sure as 120 of 120; 1,470 of 1,500 beside 60 of 60 are as sure
+        as 211 units.
 
         >>> one = np.ones(1)
-        >>> two = [ClusterMeans(hits / 60 * one, 60 * one, 0 * one, 59 * one, one, 19 * one, 0.0)
-        ...        for hits in (60, 59)]
-        >>> ends = ClassShares(two, 119 / 120 * one).ends(1.959964)
+        >>> def of(hits, units):
+        ...     share, n = hits / units * one, units * one
+        ...     return ClusterMeans(share, n, 0 * one, n - 1, one, n / 3, 0.0)
+        >>> ClassShares([of(60, 60), of(60, 60)], one).ends(1.959964).low.round(4).item()
+        0.969
+        >>> of(120, 120).score_interval(1.959964).low.round(4).item()
+        0.969
+        >>> ends = ClassShares([of(60, 60), of(1470, 1500)], 0.99 * one).ends(1.959964)
         >>> ends.low.round(3).item(), ends.high.round(3).item()
-        (0.945, 0.999)
+        (0.965, 0.997)
         """
-        down, up, number = (np.zeros(len(self.value)) for _ in range(3))
-        for share in self.shares:
-            ends, occurs = share.score_interval(z), np.isfinite(share.value)
-            down = down + np.where(occurs, share.value - ends.low, 0.0) ** 2
-            up = up + np.where(occurs, ends.high - share.value, 0.0) ** 2
-            number += occurs
+        variance, middle, share = self._at_centres(z)
         with np.errstate(divide="ignore", invalid="ignore"):
-            low = self.value - together * np.sqrt(down) / number
-            high = self.value + together * np.sqrt(up) / number
-        return Interval(np.maximum(low, 0.0), np.minimum(high, 1.0))
+            n = share * middle * (1.0 - middle) / (variance * np.square(together))
+            square, value = np.square(z), self.value
+            centre = (value + square / (2.0 * n)) / (1.0 + square / n)
+            half = z * np.sqrt(value * (1.0 - value) / n + square / (4.0 * n * n))
+            half = half / (1.0 + square / n)
+        low = np.where(value <= 0.0, 0.0, np.maximum(centre - half, 0.0))
+        high = np.where(value >= 1.0, 1.0, np.minimum(centre + half, 1.0))
+        known = np.isfinite(n)
+        return Interval(np.where(known, low, np.nan), np.where(known, high, np.nan))
 
     def standard_error(self) -> FloatArray:
-        """Return half of a 95 % interval's length in standard errors: ``[g]``."""
-        variance, number = np.zeros((2, len(self.value)))
-        for share in self.shares:
-            ends, occurs = share.score_interval(_Z), np.isfinite(share.value)
-            variance += np.where(occurs, (ends.high - ends.low) / (2.0 * _Z), 0.0) ** 2
-            number += occurs
+        """Return what the classes imply, each at the middle of its 95 % interval: ``[g]``."""
+        return np.asarray(np.sqrt(self._at_centres(_Z)[0]))
+
+    def _at_centres(self, z: float | FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the mean's variance and value, with each class at the centre of its interval.
+
+        And which part of the units that a centre rests on are units: a centre is that of z² units
+        more, half of them right. A class without a mistake has a variance there.
+        """
+        variance = middle = units = more = number = np.zeros(len(self.value))
+        square = np.square(z)
+        for one in self.shares:
+            occurs = np.isfinite(one.value)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                n = one.units / one.design_effect(z)
+                centre = (one.value * n + square / 2.0) / (n + square)
+                own = centre * (1.0 - centre) / (n + square)
+            variance = variance + np.where(occurs, own, 0.0)
+            middle = middle + np.where(occurs, centre, 0.0)
+            units, more = units + np.where(occurs, n, 0.0), more + np.where(occurs, square, 0.0)
+            number = number + occurs
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.sqrt(variance) / number)
+            return variance / number**2, middle / number, units / (units + more)
 
     def together(self, standard_error: FloatArray) -> FloatArray:
         """Return how much longer, or shorter, the classes that share clusters make it: ``[g]``.
