@@ -95,7 +95,8 @@ class ReplicateComparisons:
         if is_of_classes(e.measures[j]) and not isinstance(e.design, DrawnDesign):
             own = self._of_classes(first)
             left = class_shares(e.design, e.measures[j], first, value, others=True)
-            together = left.together(error)
+            # What a mixture says of few others is noise, and of others without a mistake nothing.
+            together = np.fmax(left.together(error), 1.0)
             apart = replace(apart, ends=lambda z: (own(z), left.ends(z, together)))
         everyone = np.full(len(first), e.value[0, j])
         return replace(_times_the_others(one[0], everyone, apart, share), span=e.measures[j].span)
