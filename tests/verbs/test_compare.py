@@ -253,3 +253,15 @@ def test_an_attribute_that_one_run_is_not_by_is_compared_as_it_would_be_read(tmp
     other = isolux.audit(f"table:{people}", by=["light"], **said)
     with pytest.raises(JoinError, match="1 of 60 people who meet by their ids have another 'tone'"):
         isolux.compare(first, other)
+
+
+def test_long_numbers_that_are_names_are_not_rounded(tmp_path):
+    people = tmp_path / "people.csv"
+    rows = [f"p{k},{1000001 + k % 2},x,x" for k in range(60)]
+    people.write_text("\n".join(["id,site,truth,answer", *rows]))
+    said = {"id": "id", "target": "truth", "prediction_column": "answer", **SETTINGS}
+    first = isolux.audit(f"table:{people}", by=["truth"], **said)
+    people.write_text(people.read_text().replace("p1,1000002", "p1,1000001"))
+    second = isolux.audit(f"table:{people}", by=["site"], **said)
+    with pytest.raises(JoinError, match="1 of 60 people who meet by their ids have another 'site'"):
+        isolux.compare(first, second)

@@ -22,6 +22,8 @@ __all__ = ["SamePeople", "judged_units", "same_people"]
 
 _NAMES = ("file", "filename", "path", "image", "uri", "image_id", "name")
 """Attributes that name a picture: compared by what follows the last slash."""
+_EXACT = 2.0**53
+"""Whole numbers below this are floats of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +227,11 @@ def _values(run: Run, name: str, other: Run) -> pl.DataFrame:
         number = text.cast(pl.Float64, strict=False)
         if "number" in rows.columns:
             number = pl.coalesce("number", number)
-        # Six figures: a computed attribute may be rounded in one of two files.
-        short = number.round_sig_figs(6).cast(pl.String)
-        text = pl.when(number.is_finite()).then(short).otherwise(text)
+        # Whole numbers may be names. Of others six figures: a computed attribute may be rounded in
+        # one of two files.
+        whole = number == number.floor()
+        short = pl.when(whole).then(number).otherwise(number.round_sig_figs(6)).cast(pl.String)
+        text = pl.when(number.abs() < _EXACT).then(short).otherwise(text)
     known = rows.with_columns(text=text).drop_nulls("text")
     return known.group_by("unit_id").agg(text=pl.col("text").unique().sort().str.join(", "))
 
