@@ -14,7 +14,7 @@ from numba import types
 
 from isolux.io.kernels import njit
 
-__all__ = ["beyond_limit", "counting_sort", "greedy", "overlapping_pairs", "ranks"]
+__all__ = ["by_falling_score", "counting_sort", "greedy", "overlapping_pairs", "row_at"]
 
 _F = types.Array(types.float64, 1, "A", readonly=True)
 _I = types.Array(types.int64, 1, "A", readonly=True)
@@ -52,7 +52,7 @@ def _with_room(values: npt.NDArray[Any], used: int) -> npt.NDArray[Any]:
 
 
 @njit(nogil=True)
-def _row(order: _Ints, in_order: bool, place: int) -> int:
+def row_at(order: _Ints, in_order: bool, place: int) -> int:
     return place if in_order else order[place]
 
 
@@ -132,13 +132,13 @@ def overlapping_pairs(
         if t_starts[i] == t_starts[i + 1]:
             continue
         for at_d in range(d_starts[i], d_starts[i + 1]):
-            d = _row(d_order, d_in_order, at_d)
+            d = row_at(d_order, d_in_order, at_d)
             x, y, w, h = d_x[d], d_y[d], d_w[d], d_h[d]
             if not (w >= 0.0 and h >= 0.0):
                 continue
             area = d_area[d] if is_bound else (w + extra) * (h + extra)
             for at_t in range(t_starts[i], t_starts[i + 1]):
-                t = _row(t_order, t_in_order, at_t)
+                t = row_at(t_order, t_in_order, at_t)
                 t_own = t_area[t] if is_bound else (t_w[t] + extra) * (t_h[t] + extra)
                 found = _overlap(
                     x,
@@ -166,7 +166,7 @@ def overlapping_pairs(
 
 
 @njit(nogil=True)
-def _by_falling_score(score: _Floats, first: int, last: int, order: _Ints) -> None:
+def by_falling_score(score: _Floats, first: int, last: int, order: _Ints) -> None:
     """Write into ``order`` the places ``first`` to ``last`` by falling score, ties in order."""
     n = last - first
     if n > _FEW:
@@ -235,7 +235,7 @@ def greedy(
         first, last = image_starts[i], image_starts[i + 1]
         if len(order) < last - first:
             order = np.empty(2 * (last - first), np.int64)
-        _by_falling_score(score, first, last, order)
+        by_falling_score(score, first, last, order)
         for k in range(last - first):
             c = order[k]
             most, kinds = 0.0, 0  # kinds: 1 has a pair with a counted person, 2 with an ignored one
@@ -262,63 +262,3 @@ def greedy(
                 if found >= 0:
                     truth_of[c, t] = found
                     detection_of[found, t] = detection[c]
-
-
-@njit((_I, _I, types.boolean, _F, _I, types.int64), nogil=True)
-def ranks(
-    starts: _Ints, order: _Ints, in_order: bool, score: _Floats, label: _Ints, n_labels: int
-) -> _Ints:
-    """Place of every detection in its image (and class) by falling score, from 0."""
-    rank = np.empty(len(score), np.int64)
-    seen = np.zeros(n_labels, np.int64)
-    for i in range(len(starts) - 1):
-        first, last = starts[i], starts[i + 1]
-        local = np.empty(last - first)
-        for k in range(last - first):
-            local[k] = score[_row(order, in_order, first + k)]
-        sorted_places = np.empty(last - first, np.int64)
-        _by_falling_score(local, 0, last - first, sorted_places)
-        for place in sorted_places:
-            d = _row(order, in_order, first + place)
-            rank[d] = seen[label[d]] if n_labels > 1 else seen[0]
-            seen[label[d] if n_labels > 1 else 0] += 1
-        for k in range(first, last):
-            seen[label[_row(order, in_order, k)] if n_labels > 1 else 0] = 0
-    return rank
-
-
-@njit(
-    (_I, _I, _I, _I, types.boolean, _F, _I, types.boolean, types.int64),
-    nogil=True,
-)
-def beyond_limit(
-    candidate: _Ints,
-    image: _Ints,
-    starts: _Ints,
-    order: _Ints,
-    in_order: bool,
-    score: _Floats,
-    label: _Ints,
-    by_label: bool,
-    limit: int,
-) -> _Bools:
-    """Which candidates have at least ``limit`` detections of their image (and class) before them.
-
-    Only candidates are ranked, and counting stops at the limit: a full sort of all detections, of
-    which one in thirty overlaps anyone, would cost more than everything else.
-    """
-    beyond = np.zeros(len(candidate), np.bool_)
-    for c in range(len(candidate)):
-        row, i = candidate[c], image[c]
-        if starts[i + 1] - starts[i] <= limit:
-            continue
-        before = 0
-        for k in range(starts[i], starts[i + 1]):
-            d = _row(order, in_order, k)
-            if by_label and label[d] != label[row]:
-                continue
-            before += score[d] > score[row] or (score[d] == score[row] and d < row)
-            if before >= limit:
-                beyond[c] = True
-                break
-    return beyond

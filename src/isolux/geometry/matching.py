@@ -244,7 +244,7 @@ def limit_detections(pairs: Pairs, detections: Detections, max_detections: int) 
         )
     if not len(pairs):
         return pairs
-    from isolux.geometry._match_kernels import beyond_limit
+    from isolux.geometry._rank_kernels import beyond_limit
 
     rows = rows_by_image(detections.image, int(detections.image.max()) + 1)
     first = _begins(pairs.detection)
@@ -276,7 +276,7 @@ def ranks_in_image(detections: Detections) -> npt.NDArray[np.int64]:
     >>> ranks_in_image(Detections(np.array([0, 1, 0]), np.array([0.1, 0.2, 0.3]))).tolist()
     [1, 0, 0]
     """
-    from isolux.geometry._match_kernels import ranks
+    from isolux.geometry._rank_kernels import ranks
 
     if not len(detections):
         return np.empty(0, np.int64)

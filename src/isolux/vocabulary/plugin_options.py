@@ -17,10 +17,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, Unpack, cast, get_args, get_origin
 
-import yaml
-from pydantic import TypeAdapter, ValidationError
-from pydantic.errors import PydanticSchemaGenerationError
-
 from isolux.vocabulary.docstrings import described_parameters, first_sentence
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.words import wanted
@@ -257,6 +253,10 @@ def read_value(
     >>> read_value(score, "cuts", ["0.5", ".75"], owner="the task")
     [0.5, 0.75]
     """
+    # Only what reads a value as text needs these: two hundredths of a second of every first call.
+    from pydantic import TypeAdapter, ValidationError
+    from pydantic.errors import PydanticSchemaGenerationError
+
     kind = _kinds(function).get(name, Any)
     if value is None and named_options(function).get(name, ...) is None:
         return None
@@ -294,6 +294,8 @@ def _candidates(value: Any) -> list[Any]:
 
 def _readings(text: str) -> list[Any]:
     """Read a text as YAML says, as a list separated by commas, and as it stands."""
+    import yaml
+
     found: list[Any] = []
     for written in (text, f"[{text}]"):
         try:

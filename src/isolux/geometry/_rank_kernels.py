@@ -1,0 +1,83 @@
+"""The compiled loops that rank detections within their images; few audits need them.
+
+A kernel with a signature is read, or compiled, when its file is imported: so these have a file of
+their own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+
+from isolux.geometry._match_kernels import by_falling_score, row_at
+from isolux.io.kernels import njit
+
+__all__ = ["beyond_limit", "ranks"]
+
+_F = types.Array(types.float64, 1, "A", readonly=True)
+_I = types.Array(types.int64, 1, "A", readonly=True)
+
+_Ints = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
+_Bools = npt.NDArray[np.bool_]
+
+
+@njit((_I, _I, types.boolean, _F, _I, types.int64), nogil=True)
+def ranks(
+    starts: _Ints, order: _Ints, in_order: bool, score: _Floats, label: _Ints, n_labels: int
+) -> _Ints:
+    """Place of every detection in its image (and class) by falling score, from 0."""
+    rank = np.empty(len(score), np.int64)
+    seen = np.zeros(n_labels, np.int64)
+    for i in range(len(starts) - 1):
+        first, last = starts[i], starts[i + 1]
+        local = np.empty(last - first)
+        for k in range(last - first):
+            local[k] = score[row_at(order, in_order, first + k)]
+        sorted_places = np.empty(last - first, np.int64)
+        by_falling_score(local, 0, last - first, sorted_places)
+        for place in sorted_places:
+            d = row_at(order, in_order, first + place)
+            rank[d] = seen[label[d]] if n_labels > 1 else seen[0]
+            seen[label[d] if n_labels > 1 else 0] += 1
+        for k in range(first, last):
+            seen[label[row_at(order, in_order, k)] if n_labels > 1 else 0] = 0
+    return rank
+
+
+@njit(
+    (_I, _I, _I, _I, types.boolean, _F, _I, types.boolean, types.int64),
+    nogil=True,
+)
+def beyond_limit(
+    candidate: _Ints,
+    image: _Ints,
+    starts: _Ints,
+    order: _Ints,
+    in_order: bool,
+    score: _Floats,
+    label: _Ints,
+    by_label: bool,
+    limit: int,
+) -> _Bools:
+    """Which candidates have at least ``limit`` detections of their image (and class) before them.
+
+    Only candidates are ranked, and counting stops at the limit: a full sort of all detections, of
+    which one in thirty overlaps anyone, would cost more than everything else.
+    """
+    beyond = np.zeros(len(candidate), np.bool_)
+    for c in range(len(candidate)):
+        row, i = candidate[c], image[c]
+        if starts[i + 1] - starts[i] <= limit:
+            continue
+        before = 0
+        for k in range(starts[i], starts[i + 1]):
+            d = row_at(order, in_order, k)
+            if by_label and label[d] != label[row]:
+                continue
+            before += score[d] > score[row] or (score[d] == score[row] and d < row)
+            if before >= limit:
+                beyond[c] = True
+                break
+    return beyond
