@@ -30,7 +30,7 @@ from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import IntArray
 from isolux.stats.differences import deviates, two_sided
 from isolux.stats.drawn_design import DrawnDesign, strata_of_varying
-from isolux.stats.joint_law import correlated_normals, joint_draws
+from isolux.stats.joint_law import Blocks, correlated_normals, joint_draws
 from isolux.stats.multiplicity import (
     benjamini_hochberg,
     bonferroni,
@@ -39,6 +39,7 @@ from isolux.stats.multiplicity import (
     max_t,
 )
 from isolux.stats.nulls import REST, NullTest, null_test, score_deviates
+from isolux.stats.shared_chance import apart_from_everyone, more_than_chance
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
 
@@ -226,7 +227,8 @@ def _of_means(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple
     strata = strata_of_varying(design)
     rows = csr_array(vstack(used))
     copies = design.copies if not chance else np.ones(rows.shape[1], dtype=np.int64)
-    drawn = joint_draws(rows, copies, spec.replicates, spec.seed, strata)
+    apart = _attributes_apart(at, chance, design.copies, copies)
+    drawn = joint_draws(rows, copies, spec.replicates, spec.seed, strata, apart)
     stops = np.cumsum([2 * sums.shape[0] for sums, _ in at.values()])
     own = dict(zip(at, np.split(drawn, stops), strict=False))
 
@@ -241,6 +243,26 @@ def _of_means(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple
 
     most = at_once(plans[key][1] for key in wanted)
     return dict(zip(wanted, in_threads(test, wanted, most=most), strict=True))
+
+
+_Rows = dict[tuple[str, int], tuple["csr_array", "csr_array"]]
+
+
+def _attributes_apart(
+    at: _Rows, chance: _Rows, of_sums: IntArray, of_chance: IntArray
+) -> Blocks | None:
+    """Say what different attributes' tests have in common beyond chance; None of one attribute."""
+    number = {attribute: k for k, attribute in enumerate(dict.fromkeys(name for name, _ in at))}
+    if len(number) < 2:
+        return None
+    held: list[list[tuple[csr_array, csr_array]]] = [[] for _ in number]
+    of = []
+    for (attribute, j), (sums, counts) in at.items():
+        totals = np.asarray(sums @ of_sums), np.asarray(counts @ of_sums)
+        varying = chance.get((attribute, j), (sums, counts))
+        held[number[attribute]].append(apart_from_everyone(*varying, totals))
+        of += [number[attribute]] * 2 * sums.shape[0]
+    return Blocks(np.array(of), more_than_chance(held, of_chance))
 
 
 def _of_replicates(

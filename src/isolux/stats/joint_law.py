@@ -8,6 +8,7 @@ law.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,7 @@ from isolux.stats.weights import blocks
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["correlated_normals", "joint_draws", "products"]
+__all__ = ["Blocks", "correlated_normals", "joint_draws", "products"]
 
 _DENSE = 4_000_000
 """Numbers laid out at once while products are added up (32 MB)."""
@@ -30,8 +31,24 @@ _FASTER = 16.0
 """How many dense multiplications cost as much as a sparse one, about."""
 
 
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Which block each row is of, ``of [k]``, and what is kept of their covariances, ``[b, b]``.
+
+    ``kept`` is a matrix of correlations: 1 within a block, 0 of two that share nothing.
+    """
+
+    of: IntArray
+    kept: FloatArray
+
+
 def joint_draws(
-    rows: csr_array, copies: IntArray, replicates: int, seed: int, strata: Strata | None = None
+    rows: csr_array,
+    copies: IntArray,
+    replicates: int,
+    seed: int,
+    strata: Strata | None = None,
+    apart: Blocks | None = None,
 ) -> FloatArray:
     """Draw ``rows @ weights`` with a normal weight for each cluster: ``[k, replicates]``.
 
@@ -44,6 +61,8 @@ def joint_draws(
     replicates, seed : int
     strata : Strata, optional
         Of clusters drawn within strata, each once: weights then vary within these.
+    apart : Blocks, optional
+        What is kept of the covariances of rows of different blocks; default: all.
 
     Examples
     --------
@@ -57,6 +76,8 @@ def joint_draws(
     together = k * k * (clusters / _FASTER + 10.0 * k)
     if together < rows.nnz * replicates:
         own = products(rows, copies) if strata is None else products_of(rows, strata)
+        if apart is not None:
+            own *= apart.kept[apart.of[:, None], apart.of]
         return correlated_normals(own, replicates, seed)
     root = np.sqrt(copies.astype(np.float64))[:, None]
     out = np.empty((k, replicates))
@@ -65,7 +86,26 @@ def joint_draws(
     for rng, size in blocks(replicates, seed, "joint"):
         out[:, at : at + size] = by_column @ (root * spread(rng, clusters, strata, size))
         at += size
+    if apart is not None:
+        _part(out, apart)
     return out
+
+
+def _part(drawn: FloatArray, apart: Blocks) -> None:
+    """Leave of blocks' covariances what is kept: each block sums draws of several replicates.
+
+    Draws of different replicates are independent, so that two blocks agree as far as both take the
+    same ones, and a block's own law stays what it was.
+    """
+    values, vectors = np.linalg.eigh(apart.kept)
+    shares = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    step = max(1, drawn.shape[1] // len(shares))
+    for block, own in enumerate(shares):
+        rows = np.flatnonzero(apart.of == block)
+        before = drawn[rows]
+        drawn[rows] = sum(
+            share * np.roll(before, k * step, axis=1) for k, share in enumerate(own) if share
+        )
 
 
 def correlated_normals(covariance: FloatArray, replicates: int, seed: int) -> FloatArray:

@@ -1,0 +1,160 @@
+"""How much of what two attributes' groups have in common is more than chance.
+
+What C clusters add to the differences of two attributes that have nothing to do with each other
+correlates by about 1/√C, one way or the other. Over hundreds of pairs of tests such correlations
+make a family look smaller than it is: of ten attributes that vary within 90 subjects, at a rate of
+.9, 6.2 families in 100 made a false claim instead of 5, and 5.5 if told that attributes are apart.
+
+For two attributes, the mean squared correlation of their groups is what they share, plus chance.
+Where they share nothing the products of what a cluster adds to either have random signs, so that
+chance gives sum (u v)² / (sum u² sum v²). Correlations of the two attributes are multiplied by the
+square root of the rest, as in shrinkage of correlations towards 0 (Schäfer and Strimmer 2005, with
+one intensity for each two attributes). Those of one attribute's own groups stay as they are.
+
+References
+----------
+.. [1] Schäfer, J. and Strimmer, K. (2005). A shrinkage approach to large-scale covariance matrix
+   estimation and implications for functional genomics. Statistical Applications in Genetics and
+   Molecular Biology 4(1), article 32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isolux.stats.design import IntArray
+from isolux.stats.statistic import FloatArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_array, csr_array
+
+__all__ = ["apart_from_everyone", "more_than_chance"]
+
+_WORK = 5e8
+"""Multiplications that a look at correlations may take; beyond, some of the groups are enough."""
+_FEWEST = 4  # groups of an attribute that are looked at in any case
+_DENSE = 2_000_000  # numbers laid out at once
+
+
+def apart_from_everyone(
+    sums: csr_array,
+    counts: csr_array,
+    totals: tuple[FloatArray, FloatArray],
+) -> tuple[csr_array, csr_array]:
+    """Write what clusters add to groups' means, and to everyone's: ``[g, c]`` and ``[1, c]``.
+
+    Parameters
+    ----------
+    sums, counts : csr_array, [g + 1, c]
+        What clusters add to each group's sum and count; the last row is of everyone.
+    totals : ([g + 1] float, [g + 1] float)
+        All clusters' sums and counts.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> sums = csr_array(np.array([[1.0, 0.0], [1.0, 0.0]]))
+    >>> counts = csr_array(np.array([[1.0, 1.0], [1.0, 1.0]]))
+    >>> own, all_of = apart_from_everyone(sums, counts, (np.ones(2), np.full(2, 2.0)))
+    >>> own.toarray().tolist(), all_of.toarray().tolist()
+    ([[0.25, -0.25]], [[0.25, -0.25]])
+    """
+    from scipy.sparse import csr_array, diags_array
+
+    s, n = totals
+    mean = s[-1] / n[-1] if n[-1] > 0 else 0.0
+    weigh = np.divide(1.0, n, out=np.zeros_like(n, dtype=np.float64), where=n > 0)
+    added = csr_array(diags_array(weigh) @ (sums - counts * mean))
+    return csr_array(added[:-1]), csr_array(added[-1:])
+
+
+def more_than_chance(
+    blocks: Sequence[Sequence[tuple[csr_array, csr_array]]], copies: IntArray
+) -> FloatArray:
+    """Return what is left of each two blocks' correlations without chance, ``[b, b]``, 0 to 1.
+
+    Parameters
+    ----------
+    blocks : sequence of sequence of (csr_array [g, c], csr_array [1, c])
+        For each block, such as an attribute: what ``apart_from_everyone`` gives for each metric.
+    copies : [c] int
+        How many clusters each column stands for.
+
+    Returns
+    -------
+    [b, b] float
+        Ones on the diagonal; a correlation matrix, so that a covariance times it, block by block,
+        is a covariance.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> rng, none = np.random.default_rng(0), csr_array((1, 200))
+    >>> one, other = csr_array(rng.normal(size=(9, 200))), csr_array(rng.normal(size=(9, 200)))
+    >>> kept = more_than_chance([[(one, none)], [(other, none)], [(one, none)]], np.ones(200, int))
+    >>> kept[0].round(1).tolist()
+    [1.0, 0.0, 1.0]
+    """
+    most = int(np.sqrt(_WORK / max(len(copies), 1)) / max(len(blocks), 1))
+    kept = [_some(block, max(most, _FEWEST)) for block in blocks]
+    rows = [pair for block in kept for pair in block]
+    of = np.repeat(np.arange(len(blocks)), [sum(own.shape[0] for own, _ in b) for b in kept])
+    products, squares = _moments(rows, copies)
+    size = np.diagonal(products)
+    scale = np.outer(size, size)
+    shared = np.divide(products**2, scale, out=np.zeros_like(scale), where=scale > 0)
+    chance = np.divide(squares, scale, out=np.zeros_like(scale), where=scale > 0)
+    place = (of[:, None] == np.arange(len(blocks))).astype(np.float64)
+    found, expected = place.T @ shared @ place, place.T @ chance @ place
+    ratio = np.divide(expected, found, out=np.ones_like(found), where=found > 0)
+    left = np.sqrt(np.clip(1.0 - ratio, 0.0, 1.0))
+    np.fill_diagonal(left, 1.0)
+    return _as_correlations(left)
+
+
+def _some(
+    block: Sequence[tuple[csr_array, csr_array]], most: int
+) -> list[tuple[csc_array, csc_array]]:
+    """Take some rows of a block, evenly spread, where there are more than ``most``."""
+    total = sum(own.shape[0] for own, _ in block)
+    chosen = np.unique(np.linspace(0, total - 1, min(most, total)).round().astype(np.int64))
+    at, found = 0, []
+    for own, everyone in block:
+        inside = chosen[(chosen >= at) & (chosen < at + own.shape[0])] - at
+        at += own.shape[0]
+        if len(inside):
+            found.append((own[inside].tocsc(), everyone.tocsc()))
+    return found
+
+
+def _moments(
+    rows: Sequence[tuple[csc_array, csc_array]], copies: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Sum over clusters u v and (u v)² of every two rows, ``[k, k]`` each."""
+    k = sum(own.shape[0] for own, _ in rows)
+    products, squares = np.zeros((k, k)), np.zeros((k, k))
+    step = max(1, _DENSE // max(k, 1))
+    root = np.sqrt(copies.astype(np.float64))
+    for start in range(0, len(copies), step):
+        part = slice(start, start + step)
+        added = np.concatenate(
+            [own[:, part].toarray() - everyone[:, part].toarray() for own, everyone in rows]
+        )
+        products += (added * copies[part]) @ added.T
+        added *= added
+        added *= root[part]
+        squares += added @ added.T
+    return products, squares
+
+
+def _as_correlations(matrix: FloatArray) -> FloatArray:
+    """Return the matrix itself, or the nearest simple one that can be one of correlations."""
+    values, vectors = np.linalg.eigh(matrix)
+    if values.min(initial=0.0) >= 0.0:
+        return matrix
+    found = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    scale = np.sqrt(np.diagonal(found))
+    return np.asarray(found / np.outer(scale, scale))
