@@ -151,11 +151,15 @@ def _change(row: Mapping[str, Any], words: Words) -> str:
     note = f" ({better})" if better and row["value"] != 0 else ""
     told = (
         f"{words.measure(row)} for {who}{of} is {far} {against}{note}; "
-        f"n = {row['n_units_a']:,}; {words.p(row['p_adjusted'])}."
+        f"n = {row['n_units_a']:,}; {words.p(row['p_adjusted'])}.{_care(row)}"
     )
-    if row["status"] == Status.BOUNDARY:
-        told += " Read this interval with care, it may be too narrow."
     return told[:1].upper() + told[1:]
+
+
+def _care(row: Mapping[str, Any]) -> str:
+    if row["status"] != Status.BOUNDARY:
+        return ""
+    return " Read this interval with care, it may be too narrow."
 
 
 def _of_gaps(gaps: pl.DataFrame, near: pl.Expr, words: Words) -> list[dict[str, Any]]:
@@ -202,15 +206,12 @@ def _unlike(row: Mapping[str, Any], words: Words) -> str:
     way = "lower" if row["value"] < 0 else "higher"
     others = row["pairs"] - 1
     more = f"; {others:,} more pair{'s differ' if others > 1 else ' differs'}" if others else ""
-    told = (
+    return (
         f"From {row['model_a']} to {row['model_b']}, the change in"
         f" {lowered(words.measure(row))} is {size(row['value'], words.unit(row))} {way} for"
         f" {row['group_a']} than for {row['group_b']} ({words.title(row['attribute'])};"
-        f" {_ends(row, words)}); {words.p(row['p_adjusted'])}{more}."
+        f" {_ends(row, words)}); {words.p(row['p_adjusted'])}{more}.{_care(row)}"
     )
-    if row["status"] == Status.BOUNDARY:
-        told += " Read this interval with care, it may be too narrow."
-    return told
 
 
 def _alike(apart: pl.DataFrame, sure: pl.Expr, words: Words) -> list[dict[str, Any]]:

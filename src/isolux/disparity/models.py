@@ -77,7 +77,7 @@ class _Change:
 
 
 def compare_models(
-    estimates: Estimates, spec: Comparing, models: tuple[str, str]
+    estimates: Estimates, spec: Comparing, models: tuple[str, str], *, pairs: bool = True
 ) -> ModelComparison:
     """Compare the second model with the first, for everyone and every group.
 
@@ -87,6 +87,8 @@ def compare_models(
         Of both models' scores on the same people.
     spec : Comparing
     models : (str, str)
+    pairs : bool
+        Hold two groups' changes against each other too.
 
     Returns
     -------
@@ -109,9 +111,9 @@ def compare_models(
     for change, p_adjusted in zip(changes, adjusted, strict=True):
         frames += _rows(estimates, spec, change, p_adjusted, critical, family[0])
         frames += _gaps(estimates, spec, (change.a, change.b), change.groups, tests)
-    changed = [Changed(c.a, c.b, c.groups, c.apart) for c in changes]
-    pairs, of_pairs = change_pairs(estimates, spec, changed, _z(spec))
-    frames += pairs
+    changed = [Changed(c.a, c.b, c.groups, c.apart) for c in changes if pairs]
+    unlike, of_pairs = change_pairs(estimates, spec, changed, _z(spec))
+    frames += unlike
     table = table_of(frames).with_columns(model_a=pl.lit(models[0]), model_b=pl.lit(models[1]))
     families = dict(f for f in (family, of_pairs) if f[1])
     return ModelComparison(COMPARISONS.conform(table), families)

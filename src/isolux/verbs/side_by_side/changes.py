@@ -70,8 +70,7 @@ def changes_of_pairs(estimates: Estimates, models: Models, spec: Comparing) -> p
 
 def _two(estimates: Estimates, spec: Comparing, labels: tuple[str, str]) -> pl.DataFrame:
     """Compare two runs as ``isolux.compare`` does: no other model's tests are in the family."""
-    found = compare_models(_only(estimates, labels), spec, labels).table
-    return found.filter(pl.col("kind") != "change_difference")  # of two runs alone
+    return compare_models(_only(estimates, labels), spec, labels, pairs=False).table
 
 
 def _only(estimates: Estimates, labels: tuple[str, str]) -> Estimates:
