@@ -41,3 +41,15 @@ def test_sizes_are_numbers_and_the_dataset_can_be_described(tmp_path: Path) -> N
 def test_a_cell_that_is_no_number_is_named(tmp_path: Path, row: str, told: str) -> None:
     with pytest.raises(TableError, match=f"(?s)not numbers.*row 1, column '{told}'"):
         load(release(tmp_path, row))
+
+
+@pytest.mark.parametrize("width", ["inf", "9.3e18", "640.5", "0", "-3", "nan"])
+def test_a_width_that_no_photo_has_is_named(tmp_path: Path, width: str) -> None:
+    first = "a,p,p.jpg,640,480,0,0,9,9,old\nb,p,p.jpg,640,480,,,,,old\n"
+    with pytest.raises(TableError, match=r"(?s)width is not a number of pixels.*row 3, col"):
+        load(release(tmp_path, f"{first}c,q,q.jpg,{width},480,0,0,9,9,old\n"))
+
+
+def test_a_photo_of_unknown_size_stays_one(tmp_path: Path) -> None:
+    images = load(release(tmp_path, "a,p,p.jpg,,480,0,0,9,9,old\nb,q,q.jpg,9,7,,,,,old\n")).images
+    assert images.select("width", "height").rows() == [(None, 480), (9, 7)]

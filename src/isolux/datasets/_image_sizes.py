@@ -12,12 +12,13 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._inner_paths import listed_files
-from isolux.io.cells import as_numbers, row_of
+from isolux.datasets._pixels import as_pixels
+from isolux.io.cells import row_of
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file, sha256_listing
 from isolux.io.ids import ids_of, reduced
 from isolux.io.images import IMAGE_SUFFIXES
-from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
 
 __all__ = ["Size", "Sizes", "picture_size", "read_sizes"]
 
@@ -76,20 +77,10 @@ def read_sizes(path: str | Path, image_ids: pl.Series) -> Sizes:
 def _of_table(file: Path) -> pl.DataFrame:
     table, where = read_table(file), str(file)
     named = [_column(table, names, where) for names in (_IDS, _WIDTHS, _HEIGHTS)]
-    sides = []
-    for name, column in zip(("width", "height"), named[1:], strict=True):
-        number = as_numbers(table[column], where=where, column=column)
-        bad = ~((number >= 1) & (number < 2**31) & (number == number.floor()))
-        bad = bad.fill_null(value=True)
-        if bad.any():
-            row = row_of(bad)
-            raise TableError(
-                f"an image's {name} is not a number of pixels",
-                expected="a whole number from 1",
-                found=repr(table[column][row]),
-                where=place(where, row + 1, column),
-            )
-        sides.append(number.cast(pl.Int64).alias(name))
+    sides = [
+        as_pixels(table[column], side=side, where=where, column=column)
+        for side, column in zip(("width", "height"), named[1:], strict=True)
+    ]
     ids = reduced(ids_of(table, named[0], where), "stem").alias("image_id")
     return pl.DataFrame([ids, *sides]).with_columns(uri=pl.lit(None, dtype=pl.String))
 

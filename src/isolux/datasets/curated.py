@@ -15,6 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.datasets._pixels import as_pixels
 from isolux.datasets._terms import TERMS, read_terms, with_terms
 from isolux.datasets._wide import attributes_of, identify, images_of, instances_of
 from isolux.io.cells import as_numbers, as_text
@@ -131,14 +132,17 @@ def _of_split(frame: pl.DataFrame, split: str | None, where: str) -> tuple[pl.Da
 
 def _images(frame: pl.DataFrame, folder: Path, where: str) -> pl.DataFrame:
     """Make the table images; a photo has one file and one size."""
-    columns = ["image_id", "file", *(c for c in _SIDES if c in frame.columns)]
-    rows = frame.select(columns).unique(maintain_order=True)
+    sides = [
+        as_pixels(frame[side], side=side, where=where, column=side, missing=True)
+        for side in _SIDES
+        if side in frame.columns
+    ]
+    rows = frame.select("image_id", "file", *sides).unique(maintain_order=True)
     if rows["image_id"].is_duplicated().any():
         raise TableError("a photo has two files or sizes", expected="one of each a photo",
                          found=repr(rows.filter(rows["image_id"].is_duplicated())["image_id"][0]),
                          where=where)  # fmt: skip
     paths = images_of(rows.select(image_id="file"), are_paths=True, root=folder, where=where)
-    sides = [as_numbers(rows[c], where=where, column=c) for c in _SIDES if c in rows.columns]
-    whole = [one.cast(pl.Int64) for one in sides]
-    table = rows.select(image_id=as_text(rows["image_id"]), uri=paths["uri"])
-    return check(table.with_columns(whole), IMAGES, where=where)
+    known = [c for c in _SIDES if c in rows.columns]
+    table = rows.select(as_text(rows["image_id"]).alias("image_id"), paths["uri"], *known)
+    return check(table, IMAGES, where=where)

@@ -18,12 +18,13 @@ from isolux.datasets._clusters import clustered_as
 from isolux.datasets._columns import BOX, FACE_BOX
 from isolux.datasets._files import optional_file
 from isolux.datasets._inner_paths import refuse_outside
+from isolux.datasets._pixels import as_pixels
 from isolux.datasets.fhibe.attributes import attributes_of
 from isolux.datasets.fhibe.cells import boxes, keypoints, literal
 from isolux.datasets.fhibe.files import read_csv_rows, read_json_files
 from isolux.datasets.fhibe.points import as_coco_points
 from isolux.datasets.fhibe.words import REGIONS
-from isolux.io.cells import as_numbers, row_of
+from isolux.io.cells import row_of
 from isolux.io.hashing import sha256_file
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
@@ -263,20 +264,10 @@ def _combined(cells: pl.Series, where: str) -> pl.Series:
 
 
 def _images(rows: pl.DataFrame, where: str) -> pl.DataFrame:
-    sizes = {
-        new: as_numbers(rows[old], where=where, column=old)
-        for new, old in (("width", "image_width"), ("height", "image_height"))
-    }
-    for name, values in sizes.items():
-        odd = ~((values >= 1) & (values < 2**31) & (values == values.round())).fill_null(value=True)
-        if odd.any():
-            raise TableError(
-                f"an image's {name} is not a number of pixels",
-                found=repr(values[row_of(odd)]),
-                where=place(where, row_of(odd) + 1, f"image_{name}"),
-            )
+    sides = [
+        as_pixels(rows[f"image_{side}"], side=side, where=where, column=f"image_{side}")
+        for side in ("width", "height")
+    ]
     refuse_outside(rows["filepath"], where, "filepath")
-    frame = rows.select("image_id", uri="filepath").with_columns(
-        **{name: values.cast(pl.Int64) for name, values in sizes.items()}
-    )
+    frame = rows.select("image_id", uri="filepath").with_columns(sides)
     return check(frame.unique("image_id", keep="first", maintain_order=True), IMAGES, where=where)
