@@ -26,9 +26,11 @@ LEAST = 50, 10  # units and clusters of a group that is judged at all
 Z = 1.9599639845
 _RATE = Metric(name="rate", title="Rate", definition="right", direction="higher")
 MEASURE = Measure("m", "t", "rate", None, None, _RATE, None, (0, 1))
-DRAWN = ("alike", "noise", "errors", "strata", "strata and errors", "population", "finite")
+DRAWN = ("alike", "noise", "errors", "heavy", "strata", "strata and errors", "population", "finite")
 _SHARES = np.array([0.7, 0.3])
 """Of the two kinds of people of ``population``, drawn one to three instead."""
+_HEAVY, _WEIGH, _ERR = 0.1, 10.0, 12.0
+"""Of ``heavy``: share of such clusters, their weight, and how many times as often they err."""
 _OF_ALL = 0.6
 """Share of the clusters of a ``finite`` population that are drawn."""
 
@@ -72,6 +74,8 @@ def draw(rng: np.random.Generator, cell: Cell) -> World:
         return _of_kinds(rng, cell)
     if cell.drawn == "finite":
         return _of_few(rng, cell)
+    if cell.drawn == "heavy":
+        return _of_heavy(rng, cell)
     h = cell.strata if "strata" in cell.drawn else 1
     stratum = np.arange(cell.clusters) % h
     shares = 4.0 ** -np.arange(h)
@@ -109,6 +113,21 @@ def _of_kinds(rng: np.random.Generator, cell: Cell) -> World:
     group = _groups(rng, cell, cluster)
     return World(cluster, group, right.astype(float), np.ones(len(cluster)),
                  np.zeros(cell.clusters, dtype=np.int64), float(_SHARES @ rates), kind)  # fmt: skip
+
+
+def _of_heavy(rng: np.random.Generator, cell: Cell) -> World:
+    """Draw a few clusters that weigh much, and err much more often than the others."""
+    heavy = rng.random(cell.clusters) < _HEAVY
+    of_all = _HEAVY * _WEIGH / (_HEAVY * _WEIGH + 1.0 - _HEAVY)  # of the weight
+    light = (1.0 - cell.rate) / (of_all * _ERR + 1.0 - of_all)
+    rates = 1.0 - light * np.where(heavy, _ERR, 1.0)
+    alike = cell.icc or 1e-4
+    p = rng.beta(rates * (1 - alike) / alike, (1 - rates) * (1 - alike) / alike)
+    cluster = np.repeat(np.arange(cell.clusters), rng.poisson(cell.photos, cell.clusters))
+    right = (rng.random(len(cluster)) < p[cluster]).astype(float)
+    weight = np.where(heavy, _WEIGH, 1.0)[cluster]
+    return World(cluster, _groups(rng, cell, cluster), right, weight,
+                 np.zeros(cell.clusters, dtype=np.int64), cell.rate)  # fmt: skip
 
 
 def _of_few(rng: np.random.Generator, cell: Cell) -> World:

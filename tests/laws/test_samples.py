@@ -13,6 +13,7 @@ FEW = [
     Cell(rate=0.5, icc=0.3, clusters=60, drawn="errors"),
     Cell(rate=0.9, icc=0.0, clusters=60, drawn="noise", within=True),
     Cell(rate=0.9, icc=0.2, clusters=60),
+    Cell(rate=0.93, icc=0.0, clusters=400, photos=1, drawn="heavy"),
     Cell(rate=0.97, icc=0.3, clusters=200, drawn="strata", within=True),
     Cell(rate=0.8, icc=0.2, clusters=60, drawn="population"),
     Cell(rate=0.8, icc=0.3, clusters=60, drawn="finite"),

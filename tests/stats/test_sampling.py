@@ -167,9 +167,24 @@ def test_errors_that_were_drawn_more_often_make_rates_surer_and_those_that_weigh
     nothing = RowsEffect.of(0.9, right=90.0, every=100.0, rare=200.0)
     assert surer.effect < nothing.effect < less.effect
     assert nothing.effect == pytest.approx(1.0)
-    few = surer.of_groups(np.array([0.0, 1000.0]))
+    few = surer.of_groups(np.array([0.0, 1000.0]), np.ones(2))
     assert few[0] == pytest.approx(1.0)  # of a group without an error nothing is known
     assert few[1] < 0.35
+    # Everyone: 600 clusters of effect 1 (nothing) and 3 of 2 make 1.005. A group with 7 clusters:
+    # (7 · 1.004975 + 3 · 2) / 10, and without an error that of heavy errors, 2.
+    unknown = RowsEffect(1.0, 600.0).of_groups(np.array([7.0, 0.0]), np.full(2, 2.0))
+    assert unknown == pytest.approx([1.3034826, 2.0])
+
+
+def test_what_heavy_errors_would_cost():
+    # Weights 1, 1, 2: sum w = 4, sum w² = 6, sum w³ = 10; 10 · 4 / 36 of one row a cluster.
+    weight = csr_array(np.array([[1.0, 1.0, 2.0]]))
+    nobody_wrong = weight.copy(), weight, weight.power(2)
+    found = weighted_means(nobody_wrong, None, 0.0, RowsEffect(1.0, 0.0), shares=True)
+    assert found.row_effect.item() == pytest.approx(10 / 9)
+    equal = csr_array(np.ones((1, 5)))
+    found = weighted_means((equal, equal, equal), None, 0.0, RowsEffect(1.0, 0.0), shares=True)
+    assert found.row_effect.item() == 1.0
 
 
 def test_kish_counts_units_of_one_weight():

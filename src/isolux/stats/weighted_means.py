@@ -31,8 +31,8 @@ __all__ = ["RowsEffect", "weighted_means"]
 
 _FULL = 1e-9
 """A share of a cluster's weight below this is rounding."""
-_DOUBT = 10.0
-"""Clusters without an effect that stand beside those in which the rarer answer was seen."""
+_PLAIN, _DOUBT = 10.0, 3.0
+"""Clusters without an effect, or of heavy errors, beside those with the rarer answer."""
 
 
 def weighted_means(
@@ -106,7 +106,9 @@ def weighted_means(
         )
         variance = variance * at.understated((n, a), weight, square)
         freedom = np.minimum(freedom, at.freedom(a, square))
-    effect = np.ones(g) if rows_effect is None else rows_effect.of_groups(rare)
+    effect = np.ones(g)
+    if rows_effect is not None:
+        effect = rows_effect.of_groups(rare, _heavy(total(a * a / n), square, weight))
     if strata is not None:
         effect = effect * at.unseen(a, square)
     tails = () if shares else tails_of(residual, each, np.ones(g), total)
@@ -122,9 +124,13 @@ class RowsEffect:
 
     Where errors were drawn more often than others and weigh less, rates are surer than the
     effective number of units says; where they weigh more, less sure. ``effect`` is
-    ``sum w² (y - p)²`` over ``p (1 - p) sum w²``, ``rare`` the clusters that it rests on. A group
-    in which the rarer answer hardly occurs is taken to be as sure as the effective number says:
-    the effect counts as if ten more clusters had none.
+    ``sum w² (y - p)²`` over ``p (1 - p) sum w²``, ``rare`` the clusters that it rests on.
+
+    A few errors do not tell who errs. The effect is the larger of two, each of which lets some more
+    clusters count, once among everyone's and once among the group's own: ten without an effect, so
+    that few light errors make no rate surer, or three whose errors heavy people made. Without
+    the latter, groups of 200 in which a tenth weigh ten times as much and err in 12 of 100, the
+    others in 1, had intervals that held the truth in 91 of 100 samples.
     """
 
     effect: float
@@ -137,10 +143,32 @@ class RowsEffect:
         effect = (right * (1.0 - p) ** 2 + (every - right) * p**2) / spread if spread > 0 else 1.0
         return cls(effect, rare)
 
-    def of_groups(self, rare: FloatArray) -> FloatArray:
-        """Return each group's effect, by the clusters in which its rarer answer occurs."""
-        everyone = (self.rare * self.effect + _DOUBT) / (self.rare + _DOUBT)
-        return np.asarray((rare * everyone + _DOUBT) / (rare + _DOUBT))
+    def of_groups(self, rare: FloatArray, heavy: FloatArray) -> FloatArray:
+        """Return each group's effect.
+
+        Parameters
+        ----------
+        rare : [g] float
+            Clusters of each group in which its rarer answer occurs.
+        heavy : [g] float
+            The effect if heavy people alone erred.
+        """
+        found = [
+            (rare * ((self.rare * self.effect + more * at) / (self.rare + more)) + more * at)
+            / (rare + more)
+            for more, at in ((_PLAIN, np.ones_like(heavy)), (_DOUBT, heavy))
+        ]
+        return np.asarray(np.maximum(*found))
+
+
+def _heavy(cube: FloatArray, square: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return the effect if errors went with the square of the weight, at least 1: ``[g]``.
+
+    ``sum w³ sum w / (sum w²)²``: 1 of equal weights, and of a tenth that weigh ten times the rest
+    1.6, where 1.7 would be that of errors among these alone. One very heavy person hardly moves it.
+    """
+    found = np.divide(cube * weight, square**2, out=np.ones_like(cube), where=square > 0)
+    return np.asarray(np.maximum(found, 1.0))
 
 
 def _left(
