@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ from isolux.io.frames import read_table, refuse_unless_file
 from isolux.vocabulary.errors import FileError, SpecError, place
 
 __all__ = ["read_label_map_file", "read_mapping", "refuse_repeated_keys"]
+
+_DEEPEST = 200
+_NO_BRACKET = re.compile(r"[^\[\]{}]+")
 
 
 def read_mapping(path: str | Path) -> dict[str, Any]:
@@ -32,6 +36,7 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
         raise FileError("there is no such file", where=str(path)) from error
     except (OSError, UnicodeDecodeError) as error:
         raise FileError("the file cannot be read", found=str(error), where=str(path)) from error
+    _refuse_deep(text, str(path))
     try:
         found = json.loads(text) if str(path).endswith(".json") else yaml.safe_load(text)
     except (yaml.YAMLError, json.JSONDecodeError, RecursionError, ValueError) as error:
@@ -45,6 +50,22 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
             where=str(path),
         )
     return {str(k): v for k, v in found.items()}
+
+
+def _refuse_deep(text: str, where: str) -> None:
+    """Refuse brackets in brackets, which YAML's reader takes half a second to find too deep."""
+    import numpy as np
+
+    brackets = np.frombuffer(_NO_BRACKET.sub("", text).encode(), np.uint8)
+    opens = np.isin(brackets, np.frombuffer(b"[{", np.uint8))
+    deepest = int(np.cumsum(np.where(opens, 1, -1)).max(initial=0))
+    if deepest > _DEEPEST:
+        raise FileError(
+            "the file is nested too deeply to hold settings",
+            expected=f"at most {_DEEPEST} brackets in one another",
+            found=f"{deepest:,}",
+            where=where,
+        )
 
 
 def refuse_repeated_keys(path: str | Path) -> None:
