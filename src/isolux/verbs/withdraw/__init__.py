@@ -19,6 +19,7 @@ from isolux.datasets import FORMAT, TERMS
 from isolux.people.listed_ids import listed_ids
 from isolux.verbs.consent import scopes_of
 from isolux.verbs.withdraw.asked import are_of, begin, ledger_of, refuse_unknown, widened
+from isolux.verbs.withdraw.left import searched
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.notes import Caution
 
@@ -250,17 +251,7 @@ def _search(
         places, terms, proof.from_text(looks),
         others=_of_others({one.root for one in places}, terms),
     )  # fmt: skip
-    kept = [one for one in done.found if keep_alike and one[1] == proof.ALIKE]
-    counts = {"files": done.files, "bytes": done.bytes, "pictures": done.pictures, "found": 0,
-              "alike_kept": len(kept)}  # fmt: skip
-    words = [one for one in done.found if one[1].startswith(proof.CELL)]
-    if words:  # rows and entries in columns of ids are gone: what is left may be any word
-        done.notes.append(
-            f"{len(words):,} files hold a cell that is spelt as an id of fewer than four characters"
-            " and may be any word: isolux withdraw --prove names them."
-        )
-    found = tuple(one for one in done.found if one not in (*kept, *words))
-    return Searched(counts, found, tuple(done.blind), tuple(done.notes))
+    return searched(done, keep_alike=keep_alike)
 
 
 def prove(
