@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+import isolux
+from isolux.vocabulary.errors import OutputError
+from tests.cards._cards import run_of_people
 from tests.faults._kills import commands, whole
 
 WHOLE = os.environ.get("ISOLUX_FAULTS") == "whole"
@@ -75,3 +78,15 @@ def test_an_old_run_survives_a_full_disk(tmp_path, server, prepared):
         assert (tmp_path / "out/run/audit.json").read_bytes() == before
         assert whole(tmp_path / "out/run", audit)
         assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["filler", "run"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a tmpfs, as Linux does")
+def test_a_card_is_written_with_its_page_or_not_at_all(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("ONLY ROOT MAY MOUNT A SMALL DISK: what a full one leaves was NOT checked")
+    card = isolux.card(run_of_people(), kind="model-card")
+    room = len(card.markdown().encode()) // 1024 + 8  # for the text, and not for the page
+    with small_disk(tmp_path / "out", room):
+        with pytest.raises(OutputError, match="the disk is full"):
+            card.write(tmp_path / "out" / "cards")
+        assert list((tmp_path / "out").iterdir()) == []

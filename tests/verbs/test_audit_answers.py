@@ -206,6 +206,17 @@ def test_a_list_of_who_was_found_or_missed(audit, files, word):
     assert f"{len(listed)} of 400 people are on the list" in " ".join(done.out.split())
 
 
+def test_a_table_without_a_name_of_its_column_loses_nobody(audit, files):
+    """Its first person would be the column's name, and count as not on the list."""
+    listed = [i for i, seen in zip(IDS, FOUND, strict=True) if seen]
+    (files / "list.csv").write_text("\n".join(listed) + "\n")
+    done = audit("--found", "list.csv", target=False)
+    assert (done.code, "the first row of this list is a person" in done.plain) == (2, True)
+    (files / "list.csv").write_text("\n".join(["who", *listed]) + "\n")
+    assert audit("--found", "list.csv", target=False).code == 0
+    assert rates("run", "detection_rate") == pytest.approx(expected(FOUND))
+
+
 def test_a_list_of_other_people_is_refused_or_told_first(audit, files):
     (files / "list.txt").write_text("x1\nx2\n")
     done = audit("--missed", "list.txt", target=False)

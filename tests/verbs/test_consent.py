@@ -37,6 +37,43 @@ def test_granted_revoked_and_counted(asked, tmp_path):
     assert ["subject", "publication", "0", "1", "2"] in rows
 
 
+def test_a_list_in_a_table_is_read_as_a_table(asked, tmp_path):
+    ledger, table = tmp_path / "c.jsonl", tmp_path / "subs.csv"
+    table.write_text('subject_id,note\ns1,x\n"ab\ncd",y\n')
+    done = asked("grant", ledger, "--list", table, "--scope", "evaluation")
+    assert done.code == 0, done.err
+    assert "2 rows added" in done.out
+    assert [row.who for row in read_ledger(ledger).rows] == ["s1", "ab\ncd"]
+    assert "2 rows added" in asked("revoke", ledger, "--list", table).out
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("subs.txt", "subject_id\ns1\n", "begins with the name of a column"),
+        ("subs.csv", "s1\ns2\n", "not one column of ids"),  # else s1 would be the column's name
+        ("subs.csv", "subject_id,person\ns1,s2\n", "'subject_id' and 'person'"),
+        ("subs.csv", "image_id\ns1\n", "none among 1 column"),  # ids of pictures
+        ("subs.csv", "subject_id,x\n,1\ns2,1\n", "have no id"),
+        ("subs.txt", None, "no such file"),
+    ],
+)
+def test_a_list_that_cannot_be_told_from_a_table_is_refused(asked, tmp_path, name, text, says):
+    ledger, listed = tmp_path / "c.jsonl", tmp_path / name
+    if text is not None:
+        listed.write_text(text)
+    done = asked("grant", ledger, "--list", listed, "--scope", "evaluation")
+    assert (done.code, says in done.plain) == (2, True), done.plain
+    assert not ledger.exists()
+
+
+def test_a_ledger_is_no_list(asked, tmp_path):
+    asked("grant", tmp_path / "c.jsonl", "--who", "s1", "--scope", "evaluation")
+    done = asked("grant", tmp_path / "d.jsonl", "--list", tmp_path / "c.jsonl", "--scope",
+                 "evaluation")  # fmt: skip
+    assert (done.code, "a ledger of consent, and not a list" in done.plain) == (2, True)
+
+
 def test_a_list_given_again_adds_nothing_and_brings_no_one_back_who_revoked(asked, tmp_path):
     ledger, some = tmp_path / "c.jsonl", tmp_path / "ids.txt"
     some.write_text("s1\ns2\n")
@@ -75,7 +112,7 @@ def test_rows_that_were_cut_off_are_found_by_the_head(asked, tmp_path):
         (("grant", "--who", "s1", "--scope", "selling"), "not a scope of consent"),
         (("grant", "--who", "s1", "--scope", "training", "--kind", "child"), "cannot be used"),
         (("revoke", "--who", "S1"), "are in no row of the ledger"),
-        (("grant", "--list", "nothing.txt", "--scope", "training"), "list of ids cannot be read"),
+        (("grant", "--list", "nothing.txt", "--scope", "training"), "there is no such file"),
     ],
 )
 def test_what_does_not_fit_is_refused(asked, tmp_path, args, words):

@@ -12,25 +12,24 @@ import pytest
 from isolux.io.run_directory import load, save
 from isolux.report.html import render
 from isolux.report.summary import summarise
-from isolux.tasks import score
 from isolux.verbs.audit import audit
 from isolux.verbs.compare import compare
 from isolux.verbs.publish import publish, without_small_groups, without_telling_scores
 from isolux.verbs.publish.hiding import hiding
-from isolux.vocabulary.containers import Dataset, Run
+from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo
 from tests.cli._run import isolux
-
-RACES = ["Aleut"] * 4 + ["Basque"] * 30 + ["Corsican"] * 90 + ["Dutch"] * 176
-
-
-def people(seed: int = 0) -> tuple[pl.DataFrame, pl.DataFrame]:
-    draw = np.random.default_rng(seed)
-    ids = [f"p{i}" for i in range(len(RACES))]
-    who = pl.DataFrame({"unit_id": ids, "race": RACES, "light": ["day", "dusk", "night"] * 100})
-    scored = pl.DataFrame({"unit_id": ids, "value": (draw.random(len(ids)) < 0.7) * 1.0})
-    return scored, who
+from tests.verbs._published import (
+    RACES,
+    a_fifth_wrong,
+    audited,
+    binary,
+    parts_of,
+    people,
+    people_of,
+    shown_of,
+)
 
 
 @pytest.fixture(scope="module")
@@ -71,17 +70,14 @@ def test_findings_are_made_anew_from_what_is_shown(found):
 
 
 def test_notes_that_count_a_few_people_are_left_out(found):
-    notes = ["3 people have no age.", "12 photos were read.", "Of 1,003 people 0.5 % are new."]
+    notes = ["3 people have no age.", "12 photos were read.", "Of 1,003 people 6 % are new."]
     run = found.run
     with_notes = {**run.record, "notes": notes, "protocol": {"tables": {}}, "explained": {"x": 1}}
-    cut = publish(type(run)(**{**_parts(run), "record": with_notes}), 10)
+    cut = publish(type(run)(**{**parts_of(run), "record": with_notes}), 10)
     assert cut.record["notes"][1:] == notes[1:]
+    assert "Notes or warnings from which" in cut.record["notes"][0]
     assert "protocol" not in cut.record
     assert "Tables of analyses and protocols are left out." in cut.record["notes"][0]
-
-
-def _parts(run) -> dict[str, object]:
-    return {name: getattr(run, name) for name in run.__dataclass_fields__}
 
 
 def test_a_comparison_is_published_too():
@@ -143,39 +139,6 @@ def test_the_commands_take_a_minimum(tmp_path, monkeypatch, capsys):
     assert (refused.code, "a gallery shows single people" in refused.err) == (2, True)
 
 
-def _people(truth: list[str], race: list[str]) -> Dataset:
-    ids = [f"p{i}" for i in range(len(truth))]
-    rows = {"unit_kind": "instance", "unit_id": ids, "attribute": "race", "value": race}
-    held = {"instance_id": ids, "image_id": ids, "classes": [[t] for t in truth]}
-    info = DatasetInfo(title="Made", summary="Synthetic.", references=())
-    return Dataset("made", info, pl.DataFrame(held), pl.DataFrame(rows))
-
-
-def _audited(people: Dataset, predictions: dict[str, object], **settings: object) -> Run:
-    ids = people.instances["instance_id"]
-    kinds = {"score": pl.Float64, "rank": pl.Int64}
-    kinds = {name: kind for name, kind in kinds.items() if name in predictions}
-    table = pl.DataFrame({"instance_id": ids, "model": "m"} | predictions, schema_overrides=kinds)
-    scores = score("classification", people, table, **settings)
-    return audit(scores, people, by="race", replicates=100, min_units=1, min_clusters=1).run
-
-
-def _binary(sizes: dict[str, tuple[int, int]]) -> tuple[list[str], list[str]]:
-    """List the truth and the race of groups of so many people of class "yes" and "no"."""
-    truth = [t for a, b in sizes.values() for t in ["yes"] * a + ["no"] * b]
-    return truth, [g for g, (a, b) in sizes.items() for _ in range(a + b)]
-
-
-def _a_fifth_wrong(truth: list[str]) -> dict[str, object]:
-    other = {"yes": "no", "no": "yes", "cat": "dog", "dog": "cat", "owl": "dog"}
-    answer = [other[t] if i % 5 == 0 else t for i, t in enumerate(truth)]
-    return {"label": answer, "score": None, "rank": 1}
-
-
-def shown_of(run: Run, group: str) -> set[str]:
-    return set(run.group_metrics.filter(group=group)["metric"])
-
-
 def test_three_people_with_twelve_photos_each_are_three():
     race = ["A"] * 120 + ["B"] * 90 + ["C"] * 36
     ids = [f"photo{i}" for i in range(246)]
@@ -194,13 +157,13 @@ def test_three_people_with_twelve_photos_each_are_three():
 
 @pytest.mark.parametrize("metric", ["balanced_accuracy", "roc_auc", "average_precision"])
 def test_a_metric_that_rests_on_classes_is_shown_where_each_of_them_may_be(metric):
-    truth, race = _binary({"A": (40, 60), "B": (5, 70), "C": (7, 50), "D": (60, 40)})
-    people = _people(truth, race)
+    truth, race = binary({"A": (40, 60), "B": (5, 70), "C": (7, 50), "D": (60, 40)})
+    people = people_of(truth, race)
     if metric == "balanced_accuracy":
-        run = _audited(people, _a_fifth_wrong(truth), metrics=["accuracy", metric])
+        run = audited(people, a_fifth_wrong(truth), metrics=["accuracy", metric])
     else:
         drawn = np.random.default_rng(1).random(len(truth)) + [t == "yes" for t in truth]
-        run = _audited(people, {"score": drawn}, positive="yes", metrics=[metric])
+        run = audited(people, {"score": drawn}, positive="yes", metrics=[metric])
     cut = publish(run, 10)
     assert {g: metric in shown_of(cut, g) for g in "ABCD"} == {
         "A": True, "B": False, "C": False, "D": True,
@@ -214,9 +177,9 @@ def test_a_metric_that_rests_on_classes_is_shown_where_each_of_them_may_be(metri
 
 def test_a_class_of_a_few_people_in_all_hides_what_rests_on_it_for_everyone():
     truth = ["cat"] * 120 + ["dog"] * 70 + ["owl"] * 4
-    people = _people(truth, ["AB"[i % 2] for i in range(194)])
+    people = people_of(truth, ["AB"[i % 2] for i in range(194)])
     asked = ["accuracy", "recall", "balanced_accuracy"]
-    cut = publish(_audited(people, _a_fifth_wrong(truth), metrics=asked), 10)
+    cut = publish(audited(people, a_fifth_wrong(truth), metrics=asked), 10)
     for group in ("everyone", "A", "B"):
         assert shown_of(cut, group) == {"accuracy", "recall"}
     assert set(cut.group_metrics["label"].drop_nulls()) == {"cat"}  # dog less the rest is owl
@@ -224,8 +187,8 @@ def test_a_class_of_a_few_people_in_all_hides_what_rests_on_it_for_everyone():
 
 
 def test_selection_rates_of_large_groups_are_shown():
-    truth, race = _binary({"A": (171, 233), "B": (146, 202), "C": (86, 162)})
-    run = _audited(_people(truth, race), _a_fifth_wrong(truth), positive="yes")
+    truth, race = binary({"A": (171, 233), "B": (146, 202), "C": (86, 162)})
+    run = audited(people_of(truth, race), a_fifth_wrong(truth), positive="yes")
     cut = publish(run, 10)
     assert "selection_rate" in shown_of(run, "A")
     assert cut.group_metrics.height == run.group_metrics.height
@@ -257,8 +220,8 @@ def test_a_page_says_what_it_hides_and_names_no_file(monkeypatch, capsys, tmp_pa
 
 
 def test_where_no_group_can_be_shown_the_answer_says_so(found):
-    truth, race = _binary({"A": (200, 90), "B": (2, 1)})
-    run = _audited(_people(truth, race), _a_fifth_wrong(truth), metrics=["accuracy"])
+    truth, race = binary({"A": (200, 90), "B": (2, 1)})
+    run = audited(people_of(truth, race), a_fifth_wrong(truth), metrics=["accuracy"])
     cut = publish(run, 10)
     answer = summarise(cut).answer
     assert answer.startswith("No groups can be shown here: each has fewer than 10 people, or")
@@ -268,8 +231,8 @@ def test_where_no_group_can_be_shown_the_answer_says_so(found):
 
 
 def test_an_export_holds_no_score_that_names_a_withheld_truth():
-    truth, race = _binary({"A": (20, 30), "B": (2, 20)})
-    people = _people(truth, race)
+    truth, race = binary({"A": (20, 30), "B": (2, 20)})
+    people = people_of(truth, race)
     ids = people.instances["instance_id"].to_list()
     rows = people.attributes.to_dicts()
     rows += [{**row, "attribute": "truth", "value": t} for row, t in zip(rows, truth, strict=True)]
@@ -295,7 +258,7 @@ def test_an_export_holds_no_score_that_names_a_withheld_truth():
 
 def test_an_export_counts_people_and_not_their_photos():
     truth = ["x"] * 24
-    people = _people(truth, ["A"] * 12 + ["B"] * 12)
+    people = people_of(truth, ["A"] * 12 + ["B"] * 12)
     subjects = [f"s{i}" for i in range(12)] + ["t"] * 12
     held = people.instances.with_columns(subject_id=pl.Series(subjects))
     photos = Dataset(people.name, people.info, held, people.attributes)
@@ -329,7 +292,7 @@ def test_photos_of_nobody_known_are_no_people(cells):
 @pytest.mark.parametrize("cells", [(None, None), (None, "t1")])
 def test_nor_are_they_in_an_export(cells):
     _, race, subjects = nameless(cells)
-    people = _people(["x"] * len(race), race)
+    people = people_of(["x"] * len(race), race)
     held = people.instances.with_columns(subject_id=pl.Series(subjects))
     photos = Dataset(people.name, people.info, held, people.attributes)
     assert set(without_small_groups(photos, 10).attributes["value"]) == {"A", "B"}
@@ -357,9 +320,9 @@ def test_many_photos_of_a_few_people_are_too_few():
 
 def test_rates_that_together_tell_a_class_go_with_it():
     # Accuracy, selection rate and precision of one group give its count of "yes".
-    truth, race = _binary({"A": (40, 60), "B": (5, 70), "C": (7, 50), "D": (60, 40)})
+    truth, race = binary({"A": (40, 60), "B": (5, 70), "C": (7, 50), "D": (60, 40)})
     asked = ["accuracy", "selection_rate", "precision"]
-    run = _audited(_people(truth, race), _a_fifth_wrong(truth), positive="yes", metrics=asked)
+    run = audited(people_of(truth, race), a_fifth_wrong(truth), positive="yes", metrics=asked)
     cut = publish(run, 10)
     assert shown_of(cut, "A") == shown_of(cut, "D") == set(asked)
     assert shown_of(cut, "B") == shown_of(cut, "C") == {"accuracy"}
@@ -367,9 +330,9 @@ def test_rates_that_together_tell_a_class_go_with_it():
 
 def test_one_group_alone_makes_no_finding():
     truth = ["x"] * 246
-    people = _people(truth, ["A"] * 200 + ["B"] * 43 + ["C"] * 3)
+    people = people_of(truth, ["A"] * 200 + ["B"] * 43 + ["C"] * 3)
     answer = ["x" if i % 5 else "y" for i in range(246)]
-    run = _audited(people, {"label": answer, "score": None, "rank": 1}, metrics=["accuracy"])
+    run = audited(people, {"label": answer, "score": None, "rank": 1}, metrics=["accuracy"])
     cut = publish(run, 10)
     assert set(cut.group_metrics["group"]) == {"everyone", "A"}
     assert run.findings.height > 0

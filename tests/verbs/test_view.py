@@ -59,9 +59,9 @@ def test_a_published_page_hides_small_groups(tmp_path):
 RACES = ["Aleut"] * 4 + ["Basque"] * 30 + ["Corsican"] * 90 + ["Dutch"] * 176
 
 
-def raced(name="first", least=0):
+def raced(name="first", least=0, races=RACES, person="p"):
     """Audit 300 people of four groups; less those before ``least``."""
-    who = pl.DataFrame({"unit_id": [f"p{i}" for i in range(300)], "race": RACES,
+    who = pl.DataFrame({"unit_id": [f"{person}{i}" for i in range(300)], "race": races,
                         "light": ["day", "night"] * 150, "model": [name] * 300,
                         "value": [float(i % 7 > 0) for i in range(300)]})  # fmt: skip
     return isolux.audit(who[least:], by=["race", "light", "race*light"], replicates=100,
@@ -91,10 +91,10 @@ def test_a_published_page_names_no_small_group_and_counts_none(tmp_path):
 
 def test_what_is_hidden_of_one_run_is_hidden_of_the_one_beside_it(tmp_path):
     """Of the second run Basque gives no one away; of the first it would."""
-    fewer = raced("second", least=4)  # it has no one of the group that is small in the first
-    alone, _ = everything(isolux.view(fewer, tmp_path / "one.html", publish_min=10))
+    other = raced("second", races=["Basque"] * 34 + RACES[34:])  # no group is small by these labels
+    alone, _ = everything(isolux.view(other, tmp_path / "one.html", publish_min=10))
     assert "Basque" in alone
-    both = isolux.view([raced(), fewer], tmp_path / "two.html", publish_min=10)
+    both = isolux.view([raced(), other], tmp_path / "two.html", publish_min=10)
     assert "Basque" not in everything(both)[0]
 
 
@@ -102,6 +102,14 @@ def test_one_model_on_nearly_the_same_people_is_not_published_twice(tmp_path):
     """Everyone in the first run less everyone in the second is the four of one group."""
     with pytest.raises(SpecError, match="these runs audit one model twice"):
         isolux.view([raced(), raced(least=4)], tmp_path / "two.html", publish_min=10)
+
+
+def test_nor_are_two_models_on_nearly_the_same_people(tmp_path):
+    """300 people less 296 are the four of one group, whichever model judged them."""
+    with pytest.raises(SpecError, match=r"count nearly the same people(?s:.*)isolux compare"):
+        isolux.view([raced(), raced("second", least=4)], tmp_path / "two.html", publish_min=10)
+    others = raced("second", least=4, person="q")  # nobody was judged by both
+    isolux.view([raced(), others], tmp_path / "two.html", publish_min=10)
 
 
 def test_changed_files_are_named_in_the_page(tmp_path):

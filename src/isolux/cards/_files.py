@@ -1,11 +1,12 @@
-"""A card's files in a folder: none is replaced unless that is asked for, each is whole."""
+"""A card's files in a folder: none is replaced unasked, and all are written or none."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from isolux.io.atomic import RUN_MARK, write_text
+from isolux.io.atomic import RUN_MARK
+from isolux.io.several_files import write_texts
 from isolux.vocabulary.errors import OutputError
 
 __all__ = ["write_files"]
@@ -39,10 +40,9 @@ def write_files(folder: Path, texts: Mapping[str, str], *, overwrite: bool) -> l
             found=", ".join(there),
             where=str(folder),
         )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
+    if any(one.exists() and not one.is_dir() for one in (folder, *folder.parents)):
         raise OutputError(
-            "the folder for the card cannot be made", found=str(error), where=str(folder)
-        ) from error
-    return [write_text(file, text) for file, text in zip(files, texts.values(), strict=True)]
+            "the folder for the card cannot be made", expected="a folder, or a new path",
+            found="a file in its place", where=str(folder),
+        )  # fmt: skip
+    return write_texts(folder, texts)

@@ -16,7 +16,7 @@ from isolux.io.frames import read_table, refuse_unless_file
 from isolux.io.ids import ids_of
 from isolux.vocabulary.errors import FileError, TableError
 
-__all__ = ["COLUMNS", "WithdrawnList", "many", "read_withdrawn"]
+__all__ = ["COLUMNS", "WithdrawnList", "lines_of", "many", "read_withdrawn"]
 
 COLUMNS = ("subject_id", "instance_id", "image_id", "household_id", "cluster_id")
 """Columns of ids that a list may go by, whatever the data's file calls its own."""
@@ -153,7 +153,7 @@ def read_withdrawn(
             )  # fmt: skip
         return _of_ledger(ledger, purpose)
     if path.suffix.lower() in _PLAIN:
-        found = WithdrawnList(frozenset(_lines(path)), where=str(path))
+        found = WithdrawnList(frozenset(lines_of(path)), where=str(path))
     else:
         found = _of_table(read_table(path), str(path))
     if not found.ids:
@@ -206,7 +206,8 @@ def _of_ledger(ledger: Ledger, purpose: str) -> WithdrawnList:
     )
 
 
-def _lines(path: Path) -> list[str]:
+def lines_of(path: Path) -> list[str]:
+    """Read a list in text: an id in each line, blank lines and those that begin with # left out."""
     refuse_unless_file(path)
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -190,6 +190,13 @@ def found_or_missed(
     met, notes = join(dataset, _table(ids, pl.Series([found] * len(ids)), called), id_from=id_from)
     strangers = [Caution(note) for note in notes if "have no person" in note]
     people = dataset.instances["instance_id"].cast(pl.String)
+    if ids.name in people:
+        raise TableError(
+            "the first row of this list is a person, and not the column's name",
+            expected="a column with a name, such as id", found=repr(ids.name), where=str(path),
+            hint="give the column a name; a list without one is a text file (.txt) with one id "
+            "per line",
+        )  # fmt: skip
     on_list = people.is_in(met["instance_id"].implode())
     word, other = ("found", "missed") if found else ("missed", "found")
     said = (
@@ -204,7 +211,8 @@ def _listed(path: str | Path, column: str | None) -> pl.Series:
     if file.name.lower().endswith(tuple(s for known in FORMATS.values() for s in known)):
         frame = read_table(file)
         alone = frame.columns[0] if len(frame.columns) == 1 else None
-        return ids_of(frame, column or alone or _id_column(frame, None, str(path)), str(path))
+        named = column or alone or _id_column(frame, None, str(path))
+        return ids_of(frame, named, str(path)).alias(named)
     refuse_unless_file(file)
     lines = decodable(file.read_bytes(), str(path)).decode().splitlines()
     ids = [line.strip() for line in lines if line.strip() and not line.startswith("#")]

@@ -9,9 +9,10 @@ import polars as pl
 
 from isolux.curation.consent import KINDS, SCOPES, Ledger, append, read_ledger, standing
 from isolux.curation.consent.row import Act, Kind, Row
-from isolux.vocabulary.errors import FileError, SpecError, TableError
+from isolux.people.listed_ids import listed_ids
+from isolux.vocabulary.errors import SpecError, TableError
 
-__all__ = ["add_consent", "check_consent", "listed_ids", "scopes_of", "summary"]
+__all__ = ["add_consent", "check_consent", "scopes_of", "summary"]
 
 
 def add_consent(
@@ -37,7 +38,7 @@ def add_consent(
     who : sequence of str
         Ids, as in the dataset.
     list : str, optional
-        A text file with one id per line.
+        A text file (.txt) with one id per line, or a table with a column of ids (subject_id, id).
     kind : {"subject", "copyright", "annotator"}
         In which role they decide: as people in the photos, as photographers, or as annotators.
     scope : sequence of str
@@ -78,7 +79,7 @@ def add_consent(
             "there are several ids in one --who", expected="--who for each id, or --list FILE",
             found=repr(joined[0]),
         )  # fmt: skip
-    people = [*who, *listed_ids(list)]
+    people = [*who, *listed_ids(list, kind)]
     if act == "revoke" and not allow_unmatched:
         _refuse_strangers(ledger, kind, people, key)
     told = sorted({one.strip() for one in people if one.strip()}) if people else []
@@ -166,27 +167,6 @@ def scopes_of(given: Sequence[str]) -> Sequence[str]:
             + ", ".join(SCOPES), found=", ".join(map(repr, unknown)),
         )  # fmt: skip
     return wanted
-
-
-def listed_ids(path: str | None) -> Sequence[str]:
-    """Read a list of ids, one in each line; none where no file is named.
-
-    Raises
-    ------
-    FileError
-        It cannot be read.
-    """
-    if path is None:
-        return []
-    try:
-        text = Path(path).expanduser().read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise FileError(
-            "this list of ids cannot be read", expected="a text file, an id in each line",
-            where=path,
-        ) from error  # fmt: skip
-    lines = (line.strip() for line in text.splitlines())
-    return [line for line in lines if line and not line.startswith("#")]
 
 
 def check_consent(ledger: str | Path, *, key: str | None = None, head: str | None = None) -> Ledger:

@@ -76,6 +76,21 @@ class Needles:
                     break
                 at = data.find(form, at + 1)
 
+    def lines(self, data: bytes) -> list[int]:
+        """List the lines of a text, from 1, in which names stand; none where bytes are no text."""
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return []
+        found: set[int] = set()
+        for name, form, plain in self.forms:
+            at = -1 if b"\0" in data else data.find(form)
+            while at >= 0:
+                if self._is_theirs_in(name, data, at, at + len(form), plain):
+                    found.add(data.count(b"\n", 0, at) + 1)
+                at = data.find(form, at + 1)
+        return sorted(found)
+
     def _is_theirs_in(self, name: str, data: bytes, start: int, end: int, coding: str) -> bool:
         if coding == "base64":
             return True

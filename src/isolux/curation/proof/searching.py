@@ -20,10 +20,15 @@ from isolux.curation.withdrawal.rewriting import Rewritten, rewrite
 from isolux.curation.withdrawal.terms import Terms
 from isolux.curation.withdrawal.walking import Place, beside_of, links_below
 from isolux.io.images import Pixels
+from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.words import numbered
 
-__all__ = ["ALIKE", "CELL", "Proof", "prove"]
+__all__ = ["ALIKE", "CELL", "CELLS", "NAME", "TEXT", "Proof", "in_lines", "prove"]
 
 CELL = "a cell of it is"
+TEXT, CELLS, NAME = "it holds", "a cell holds", "its name holds"
+_OF_PEOPLE = ("subject", "copyright", "annotator")
+_NAMED_LINES = 10
 ALIKE = "a picture that looks like theirs"
 _DEEPEST = 8
 _MARKS = (b"\xff\xd8\xff", b"\x89PNG", b"II*\x00", b"MM\x00*", b"GIF8", b"BM", b"RIFF")
@@ -47,6 +52,10 @@ class Proof:
     blind : list of (str, str)
         Where, and why: none of these is clean.
     notes : list of str
+    lines : dict of str to list of int
+        Of files of text that hold a name: where, and in which lines, from 1.
+    cells_only : int
+        Ids that were looked for as cells, and not in sentences.
     """
 
     files: int = 0
@@ -55,6 +64,8 @@ class Proof:
     found: list[tuple[str, str]] = field(default_factory=list)
     blind: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    lines: dict[str, list[int]] = field(default_factory=dict)
+    cells_only: int = 0
 
     @property
     def is_clean(self) -> bool:
@@ -119,20 +130,39 @@ class _Search:
             name for name in terms.every if len(name) < LEAST and not name.isdigit()
         )
         self.terms, self.proof = terms, Proof()
+        self._say_what_is_no_word(set(others))
         self.thumbs: list[tuple[str, Pixels]] = []
         self.weights = 0
+
+    def _say_what_is_no_word(self, others: Collection[str]) -> None:
+        """Count the ids that bytes are not searched for, and say so before anything else."""
+        ids = {one for kind in _OF_PEOPLE for one in self.terms.named.get(kind, ())} - {""}
+        n = sum(len(one) < LEAST or one.lower() in _WORDS or one in others for one in ids)
+        self.proof.cells_only = n
+        if n:
+            self.proof.notes.append(
+                Caution(
+                    f"{numbered(n, 'id')} could be searched for only as whole cells, and not in "
+                    f"sentences: ids of fewer than {LEAST} characters, and words that also mean "
+                    "something else. Read notes and other texts yourself: they may still name these"
+                    " people."
+                )
+            )
 
     def name(self, where: str, path: str) -> None:
         """Look at the names that a path is made of."""
         for name, _ in self.needles.hits(path.encode("utf-8", "surrogateescape")):
-            self.proof.found.append((where, f"its name holds {name!r}"))
+            self.proof.found.append((where, f"{NAME} {name!r}"))
 
     def look(self, where: str, data: bytes, depth: int = 0) -> None:
         """Search bytes, and what is packed in them."""
         self.proof.files += 1
         self.proof.bytes += len(data)
         hits = [name for name, _ in self.needles.hits(data)]
-        self.proof.found += [(where, f"it holds {name!r}") for name in hits]
+        lines = self.needles.lines(data) if hits and not depth else []
+        if lines:
+            self.proof.lines[where] = lines
+        self.proof.found += [(where, f"{TEXT} {name!r}{in_lines(lines)}") for name in hits]
         try:
             opened = self._open(where, data, depth, found=bool(hits))
         except Blind as blind:
@@ -147,7 +177,7 @@ class _Search:
         for table in tables_of(where, data):
             opened = True
             if not found and (names := {n for n, _ in self.needles.hits(_written(table))}):
-                self.proof.found += [(where, f"a cell holds {name!r}") for name in names]
+                self.proof.found += [(where, f"{CELLS} {name!r}") for name in names]
             for inner, held in inner_cells(where, table):
                 self.look(inner, held, depth + 1)
         if not opened and self.short:
@@ -198,6 +228,25 @@ class _Search:
                 f"files that hold weights of models: {self.weights:,}. Names were searched for"
                 " in them; whether a model learnt from these people, no search tells."
             )
+
+
+def in_lines(lines: Sequence[int]) -> str:
+    """Say in which lines, as the end of a sentence.
+
+    Examples
+    --------
+    >>> in_lines([]), in_lines([2]), in_lines([2, 5, 9])
+    ('', ' in line 2', ' in lines 2, 5 and 9')
+    >>> in_lines(range(3, 90))
+    ' in 87 lines, the first of them 3, 4, 5, 6, 7, 8, 9, 10, 11 and 12'
+    """
+    if not lines:
+        return ""
+    said = [f"{one:,}" for one in lines[:_NAMED_LINES]]
+    joined = " and ".join([", ".join(said[:-1]), said[-1]] if said[1:] else said)
+    if len(lines) > _NAMED_LINES:
+        return f" in {len(lines):,} lines, the first of them {joined}"
+    return f" in {'lines' if said[1:] else 'line'} {joined}"
 
 
 def _written(table: pl.DataFrame) -> bytes:

@@ -6,7 +6,6 @@ published must not tell one person's truth. ``report/suppression.py`` chooses wh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,6 +21,7 @@ from isolux.verbs.publish.attributes import (
     without_small_groups,
     without_telling_scores,
 )
+from isolux.verbs.publish.comparisons import shown_comparisons
 from isolux.verbs.publish.drawn import (
     coarse_groups,
     coarse_pairs,
@@ -29,20 +29,22 @@ from isolux.verbs.publish.drawn import (
     steps_of,
     telling,
 )
+from isolux.verbs.publish.totals import Said, of_nearly_all, record_totals
 from isolux.verbs.publish.wording import withheld
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import is_drawn, is_weighted
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import recorded_spec
 from isolux.vocabulary.tables import FINDINGS
 
 __all__ = ["publish", "without_small_groups", "without_telling_scores"]
 
-_NUMBER = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{3})*|\d+)(?![\w%]|[.,]\d| %)")
 _FILES = {
     "address", "answers", "attributes", "detected", "found", "images", "missed", "model", "out",
     "planted",
     "predictions", "scores", "sums", "withdrawn",
 }  # fmt: skip
+_SAID = ("warnings", "notes")  # in the order in which they are read
 _TELLING = ("analyses", "explained", "protocol", "planted")
 
 
@@ -64,8 +66,9 @@ def publish(run: Run, minimum: int, *, beside: Sequence[Run] = ()) -> Run:
         ``group_metrics`` and ``disparities`` without small groups, and without those from which a
         small one could be reckoned; findings made anew from them. No estimates that borrow
         strength: they are made of hidden groups too. No scores, attributes or evidence: those are
-        of single people. No tables of analyses and protocols, and no note that names a number
-        below ``minimum``: they count groups of their own. A note says what is not shown.
+        of single people. No tables of analyses and protocols: they count groups of their own. No
+        two totals that are fewer than ``minimum`` apart: neither a note that would tell one, nor a
+        metric that counts a few people more or fewer than another. A note says what is not shown.
 
     Raises
     ------
@@ -87,25 +90,17 @@ def publish(run: Run, minimum: int, *, beside: Sequence[Run] = ()) -> Run:
     counted = with_people(run)
     _refuse_few(counted, minimum)
     rows = steps_of(run) if weighted else run.group_metrics
-    resting, classes = _resting(run), _classes(run)
-    hidden = hidden_cells(counted, minimum, classes, telling(rows, run) if weighted else ())
-    for other in [one for one in beside if one is not run]:
-        hidden |= hidden_cells(with_people(other), minimum, _classes(other))
-    kept = published(counted, hidden, classes, resting)
-    if weighted:
-        kept = kept & rows["_step"].is_not_null()
+    kept, uneven = _chosen(run, rows, counted, minimum, beside)
     groups, gone = rows.filter(kept), rows.filter(~kept)
-    pairs = _disparities(run.disparities, gone)
+    pairs = shown_comparisons(run.disparities, rows, gone)
     if weighted:
         pairs, groups = coarse_pairs(pairs, groups), coarse_groups(groups)
     # Made of hidden groups too, and raw values stand there that are withheld elsewhere.
     groups = groups.with_columns(pl.lit(None, pl.Float64).alias(name) for name in SHRUNKEN)
-    record = {key: value for key, value in run.record.items() if key not in _TELLING}
-    if weighted:
-        record = coarse_record(record)
     lost = [key for key in _TELLING if key != "analyses" and run.record.get(key)]
-    for key in ("notes", "warnings"):
-        record[key] = [note for note in record.get(key) or () if not _counts_few(note, minimum)]
+    also = [with_people(one) for one in beside if one is not run]
+    record = _record(run.record, pl.concat([counted.filter(kept), *also]), minimum)
+    silent = any(len(record[key]) < len(run.record.get(key) or ()) for key in _SAID)
     cut = replace(
         run,
         record=record,
@@ -117,7 +112,10 @@ def publish(run: Run, minimum: int, *, beside: Sequence[Run] = ()) -> Run:
         findings=FINDINGS.empty(),
     )
     cut = explain_run(cut, ["model_changes" if "models" in record else "group_gaps"])
-    said = withheld(minimum, groups, gone, left_out=bool(lost), weighted=weighted)
+    said = withheld(
+        minimum, groups, gone, uneven=uneven, left_out=bool(lost), silent=silent,
+        weighted=weighted,
+    )  # fmt: skip
     told = {
         **_without_files(cut.record),
         "notes": [said, *cut.record.get("notes", [])],
@@ -147,6 +145,32 @@ def _refuse_with_others(run: Run, beside: Sequence[Run]) -> None:
             found="a comparison" if "models" in run.record else f"{len(every)} runs on one page",
             where="--publish-min",
         )
+
+
+def _chosen(
+    run: Run, rows: pl.DataFrame, counted: pl.DataFrame, minimum: int, beside: Sequence[Run]
+) -> tuple[pl.Series, bool]:
+    """Choose the rows that are shown; and tell whether a metric goes as nearly another's count."""
+    resting, classes, weighted = _resting(run), _classes(run), "_step" in rows.columns
+    hidden = hidden_cells(counted, minimum, classes, telling(rows, run) if weighted else ())
+    for other in [one for one in beside if one is not run]:
+        hidden |= hidden_cells(with_people(other), minimum, _classes(other))
+    kept = published(counted, hidden, classes, resting)
+    if weighted:
+        kept = kept & rows["_step"].is_not_null()
+    uneven = of_nearly_all(counted.filter(kept), minimum, run.scores["metric"].unique().to_list())
+    places = kept.arg_true().filter(uneven)
+    return kept & ~pl.arange(kept.len(), eager=True).is_in(places.implode()), places.len() > 0
+
+
+def _record(record: Mapping[str, Any], shown: pl.DataFrame, minimum: int) -> dict[str, Any]:
+    """Keep what a page may say of the run: totals, warnings and notes that tell of nobody."""
+    said = Said(shown, minimum, recorded_spec(record).statistics.level)
+    told = {key: value for key, value in record.items() if key not in _TELLING}
+    if is_weighted(record):
+        told = coarse_record(told)
+    clusters = record_totals(dict(record.get("clusters") or {}), shown, minimum)
+    return {**told, "clusters": clusters, **{key: said.keep(told.get(key) or ()) for key in _SAID}}
 
 
 def _without_hidden_tests(findings: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
@@ -196,25 +220,3 @@ def _resting(run: Run) -> list[str]:
     names = run.group_metrics["metric"].unique().to_list()
     means = set(run.scores["metric"].unique().to_list())
     return sorted(name for name in names if name not in means)
-
-
-def _disparities(table: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
-    """Keep comparisons of two groups that are shown, and whole attributes that are shown whole."""
-    key = [k for k in ("metric", "threshold", "attribute", "label") if k in table.columns]
-    few = gone.select(*key, "group").unique()
-    kept = table.with_row_index("_row")
-    touched = kept.join(few.select(key).unique(), on=key, how="semi", nulls_equal=True)
-    lost = [touched.filter(pl.col("group_a").is_null() | pl.col("group_b").is_null())]
-    overall = few.filter(pl.col("attribute").is_null()).drop("attribute")
-    own = [k for k in key if k != "attribute"]
-    for side in ("group_a", "group_b"):
-        named = few.rename({"group": side})
-        lost.append(kept.join(named, on=[*key, side], how="semi", nulls_equal=True))
-        everyone = overall.rename({"group": side})
-        lost.append(kept.join(everyone, on=[*own, side], how="semi", nulls_equal=True))
-    rows = pl.concat([part.select("_row") for part in lost])["_row"].unique()
-    return kept.filter(~pl.col("_row").is_in(rows.implode())).drop("_row")
-
-
-def _counts_few(note: str, minimum: int) -> bool:
-    return any(int(n.replace(",", "")) < minimum for n in _NUMBER.findall(note))

@@ -13,6 +13,8 @@ def withheld(
     gone: pl.DataFrame,
     *,
     left_out: bool,
+    uneven: bool = False,
+    silent: bool = False,
     weighted: bool = False,
 ) -> str:
     """Say how many groups are not shown, and of how many others some numbers are not.
@@ -25,6 +27,10 @@ def withheld(
         The rows of ``group_metrics`` that are published, and those that are not.
     left_out : bool
         Whether there were tables of analyses or protocols.
+    uneven : bool
+        Whether a metric counts a few people more or fewer than another, and is left out.
+    silent : bool
+        Whether notes or warnings are left out.
     weighted : bool
         Whether numbers are weighted, and so rounded.
 
@@ -54,13 +60,18 @@ def withheld(
         whose = " and ".join([*others, *(["everyone"] if everyone else [])])
         told += (
             f" Some numbers of {whose} are not shown, because they rest on the size of a class "
-            "that must not be told."
+            "that must not be told"
         )
+        told += ", or count a few people more or fewer than another number." if uneven else "."
     if weighted:
         told += (
             " Weighted numbers are rounded so that nobody's answer can be worked out from them: "
             "values to steps of a tenth of a point to ten points, by how much the heaviest person "
             "of the group weighs, intervals outwards, p-values upwards to hundredths."
+        )
+    if silent:
+        told += (
+            " Notes or warnings from which the number of a few people would follow are left out."
         )
     return told + (" Tables of analyses and protocols are left out." if left_out else "")
 

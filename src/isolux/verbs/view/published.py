@@ -8,13 +8,15 @@ from itertools import combinations
 
 import polars as pl
 
+from isolux.verbs.compare.joining import judged_units
 from isolux.verbs.publish import publish
 from isolux.viewer import Shown
+from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 
 __all__ = ["shown_published"]
 
-_ROW = ("model", "metric", "label", "threshold", "attribute", "values")
+_ROW = ("metric", "label", "threshold", "attribute", "values")
 
 
 def shown_published(before: Sequence[Shown], kept: Sequence[Shown], minimum: int) -> list[Shown]:
@@ -32,27 +34,47 @@ def shown_published(before: Sequence[Shown], kept: Sequence[Shown], minimum: int
     Raises
     ------
     SpecError
-        One model was audited twice, and a group has a few people more in one run than in the other:
-        their scores would be one value less the other.
+        A group has a few people more in one run than in the other, of one model or of the same
+        people: how many they are, and one model's scores of them, would be one run less the other.
     """
     runs = [replace(old.run, record=new.run.record) for old, new in zip(before, kept, strict=True)]
     cut = [publish(run, minimum, beside=runs) for run in runs]
     found = [replace(one, run=run) for one, run in zip(kept, cut, strict=True)]
-    for a, b in combinations(found, 2):
-        _refuse_twice(a, b, minimum)
+    for (a, one), (b, two) in combinations(zip(found, before, strict=True), 2):
+        _refuse_near(a, b, minimum, in_both=_in_both(one.run, two.run))
     return found
 
 
-def _refuse_twice(a: Shown, b: Shown, minimum: int) -> None:
-    first, second = (one.run.group_metrics.select(*_ROW, "n_units", "value") for one in (a, b))
-    met = first.join(second, on=_ROW, nulls_equal=True, suffix="_b")
-    more = (pl.col("n_units") - pl.col("n_units_b")).abs()
-    if met.filter(more.is_between(1, minimum - 1)).height:
-        raise SpecError(
+def _in_both(one: Run, two: Run) -> bool:
+    """Tell whether anybody was judged in both runs."""
+    ids = judged_units(one)
+    return bool(ids.is_in(judged_units(two).implode()).any())
+
+
+def _refuse_near(a: Shown, b: Shown, minimum: int, *, in_both: bool) -> None:
+    """Refuse totals of two runs that are a few people apart."""
+    one, two = (run.run.group_metrics.select("model", *_ROW, "n_units", "value") for run in (a, b))
+    met = one.join(two, on=_ROW, nulls_equal=True, suffix="_b")
+    apart = (pl.col("n_units") - pl.col("n_units_b")).abs()
+    near = met.filter(apart.is_between(1, minimum - 1))
+    if near.filter(pl.col("model") == pl.col("model_b")).height:
+        what = (
             "these runs audit one model twice, on nearly the same people: the scores of a few of "
-            "them would be one run's value minus the other's",
-            expected=f"runs whose groups differ by nobody, or by {minimum} people or more",
-            found=f"{a.name} and {b.name}",
-            hint="publish one of them; where they are of two models, audit each with another "
-            "--model-name",
+            "them would be one run's value minus the other's"
         )
+        hint = "publish one of them; where they are of two models, audit each with another "
+        hint += "--model-name"
+    elif near.height and in_both:
+        what = (
+            "these runs count nearly the same people: the number of a few of them would be one "
+            "run's count minus the other's"
+        )
+        hint = "publish what `isolux compare` makes of the two: it counts those judged in both"
+    else:
+        return
+    raise SpecError(
+        what,
+        expected=f"runs whose groups differ by nobody, or by {minimum} people or more",
+        found=f"{a.name} and {b.name}",
+        hint=hint,
+    )

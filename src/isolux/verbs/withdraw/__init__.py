@@ -16,8 +16,10 @@ from isolux.curation.project.folder import CONSENT, open_project
 from isolux.curation.proof import Proof
 from isolux.curation.withdrawal import Looked, Place, Searched, Terms, Withdrawn
 from isolux.datasets import FORMAT, TERMS
-from isolux.verbs.consent import listed_ids, scopes_of
+from isolux.people.listed_ids import listed_ids
+from isolux.verbs.consent import scopes_of
 from isolux.verbs.withdraw.asked import are_of, begin, ledger_of, refuse_unknown, widened
+from isolux.verbs.withdraw.left import searched
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.notes import Caution
 
@@ -55,7 +57,7 @@ def withdraw(
     who : sequence of str
         Ids, as in the data.
     list : str, optional
-        A text file with one id per line.
+        A text file (.txt) with one id per line, or a table with a column of ids (subject_id, id).
     kind : {"subject", "copyright", "annotator"}
         In which role they withdraw: as people in the photos, as photographers, or as annotators.
     scope : sequence of str
@@ -104,7 +106,8 @@ def withdraw(
     _refuse_sample(places, sample, pool)
     at = ledger_of(places, ledger)
     scopes = scopes_of(scope) or [*SCOPES]
-    people = [*dict.fromkeys(one.strip() for one in (*who, *listed_ids(list)) if one.strip())]
+    given = (*who, *listed_ids(list, kind))
+    people = [*dict.fromkeys(one.strip() for one in given if one.strip())]
     with withdrawal.alone(at):
         work = withdrawal.Work(withdrawal.work_path(at))
         public = [key_of(one, one) for one in published_key]
@@ -248,17 +251,7 @@ def _search(
         places, terms, proof.from_text(looks),
         others=_of_others({one.root for one in places}, terms),
     )  # fmt: skip
-    kept = [one for one in done.found if keep_alike and one[1] == proof.ALIKE]
-    counts = {"files": done.files, "bytes": done.bytes, "pictures": done.pictures, "found": 0,
-              "alike_kept": len(kept)}  # fmt: skip
-    words = [one for one in done.found if one[1].startswith(proof.CELL)]
-    if words:  # rows and entries in columns of ids are gone: what is left may be any word
-        done.notes.append(
-            f"{len(words):,} files hold a cell that is spelt as an id of fewer than four characters"
-            " and may be any word: isolux withdraw --prove names them."
-        )
-    found = tuple(one for one in done.found if one not in (*kept, *words))
-    return Searched(counts, found, tuple(done.blind), tuple(done.notes))
+    return searched(done, keep_alike=keep_alike)
 
 
 def prove(
@@ -278,7 +271,7 @@ def prove(
     who : sequence of str
         Ids, and names of files: whatever names them.
     list : str, optional
-        A text file with one in each line.
+        A text file (.txt) with one in each line, or a table with one column of ids.
     kind : {"subject", "copyright", "annotator"}
         Of what the ids are, where projects or tables still know them: what hangs on them there is
         searched for too.

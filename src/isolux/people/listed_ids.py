@@ -1,0 +1,95 @@
+"""Lists of ids for ``--list``: text with an id in each line, or a table with a column of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from isolux.curation.consent import is_ledger
+from isolux.curation.withdrawal.terms import kinds_of_column
+from isolux.io.frames import read_table
+from isolux.io.ids import ids_of
+from isolux.people.withdrawn_lists import lines_of, many
+from isolux.vocabulary.errors import FileError, TableError
+
+__all__ = ["listed_ids"]
+
+_PLAIN = (".txt", ".lst", "")  # of a pipe the name has no suffix
+
+
+def listed_ids(path: str | Path | None, kind: str | None = None) -> list[str]:
+    r"""Read a list of ids; none where no file is named.
+
+    Parameters
+    ----------
+    path : str or Path, optional
+        Text (.txt, .lst, no suffix) with an id in each line (empty lines and lines that begin with
+        ``#`` are passed over), or a table (CSV, TSV, JSON lines, Parquet, a workbook) with one
+        column of ids.
+    kind : {"subject", "copyright", "annotator"}, optional
+        Whose ids these are: the column is called so (``subject_id``, ``person``, ``annotator``), or
+        ``id``. Not given: ids of any kind.
+
+    Raises
+    ------
+    FileError
+        It cannot be read, or it is a ledger of consent.
+    TableError
+        A table without such a column, or with several; text that begins with a column's name: it
+        would be taken for a person.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     text, table = Path(folder) / "ids.txt", Path(folder) / "ids.csv"
+    ...     _ = text.write_text("# since May\ns7\n"), table.write_text('subject_id\n"a\nb"\ns9\n')
+    ...     listed_ids(text, "subject"), listed_ids(table, "subject")
+    (['s7'], ['a\nb', 's9'])
+    """
+    if path is None:
+        return []
+    file = Path(path).expanduser()
+    if is_ledger(file):
+        raise FileError(
+            "this is a ledger of consent, and not a list of ids", expected="a text file or a table",
+            where=str(path),
+        )  # fmt: skip
+    return _of_text(file, kind) if file.suffix.lower() in _PLAIN else _of_table(file, kind)
+
+
+def _of_text(file: Path, kind: str | None) -> list[str]:
+    lines = lines_of(file)
+    if lines and _is_named(lines[0], kind):
+        raise TableError(
+            "this list of ids begins with the name of a column",
+            expected="an id in each line", found=repr(lines[0]), where=str(file),
+            hint="take that line out, or call the file .csv: a table is read by its columns; if a "
+            "person is called so, let another id stand first",
+        )  # fmt: skip
+    return lines
+
+
+def _of_table(file: Path, kind: str | None) -> list[str]:
+    table = read_table(file)
+    named = [name for name in table.columns if _is_named(name, kind)]
+    exact = [name for name in named if not _is_vague(name)] or named
+    if len(exact) != 1:
+        columns = many(len(table.columns), "column", "columns")
+        raise TableError(
+            "this table has not one column of ids to go by",
+            expected=f"one column such as {kind or 'subject'}_id, or id",
+            found=" and ".join(map(repr, exact)) or f"none among {columns}",
+            where=str(file),
+            hint="name the column so; a list without column names is a text file (.txt) with one "
+            "id per line",
+        )
+    return [str(one) for one in ids_of(table, exact[0], str(file)).to_list()]
+
+
+def _is_named(name: str, kind: str | None) -> bool:
+    held = kinds_of_column(name)
+    return held is not None and (kind is None or kind in held[0] or _is_vague(name))
+
+
+def _is_vague(name: str) -> bool:
+    return name.lower() in ("id", "ids")

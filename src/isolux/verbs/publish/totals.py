@@ -1,0 +1,137 @@
+"""Totals that may stand on one page: no two of them are a few people apart.
+
+The count of a few people that is hidden follows from any two totals with and without them: "900 are
+in both runs" in a note, and 896 in the table. So one of the two goes: of numbers in notes, that of
+the note; of two metrics, that of the later one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import polars as pl
+
+__all__ = ["Said", "few_apart", "of_nearly_all", "record_totals"]
+
+_NUMBER = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{3})*|\d+)(?![\w%]|[.,]\d| %)")
+_SHARE = re.compile(r"(?<![\w.,])(\d+(?:\.\d+)?) ?%")
+_COUNTS = ("n_units", "n_clusters", "n_people")
+_CELL = ("attribute", "values", "label")
+_WHOLE = 100.0
+_ONE = 0.5  # a share of fewer than half a person is of nobody
+
+
+def few_apart(a: float, b: float, minimum: int) -> bool:
+    """Tell whether two totals differ by a count that must not be told.
+
+    Examples
+    --------
+    >>> few_apart(900, 896, 10), few_apart(900, 900, 10), few_apart(900, 890, 10)
+    (True, False, False)
+    """
+    return _ONE <= abs(a - b) < minimum
+
+
+class Said:
+    """The numbers that a page has told: of what is said next, no part may give a few people away.
+
+    Parameters
+    ----------
+    shown : polars.DataFrame
+        The rows of ``group_metrics`` that are published.
+    minimum : int
+        The fewest people of whom the page tells.
+    level : float
+        Of the intervals, 0 to 1: "95 %" is not a share of people.
+    """
+
+    def __init__(self, shown: pl.DataFrame, minimum: int, level: float) -> None:
+        self._minimum, self._level = minimum, _WHOLE * level
+        counts = [name for name in _COUNTS if name in shown.columns]
+        whole = shown.filter(pl.col("attribute").is_null())
+        self._totals = _numbers(whole.select(counts))
+        self._said: set[float] = set()
+        named = shown.filter(pl.col("attribute").is_not_null())
+        self._groups = {
+            str(group): _numbers(rows.select(counts)) for (group,), rows in named.group_by("group")
+        }
+
+    def keep(self, notes: Iterable[str]) -> list[str]:
+        """Keep the notes that tell of nobody, and remember what they say."""
+        kept = []
+        for note in notes:
+            numbers = {float(n.replace(",", "")) for n in _NUMBER.findall(note)}
+            if not self._tells(note, numbers):
+                kept.append(note)
+                self._said |= numbers
+        return kept
+
+    def _tells(self, note: str, numbers: set[float]) -> bool:
+        if any(n < self._minimum for n in numbers):
+            return True
+        known = self._totals | numbers  # of which a note may give the share
+        for group, counts in self._groups.items():
+            if re.search(rf"(?<!\w){re.escape(group)}(?!\w)", note):
+                known = known | counts
+        if any(few_apart(a, b, self._minimum) for a in numbers for b in known | self._said):
+            return True
+        shares = {float(share) for share in _SHARE.findall(note)} - {self._level}
+        parts = ((share * n / _WHOLE, float(n)) for share in shares for n in known)
+        # Few of them, or all but a few.
+        return any(few_apart(part, end, self._minimum) for part, n in parts for end in (0.0, n))
+
+
+def _numbers(counts: pl.DataFrame) -> set[float]:
+    return {float(n) for column in counts.iter_columns() for n in column.drop_nulls()}
+
+
+def of_nearly_all(counted: pl.DataFrame, minimum: int, means: Collection[str]) -> pl.Series:
+    """Tell which rows belong to a metric that counts a few people more or fewer than another.
+
+    Parameters
+    ----------
+    counted : polars.DataFrame
+        The rows of ``group_metrics`` that would be published, with ``n_people``.
+    minimum : int
+    means : collection of str
+        Metrics that are means of people's scores. Other metrics of one class (precision, false
+        positive rates) count people of whom those of another metric are no part.
+
+    Returns
+    -------
+    polars.Series
+        True for every row of such a metric: it is left out for all groups, as the difference of one
+        follows from those of the others. Of two metrics the first stays.
+    """
+    line = ["label", "metric", "threshold"]
+    counts = [name for name in _COUNTS if name in counted.columns]
+    told: dict[tuple[Any, ...], set[float]] = {}
+    lost: list[tuple[Any, ...]] = []
+    compared = counted.filter(pl.col("label").is_null() | pl.col("metric").is_in(list(means)))
+    for key, rows in compared.group_by(line, maintain_order=True):
+        own = [
+            ((name, row["attribute"], *row["values"], "\0", row["label"]), float(row[name]))
+            for row in rows.select(*_CELL, *counts).to_dicts()
+            for name in counts
+            if row[name] is not None
+        ]
+        if any(few_apart(n, m, minimum) for cell, n in own for m in told.get(cell, ())):
+            lost.append(key)
+            continue
+        for cell, n in own:
+            told.setdefault(cell, set()).add(n)
+    mine = counted.select(line).iter_rows()
+    return pl.Series([row in lost for row in mine], dtype=pl.Boolean)
+
+
+def record_totals(clusters: dict[str, Any], shown: pl.DataFrame, minimum: int) -> dict[str, Any]:
+    """Let the totals that head a page be those of everyone's rows, where they are a few apart."""
+    whole = shown.filter(pl.col("attribute").is_null() & pl.col("label").is_null())
+    found = dict(clusters)
+    for name in ("n_units", "n_clusters"):
+        told: Sequence[int] = whole[name].drop_nulls().to_list()
+        if any(few_apart(float(found.get(name) or 0), n, minimum) for n in told):
+            found[name] = max(told)
+    return found
