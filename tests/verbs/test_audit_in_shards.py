@@ -14,7 +14,7 @@ import isolux
 from isolux.cli.export import export
 from isolux.people.shards import memory
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from tests._shared import shared_data
 from tests.people.shards._cuts import cut, people
 
@@ -112,6 +112,40 @@ def test_shards_of_another_order_are_the_same_people(tmp_path: Path) -> None:
     first, second = (_audit(f"table:{folder}", **settings) for folder in (one, other))
     assert _bytes(first.group_metrics) == _bytes(second.group_metrics)
     assert _bytes(first.disparities) == _bytes(second.disparities)
+
+
+def _of_zeros(folder: Path) -> pl.DataFrame:
+    """Write a table in which zero has two signs, in every format and two cuts."""
+    frame = pl.DataFrame({
+        "truth": [0.0, 0.5] * 100, "answer": [-0.0, 0.5, 0.0, 0.5, 0.5] * 40,
+        "x": [-0.0] * 70 + [0.0] * 70 + [0.5] * 60, "id": [k + 0.5 for k in range(199)] + [-0.0],
+    })  # fmt: skip
+    frame.write_parquet(folder / "whole.parquet")
+    frame.write_csv(folder / "whole.csv")
+    frame.write_ndjson(folder / "whole.jsonl")
+    cut(frame, folder / "one", [200])
+    cut(frame, folder / "two", [100, 100])
+    return frame
+
+
+@pytest.mark.parametrize("name", ["whole.parquet", "whole.csv", "whole.jsonl", "one", "two"])
+def test_minus_zero_and_zero_are_one_group_and_one_answer(tmp_path: Path, name: str) -> None:
+    frame = _of_zeros(tmp_path)
+    run = _audit(f"table:{tmp_path / name}", by=["x"], metric=["accuracy"], id="id")
+    right = frame.select((pl.col("truth") == pl.col("answer")).mean()).item()
+    rows = run.group_metrics.select("group", "n_units", "value").rows()
+    assert sorted(row[:2] for row in rows) == [("0.0", 140), ("0.5", 60), ("everyone", 200)]
+    assert {row[0]: row[2] for row in rows}["everyone"] == pytest.approx(right)
+
+
+def test_an_id_of_minus_zero_is_that_of_zero(tmp_path: Path) -> None:
+    frame = _of_zeros(tmp_path)
+    twice = pl.concat([frame, frame.tail(1).with_columns(id=pl.lit(0.0))])
+    cut(twice, tmp_path / "split", [200, 1])
+    cut(twice, tmp_path / "together", [100, 101])
+    for name in ("split", "together"):
+        with pytest.raises(TableError, match="the same id"):
+            _audit(f"table:{tmp_path / name}", by=["x"], id="id")
 
 
 def test_every_shard_stands_in_the_record_with_its_hash(tmp_path: Path) -> None:

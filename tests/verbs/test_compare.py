@@ -265,3 +265,21 @@ def test_long_numbers_that_are_names_are_not_rounded(tmp_path):
     second = isolux.audit(f"table:{people}", by=["site"], **said)
     with pytest.raises(JoinError, match="1 of 60 people who meet by their ids have another 'site'"):
         isolux.compare(first, second)
+
+
+def test_minus_zero_and_zero_are_one_number_and_one_value(tmp_path):
+    people = pl.DataFrame({
+        "id": [-0.0, *(k + 0.5 for k in range(59))], "tone": [-0.0, 0.0, 0.5] * 20,
+        "truth": ["x", "y"] * 30, "answer": ["x", "y", "y"] * 20,
+    })  # fmt: skip
+    said = {"id": "id", "target": "truth", "prediction_column": "answer", **SETTINGS}
+    people.write_csv(tmp_path / "a.csv")
+    people.with_columns(pl.col("id", "tone").abs()).write_csv(tmp_path / "b.csv")
+    first, second = (
+        isolux.audit(f"table:{tmp_path / name}.csv", by=["tone"], **said) for name in "ab"
+    )
+    notes = isolux.compare(first, second).run.record["notes"]
+    assert notes == [
+        "People were joined by whole id: 60 are in both runs.",
+        "Those who met agree in 'truth', 'tone'.",
+    ]
