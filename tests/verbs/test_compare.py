@@ -109,6 +109,19 @@ def test_a_model_against_itself_differs_nowhere():
     assert found.findings["claim"][0].startswith("Score for everyone is the same")
 
 
+def test_a_change_that_is_not_confirmed_is_not_asserted():
+    answers = ["x", "y"] * 30
+    truth = pl.DataFrame({"id": range(60), "tone": ["a", "b"] * 30, "truth": answers})
+    one = truth.with_columns(said=pl.Series(["y", *answers[1:]]))
+    two = truth.with_columns(said=pl.Series(answers))
+    settings = {"by": "tone", "target": "truth", "prediction_column": "said", "id": "id"}
+    first, second = (isolux.audit(frame, **settings) for frame in (one, two))
+    told = isolux.compare(first, second).findings["claim"][0]
+    assert told.startswith(
+        "Accuracy for everyone is not shown to differ: 1.7 points higher (95 % interval "
+    )
+
+
 def test_people_meet_by_basename_when_their_folders_differ():
     both = audited("old", OLD, prefix="x/val/"), audited("new", NEW, prefix="val/")
     with pytest.raises(JoinError, match="nobody in common") as caught:
