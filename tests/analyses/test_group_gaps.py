@@ -421,6 +421,14 @@ def test_a_group_too_small_for_some_measures_only_says_for_how_many():
     groups = [EVERYONE, EVERYONE | recall, group("race", "A", n=80), small("A", 20, **recall)]
     told = claims(groups=groups)[0]
     assert "of race, on some measures: A (1 of 2 measures; at most n = 20)" in told
+    assert told.endswith("How well the model works for them by those measures is unknown.")
+
+
+def test_ends_of_an_interval_have_as_many_decimals_as_the_value_beside_it():
+    told = claims(pair("race", "A", "B", value=-0.11, low=-0.363, high=-0.00033, p_adjusted=0.01))
+    assert "11.0 points lower (95 % interval 0.0 to 36.3)" in told[0]
+    told = claims(pair("race", "A", "B", value=-0.0003, low=-0.0005, high=-0.0001, p_adjusted=0.01))
+    assert "0.030 points lower (95 % interval 0.010 to 0.050)" in told[0]
 
 
 def test_a_class_of_the_target_among_people_of_another_is_no_news():

@@ -144,7 +144,7 @@ def test_edges_are_written_so_that_they_can_be_told_apart():
     assert bin_labels((-5.0, 0.0)) == ("<-5", "-5–0", "0+")
 
 
-def test_text_that_is_no_number_is_refused_with_row_and_unit():
+def test_text_that_is_no_number_is_refused_with_its_unit():
     rows = ages([20, "twenty", 30, "old"])
     with pytest.raises(TableError) as error:
         groups_of(rows, "edges:18")
@@ -152,7 +152,7 @@ def test_text_that_is_no_number_is_refused_with_row_and_unit():
         "2 value(s) of 'age' are not numbers, so they do not fit in any bin\n"
         "  expected: a finite number, or a word that means unknown\n"
         "  found: 'twenty' of unit 'u1'\n"
-        "  where: attributes, row 2, column 'value'\n"
+        "  where: column 'age'\n"
         "  what to do: correct the value, or name it in --unknown-values"
     )
 
@@ -167,7 +167,7 @@ def test_the_first_row_that_is_no_number_is_named_in_whatever_order_rows_come():
             "number": [None, None],
         }
     )
-    with pytest.raises(TableError, match=r"found: 'y' of unit 'a'\n  where: attributes, row 5"):
+    with pytest.raises(TableError, match=r"found: 'y' of unit 'a'\n  where: column 'age'"):
         binned(rows, Bins(edges=(1.0,)), "age")
 
 

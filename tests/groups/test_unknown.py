@@ -157,6 +157,10 @@ def test_a_number_without_text_is_its_own_text_and_nan_is_unknown():
     marked = mark_unknown(rows, UNKNOWN_VALUES)
     assert marked["value"].to_list() == ["34", "2.5", None, None]
     assert marked["number"].to_list() == [34.0, 2.5, None, None]
+    zeros = pl.DataFrame(
+        {"value": [None, None], "number": [0.0, -0.0]}, schema_overrides={"value": str}
+    )
+    assert mark_unknown(zeros, ())["value"].to_list() == ["0", "0"]
     nan = pl.DataFrame({"value": [None], "number": [float("nan")]}, schema_overrides={"value": str})
     assert mark_unknown(nan, ())["value"].to_list() == [None]
 

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from isolux.io import atomic, staged_directory, write_parquet, write_text
+from isolux.io.disk_errors import in_plain_words
 from isolux.vocabulary.errors import OutputError
 
 
@@ -73,6 +74,22 @@ def test_a_folder_that_is_not_there_is_said(tmp_path):
         write_text(tmp_path / "none" / "a.txt", "x")
     with pytest.raises(OutputError, match="the folder to write to does not exist"):
         write_parquet(tmp_path / "none" / "a.parquet", pl.DataFrame({"a": [1]}))
+    with pytest.raises(OutputError) as caught:
+        write_text(tmp_path / "none" / "deeper" / "a.txt", "x")
+    assert f"found: no folder {tmp_path / 'none'}\n" in str(caught.value)
+    assert ".new-" not in str(caught.value)
+
+
+def test_a_folder_that_may_not_be_written_to_is_named(tmp_path):
+    target = tmp_path / "a.txt"
+    hidden = str(tmp_path / ".a.txt.new-1-2-3")
+    with (
+        pytest.raises(OutputError, match="may not be written to") as caught,
+        in_plain_words(target),
+    ):
+        raise PermissionError(errno.EACCES, "Permission denied", hidden)
+    assert f"found: the folder {tmp_path}\n" in str(caught.value)
+    assert ".new-" not in str(caught.value)
 
 
 def test_a_directory_appears_whole_when_the_block_ends(tmp_path):

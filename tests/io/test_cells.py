@@ -27,6 +27,13 @@ from isolux.vocabulary.errors import SpecError, TableError
         (pl.Series(["007", "", " ", None, " x "]), ["007", None, None, None, " x "]),
         (pl.Series([3.0, None, float("nan")]), ["3", None, None]),  # pandas' 3 beside a gap
         (pl.Series([1.5, 2.0]), ["1.5", "2.0"]),
+        (pl.Series([-0.0, 0.0, 0.5]), ["0.0", "0.0", "0.5"]),  # one number
+        (pl.Series([-0.0, 0.5], dtype=pl.Float32), ["0.0", "0.5"]),
+        (pl.Series([[-0.0, 0.5], []]), [["0.0", "0.5"], []]),
+        (
+            pl.Series(["-0.0", " -0 ", "-0e-3", "-0.5", "a-0", "-00x"]),
+            ["0.0", " 0 ", "0e-3", "-0.5", "a-0", "-00x"],
+        ),
         (pl.Series([2.0**60, 1.0]), ["1152921504606846976.0", "1.0"]),
         (pl.Series([3, None]), ["3", None]),
         (pl.Series([True, None]), ["true", None]),

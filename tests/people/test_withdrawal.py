@@ -281,6 +281,8 @@ def test_the_input_stays_as_it_was():
         ("a.csv", "since,subject_id\n2025,s1\n2026,s2\n", {"s1", "s2"}, "subject_id"),
         ("a.csv", "subject\ns1\n", {"s1"}, None),  # whether these are ids, the data say
         ("a.jsonl", '{"image_id": "7"}\n', {"7"}, "image_id"),
+        ("a.jsonl", '{"image_id": -0.0}\n{"image_id": 0.5}\n', {"0.0", "0.5"}, "image_id"),
+        ("a.txt", "-0.0\n0.5\n", {"0.0", "0.5"}, None),
     ],
 )
 def test_lists_are_read(tmp_path, name, text, ids, column):

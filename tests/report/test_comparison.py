@@ -7,6 +7,7 @@ import pytest
 
 from isolux.report.comparison import summarise_comparison
 from isolux.report.figures import change_figure_of
+from isolux.report.html import render_comparison
 from tests.report import _runs as runs
 
 
@@ -84,6 +85,13 @@ def test_the_figure_says_who_changed_most(compared):
     lowest = min(section.tables[0].rows, key=lambda row: row.difference)
     assert f"Lowest: {lowest.group} −" in figure.alt
     assert ">0</text>" in figure.svg  # the zero line is on the axis
+
+
+def test_a_table_says_what_its_intervals_and_its_verdicts_are_of(compared):
+    page = " ".join(render_comparison(runs.comparison_run()).replace("\xa0", " ").split())
+    told = "Each interval is of its row alone; the verdict goes by the adjusted p, which counts all"
+    tables = sum(len(section.tables) for section in compared.sections)
+    assert page.count(told) >= tables + 1
 
 
 def test_classes_are_ranked_by_their_gap_for_both_models():

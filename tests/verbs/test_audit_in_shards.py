@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -14,7 +15,7 @@ import isolux
 from isolux.cli.export import export
 from isolux.people.shards import memory
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from tests._shared import shared_data
 from tests.people.shards._cuts import cut, people
 
@@ -112,6 +113,99 @@ def test_shards_of_another_order_are_the_same_people(tmp_path: Path) -> None:
     first, second = (_audit(f"table:{folder}", **settings) for folder in (one, other))
     assert _bytes(first.group_metrics) == _bytes(second.group_metrics)
     assert _bytes(first.disparities) == _bytes(second.disparities)
+
+
+def _of_zeros(folder: Path) -> pl.DataFrame:
+    """Write a table in which zero has two signs, in every format and two cuts."""
+    frame = pl.DataFrame({
+        "truth": [0.0, 0.5] * 100, "answer": [-0.0, 0.5, 0.0, 0.5, 0.5] * 40,
+        "x": [-0.0] * 70 + [0.0] * 70 + [0.5] * 60, "id": [k + 0.5 for k in range(199)] + [-0.0],
+    })  # fmt: skip
+    frame.write_parquet(folder / "whole.parquet")
+    frame.write_csv(folder / "whole.csv")
+    frame.write_ndjson(folder / "whole.jsonl")
+    cut(frame, folder / "one", [200])
+    cut(frame, folder / "two", [100, 100])
+    return frame
+
+
+@pytest.mark.parametrize("name", ["whole.parquet", "whole.csv", "whole.jsonl", "one", "two"])
+def test_minus_zero_and_zero_are_one_group_and_one_answer(tmp_path: Path, name: str) -> None:
+    frame = _of_zeros(tmp_path)
+    run = _audit(f"table:{tmp_path / name}", by=["x"], metric=["accuracy"], id="id")
+    right = frame.select((pl.col("truth") == pl.col("answer")).mean()).item()
+    rows = run.group_metrics.select("group", "n_units", "value").rows()
+    assert sorted(row[:2] for row in rows) == [("0.0", 140), ("0.5", 60), ("everyone", 200)]
+    assert {row[0]: row[2] for row in rows}["everyone"] == pytest.approx(right)
+
+
+def test_an_id_of_minus_zero_is_that_of_zero(tmp_path: Path) -> None:
+    frame = _of_zeros(tmp_path)
+    twice = pl.concat([frame, frame.tail(1).with_columns(id=pl.lit(0.0))])
+    cut(twice, tmp_path / "split", [200, 1])
+    cut(twice, tmp_path / "together", [100, 101])
+    for name in ("split", "together"):
+        with pytest.raises(TableError, match="the same id"):
+            _audit(f"table:{tmp_path / name}", by=["x"], id="id")
+
+
+ODD = (
+    ({"by": ["tone"]}, SpecError, "found: 'é' (200), 'É' (100)", None),
+    ({"by": ["bin"], "bins": ["bin=quantile:3"]}, TableError, "100 value(s) of 'bin'", "bin"),
+    ({"by": ["bin"], "bins": ["bin=quantile:3"], "cluster": "who", "only": ["bin!=1"]},
+     TableError, "100 value(s) of 'bin'", "bin"),
+    ({"by": ["truth"], "detected_column": "bin"}, TableError, "240 cell(s) do not say", "bin"),
+    ({"by": ["truth"], "detected_column": "bin", "only": ["bin=old"]},
+     TableError, "100 cell(s) do not say", "bin"),
+    ({"by": ["truth"], "score_column": "bin"}, TableError, "100 cell(s) are not numbers", "bin"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("settings", "error", "says", "column"), ODD)
+def test_an_error_counts_people_and_names_a_row_of_a_file(
+    tmp_path: Path, settings: dict[str, Any], error: type[Exception], says: str, column: str | None
+) -> None:
+    # Rows that are alike are one row where shards are counted: that number is no one's.
+    rng = np.random.default_rng(0)
+    truth = rng.choice(["a", "b"], 560)
+    said = np.where(rng.random(560) < 0.8, truth, "a")
+    odd = ["1", "0", "2", "1"] * 40 + ["old", "1", "0", "2"] * 100
+    frame = pl.DataFrame({
+        "truth": pl.Series(truth), "answer": pl.Series(said), "bin": odd,
+        "tone": ["o"] * 160 + ["é", "e\u0301", " é", "É"] * 100, "who": range(560),
+    }).with_columns(pl.col("tone").str.normalize("NFC"))  # fmt: skip
+    frame.write_parquet(tmp_path / "whole.parquet")
+    folder = cut(frame, tmp_path / "shards", [100, 460])
+    for data in (tmp_path / "whole.parquet", folder):
+        with pytest.raises(error) as caught:
+            _audit(f"table:{data}", **settings)
+        told = str(caught.value)
+        assert "attributes" not in told
+        if column is None:
+            assert "'é' (300), 'É' (100)" in told
+            continue
+        assert says in told
+        found = re.search(r"where: (.*), row (\d+), column 'bin'", told)
+        assert found is not None
+        cell = pl.read_parquet(found[1])[column][int(found[2]) - 1]
+        assert cell == re.search(r"found: '(\w+)'", told)[1]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("settings", [{}, {"score_column": "score"}])
+def test_a_shard_that_is_there_twice_is_refused(tmp_path: Path, settings: dict[str, str]) -> None:
+    folder = cut(people(400).drop("id"), tmp_path / "people", [200, 200])
+    copy, link = folder / "002.parquet", folder / "003.parquet"
+    for extra in (copy, link):
+        if extra == copy:
+            copy.write_bytes((folder / "001.parquet").read_bytes())
+        else:
+            link.symlink_to(folder / "000.parquet")
+        with pytest.raises(FileError, match="two shards are the same") as caught:
+            _audit(f"table:{folder}", by=["race"], **settings)
+        kept = folder / ("001.parquet" if extra == copy else "000.parquet")
+        assert f"found: {kept} and {extra}" in str(caught.value)
+        assert "take the copy, or the link, away" in str(caught.value)
+        extra.unlink()
 
 
 def test_every_shard_stands_in_the_record_with_its_hash(tmp_path: Path) -> None:

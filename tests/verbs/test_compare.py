@@ -109,6 +109,19 @@ def test_a_model_against_itself_differs_nowhere():
     assert found.findings["claim"][0].startswith("Score for everyone is the same")
 
 
+def test_a_change_that_is_not_confirmed_is_not_asserted():
+    answers = ["x", "y"] * 30
+    truth = pl.DataFrame({"id": range(60), "tone": ["a", "b"] * 30, "truth": answers})
+    one = truth.with_columns(said=pl.Series(["y", *answers[1:]]))
+    two = truth.with_columns(said=pl.Series(answers))
+    settings = {"by": "tone", "target": "truth", "prediction_column": "said", "id": "id"}
+    first, second = (isolux.audit(frame, **settings) for frame in (one, two))
+    told = isolux.compare(first, second).findings["claim"][0]
+    assert told.startswith(
+        "Accuracy for everyone is not shown to differ: 1.7 points higher (95 % interval "
+    )
+
+
 def test_people_meet_by_basename_when_their_folders_differ():
     both = audited("old", OLD, prefix="x/val/"), audited("new", NEW, prefix="val/")
     with pytest.raises(JoinError, match="nobody in common") as caught:
@@ -265,3 +278,21 @@ def test_long_numbers_that_are_names_are_not_rounded(tmp_path):
     second = isolux.audit(f"table:{people}", by=["site"], **said)
     with pytest.raises(JoinError, match="1 of 60 people who meet by their ids have another 'site'"):
         isolux.compare(first, second)
+
+
+def test_minus_zero_and_zero_are_one_number_and_one_value(tmp_path):
+    people = pl.DataFrame({
+        "id": [-0.0, *(k + 0.5 for k in range(59))], "tone": [-0.0, 0.0, 0.5] * 20,
+        "truth": ["x", "y"] * 30, "answer": ["x", "y", "y"] * 20,
+    })  # fmt: skip
+    said = {"id": "id", "target": "truth", "prediction_column": "answer", **SETTINGS}
+    people.write_csv(tmp_path / "a.csv")
+    people.with_columns(pl.col("id", "tone").abs()).write_csv(tmp_path / "b.csv")
+    first, second = (
+        isolux.audit(f"table:{tmp_path / name}.csv", by=["tone"], **said) for name in "ab"
+    )
+    notes = isolux.compare(first, second).run.record["notes"]
+    assert notes == [
+        "People were joined by whole id: 60 are in both runs.",
+        "Those who met agree in 'truth', 'tone'.",
+    ]

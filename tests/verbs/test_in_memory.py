@@ -38,6 +38,16 @@ def test_one_frame_holds_scores_and_groups():
     ]  # fmt: skip
 
 
+def test_minus_zero_and_zero_are_one_group():
+    frame = FRAME.with_columns(tone=pl.Series([-0.0, 0.0, 0.5] * FRAME.height).head(FRAME.height))
+    found = isolux.audit(frame, by="tone", replicates=200).group_metrics
+    assert sorted(found["group"].to_list()) == ["0.0", "0.5", "everyone"]
+    frame = isolux.metric_frame(
+        metrics="accuracy", y_true=[1, 0, 1], y_pred=[1, 1, 1], sensitive_features=[-0.0, 0.0, 0.5]
+    )
+    assert [str(value) for value in frame.by_group["sensitive_feature_0"]] == ["0.0", "0.5"]
+
+
 @pytest.mark.parametrize(
     ("metric", "match"),
     [

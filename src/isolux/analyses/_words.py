@@ -21,6 +21,7 @@ from isolux.vocabulary.words import (
     chosen_words,
     class_name,
     fixed,
+    places_of_points,
     significant,
     target_of,
     tiny_points,
@@ -221,21 +222,34 @@ def _metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:
     }
 
 
-def size(value: float, unit: str) -> str:
-    """Print the size of a difference with its unit; points of a hundred for fractions."""
+def size(value: float, unit: str, *beside: float | None) -> str:
+    """Print the size of a difference with its unit; points of a hundred for fractions.
+
+    ``beside``: the ends of its interval, which have as many decimals.
+    """
     if unit != "fraction":
         return f"{significant(abs(value))} {unit}".strip()
-    said = number(abs(value), unit)
+    said = number(abs(value), unit, *beside)
     return f"{said} {'point' if said == '1.0' else 'points'}"
 
 
-def number(value: float, unit: str) -> str:
-    """Print a number of a metric's unit; fractions as points of a hundred."""
+def number(value: float, unit: str, *beside: float | None) -> str:
+    """Print a number of a metric's unit; fractions as points of a hundred.
+
+    ``beside``: what stands beside it, with as many decimals.
+    """
     if unit != "fraction":
         return significant(value).replace("-", _MINUS)
+    if beside:
+        return fixed(100 * value, places_of_points(value, *beside)).replace("-", _MINUS)
     if (tiny := tiny_points(value)) is not None:
         return f"{_MINUS if value < 0 else ''}{tiny}"
     return fixed(100 * value).replace("-", _MINUS)
+
+
+def ends_text(low: float, high: float, unit: str, *beside: float | None) -> str:
+    """Print an interval, both ends (and what stands beside them) with as many decimals."""
+    return f"{number(low, unit, high, *beside)} to {number(high, unit, low, *beside)}"
 
 
 def level_of(words: Words) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.analyses._words import Words, lowered, number, size
+from isolux.analyses._words import Words, ends_text, lowered, number, size
 from isolux.groups.unknown import UNKNOWN
 from isolux.vocabulary import registry, works
 from isolux.vocabulary.containers import Explained, Run
@@ -133,8 +133,8 @@ def _ends(row: Mapping[str, Any], words: Words) -> str:
         return "no interval"
     flip = row["value"] < 0
     ends = (-row["high"], -row["low"]) if flip else (row["low"], row["high"])
-    low, high = (number(end, words.unit(row)) for end in ends)
-    return f"{100 * words.level:g} % interval {low} to {high}"
+    told = ends_text(*ends, words.unit(row), row["value"])
+    return f"{100 * words.level:g} % interval {told}"
 
 
 def _change(row: Mapping[str, Any], words: Words) -> str:
@@ -145,7 +145,11 @@ def _change(row: Mapping[str, Any], words: Words) -> str:
         far = "the same"
         against = f"with {row['model_b']} as with {row['model_a']}"
     else:
-        far = f"{size(row['value'], words.unit(row))} {way} ({_ends(row, words)})"
+        far = size(row["value"], words.unit(row), row["low"], row["high"])
+        far = f"{far} {way} ({_ends(row, words)})"
+        p = row["p_adjusted"]
+        if p is not None and p > 1.0 - words.level:
+            far = f"not shown to differ: {far}"
         against = f"with {row['model_b']} than with {row['model_a']}"
     better = words.better(row, row["value"])
     note = f" ({better})" if better and row["value"] != 0 else ""

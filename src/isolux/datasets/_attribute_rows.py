@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import polars as pl
 
-from isolux.io.cells import filled
+from isolux.io.cells import filled, unsigned_zero
 from isolux.vocabulary.tables import ATTRIBUTES, check
 
 __all__ = ["age_groups", "attribute_rows"]
@@ -54,7 +54,7 @@ def _attribute(rows: pl.DataFrame, name: str) -> pl.DataFrame:
         value = (
             pl.when(whole)
             .then(number.cast(pl.Int64, strict=False).cast(pl.String))
-            .otherwise(number.cast(pl.String))
+            .otherwise(unsigned_zero(number).cast(pl.String))
         )
     return rows.select(
         "unit_id",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from isolux.io.cells import unsigned_zero
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
@@ -74,7 +75,9 @@ def rows_of(
     as_number = pl.lit(None, dtype=pl.Float64) if number is None else number.cast(pl.Float64)
     found = people.select("instance_id", number=as_number.fill_nan(None), word=value)
     if value is None:
-        found = found.with_columns(word=pl.col("number").round_sig_figs(4).cast(pl.String))
+        found = found.with_columns(
+            word=unsigned_zero(pl.col("number").round_sig_figs(4)).cast(pl.String)
+        )
         found = found.with_columns(word=pl.col("word").str.strip_suffix(".0"))
     return ATTRIBUTES.conform(
         found.select(

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.vocabulary.counts import TIMES
+from isolux.vocabulary.counts import TIMES, people_in
 from isolux.vocabulary.errors import SpecError, TableError, place
 
 __all__ = [
@@ -222,7 +222,7 @@ def _between(
     return np.where(share >= 0.5, high - apart * (1.0 - share), low + apart * share)
 
 
-def binned(rows: pl.DataFrame, bins: Bins, attribute: str) -> Binned:
+def binned(rows: pl.DataFrame, bins: Bins, attribute: str, where: str | None = None) -> Binned:
     """Replace each number by its bin, or each value but the commonest by "all others".
 
     With ``edges`` each row falls into a bin by itself, so a unit whose annotators said 29 and 31
@@ -240,6 +240,8 @@ def binned(rows: pl.DataFrame, bins: Bins, attribute: str) -> Binned:
         Edges, or the number of quantiles or of commonest values.
     attribute : str
         Its name, for messages.
+    where : str, optional
+        The table whose rows are numbered by ``unit_id``, for messages.
 
     Raises
     ------
@@ -255,7 +257,7 @@ def binned(rows: pl.DataFrame, bins: Bins, attribute: str) -> Binned:
     """
     if bins.top:
         return _commonest(rows, bins.top, attribute)
-    rows = _numbered(rows, attribute)
+    rows = _numbered(rows, attribute, where)
     edges = bins.edges
     if bins.quantiles:
         middle = pl.col("number").median().over("unit")
@@ -287,18 +289,20 @@ def _commonest(rows: pl.DataFrame, top: int, attribute: str) -> Binned:
     return Binned(rows.with_columns(value=pl.coalesce(others, value)), labels, (note,))
 
 
-def _numbered(rows: pl.DataFrame, attribute: str) -> pl.DataFrame:
+def _numbered(rows: pl.DataFrame, attribute: str, where: str | None) -> pl.DataFrame:
     parsed = pl.col("value").str.strip_chars().cast(pl.Float64, strict=False)
     rows = rows.with_columns(number=pl.coalesce("number", parsed))
     usable = pl.col("number").is_finite().fill_null(value=False)
     bad = rows.filter(pl.col("value").is_not_null() & ~usable).sort("row")
     if bad.is_empty():
         return rows
+    unit = bad["unit_id"][0]
     raise TableError(
-        f"{bad.height} value(s) of {attribute!r} are not numbers, so they do not fit in any bin",
+        f"{people_in(bad):,} value(s) of {attribute!r} are not numbers, "
+        "so they do not fit in any bin",
         expected="a finite number, or a word that means unknown",
-        found=f"{bad['value'][0]!r} of unit {bad['unit_id'][0]!r}",
-        where=place("attributes", int(bad["row"][0]) + 1, "value"),
+        found=repr(bad["value"][0]) + ("" if where else f" of unit {unit!r}"),
+        where=place(where, int(unit) if where else None, attribute),
         hint="correct the value, or name it in --unknown-values",
     )
 

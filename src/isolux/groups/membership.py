@@ -106,6 +106,7 @@ def membership(
     *,
     units: pl.DataFrame | pl.Series | None = None,
     most: int | None = None,
+    where: str | None = None,
 ) -> Membership:
     """Put every unit into its groups: one row per unit and group, no row twice.
 
@@ -135,6 +136,8 @@ def membership(
         says how many people each unit stands for.
     most : int, optional
         Values that an attribute may have; default: any number.
+    where : str, optional
+        The table whose rows are numbered by ``unit_id``, for errors.
 
     Returns
     -------
@@ -171,7 +174,7 @@ def membership(
     unit = pl.Series("unit", at)
     of_attribute = _parted(attributes.with_row_index("row").with_columns(unit), used)
     placed = {
-        name: _place(of_attribute[name], (groupings or {}).get(name), name, judged, most)
+        name: _place(of_attribute[name], (groupings or {}).get(name), name, judged, most, where)
         for name in used
     }
     found = [one for entry in wanted for one in _crossed([placed[name] for name in entry], judged)]
@@ -251,8 +254,9 @@ def _judged(
 
 
 def _place(
-    rows: pl.DataFrame, grouping: Grouping | None, name: str, judged: pl.DataFrame, most: int | None
-) -> _Placed:
+    rows: pl.DataFrame, grouping: Grouping | None, name: str, judged: pl.DataFrame,
+    most: int | None, where: str | None,
+) -> _Placed:  # fmt: skip
     """Bring one attribute's rows to ``unit, code``, step by step (see the module's docstring)."""
     how = grouping or Grouping(attribute=name)
     rows = mark_unknown(rows, how.unknown_values)
@@ -263,7 +267,7 @@ def _place(
     times = judged[TIMES] if TIMES in judged.columns else None
     if how.bins is not None:
         known = judged.drop("unit_id", "unit")[theirs["unit"]]
-        bins = binned(theirs.hstack(known), parse_bins(how.bins), name)
+        bins = binned(theirs.hstack(known), parse_bins(how.bins), name, where)
         theirs, notes, given = bins.rows, bins.notes, list(bins.labels)
     elif not (how.nested or how.merge):
         check_many(given, name, most)
@@ -274,7 +278,7 @@ def _place(
         found, values, said = _renamed(found, values, how, name, times)
         notes += said
     found, values = _ordered(found, values, times)
-    check_twins(found, values, name)
+    check_twins(found, values, name, times)
     if how.bins is None:
         check_continuous(values, name)
     check_many(values, name, most)

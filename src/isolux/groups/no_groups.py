@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from isolux.vocabulary.counts import people_at
 from isolux.vocabulary.errors import JoinError, SpecError
 
 __all__ = ["MOST_NUMBERS", "check_continuous", "check_join", "check_many", "check_twins"]
@@ -27,7 +28,9 @@ def check_join(rows: pl.DataFrame, theirs: pl.DataFrame, judged: pl.DataFrame, n
     )
 
 
-def check_twins(found: pl.DataFrame, values: Sequence[str], name: str) -> None:
+def check_twins(
+    found: pl.DataFrame, values: Sequence[str], name: str, times: pl.Series | None
+) -> None:
     """Refuse groups that differ by case or blanks alone: ``Male`` beside ``male``."""
     alike: dict[str, list[int]] = {}
     for code, value in enumerate(values):
@@ -35,7 +38,10 @@ def check_twins(found: pl.DataFrame, values: Sequence[str], name: str) -> None:
     twins = next((codes for codes in alike.values() if len(codes) > 1), None)
     if twins is None:
         return
-    sizes = {values[code]: int((found["code"] == code).sum()) for code in twins}
+    sizes = {
+        values[code]: people_at(found["unit"].filter(found["code"] == code), times)
+        for code in twins
+    }
     kept = max(sizes, key=lambda value: sizes[value])
     raise SpecError(
         f"groups of {name!r} differ by case or blanks alone",

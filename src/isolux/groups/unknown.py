@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from isolux.io.cells import unsigned_zero
 from isolux.vocabulary.grouping import UNKNOWN_VALUES, crossed
 from isolux.vocabulary.notes import Caution
 
@@ -77,7 +78,7 @@ def mark_unknown(rows: pl.DataFrame, words: Iterable[str]) -> pl.DataFrame:
     """
     number = pl.col("number").cast(pl.Float64).fill_nan(None)
     rows = rows.with_columns(number=number).with_columns(
-        value=pl.coalesce("value", number.cast(pl.String).str.strip_suffix(".0"))
+        value=pl.coalesce("value", unsigned_zero(number).cast(pl.String).str.strip_suffix(".0"))
     )
     listed = [w.strip().lower() for w in words]
     # Only distinct values are compared, so that long tables cost one pass.

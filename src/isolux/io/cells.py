@@ -25,11 +25,13 @@ __all__ = [
     "is_plain",
     "numbers_if_all",
     "row_of",
+    "unsigned_zero",
 ]
 
 
 _WHOLE_NUMBER = r"^[+-]?[0-9]+(\.0*)?$"
 _ZERO_DECIMALS = r"\.0*$"
+_MINUS_ZERO = r"^(\s*)-(0+(?:\.0*)?(?:[eE][+-]?[0-9]+)?\s*)$"
 _INVISIBLE = "\u200b\u2060\ufeff"  # zero-width space, word joiner, byte-order mark
 _MANY_ROWS, _FEW_KINDS = 1_000, 100  # a column of many rows is read by its different texts
 _A_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -47,16 +49,29 @@ def is_duration(dtype: pl.DataType) -> bool:
     return isinstance(dtype.inner if isinstance(dtype, pl.List | pl.Array) else dtype, pl.Duration)
 
 
+def unsigned_zero(number: pl.Expr) -> pl.Expr:
+    """Write minus zero as zero: they are one number, and would be two texts.
+
+    Examples
+    --------
+    >>> str(pl.select(unsigned_zero(pl.lit(-0.0))).item())
+    '0.0'
+    """
+    return pl.when(number == 0.0).then(0.0).otherwise(number)  # polars takes `+ 0.0` away
+
+
 def as_text(values: pl.Series) -> pl.Series:
     """Write cells as text; null where there is nothing but spaces.
 
-    Whole numbers are written without a decimal point, NaN (pandas' missing value) is null, lengths
-    of time are seconds. Lists give lists of text.
+    Whole numbers are written without a decimal point, zero without a sign, NaN (pandas' missing
+    value) is null, lengths of time are seconds. Lists give lists of text.
 
     Examples
     --------
     >>> as_text(pl.Series([3.0, None, float("nan")])).to_list()
     ['3', None, None]
+    >>> as_text(pl.Series([-0.0, 0.0, 0.5])).to_list(), as_text(pl.Series(["-0.0"])).to_list()
+    (['0.0', '0.0', '0.5'], ['0.0'])
     """
     if (kinds := _kinds(values)) is not None:
         return _spread(kinds, as_text(kinds), values)
@@ -72,7 +87,7 @@ def as_text(values: pl.Series) -> pl.Series:
         values = values.fill_nan(None)
     if _whole(values.explode() if listed else values):
         values = values.cast(pl.List(pl.Int64) if listed else pl.Int64)
-    text = values.cast(pl.List(pl.String) if listed else pl.String)
+    text = _without_signed_zero(values.cast(pl.List(pl.String) if listed else pl.String))
     if listed:
         return text.list.eval(_unless_blank(pl.element()))
     return text.to_frame("cell").select(_unless_blank(pl.col("cell")))["cell"].alias(values.name)
@@ -301,6 +316,14 @@ def _without_nan_in_lists(values: pl.Series) -> pl.Series:
     if not isinstance(values.dtype, pl.List) or values.dtype.inner not in (pl.Float64, pl.Float32):
         return values
     return values.list.eval(pl.element().fill_nan(None))
+
+
+def _without_signed_zero(text: pl.Series) -> pl.Series:
+    if isinstance(text.dtype, pl.List):
+        return text.list.eval(pl.element().str.replace(_MINUS_ZERO, "${1}${2}"))
+    if not text.str.contains("-0", literal=True).any():
+        return text
+    return text.str.replace(_MINUS_ZERO, "${1}${2}")
 
 
 def _whole(numbers: pl.Series) -> bool:

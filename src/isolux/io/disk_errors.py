@@ -54,7 +54,20 @@ def in_plain_words(target: Path) -> Iterator[None]:
         if code is None or not ours:
             raise
         words, hint = _PLAIN_WORDS[code]
-        raise OutputError(words, found=str(error), where=str(target), hint=hint) from error
+        found = _folder_of(target, code) or str(error)
+        raise OutputError(words, found=found, where=str(target), hint=hint) from error
+
+
+def _folder_of(target: Path, code: int) -> str | None:
+    """Name the folder that is missing or may not be written to, not the hidden file in it."""
+    above = list(target.absolute().parents)
+    if code == errno.ENOENT:
+        missing = [folder for folder in above if not folder.exists()]
+        return f"no folder {missing[-1]}" if missing else None
+    if code in (errno.EACCES, errno.EPERM, errno.EROFS):
+        there = next((folder for folder in above if folder.is_dir()), None)
+        return None if there is None else f"the folder {there}"
+    return None
 
 
 def _full_disk(target: Path) -> int | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from isolux.io.frames import LONGEST_CELL, refuse_unless_file
 from isolux.io.panics import panics_unprinted
 from isolux.io.parquet_pages import refuse_damaged_pages
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
+from isolux.vocabulary.table_rows import IntArray, TableRows
 
 __all__ = ["ShardFiles", "is_in_shards", "read_shard", "shard_files"]
 
@@ -56,6 +58,13 @@ class ShardFiles:
     def height(self) -> int:
         """Rows of the whole table."""
         return sum(self.rows)
+
+    def table_rows(
+        self, numbers: IntArray | None = None, times: IntArray | None = None
+    ) -> TableRows:
+        """Give the table's name with what tells where each of its rows is, for errors."""
+        ends, paths = list(accumulate(self.rows)), [str(path) for path in self.paths]
+        return TableRows(self.said, paths, ends, numbers=numbers, times=times)
 
 
 def is_in_shards(path: str) -> bool:

@@ -221,7 +221,8 @@ def lines_of(path: Path) -> list[str]:
         found = getattr(error, "strerror", None) or str(error)
         raise FileError("the file cannot be read", found=found, where=str(path)) from error
     lines = (line.strip() for line in text.splitlines())
-    return [line for line in lines if line and not line.startswith("#")]
+    ids = [line for line in lines if line and not line.startswith("#")]
+    return as_text(pl.Series(ids, dtype=pl.String)).drop_nulls().to_list()
 
 
 def many(n: int, one: str, several: str) -> str:

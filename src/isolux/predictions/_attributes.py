@@ -75,7 +75,7 @@ def from_attributes(
             how="left",
             maintain_order="left",
         )
-    where = next(iter(dataset.inputs), dataset.name)
+    where = dataset.where
     frame = wide.drop("instance_id").rename(lambda name: name.removeprefix("of "))
     answers = Answers(
         column=column,

@@ -69,7 +69,7 @@ def detected_from_attributes(
     >>> detected_from_attributes(people, "seen").rows()
     [('seen', 'a', True), ('seen', 'b', False)]
     """
-    where = next(iter(dataset.inputs), dataset.name)
+    where = dataset.where
     rows = dataset.values_of(column).select(instance_id="unit_id", value="value")
     twice = rows["instance_id"].is_duplicated()
     if twice.any():

@@ -76,7 +76,7 @@ def scores_from_attributes(
     >>> scores_from_attributes(people, "logit").rows()
     [('logit', 'a', -2.5)]
     """
-    where = next(iter(dataset.inputs), dataset.name)
+    where = dataset.where
     rows = dataset.values_of(column)
     twice = rows.filter(pl.col("unit_id").is_duplicated())
     if twice.height:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from isolux.vocabulary.tables import Status
-from isolux.vocabulary.words import fixed, tiny_points
+from isolux.vocabulary.words import fixed, places_of_points, tiny_points
 
 __all__ = [
     "SHAPE",
@@ -67,14 +67,22 @@ def _fixed(value: float, places: int, *, sign: bool = False) -> str:
 
 
 def value_text(
-    value: float | None, unit: str = "fraction", *, sign: bool = False, places: int | None = None
+    value: float | None,
+    unit: str = "fraction",
+    *,
+    sign: bool = False,
+    places: int | None = None,
+    beside: Sequence[float | None] = (),
 ) -> str:
     """Print a number without its unit: fractions times 100 with one decimal, others with three.
 
-    One that would round to 0.0 has the digits that it takes to show it.
+    One that would round to 0.0 has the digits that it takes to show it. With numbers ``beside`` it,
+    such as the ends of its interval, it has as many decimals as they.
 
     Examples
     --------
+    >>> value_text(0.00075), value_text(-0.00075, beside=(-0.013, 0.016))
+    ('0.075', '−0.1')
     >>> value_text(0.73914), value_text(-0.1213, sign=True), value_text(None)
     ('73.9', '−12.1', '–')
     >>> value_text(2.5, "years")
@@ -83,6 +91,9 @@ def value_text(
     if value is None:
         return NOTHING
     if unit == "fraction":
+        known = [x for x in beside if x is not None]
+        if places is None and known:
+            places = places_of_points(value, *known)
         if places is None and (tiny := tiny_points(value)) is not None:
             return f"{MINUS if value < 0 else '+' * sign}{tiny}"
         return _fixed(100 * value, 1 if places is None else places, sign=sign)
@@ -126,6 +137,7 @@ def interval(
     *,
     places: int | None = None,
     flip: bool = False,
+    beside: float | None = None,
 ) -> str:
     """Print an interval without its unit; ``flip`` turns that of a − b into that of b − a.
 
@@ -133,11 +145,14 @@ def interval(
     --------
     >>> interval(0.08, 0.163), interval(-0.163, -0.08, flip=True), interval(None, None)
     ('8.0 to 16.3', '8.0 to 16.3', '–')
+    >>> interval(0.00033, 0.363), interval(0.0002, 0.00041)
+    ('0.0 to 36.3', '0.020 to 0.041')
     """
     if low is None or high is None:
         return NOTHING
     ends = (-high, -low) if flip else (low, high)
-    first, last = (value_text(end, unit, places=places) for end in ends)
+    around = (low, high, beside)
+    first, last = (value_text(end, unit, places=places, beside=around) for end in ends)
     return f"{first} to {last}"
 
 

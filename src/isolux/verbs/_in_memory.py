@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from isolux.io.cells import unsigned_zero
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown
@@ -88,6 +89,7 @@ def _melted(frame: pl.DataFrame) -> pl.DataFrame:
     parts = []
     for name in names:
         column = frame[name]
+        word = unsigned_zero(pl.col(name)) if column.dtype.is_float() else pl.col(name)
         number = column.cast(pl.Float64) if column.dtype.is_numeric() else None
         part = frame.select(
             "unit_id",
@@ -95,7 +97,7 @@ def _melted(frame: pl.DataFrame) -> pl.DataFrame:
             attribute=pl.lit(name),
             value=pl.col(name).list.eval(pl.element().cast(pl.String))
             if isinstance(column.dtype, pl.List)
-            else pl.col(name).cast(pl.String),
+            else word.cast(pl.String),
         ).with_columns(number=number if number is not None else pl.lit(None, dtype=pl.Float64))
         parts.append(part.explode("value") if isinstance(column.dtype, pl.List) else part)
     return pl.concat(parts) if parts else ATTRIBUTES.empty()

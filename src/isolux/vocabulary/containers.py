@@ -16,6 +16,7 @@ import polars as pl
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import DatasetInfo, TaskInfo
 from isolux.vocabulary.places import Numbered, number_units, of_units
+from isolux.vocabulary.table_rows import TableRows
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES
 
 __all__ = ["Clusters", "Dataset", "Explained", "Run", "Scores", "printed"]
@@ -85,6 +86,8 @@ class Dataset:
     id_columns : mapping of str to str
         What its file calls columns of ids (``"person"``), and the columns of instances that they
         became: a list of people who withdrew may go by the same names.
+    rows : TableRows or None
+        Of a table in several files: where each of its rows is.
     """
 
     name: str
@@ -104,6 +107,28 @@ class Dataset:
     sample: pl.DataFrame | None = None
     unread: Mapping[str, str] = field(default_factory=dict)
     id_columns: Mapping[str, str] = field(default_factory=dict)
+    rows: TableRows | None = None
+
+    @property
+    def where(self) -> str:
+        """The table, for errors about a row of ``instances``."""
+        table = self.numbered_in
+        if table is None:
+            if self.rows is None:
+                return next(iter(self.inputs), self.name)
+            whole = self.instances.height == self.rows.ends[-1]
+            return self.rows if whole else self.rows.unplaced()
+        numbers = self.instances["instance_id"].cast(pl.String).cast(pl.Int64, strict=False)
+        if numbers.null_count():
+            return table.unplaced()
+        return table.taken(numbers.to_numpy() - 1)
+
+    @property
+    def numbered_in(self) -> TableRows | None:
+        """The table whose rows the instances' ids number; None: they are ids of their own."""
+        if self.ids_are_rows or self.times is not None:
+            return self.rows or TableRows.of_file(next(iter(self.inputs), self.name))
+        return None
 
     def _repr_html_(self) -> str:
         from isolux.vocabulary.notebook import dataset_html

@@ -24,6 +24,8 @@ import difflib
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
+from isolux.vocabulary.table_rows import TableRows
+
 __all__ = [
     "DrawingError",
     "FileError",
@@ -212,8 +214,11 @@ def place(
 ) -> str | None:
     """Name a place in a file: ``people.csv, row 12, column 'age'``.
 
-    Rows are counted from 1, the header left out: row 1 is the first person.
+    Rows are counted from 1, the header left out: row 1 is the first person. Of a table in several
+    files (``TableRows``) it names the file that the row is in, and the row there.
     """
+    if isinstance(file, TableRows) and row is not None:
+        file, row = file.place_of(row)
     parts = [
         str(file) if file is not None else "",
         f"row {row}" if row is not None else "",

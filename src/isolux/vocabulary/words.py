@@ -17,6 +17,7 @@ __all__ = [
     "fixed",
     "listed",
     "numbered",
+    "places_of_points",
     "significant",
     "target_of",
     "tiny_points",
@@ -211,6 +212,22 @@ def tiny_points(fraction: float) -> str | None:
         return None
     digits = 1 - math.floor(math.log10(size))
     return fixed(size, digits).rstrip("0")
+
+
+def places_of_points(*fractions: float | None) -> int:
+    """Say how many decimals numbers that stand together have, as points of a hundred.
+
+    One, unless one decimal would leave nothing of any of them.
+
+    Examples
+    --------
+    >>> places_of_points(0.11, 0.00033, 0.363), places_of_points(0.0002, 0.0, 0.00041)
+    (1, 3)
+    """
+    largest = max((100 * abs(x) for x in fractions if x is not None), default=0.0)
+    if not 1e-7 <= largest < 0.1:  # NaN too
+        return 1
+    return 1 - math.floor(math.log10(largest))
 
 
 def listed(words: Sequence[str], *, last: str = "or") -> str:

@@ -11,7 +11,7 @@ import polars as pl
 
 from isolux.analyses._contrasts import Contrasts, adjusted_p, cluster_sums, contrast
 from isolux.analyses._judged import Judged
-from isolux.analyses._words import Words, level_of, lowered, number, size
+from isolux.analyses._words import Words, ends_text, level_of, lowered, size
 from isolux.analyses.along.bins import Numbered
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Statistics
@@ -122,7 +122,7 @@ def _claim(
         interval = "no interval"
     else:
         low, high = (-ends[1], -ends[0]) if value < 0 else (ends[0], ends[1])
-        interval = f"{level_of(words)} interval {number(low, unit)} to {number(high, unit)}"
+        interval = f"{level_of(words)} interval {ends_text(low, high, unit, value)}"
     if p is None or p > 1.0 - spec.level:
         return (
             f"no difference in {lowered(measure)} was found between {where}: "

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from isolux.analyses._words import Words, level_of, lowered, number, size
+from isolux.analyses._words import Words, ends_text, level_of, lowered, number, size
 from isolux.analyses.confounders.cases import AGAINST, OVERLAP, PROBABLE, Case, Number
 from isolux.analyses.confounders.role_words import (
     bearing_clause,
@@ -294,7 +294,7 @@ def _interval(x: Number, words: Words, case: Case) -> str:
     ends: tuple[float, float] = (x.low, x.high)
     if x.value is not None and x.value < 0 and ends[0] < 0:
         ends = (-x.high, -x.low)  # the words say "lower"
-    return f"{level_of(words)} interval {number(ends[0], unit)} to {number(ends[1], unit)}"
+    return f"{level_of(words)} interval {ends_text(*ends, unit, x.value)}"
 
 
 def row_of(case: Case) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.analyses._words import Words, level_of, lowered, number, size
+from isolux.analyses._words import Words, ends_text, level_of, lowered, size
 from isolux.analyses.group_gaps.sentences import unseen
 
 __all__ = ["by_class", "classes_claim"]
@@ -131,7 +131,8 @@ def _could_see(rows: Sequence[Mapping[str, Any]], words: Words) -> str:
 
 def _gap(row: Mapping[str, Any], words: Words) -> str:
     way = "below" if row["value"] < 0 else "above"
-    return f"{row['group_a']} is {size(row['value'], words.unit(row))} {way} {row['group_b']}"
+    far = size(row["value"], words.unit(row), row["low"], row["high"])
+    return f"{row['group_a']} is {far} {way} {row['group_b']}"
 
 
 def _interval(row: Mapping[str, Any], words: Words) -> str:
@@ -139,5 +140,5 @@ def _interval(row: Mapping[str, Any], words: Words) -> str:
     if low is None or high is None:
         return ""
     ends = (-high, -low) if row["value"] < 0 else (low, high)
-    first, last = (number(end, words.unit(row)) for end in ends)
-    return f" ({level_of(words)} interval {first} to {last})"
+    told = ends_text(*ends, words.unit(row), row["value"])
+    return f" ({level_of(words)} interval {told})"

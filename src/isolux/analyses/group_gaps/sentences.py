@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from isolux.analyses._words import Words, level_of, lowered, number, size
+from isolux.analyses._words import Words, ends_text, level_of, lowered, number, size
 from isolux.vocabulary.words import brief
 
 __all__ = ["differs", "no_difference", "only_overall", "unseen", "without_value"]
@@ -56,8 +56,9 @@ def _apart(row: Mapping[str, Any], words: Words) -> str:
     """Say by how much the first group is lower or higher than the second, and how surely."""
     value = row["value"]
     notes = [note for note in (words.better(row, value), _interval(row, words)) if note]
+    far = size(value, words.unit(row), row["low"], row["high"])
     return (
-        f"{size(value, words.unit(row))} {'lower' if value < 0 else 'higher'} "
+        f"{far} {'lower' if value < 0 else 'higher'} "
         f"({'; '.join(notes)}) than for {brief(row['group_b'])}; {_counts(row, words)}; "
         f"{words.p(row['p_adjusted'])}."
     )
@@ -191,9 +192,10 @@ def without_value(rows: Sequence[Mapping[str, Any]], words: Words, *, everywhere
     if first["small"]:
         where = "" if everywhere else ", on some measures"
         need = _need(first, words)
+        unknown = "is unknown." if everywhere else "by those measures is unknown."
         told = (
             f"too little data to judge groups of {title}{where}: {listed}.{need} How well the "
-            "model works for them is unknown."
+            f"model works for them {unknown}"
         )
     else:
         told = f"no value for groups of {title}: {listed}; {first['reason'] or first['status']}."
@@ -215,8 +217,7 @@ def _interval(row: Mapping[str, Any], words: Words) -> str:
     unit = words.unit(row)
     # The words say "lower", so the interval is of how much lower.
     ends = (-high, -low) if row["value"] < 0 else (low, high)
-    first, last = (number(end, unit) for end in ends)
-    return f"{level_of(words)} interval {first} to {last}"
+    return f"{level_of(words)} interval {ends_text(*ends, unit, row['value'])}"
 
 
 def _counts(row: Mapping[str, Any], words: Words) -> str:
@@ -231,11 +232,12 @@ def _widest(row: Mapping[str, Any], words: Words) -> str:
     """Name the widest gap, with an interval that holds for all pairs at once where there is one."""
     unit = words.unit(row)
     way = "below" if row["value"] < 0 else "above"
-    told = f"{size(row['value'], unit)}, {brief(row['group_a'])} {way} {brief(row['group_b'])}"
     low, high = row["range_low"], row["range_high"]
+    far = size(row["value"], unit, low, high)
+    told = f"{far}, {brief(row['group_a'])} {way} {brief(row['group_b'])}"
     if low is None or high is None:
         return told
-    ends = f"{number(low, unit)} to {number(high, unit)}"
+    ends = ends_text(low, high, unit, row["value"])
     # All pairs of this attribute at once, but not the audit's other attributes and metrics: so
     # it can leave 0 out where the family-adjusted test finds nothing.
     return f"{told} ({level_of(words)} interval {ends}, not adjusted for the other tests)"
@@ -270,13 +272,14 @@ def _spread(row: Mapping[str, Any], words: Words) -> str:
     unit = words.unit(row)
     if row["spread"] == 0:
         return " Over all groups, the values vary no more than chance alone would explain."
-    told = f" Beyond chance, the groups' values vary by {size(row['spread'], unit)}"
+    told = " Beyond chance, the groups' values vary by "
     low, high = row["spread_low"], row["spread_high"]
+    told += size(row["spread"], unit, low, high)
     if low is None or high is None:
         return f"{told} (standard deviation)."
-    ends = f"{number(low, unit)} to {number(high, unit)}"
+    ends = ends_text(low, high, unit, row["spread"])
     if unit == "fraction" and high >= 0.5:  # the largest that shares can have: no upper end
-        ends = f"{number(low, unit)} and up"
+        ends = f"{number(low, unit, row['spread'])} and up"
     return f"{told} (standard deviation; {level_of(words)} interval {ends})."
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from isolux.analyses._contrasts import Contrasts
 from isolux.analyses._features import Features
 from isolux.analyses._judged import Judged, Low
-from isolux.analyses._words import Words, level_of, number
+from isolux.analyses._words import Words, ends_text, level_of, number
 from isolux.analyses.patterns.rules import Confirmed, Mined
 from isolux.vocabulary.words import fixed
 
@@ -52,8 +52,8 @@ def pattern_claim(told: Told, name: str, confirmed: Confirmed, k: int) -> str:
         f"low performance ({told.low.words}) is more frequent with {name}: "
         f"{number(found.mean[k], 'fraction')} % of such units, "
         f"{number(found.other[k], 'fraction')} % of all others, a difference of "
-        f"{number(found.difference[k], 'fraction')} points "
-        f"({level_of(words)} interval {number(low, 'fraction')} to {number(high, 'fraction')}); "
+        f"{number(found.difference[k], 'fraction', low, high)} points "
+        f"({level_of(words)} interval {ends_text(low, high, 'fraction', found.difference[k])}); "
         f"{lift}; {_n(int(found.n[k]), int(found.n_clusters[k]), words)}, none of which chose the "
         f"pattern; {words.own_p(float(confirmed.p_adjusted[k]))}."
     )
@@ -96,9 +96,9 @@ def group_claim(told: Told, name: str, group: tuple[str, str], found: Contrasts,
         f"for {value} ({title}): "
         f"{number(found.mean[k], 'fraction')} %, and {number(found.other[k], 'fraction')} % of "
         f"others of known {title} with that pattern "
-        f"(difference {number(found.difference[k], 'fraction')} points, "
-        f"{level_of(told.words)} interval {number(low, 'fraction')} to "
-        f"{number(high, 'fraction')}); "
+        f"(difference {number(found.difference[k], 'fraction', low, high)} points, "
+        f"{level_of(told.words)} interval "
+        f"{ends_text(low, high, 'fraction', found.difference[k])}); "
         f"{_n(int(found.n[k]), int(found.n_clusters[k]), told.words)}; {told.words.own_p(p)}."
     )
     return told.words.start(told.judged.model, text)

@@ -36,7 +36,7 @@ from isolux.people.shards.memory import cost_of
 from isolux.people.shards.merging import Counted, merged
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import UnknownNameError
+from isolux.vocabulary.errors import FileError, UnknownNameError
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec
 
@@ -62,10 +62,16 @@ class InShards:
             A column of the table; None: rows are clusters.
         options : mapping
             Further settings of the dataset ``table``.
+
+        Raises
+        ------
+        FileError
+            Two shards are the same.
         """
         with ThreadPoolExecutor() as threads:
             hashes = list(threads.map(sha256_file, self.files.paths))
         inputs = {str(path): sha for path, sha in zip(self.files.paths, hashes, strict=True)}
+        _refuse_copies(inputs, self.files.said)
         if self.needed.why:
             return every_row(self.files, self.needed, inputs, cluster, options)
         return self._counted(inputs, cluster, dict(options))
@@ -135,9 +141,10 @@ class InShards:
         frame = found.rows.with_columns(numbers.alias(_ROW))
         if found.cluster is not None:
             frame = frame.with_columns(found.cluster.alias(_CLUSTER))
+        where = self.files.table_rows(found.first.to_numpy(), found.times.to_numpy())
         table = registry.load("datasets", "table")
         read = list(self.needed.columns)
-        dataset = table.of_frame(frame, self.files.said, inputs, id=_ROW, columns=read, **options)
+        dataset = table.of_frame(frame, where, inputs, id=_ROW, columns=read, **options)
         dataset = by_cluster(dataset, None if found.cluster is None else _CLUSTER)
         times = pl.DataFrame({"instance_id": numbers, "times": found.times})
         return replace(
@@ -145,6 +152,7 @@ class InShards:
             notes=(*self._notes(found, cluster, ids), *dataset.notes),
             ids_are_rows=not found.identified,
             times=times,
+            rows=where,
         )
 
     def _notes(self, found: Counted, cluster: str | None, ids: str | None) -> list[str]:
@@ -165,6 +173,22 @@ class InShards:
                 f"{found.alone:,} row(s) have no {cluster!r}, and each is a cluster by itself."
             )
         return told
+
+
+def _refuse_copies(inputs: Mapping[str, str], where: str) -> None:
+    """Refuse two shards of one content: without ids nothing else tells that people count twice."""
+    first: dict[str, str] = {}
+    for path, sha in inputs.items():
+        if sha in first:
+            raise FileError(
+                "two shards are the same, byte for byte",
+                expected="every person in one shard, once",
+                found=f"{first[sha]} and {path}",
+                where=where,
+                hint="take the copy, or the link, away; if these are other people with equal rows, "
+                "add a column with an id of each row, or write both into one shard",
+            )
+        first[sha] = path
 
 
 def in_shards(spec: AuditSpec) -> InShards | None:

@@ -53,6 +53,8 @@ def every_row(
     at("reading the shards")
     frame = pl.concat([read_shard(path, needed.columns) for path in files.paths])
     table = registry.load("datasets", "table")
-    dataset: Dataset = table.of_frame(frame, files.said, inputs, **options)
+    dataset: Dataset = table.of_frame(frame, files.table_rows(), inputs, **options)
     note = f"Read from {len(files.paths):,} shard(s), and held whole ({cost}): {needed.why}."
-    return by_cluster(replace(dataset, notes=(note, *dataset.notes)), cluster)
+    return by_cluster(
+        replace(dataset, notes=(note, *dataset.notes), rows=files.table_rows()), cluster
+    )

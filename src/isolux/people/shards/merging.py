@@ -1,6 +1,6 @@
 """What was counted in each shard → people of the whole table, those who are alike in one row.
 
-Counting is exact and does not know which shard came first, so any cut of a table gives the same
+Counting is exact, so any cut of a table, its rows in the same order, gives the same
 rows. Clusters that lie in several shards are put together before anything is made of them: the rows
 that come out are one example of every kind of cluster, and ``times`` how many such clusters there
 are. Hashes are looked at a part at a time, so memory follows what is different, not what is there.
@@ -41,6 +41,8 @@ class Counted:
         How many people each row stands for: as many as there are clusters like its own.
     cluster : polars.Series or None
         Which rows are one cluster; None: each row of the table is its own.
+    first : polars.Series
+        Of each row, the number of the first person like that in the whole table, from 1.
     alone : int
         Rows of the table whose cluster is not known.
     identified : bool
@@ -50,6 +52,7 @@ class Counted:
     rows: pl.DataFrame
     times: pl.Series
     cluster: pl.Series | None
+    first: pl.Series
     alone: int
     identified: bool
 
@@ -87,10 +90,10 @@ def merged(
         .agg(pl.col(_FIRST).min(), pl.col(_TIMES).sum(), "part", "own")
         .sort(_FIRST)
     )
-    rows = kinds.select(columns)
+    rows, first = kinds.select(columns), (kinds[_FIRST] + 1).alias("first")
     if not clustered:
         _refuse_lost(int(kinds[_TIMES].sum()), shards)
-        return Counted(rows, kinds[_TIMES].alias("times"), None, 0, identified)
+        return Counted(rows, kinds[_TIMES].alias("times"), None, first, 0, identified)
     number = _numbers(kinds, len(shards))
     bags, alone = _bags(store, shards, number)
     held = bags.select(n=(pl.col("n").list.sum() * pl.col("times")).sum()).item()
@@ -99,7 +102,12 @@ def merged(
     each = each.sort("kind", "cluster")
     each = each.select(pl.exclude("n").repeat_by(pl.col("n").cast(pl.UInt32)).explode())
     return Counted(
-        rows[each["kind"]], each["times"], each["cluster"].cast(pl.String), alone, identified
+        rows[each["kind"]],
+        each["times"],
+        each["cluster"].cast(pl.String),
+        first[each["kind"]],
+        alone,
+        identified,
     )
 
 

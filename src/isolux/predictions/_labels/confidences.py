@@ -9,6 +9,7 @@ import polars as pl
 from isolux.io.cells import as_text, row_of
 from isolux.io.yes_no import NO, YES
 from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.table_rows import people_where
 
 _ROUNDING = 1e-6  # what a softmax in single precision may exceed 1 by
 _FOUND = (*YES, "found", "detected")
@@ -131,7 +132,7 @@ def _refuse_undecided(
             " from there on and 0 below"
         )
     raise TableError(
-        f"{strange.sum():,} cell(s) do not say whether a person was detected",
+        f"{people_where(strange, where):,} cell(s) do not say whether a person was detected",
         expected="1 or 0, yes or no, true or false, found or missed, detected or undetected; "
         "empty if nobody was found",
         found=", ".join(map(repr, said.head(_SHOWN))) + more,

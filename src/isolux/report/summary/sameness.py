@@ -13,6 +13,11 @@ from isolux.vocabulary.words import brief
 
 __all__ = ["sameness_text"]
 
+_ONE_SIDE = (
+    "It has one side, and no pair was chosen for it; the interval of the widest gap has two sides "
+    "and allows for that choice, so it can reach further."
+)
+
 _TITLE = 100
 
 
@@ -36,7 +41,7 @@ def sameness_text(sections: Sequence[AttributeSection], audited: Audited) -> str
     told = [_bound_text(part) for part in parts if part]
     return (
         f"What the values seen do show: {' and '.join(told)} in {line.phrase} "
-        f"({audited.percent} upper bound)."
+        f"({audited.percent} upper bound). {_ONE_SIDE}"
     )
 
 

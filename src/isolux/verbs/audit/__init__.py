@@ -352,6 +352,7 @@ def _audited(
         members = membership(
             attributes, spec.groups.by, groupings(spec.groups, attributes),
             units=with_times(scores.judged_units(), dataset.times, "unit_id"), most=MOST_GROUPS,
+            where=dataset.numbered_in,
         )  # fmt: skip
     if spec.report.out is not None:
         pack_ahead(scores.units, SCORES)

@@ -180,7 +180,7 @@ def _own_question(dataset: Dataset) -> str | None:
         who = dataset.instances
         again = (who[name] for name in ("image_id", "subject_id", "cluster_id"))
         ids = next((one for one in again if one.drop_nulls().is_duplicated().any()), None)
-        where = next(iter(dataset.inputs), dataset.name)
+        where = dataset.where
         values = dataset.values_of(found)["value"]
         refuse_no_question(found, values, who["instance_id"] if ids is None else ids, where)
     return found

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from isolux.io.cells import unsigned_zero
 from isolux.io.ids import ID_FROM, IdFrom, reduced
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import JoinError, SpecError
@@ -230,7 +231,8 @@ def _values(run: Run, name: str, other: Run) -> pl.DataFrame:
         # Whole numbers may be names. Of others six figures: a computed attribute may be rounded in
         # one of two files.
         whole = number == number.floor()
-        short = pl.when(whole).then(number).otherwise(number.round_sig_figs(6)).cast(pl.String)
+        short = pl.when(whole).then(number).otherwise(number.round_sig_figs(6))
+        short = unsigned_zero(short).cast(pl.String)
         text = pl.when(number.abs() < _EXACT).then(short).otherwise(text)
     known = rows.with_columns(text=text).drop_nulls("text")
     return known.group_by("unit_id").agg(text=pl.col("text").unique().sort().str.join(", "))

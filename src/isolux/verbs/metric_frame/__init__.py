@@ -191,6 +191,10 @@ class MetricFrame:
     ) -> pl.DataFrame:
         """Return the largest difference: between groups, or of a group to everyone (absolute).
 
+        Its interval is wider than that of the same gap in ``audit``. It is made from intervals of
+        all groups that hold at once, and holds for the largest gap whichever groups have it; an
+        audit's interval of a difference is of that pair of groups alone.
+
         ``errors`` is fairlearn's; every metric here is a number, so that it changes nothing.
         """
         with refused_as_values():

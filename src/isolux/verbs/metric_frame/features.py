@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.io.cells import unsigned_zero
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.given import as_array, as_series, to_polars
 
@@ -56,6 +57,12 @@ def features_of(values: Any, stem: str) -> pl.DataFrame:
     >>> features_of([["day", "old"], ["night", "young"]], "feature").columns
     ['feature_0', 'feature_1']
     """
+    frame = _features(values, stem)
+    floats = [name for name, dtype in frame.schema.items() if dtype.is_float()]
+    return frame.with_columns(unsigned_zero(pl.col(name)).alias(name) for name in floats)
+
+
+def _features(values: Any, stem: str) -> pl.DataFrame:
     if isinstance(values, Mapping):
         return pl.DataFrame({str(k): series_of(v, str(k)) for k, v in values.items()})
     if isinstance(values, pl.Series) or _is_pandas_series(values):

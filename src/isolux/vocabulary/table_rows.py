@@ -1,0 +1,100 @@
+"""Where a row of a table in several files is, and how many people it stands for."""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+__all__ = ["TableRows", "people_where"]
+
+IntArray = npt.NDArray[np.int64]
+
+
+class TableRows(str):
+    """The name of a table in several files, which knows in which of them each of its rows is.
+
+    ``errors.place`` asks it: a row of files that were put together, or of people who were counted,
+    is the row of no file.
+
+    Parameters
+    ----------
+    said : str
+        How the user named the table.
+    files : sequence of str
+        In the table's order; none: it is not known where a row is.
+    ends : sequence of int
+        How many rows there are up to the end of each.
+    numbers : array of int, optional
+        Of each row that is held, its number in the whole table, from 1; default: its own.
+    times : array of int, optional
+        How many people each row that is held stands for; default: one.
+
+    Examples
+    --------
+    >>> TableRows("people", ["a.parquet", "b.parquet"], [100, 250]).place_of(101)
+    ('b.parquet', 1)
+    """
+
+    __slots__ = ("ends", "files", "numbers", "times")
+
+    files: tuple[str, ...]
+    ends: tuple[int, ...]
+    numbers: IntArray | None
+    times: IntArray | None
+
+    def __new__(
+        cls,
+        said: str,
+        files: Sequence[str] = (),
+        ends: Sequence[int] = (),
+        *,
+        numbers: IntArray | None = None,
+        times: IntArray | None = None,
+    ) -> Self:
+        """Make a name of a table that knows its rows."""
+        made = super().__new__(cls, said)
+        made.files, made.ends, made.numbers, made.times = tuple(files), tuple(ends), numbers, times
+        return made
+
+    @classmethod
+    def of_file(cls, file: str) -> Self:
+        """Name the rows of one file."""
+        return cls(file, [file], [sys.maxsize])
+
+    def place_of(self, row: int) -> tuple[str, int | None]:
+        """Return the file of a row, from 1, and its row there; the table and None: not known."""
+        number = row if self.numbers is None else int(self.numbers[row - 1])
+        at = bisect_left(self.ends, number)
+        if at == len(self.files):
+            return str(self), None
+        return self.files[at], number - (self.ends[at - 1] if at else 0)
+
+    def taken(self, rows: IntArray) -> TableRows:
+        """Return the table with some of its rows, from 0, in a new order."""
+        numbers = rows + 1 if self.numbers is None else self.numbers[rows]
+        times = None if self.times is None else self.times[rows]
+        return TableRows(str(self), self.files, self.ends, numbers=numbers, times=times)
+
+    def unplaced(self) -> TableRows:
+        """Return the table's name alone, where rows were left out and ids are no numbers."""
+        return TableRows(str(self))
+
+
+def people_where(mask: pl.Series, where: object) -> int:
+    """Count the people of rows that a mask takes, of the table ``where``.
+
+    Examples
+    --------
+    >>> two = TableRows("people", times=np.array([3, 4]))
+    >>> people_where(pl.Series([False, True]), two), people_where(pl.Series([True]), "people.csv")
+    (4, 1)
+    """
+    if isinstance(where, TableRows) and where.times is not None:
+        return int(where.times[mask.to_numpy()].sum())
+    return int(mask.sum())
