@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -16,9 +17,13 @@ from isolux.engine.shards import ASKED, answer_columns
 from isolux.models import Model, answers, out_of_memory
 from isolux.vocabulary.errors import IsoluxError
 
-__all__ = ["LATE", "Answerer", "Said"]
+__all__ = ["LATE", "Answerer", "Asked", "Said"]
 
 LATE = "not answered within the time limit of its shard"
+
+_PATIENCE = 2.0  # seconds for a batch that nobody waits for any more
+_Done = queue.SimpleQueue[Any]
+_Told = Callable[[], list["Said"]]
 
 
 class _LateError(Exception):
@@ -32,6 +37,26 @@ class Said:
     answers: list[dict[str, Any]] | None
     reason: str | None = None
     fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A batch that a model is asked for: of its first part the answer is on its way."""
+
+    shown: Sequence[Any]
+    first: int
+    done: _Done | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Gave:
+    """What a model gave, in the place of the model that would give it."""
+
+    given: Any
+    predicts: str
+
+    def __call__(self, _: Sequence[Any]) -> Any:
+        return self.given
 
 
 class Answerer:
@@ -53,6 +78,8 @@ class Answerer:
         self._model = model
         self._predictor = model.predictor
         self._calls: queue.SimpleQueue[Any] | None = None
+        self._thread: threading.Thread | None = None
+        self.hung = 0  # calls that never came back
 
     def ask(self, shown: Sequence[Any], deadline: float) -> list[Said]:
         """Ask for one batch.
@@ -69,28 +96,57 @@ class Answerer:
         IsoluxError
             Answers that do not fit the model's own word, or too little memory for one picture.
         """
-        found: list[Said] = []
-        while len(found) < len(shown):
-            part = shown[len(found) : len(found) + self.batch]
-            found += self._tried(part, deadline)
-        return found
+        return self.answered(self.begun(shown, deadline), deadline)()
 
-    def _tried(self, part: Sequence[Any], deadline: float) -> list[Said]:
-        if time.monotonic() >= deadline:
-            return [_late()] * len(part)
+    def begun(self, shown: Sequence[Any], deadline: float) -> Asked:
+        """Begin to ask for one batch, after those that were begun before; see ``ask``."""
+        part = shown[: self.batch]
+        waits = part and time.monotonic() < deadline
+        return Asked(shown, len(part), self._call(part) if waits else None)
+
+    def answered(self, asked: Asked, deadline: float) -> Callable[[], list[Said]]:
+        """Wait for what was begun first. If it hung, what was begun after it must be begun again.
+
+        Returns
+        -------
+        callable
+            Parts the answers by their looks: that can wait until the model has its next batch.
+
+        Raises
+        ------
+        IsoluxError
+            See ``ask``.
+        """
+        shown = asked.shown
+        told: list[_Told] = []
+        at = 0
+        while at < len(shown):
+            n = asked.first if at == 0 else self.batch
+            part = shown[at : at + n]
+            told += self._tried(part, deadline, asked.done if at == 0 else None)
+            at += len(part)
+        return lambda: [said for one in told for said in one()]
+
+    def _tried(
+        self, part: Sequence[Any], deadline: float, done: _Done | None = None
+    ) -> list[_Told]:
+        """Ask for one batch, or wait for it where it was asked for already."""
+        n = len(part)
+        if done is None and time.monotonic() >= deadline:
+            return [lambda: [_late()] * n]
         try:
-            frame = self._called(part, deadline)
+            frame = self._waited(self._call(part) if done is None else done, deadline)
         except _LateError:
             self._start_afresh()
-            return [_late()] * len(part)
+            return [lambda: [_late()] * n]
         except IsoluxError:
             raise  # the model gives what it should not: every batch would be so
         # Whatever a model raises is its own; one that calls sys.exit would end the command unsaid.
         except (Exception, SystemExit) as error:  # noqa: BLE001
             return self._apart(part, deadline, error)
-        return _said(frame, self._model.predicts, len(part))
+        return [partial(_said, frame, self._model.predicts, n)]
 
-    def _apart(self, part: Sequence[Any], deadline: float, error: BaseException) -> list[Said]:
+    def _apart(self, part: Sequence[Any], deadline: float, error: BaseException) -> list[_Told]:
         """Halve a batch that raised, down to the picture that makes it raise."""
         no_room = out_of_memory(error)
         if len(part) == 1:
@@ -100,7 +156,8 @@ class Answerer:
                     found=_line(error),
                     hint="use a smaller model or smaller pictures, or another device",
                 ) from error
-            return [Said(None, f"the model raised {_line(error)}", "model")]
+            said = Said(None, f"the model raised {_line(error)}", "model")
+            return [lambda: [said]]
         half = -(-len(part) // 2)
         if no_room:
             self.batch = min(self.batch, half)
@@ -109,19 +166,30 @@ class Answerer:
         first = self._tried(part[:half], deadline)
         return first + self._tried(part[half:], deadline)
 
-    def _called(self, part: Sequence[Any], deadline: float) -> pl.DataFrame:
-        """Call the model in its thread, and wait no longer than until the deadline."""
+    def _call(self, part: Sequence[Any]) -> _Done:
+        """Call the model in its thread."""
         if self._calls is None:
             self._calls = queue.SimpleQueue()
-            threading.Thread(target=_serve, args=(self._calls,), daemon=True).start()
+            checks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+            self._thread = threading.Thread(target=_serve, args=(self._calls, checks), daemon=True)
+            self._thread.start()
+            threading.Thread(target=_check, args=(checks,), daemon=True).start()
         predictor, info, name = self._predictor, self._model.info, self._model.name
-        ids = [str(k) for k in range(len(part))]
+        kind, n, now = self._model.predicts, len(part), self.hung
 
-        def call() -> pl.DataFrame:
-            return answers(predictor, info, part, ids, model=name)
+        def call() -> Any:
+            return predictor(part) if now == self.hung else None  # None: nobody waits for it
 
-        done: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._calls.put((call, done))
+        def check(given: Any) -> pl.DataFrame:
+            ids = [str(k) for k in range(n)]
+            return answers(_Gave(given, kind), info, range(n), ids, model=name)  # type: ignore[arg-type]
+
+        done: _Done = queue.SimpleQueue()
+        self._calls.put((call, check, done))
+        return done
+
+    def _waited(self, done: _Done, deadline: float) -> pl.DataFrame:
+        """Wait for an answer, no longer than until the deadline."""
         try:
             result = done.get(timeout=max(deadline - time.monotonic(), 0.0))
         except queue.Empty:
@@ -131,26 +199,44 @@ class Answerer:
         return result  # type: ignore[no-any-return]
 
     def _start_afresh(self) -> None:
+        self.hung += 1
+        if self._calls is not None:
+            self._calls.put(None)
         self._calls = None
         self._predictor = self._model.fresh()
 
     def close(self) -> None:
-        """Let the thread end."""
-        if self._calls is not None:
+        """Let the thread end; of a model on a GPU wait a little for what it is at."""
+        if self._calls is not None and self._thread is not None:
             self._calls.put(None)
             self._calls = None
+            if self._model.on_gpu:
+                self._thread.join(_PATIENCE)
 
 
 def _serve(
-    calls: queue.SimpleQueue[tuple[Callable[[], Any], queue.SimpleQueue[Any]] | None],
+    calls: queue.SimpleQueue[tuple[Callable[[], Any], Callable[[Any], Any], _Done] | None],
+    checks: queue.SimpleQueue[tuple[Callable[[Any], Any], Any, _Done] | None],
 ) -> None:
+    """Ask the model, and have what it gives checked by another thread while it goes on."""
     while (job := calls.get()) is not None:
-        call, done = job
+        call, check, done = job
         try:
-            done.put(call())
+            checks.put((check, call(), done))
         except BaseException as error:  # noqa: BLE001 - raised again where it was asked for
             done.put(error)
-        del job, call, done  # the pictures that they hold, while there is nothing to do
+        del job, call, check, done  # the pictures that they hold, while there is nothing to do
+    checks.put(None)
+
+
+def _check(checks: queue.SimpleQueue[tuple[Callable[[Any], Any], Any, _Done] | None]) -> None:
+    while (job := checks.get()) is not None:
+        check, given, done = job
+        try:
+            done.put(check(given))
+        except BaseException as error:  # noqa: BLE001 - raised again where it was asked for
+            done.put(error)
+        del job, check, given, done
 
 
 def _said(frame: pl.DataFrame, kind: str, n: int) -> list[Said]:

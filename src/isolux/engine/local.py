@@ -52,7 +52,9 @@ def run_local(
     IsoluxError
         The model gives what it should not.
     """
-    looker = Looker(model, folder, run_key, settings)
+    there = store.committed()
+    expected = sum(len(shard.pictures) for shard in shards if shard.index not in there)
+    looker = Looker(model, folder, run_key, settings, expected=expected)
     try:
         return _Run(looker, shards, store, tell or (lambda *_: None)).done(stop or (lambda: False))
     finally:

@@ -1,31 +1,31 @@
-"""One process's part of a run: threads read and prepare ahead, one model answers, shards follow."""
+"""One process's part of a run: pictures are read ahead, one model answers, shards follow."""
 
 from __future__ import annotations
 
-import threading
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.engine.answering import Answerer, Said
-from isolux.engine.pictures import Opened, Picture, hash_picture, open_picture
-from isolux.engine.readers import Readers
+from isolux.engine.ahead import Ahead
+from isolux.engine.answering import Answerer, Asked, Said
+from isolux.engine.pictures import Picture
+from isolux.engine.reading import Read
 from isolux.engine.settings import Settings
 from isolux.engine.shards import Shard, looks_table, shard_key
-from isolux.io.cores import cores
 from isolux.io.picture_folder import PictureFolder
 from isolux.models import Model
 
 __all__ = ["Looked", "Looker"]
 
-_READERS = 8  # threads at most: with more of them the model's own waits for Python's lock
-_WAIT_BYTES = 1 << 29  # of pictures that wait for the model
 _BATCH_BYTES = 1 << 28  # of pictures in a batch: large ones go in smaller batches
+_IN_FLIGHT = 3  # batches, of a model on a GPU: one it is at, one before, one after
+_SWITCH = 2e-4
+"""Seconds for which a thread may keep Python's lock while another waits: whatever feeds a GPU lets
+go of it hundreds of times a batch, and would wait for Python's usual 5 ms each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,27 @@ class Looked:
 
 
 @dataclass(slots=True)
-class _Read:
-    """A picture that was read ahead: what the model is shown of it, and the room that takes."""
+class _Batch:
+    """What the model is asked for at once, all of one shard.
 
-    opened: Opened
-    shown: list[Any]
-    said: list[Said | None]
-    n_bytes: int = 0
+    Parameters
+    ----------
+    shard : Shard
+    reads : list of Read
+        The shard's, up to here.
+    looks : list of (Read, int)
+        Those that are asked for, each by its place in what was read.
+    began : float
+        When the shard began.
+    last : bool
+        Whether the shard ends with it.
+    """
+
+    shard: Shard
+    reads: list[Read]
+    looks: list[tuple[Read, int]]
+    began: float
+    last: bool
 
 
 class Looker:
@@ -57,36 +71,39 @@ class Looker:
     run_key : str
         Of all that is the same for each shard.
     settings : Settings
+    expected : int
+        Pictures that it will be shown, as far as is known.
     """
 
     def __init__(
-        self, model: Model, folder: PictureFolder, run_key: str, settings: Settings
-    ) -> None:
-        self.model, self.folder, self.run_key, self.settings = model, folder, run_key, settings
-        count = settings.readers or max(1, min(_READERS, cores()))
-        self.readers = Readers(count)
+        self, model: Model, folder: PictureFolder, run_key: str, settings: Settings,
+        *, expected: int = 0,
+    ) -> None:  # fmt: skip
+        self.model, self.run_key, self.settings = model, run_key, settings
+        self.ahead = Ahead(model, folder, settings, expected)
         self.answerer = Answerer(model, settings.batch)
-        self._depth = settings.batch + 2 * count
-        self._held, self._counting = 0, threading.Lock()  # bytes that wait for the model
         self._begun: deque[Shard] = deque()
-        self._ahead: deque[Future[_Read]] = deque()
-        self._coming: Iterator[Picture] = iter(())
+        self._free_since = 0.0  # when the model had answered a shard
+        self._switch = sys.getswitchinterval()
+        if self.ahead.apart:
+            sys.setswitchinterval(min(_SWITCH, self._switch))
 
     def close(self) -> None:
-        """Let the threads end."""
-        self.readers.close()
+        """Let the threads and processes end."""
+        sys.setswitchinterval(self._switch)
+        self.ahead.close()
         self.answerer.close()
 
     def key(self, shard: Shard) -> str:
         """Read a shard's pictures for their hashes alone, and return the key of its answers."""
-        waiting = [self.readers.submit(lambda p=p: hash_picture(p, self.folder))  # type: ignore[misc]
-                   for p in shard.pictures]  # fmt: skip
-        return shard_key(self.run_key, shard, [future.result() for future in waiting])
+        return shard_key(self.run_key, shard, self.ahead.hashes(shard.pictures))
 
     def looked(
         self, shards: Iterable[Shard], tell: Callable[[int], None] = lambda _: None
     ) -> Iterator[Looked]:
         """Give one shard's answers after the other's; readers go on into the shards that follow.
+
+        While a GPU is at a batch, what it said of the ones before is checked and put into shards.
 
         Parameters
         ----------
@@ -100,111 +117,83 @@ class Looker:
         IsoluxError
             The model gives what it should not.
         """
+        most = _IN_FLIGHT if self.ahead.apart and self.model.on_gpu else 1
+        asked: deque[tuple[_Batch, Asked]] = deque()
+        for batch in self._batches(shards):
+            asked.append((batch, self._ask(batch)))
+            while len(asked) >= most:
+                yield from self._taken(asked, tell)
+        while asked:
+            yield from self._taken(asked, tell)
+
+    def _taken(
+        self, asked: deque[tuple[_Batch, Asked]], tell: Callable[[int], None]
+    ) -> Iterator[Looked]:
+        """Take the answers to the batch that was asked for first."""
+        batch, first = asked.popleft()
+        hung = self.answerer.hung
+        told = self.answerer.answered(first, self._deadline(batch))
+        for read, k in batch.looks:  # the model has seen them
+            read.shown[k] = None
+            if read.free is not None:
+                read.free()
+                read.free = None
+        if batch.last:
+            self._free_since = time.monotonic()
+        if self.answerer.hung != hung:  # what waits behind it never comes
+            again = [(later, self._ask(later)) for later, _ in asked]
+            asked.clear()
+            asked.extend(again)
+        yield from self._put(batch, told(), tell)
+
+    def _batches(self, shards: Iterable[Shard]) -> Iterator[_Batch]:
+        """Take the pictures that were read, as many as the model is asked for at once."""
         self._begun.clear()
-        self._ahead.clear()
-        self._coming = self._pictures(shards)
-        self._refill()
+        self.ahead.follow(self._pictures(shards))
         while self._begun:
-            yield self._compute(self._begun.popleft(), tell)
-            self._refill()
+            shard, began = self._begun.popleft(), time.monotonic()
+            reads: list[Read] = []
+            looks: list[tuple[Read, int]] = []
+            room = 0
+            for picture in shard.pictures:
+                read = self.ahead.next(picture, began + self.settings.time_limit)
+                reads.append(read)
+                looks += [(read, k) for k, said in enumerate(read.said) if said is None]
+                room += read.n_bytes
+                if len(looks) >= self.settings.batch or room > _BATCH_BYTES:
+                    yield _Batch(shard, reads[:], looks, began, last=False)
+                    looks, room = [], 0
+                self.ahead.refill()
+            yield _Batch(shard, reads, looks, began, last=True)
+            self.ahead.refill()
 
     def _pictures(self, shards: Iterable[Shard]) -> Iterator[Picture]:
         for shard in shards:
             self._begun.append(shard)
             yield from shard.pictures
 
-    def _refill(self) -> None:
-        """Keep the readers busy, a bounded number of pictures and bytes ahead of the model."""
-        while len(self._ahead) < self._depth:
-            if self._held > _WAIT_BYTES and self._ahead:
-                return
-            picture = next(self._coming, None)
-            if picture is None:
-                return
-            self._ahead.append(self.readers.submit(lambda p=picture: self._read(p)))  # type: ignore[misc]
+    def _ask(self, batch: _Batch) -> Asked:
+        shown = [read.shown[k] for read, k in batch.looks]
+        return self.answerer.begun(shown, self._deadline(batch))
 
-    def _read(self, picture: Picture) -> _Read:
-        """Do what threads do ahead of the model: read, unpack, cut out, prepare."""
-        opened = open_picture(picture, self.folder, self.settings.box_factor)
-        prepare = getattr(self.model.predictor, "prepare", None)
-        # Without its cuts: a shard of large pictures would fill the memory until it is committed.
-        read = _Read(replace(opened, cuts=()), [], [])
-        for cut in opened.cuts:
-            if cut.pixels is None:
-                read.shown.append(None)
-                read.said.append(Said(None, cut.reason, "picture"))
-                continue
-            try:
-                # A model of poses is given people's boxes with the picture (``by_box``).
-                boxes = () if picture.boxes is None else (picture.boxes,)
-                shown = cut.pixels if prepare is None else prepare(cut.pixels, *boxes)
-            except Exception as error:  # noqa: BLE001 - whatever a model raises is its own
-                why = (str(error).splitlines() or [""])[0][:200]
-                read.shown.append(None)
-                read.said.append(
-                    Said(None, f"the model's preparation raised {type(error).__name__}: {why}",
-                         "model")
-                )  # fmt: skip
-                continue
-            read.shown.append(shown)
-            read.said.append(None)
-            taken = getattr(shown, "nbytes", None)
-            read.n_bytes += taken if isinstance(taken, int) else cut.pixels.nbytes
-        self._hold(read.n_bytes)
-        return read
+    def _deadline(self, batch: _Batch) -> float:
+        """Say until when a shard has time, whose clock stands while one before it is answered."""
+        return max(batch.began, self._free_since) + self.settings.time_limit
 
-    def _let_go(self, future: Future[_Read]) -> None:
-        if not future.exception():
-            self._hold(-future.result().n_bytes)
-
-    def _hold(self, n_bytes: int) -> None:
-        with self._counting:
-            self._held += n_bytes
-
-    def _compute(self, shard: Shard, tell: Callable[[int], None]) -> Looked:
-        deadline = time.monotonic() + self.settings.time_limit
-        reads: list[_Read] = []
-        batch: list[tuple[_Read, int]] = []
-        room = 0
-        for picture in shard.pictures:
-            read = self._next(picture, deadline)
-            reads.append(read)
-            batch += [(read, k) for k, said in enumerate(read.said) if said is None]
-            room += read.n_bytes
-            if len(batch) >= self.settings.batch or room > _BATCH_BYTES:
-                self._answer(batch, deadline)
-                batch, room = [], 0
-                tell(len(reads))
-            self._refill()
-        self._answer(batch, deadline)
-        key = shard_key(self.run_key, shard, [read.opened.sha256 for read in reads])
-        return Looked(shard, key, _table(reads, self.model.predicts))
-
-    def _next(self, picture: Picture, deadline: float) -> _Read:
-        if not self._ahead:
-            self._refill()
-        future = self._ahead.popleft()
-        try:
-            read = future.result(timeout=max(deadline - time.monotonic(), 0.0))
-        except TimeoutError:
-            if not future.cancel():  # it is let go when it comes after all
-                future.add_done_callback(self._let_go)
-            self.readers.more()
-            late = Said(None, "not read within the time limit of its shard", "time")
-            n = len(picture.units)
-            return _Read(Opened(picture, None, None, None, ()), [None] * n, [late] * n)
-        self._hold(-read.n_bytes)
-        return read
-
-    def _answer(self, batch: list[tuple[_Read, int]], deadline: float) -> None:
-        if not batch:
+    def _put(
+        self, batch: _Batch, found: list[Said], tell: Callable[[int], None]
+    ) -> Iterator[Looked]:
+        """Put a batch's answers into its shard, and give the shard where it is whole."""
+        for (read, k), said in zip(batch.looks, found, strict=True):
+            read.said[k] = said
+        if not batch.last:
+            tell(len(batch.reads))
             return
-        found = self.answerer.ask([read.shown[k] for read, k in batch], deadline)
-        for (read, k), said in zip(batch, found, strict=True):
-            read.said[k], read.shown[k] = said, None  # the picture is not needed any more
+        key = shard_key(self.run_key, batch.shard, [read.opened.sha256 for read in batch.reads])
+        yield Looked(batch.shard, key, _table(batch.reads, self.model.predicts))
 
 
-def _table(reads: Sequence[_Read], kind: str) -> pl.DataFrame:
+def _table(reads: Sequence[Read], kind: str) -> pl.DataFrame:
     """Make the table of a shard, one row a look."""
     rows = [
         (unit.id, read.opened.picture.image_id, read.opened.sha256, read.opened.width,

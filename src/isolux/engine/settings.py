@@ -36,6 +36,8 @@ class Settings:
         The share of looks, 0 to 1, that may remain without an answer.
     box_factor : float
         See ``open_picture``.
+    reader_processes : int or None
+        See ``process_count``.
     """
 
     batch: int = 16
@@ -43,6 +45,7 @@ class Settings:
     time_limit: float = 1800.0
     max_failures: float = 0.05
     box_factor: float = 1.0
+    reader_processes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

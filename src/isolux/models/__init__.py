@@ -14,12 +14,15 @@ from __future__ import annotations
 
 from isolux.models._answers import ANSWERS, Predictor, answers, kind_of
 from isolux.models._opening import Model, callable_model, open_model, source_hash
+from isolux.models._preprocessing import Prepared, Preprocessing
 from isolux.models._torch import device_error, out_of_memory
 
 __all__ = [
     "ANSWERS",
     "Model",
     "Predictor",
+    "Prepared",
+    "Preprocessing",
     "answers",
     "callable_model",
     "device_error",

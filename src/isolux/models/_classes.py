@@ -248,7 +248,7 @@ def label_rows(scores: npt.NDArray[np.float64], names: Sequence[str], top: int) 
         )
     n, k = scores.shape
     top = min(top, k)
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
+    order = _best(scores, top)
     return pl.DataFrame(
         {
             "picture": np.repeat(np.arange(n), top),
@@ -257,3 +257,15 @@ def label_rows(scores: npt.NDArray[np.float64], names: Sequence[str], top: int) 
             "rank": np.tile(np.arange(1, top + 1), n),
         }
     )
+
+
+def _best(scores: npt.NDArray[np.float64], top: int) -> npt.NDArray[np.int64]:
+    """Order the ``top`` highest of each row ``[n, top]``; of equal ones the first stands first."""
+    low = -scores
+    worst = np.partition(low, top - 1, axis=1)[:, top - 1 : top]
+    among = low <= worst
+    if (among.sum(axis=1) != top).any():  # equal ones at the border, or NaN
+        return np.argsort(low, axis=1, kind="stable")[:, :top]
+    own = np.nonzero(among)[1].reshape(-1, top)
+    order = np.argsort(np.take_along_axis(low, own, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(own, order, axis=1)

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from isolux.io.alongside import alongside
 from isolux.io.hashing import sha256_file
 from isolux.models import _answers
 from isolux.models._answers import ANSWERS, Predictor, kind_of
@@ -121,11 +122,14 @@ def open_model(spec: str, options: Sequence[str] = (), *, name: str | None = Non
     def fresh() -> Predictor:
         return cast("Predictor", module.load(what, **settings))
 
-    predictor = fresh()
+    told: dict[str, Any] = {}
+    # A file of weights is hashed while it is read, which takes as long.
+    with alongside(lambda: told.update((key, _content(one)) for key, one in settings.items())):
+        predictor = fresh()
     own = getattr(predictor, "identity", None)
     identity = {
         "family": family,
-        "settings": {key: _content(value) for key, value in settings.items()},
+        "settings": told,
         "own": dict(own) if own is not None else _content(what),
         "code": source_hash(module, _answers),
     }

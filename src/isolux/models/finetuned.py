@@ -61,9 +61,10 @@ class FineTunedModel:
     device: str
     identity: dict[str, Any]
 
-    def prepare(self, pixels: Any) -> Any:
-        """Prepare one picture as the extractor's own family does."""
-        return self.source.prepare(pixels)
+    @property
+    def prepare(self) -> Any:
+        """What prepares a picture, as the extractor's own family does."""
+        return self.source.prepare
 
     def __call__(self, pictures: Sequence[Any]) -> pl.DataFrame:
         """Answer for prepared pictures."""

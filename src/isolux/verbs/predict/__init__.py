@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import polars as pl
 
 from isolux.engine import RUN_FILE, Progress, Settings, Store, list_pictures, shards_of
 from isolux.engine.pictures import picture_folder
+from isolux.engine.reader_processes import started_early
 from isolux.models import Model, callable_model, open_model
 from isolux.people.loading import load_people
 from isolux.verbs.crop import crop_pictures
@@ -133,13 +135,14 @@ def predict(
     spec = parse_spec({k: v for k, v in values.items() if v is not None})
     if held is not None:
         _refuse_loading(spec)
-    loaded = (
-        _opened(spec)
-        if isinstance(model, str)
-        else callable_model(model, name=spec.predictions.model_name, version=version)
-    )
-    people = held if held is not None else _loaded(spec, loaded)
-    return predict_people(spec, people, loaded, out=out, tell=progress)
+    with _early(spec):
+        loaded = (
+            _opened(spec)
+            if isinstance(model, str)
+            else callable_model(model, name=spec.predictions.model_name, version=version)
+        )
+        people = held if held is not None else _loaded(spec, loaded)
+        return predict_people(spec, people, loaded, out=out, tell=progress)
 
 
 def run_predict(
@@ -162,10 +165,11 @@ def run_predict(
     IsoluxError
         What is wrong with the files, the model or the settings, named.
     """
-    model = _opened(spec)
-    return predict_people(
-        spec, _loaded(spec, model), model, out=spec.model.answers, tell=tell, stop=stop
-    )
+    with _early(spec):
+        model = _opened(spec)
+        return predict_people(
+            spec, _loaded(spec, model), model, out=spec.model.answers, tell=tell, stop=stop
+        )
 
 
 def predict_people(
@@ -182,14 +186,15 @@ def predict_people(
 
     ``check`` is called with the kind of its answers before any picture is opened.
     """
-    model = model or _opened(spec)
-    if check is not None:
-        check(model.predicts)
-    if out is None:
-        with tempfile.TemporaryDirectory(prefix="isolux-") as folder:
-            found = _into(Path(folder) / "answers", spec, dataset, model, tell, stop)
-            return replace(found, folder=None)
-    return _into(Path(out), spec, dataset, model, tell, stop)
+    with _early(spec):
+        model = model or _opened(spec)
+        if check is not None:
+            check(model.predicts)
+        if out is None:
+            with tempfile.TemporaryDirectory(prefix="isolux-") as folder:
+                found = _into(Path(folder) / "answers", spec, dataset, model, tell, stop)
+                return replace(found, folder=None)
+        return _into(Path(out), spec, dataset, model, tell, stop)
 
 
 def _into(
@@ -214,7 +219,7 @@ def _into(
     shards = shards_of(pictures, settings.shard_size)
     how = Settings(
         _batch(spec, model), settings.readers, settings.time_limit, settings.max_failures,
-        settings.box_factor,
+        settings.box_factor, settings.reader_processes,
     )  # fmt: skip
     key = run_key(model, settings)
     store = Store(out)
@@ -293,6 +298,13 @@ def resumed_spec(out: str | Path, **changes: Any) -> AuditSpec:
             hint="call isolux.predict again with the same out=",
         )
     return parse_spec({**said, "answers": str(out), **changes}, where=str(Path(out) / RUN_FILE))
+
+
+def _early(spec: AuditSpec) -> AbstractContextManager[None]:
+    """Have what reads pictures for a GPU start while the model is opened."""
+    apart = spec.engine.name != "local" or spec.engine.workers
+    options = () if apart or spec.model.spec is None else spec.model.option
+    return started_early(options, spec.model.reader_processes)
 
 
 def _opened(spec: AuditSpec) -> Model:

@@ -27,6 +27,7 @@ __all__ = ["notes_of", "record_of", "run_key", "same_run", "unanswered"]
 
 _SHOWN = 3
 _STAGES = ("people", "model")
+_READERS = ("readers", "reader_processes")
 
 
 def run_key(model: Model, settings: ModelRun) -> str:
@@ -72,7 +73,7 @@ def record_of(
             "versions": dict(model.versions),
             "notes": list(model.notes),
         },
-        "settings": settings.model_dump(mode="json", exclude={"answers", "readers"}),
+        "settings": settings.model_dump(mode="json", exclude={"answers", *_READERS}),
         "key": key,
         "shards": shards,
         "pictures": len(pictures),

@@ -45,6 +45,12 @@ class ModelRun(Stage):
         "threads that read pictures ahead of the model; default: one per core, at most 8",
         ge=1,
     )
+    reader_processes: int | None = setting(
+        None,
+        "processes that read pictures ahead of the model; 0: none, threads alone; default: of a "
+        "model on a GPU one per core but one, at most 16, if there are many pictures",
+        ge=0,
+    )
     shard_size: int = setting(64, "number of pictures that are saved together", ge=1)
     time_limit: float = setting(
         1800.0, "seconds per shard; pictures that take longer get no answer", gt=0
