@@ -294,6 +294,9 @@ def test_a_group_that_differs_from_everyone_else_speaks_where_no_pair_does():
     assert told[0].endswith("The test was against everyone else; no pair of groups stands out.")
     # A pair that differs goes before it.
     assert "than for B" in claims(rest, pair("race", "A", "B"))[0]
+    # Of a page that hides pairs it is said of those that are there.
+    told = claims(rest, pair("race", "A", "B", p_adjusted=0.2), record={**RECORD, "withheld": True})
+    assert told[0].endswith("no pair of groups shown here stands out.")
 
 
 def test_the_spread_beyond_chance_is_said():
@@ -401,6 +404,8 @@ def test_a_difference_as_a_whole_without_a_pair():
     told = claims(*rows)[0]
     assert told.startswith("Accuracy differs across race (adjusted p = 0.030), but no single pair")
     assert "the widest gap is 10.0 points, A below B" in told
+    told = claims(*rows, record={**RECORD, "withheld": True})[0]
+    assert "no single pair of groups shown here stands out; the widest gap is 10.0" in told
 
 
 def test_groups_too_small_are_named_with_their_n():

@@ -51,6 +51,8 @@ def test_a_list_in_a_table_is_read_as_a_table(asked, tmp_path):
     ("name", "text", "says"),
     [
         ("subs.txt", "subject_id\ns1\n", "begins with the name of a column"),
+        ("subs.txt", "subject_id\tage\ns1\t4\n", "begins with the name of a column"),
+        ("subs.txt", 'age,"subject_id"\n4,s1\n', "begins with the name of a column"),
         ("subs.csv", "s1\ns2\n", "not one column of ids"),  # else s1 would be the column's name
         ("subs.csv", "subject_id,person\ns1,s2\n", "'subject_id' and 'person'"),
         ("subs.csv", "image_id\ns1\n", "none among 1 column"),  # ids of pictures

@@ -340,6 +340,19 @@ def test_one_group_alone_makes_no_finding():
     assert summarise(cut).answer == "Too few groups can be shown here to compare people by race."
 
 
+def test_a_page_that_hides_a_test_does_not_say_that_data_are_missing():
+    truth = ["x", "y"] * 310
+    people = people_of(truth, ["A"] * 200 + ["B"] * 206 + ["C"] * 207 + ["D"] * 7)
+    answer = [t if i % 5 else "x" for i, t in enumerate(truth)]
+    run = audited(people, {"label": answer, "score": None, "rank": 1}, metrics=["accuracy"])
+    cut = publish(run, 10)
+    assert {"B", "C"} <= set(cut.group_metrics["group"])
+    assert summarise(cut).answer == (
+        "Of race not all groups can be shown here, so this page does not tell whether they differ "
+        "in accuracy."
+    )
+
+
 def test_a_second_published_page_in_a_folder_is_warned_of(found, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     found.report("run")

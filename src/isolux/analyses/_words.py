@@ -65,6 +65,8 @@ class Words:
         Whether people count by their weights.
     census : bool
         Whether all of the population was drawn.
+    withheld : bool
+        Whether the run was cut to be published, so that groups and comparisons are hidden.
     """
 
     terms: Mapping[str, str] = field(default_factory=dict)
@@ -80,6 +82,7 @@ class Words:
     references: Mapping[str, str] = field(default_factory=dict)
     weighted: bool = False
     census: bool = False
+    withheld: bool = False
 
     def label(self, row: Mapping[str, Any]) -> str:
         """Call a row's class; by the target too where the label alone says nothing.
@@ -183,6 +186,7 @@ def words_of(run: Run) -> Words:
         references=dict(str(r).partition("=")[::2] for r in spec.get("reference") or ()),
         weighted=is_weighted(run.record),
         census=is_census(run.record),
+        withheld=bool(run.record.get("withheld")),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from isolux.curation.consent import is_ledger
@@ -14,6 +15,7 @@ from isolux.vocabulary.errors import FileError, TableError
 __all__ = ["listed_ids"]
 
 _PLAIN = (".txt", ".lst", "")  # of a pipe the name has no suffix
+_PARTS = re.compile("[\t,;]")  # a table called .txt: what spreadsheets write as text
 
 
 def listed_ids(path: str | Path | None, kind: str | None = None) -> list[str]:
@@ -59,7 +61,7 @@ def listed_ids(path: str | Path | None, kind: str | None = None) -> list[str]:
 
 def _of_text(file: Path, kind: str | None) -> list[str]:
     lines = lines_of(file)
-    if lines and _is_named(lines[0], kind):
+    if lines and any(_is_named(part.strip(' "'), kind) for part in _PARTS.split(lines[0])):
         raise TableError(
             "this list of ids begins with the name of a column",
             expected="an id in each line", found=repr(lines[0]), where=str(file),

@@ -40,7 +40,8 @@ def differs(row: Mapping[str, Any], words: Words) -> str:
         return words.start(row["model"], told + _care(row))
     if not row["pair"]:
         told += " The test was against everyone else; "
-        told += "no pair of groups stands out." if not row["n_untested"] else _bare(row, words)
+        alone = f"no pair of groups{_here(words)} stands out."
+        told += alone if not row["n_untested"] else _bare(row, words)
     elif row["n_pairs"] > 1:
         told += f" {row['n_differ']:,} of {row['n_pairs']:,} pairs of groups differ by this test."
         told += f" Beside them, {_bare(row, words)}" if row["n_untested"] else ""
@@ -80,10 +81,15 @@ def only_overall(row: Mapping[str, Any], words: Words) -> str:
     """Say that the groups differ as a whole though no single pair stands out."""
     told = (
         f"{words.measure(row)} differs across {words.title(row['attribute'])} "
-        f"({words.p(row['any_p'])}), but no single pair of groups stands out; the widest gap "
-        f"is {_widest(row, words)}."
+        f"({words.p(row['any_p'])}), but no single pair of groups{_here(words)} stands out; the "
+        f"widest gap is {_widest(row, words)}."
     )
     return words.start(row["model"], told + _spread(row, words) + _care(row) + _within(row, words))
+
+
+def _here(words: Words) -> str:
+    """Say of a page that hides comparisons that it speaks of those that it shows."""
+    return " shown here" if words.withheld else ""
 
 
 def no_difference(row: Mapping[str, Any], words: Words) -> str:

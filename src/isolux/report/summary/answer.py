@@ -136,10 +136,10 @@ def _as_a_whole(section: AttributeSection, audited: Audited) -> str:
 def _nothing_found(sections: Sequence[AttributeSection], audited: Audited) -> tuple[str, str]:
     """Say on which attributes nothing was found, and how small a difference could be seen."""
     same = [s for s in sections if s.verdict.outcome == "no difference found"]
-    if not same and audited.withheld:
+    if not same and audited.withheld and all(s.verdict.n_groups < 2 for s in sections):
         return (f"Too few groups can be shown here to compare people by {_titles(sections)}.", "")
     if not same:
-        return _sentence(_elsewhere(sections) + _unjudged(sections, audited)), ""
+        return _sentence(_elsewhere(sections, audited) + _unjudged(sections, audited)), ""
     metric = same[0].verdict.line.phrase
     means = _THERE if audited.census else "that is not evidence that there is none"
     told = f"No difference in {metric} was found across {_titles(same)}; {means}."
@@ -148,7 +148,8 @@ def _nothing_found(sections: Sequence[AttributeSection], audited: Audited) -> tu
         for s in same
         if s.verdict.detectable_low is not None and s.verdict.detectable_high is not None
     ]
-    more = _elsewhere([*same, *(s for s in sections if s.verdict.outcome == "not judged")])
+    unclear = [s for s in sections if s.verdict.outcome == "not judged"]
+    more = _elsewhere([*same, *unclear], audited)
     more += _unjudged(sections, audited)
     if seen:
         unit = same[0].verdict.line.unit
@@ -172,7 +173,7 @@ def _rest(sections: Sequence[AttributeSection], first: AttributeSection, audited
     told = []
     if others:
         told.append(f"{metric} also differs across {_titles(others)}{_wider(others, first)}")
-    told += _elsewhere([s for s in sections if s.verdict.outcome != "differ"])
+    told += _elsewhere([s for s in sections if s.verdict.outcome != "differ"], audited)
     if nowhere:
         means = f"and {_THERE}" if audited.census else "which is not evidence that there is none"
         told.append(f"across {_titles(nowhere)} no difference was found, {means}")
@@ -194,13 +195,16 @@ def _wider(others: Sequence[AttributeSection], first: AttributeSection) -> str:
     )
 
 
-def _elsewhere(sections: Sequence[AttributeSection]) -> list[str]:
+def _elsewhere(sections: Sequence[AttributeSection], audited: Audited) -> list[str]:
     """Name what differs where the main metric says nothing: no difference, or too little data."""
     told = []
     for s in (s for s in sections if s.verdict.also):
         few = s.verdict.outcome == "not judged"
         what = f"{listed(s.verdict.also, most=2)} differ{'s' if len(s.verdict.also) == 1 else ''}"
-        why = f" (there is too little data to judge {s.verdict.line.phrase} by it)" if few else ""
+        metric = s.verdict.line.phrase
+        why = f" (there is too little data to judge {metric} by it)" if few else ""
+        if few and audited.withheld:  # there may have been enough
+            why = f" (whether {metric} does is not told here)"
         told.append(f"across {brief(s.title, _TITLE)}{'' if few else ' only'} {what}{why}")
     return told[:2]
 
@@ -215,7 +219,8 @@ def _unjudged(sections: Sequence[AttributeSection], audited: Audited) -> list[st
     here = [s for s in few if s.verdict.elsewhere and not s.verdict.also]
     told = []
     if few and audited.withheld:
-        return [f"of {_titles(few)} too few groups can be shown here to tell whether they differ"]
+        hidden = f"of {_titles(few)} not all groups can be shown here, so this page does not tell"
+        return [f"{hidden} whether they differ in {few[0].verdict.line.phrase}"]
     if here:
         others = list(dict.fromkeys(one for s in here for one in s.verdict.elsewhere))
         told.append(

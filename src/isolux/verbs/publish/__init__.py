@@ -103,7 +103,7 @@ def publish(run: Run, minimum: int, *, beside: Sequence[Run] = ()) -> Run:
     silent = any(len(record[key]) < len(run.record.get(key) or ()) for key in _SAID)
     cut = replace(
         run,
-        record=record,
+        record={**record, "withheld": gone.height > 0},
         scores=run.scores.clear(),
         attributes=run.attributes.clear(),
         evidence={},
@@ -120,7 +120,6 @@ def publish(run: Run, minimum: int, *, beside: Sequence[Run] = ()) -> Run:
         **_without_files(cut.record),
         "notes": [said, *cut.record.get("notes", [])],
         "publish_min": minimum,
-        "withheld": gone.height > 0,
     }
     if "models" in record:  # two models are compared within a group: one group is enough
         return replace(cut, record=told)
