@@ -92,14 +92,20 @@ class ReplicateComparisons:
         others = value, error, np.maximum(worth - 1.0, 1.0)
         ends = logit_reach if e.measures[j].fraction else student_reach
         apart = of_replicates(one, others, correlation, ends)
+        known = None
         if is_of_classes(e.measures[j]) and not isinstance(e.design, DrawnDesign):
             own = self._of_classes(first)
             left = class_shares(e.design, e.measures[j], first, value, others=True)
             # What a mixture says of few others is noise, and of others without a mistake nothing.
             together = np.fmax(left.together(error), 1.0)
             apart = replace(apart, ends=lambda z: (own(z), left.ends(z, together)))
+            theirs = replace(left, value=left.mean())
+            known = replace(
+                apart, b=theirs.value, ends=lambda z: (own(z), theirs.ends(z, together))
+            )
         everyone = np.full(len(first), e.value[0, j])
-        return replace(_times_the_others(one[0], everyone, apart, share), span=e.measures[j].span)
+        found = _times_the_others(one[0], everyone, apart, share, known)
+        return replace(found, span=e.measures[j].span)
 
     def share_of_others(self, first: IntArray) -> FloatArray:
         """Return 1: ``rests`` is of the difference to everyone already."""
@@ -134,7 +140,11 @@ class ReplicateComparisons:
 
 
 def _times_the_others(
-    a: FloatArray, everyone: FloatArray, apart: Difference, share: FloatArray
+    a: FloatArray,
+    everyone: FloatArray,
+    apart: Difference,
+    share: FloatArray,
+    known: Difference | None = None,
 ) -> Difference:
     """Compare groups with everyone, of whom they are part, by how they compare with the others.
 
@@ -147,6 +157,9 @@ def _times_the_others(
         as this one's, times the share.
     share : [h] float
         How much of everyone is not in the group, 0 to 1.
+    known : Difference, optional
+        Where everyone else's value is known and not only what a mixture leaves of everyone's: the
+        same with that value. The interval reaches as far as either.
 
     Examples
     --------
@@ -162,8 +175,12 @@ def _times_the_others(
 
     def ends(z: Reach) -> tuple[Interval, Interval]:
         found, gap = apart.of_ends(*apart.ends(z), z), apart.a - apart.b
-        own = Interval(a - share * (gap - found.low), a + share * (found.high - gap))
-        return own, Interval(everyone, everyone)
+        low, high = a - share * (gap - found.low), a + share * (found.high - gap)
+        if known is not None:
+            also = known.of_ends(*known.ends(z), z)
+            low = np.fmin(low, everyone + share * also.low)
+            high = np.fmax(high, everyone + share * also.high)
+        return Interval(low, high), Interval(everyone, everyone)
 
     error = share * apart.standard_error
     return Difference(a, everyone, ends, lambda _: np.zeros_like(a), error, apart.freedom)

@@ -80,6 +80,14 @@ class ClassShares:
         known = np.isfinite(n)
         return Interval(np.where(known, low, np.nan), np.where(known, high, np.nan))
 
+    def mean(self) -> FloatArray:
+        """Return the mean of the classes' shares, of those that occur: ``[g]``."""
+        values = np.stack([one.value for one in self.shares])
+        occurs = np.isfinite(values)
+        total = np.where(occurs, values, 0.0).sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(total / occurs.sum(axis=0))
+
     def standard_error(self) -> FloatArray:
         """Return what the classes imply, each at the middle of its 95 % interval: ``[g]``."""
         return np.asarray(np.sqrt(self._at_centres(_Z)[0]))
