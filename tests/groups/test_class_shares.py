@@ -7,6 +7,8 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.groups.class_shares import ClassShares
+from isolux.stats.shares import ClusterMeans
 
 
 def audited(hits, units, **settings):
@@ -44,3 +46,13 @@ def test_where_both_classes_have_mistakes_the_replicates_say_as_much():
 def test_no_mistake_at_all_is_no_narrower_than_one():
     without, one = audited((60, 60), (60, 60)), audited((59, 60), (60, 60))
     assert without["high"] - without["low"] > 0.5 * (one["high"] - one["low"])
+
+
+def test_the_mean_is_of_the_classes_that_occur():
+    def shares(*values):
+        one = np.ones(2)
+        return ClusterMeans(np.array(values), 60 * one, 0 * one, 59 * one, one, 9 * one, 0.0)
+
+    # .9 and .7 make .8; of the second group the second class has nobody: .5 alone.
+    held = ClassShares([shares(0.9, 0.5), shares(0.7, np.nan)], np.zeros(2))
+    assert held.mean() == pytest.approx([0.8, 0.5])
