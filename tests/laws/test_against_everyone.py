@@ -32,11 +32,12 @@ APART = {
     "half": 0.08, "most": 0.1, "most, high": 0.08, "most, within, high": 0.03,
     "most, by weight": 0.08, "most, rows": 0.06, "nearly all": 0.11, "nearly all, within": 0.09,
 }  # fmt: skip
-ABOVE = {
-    ("nearly all, high", "roc_auc"): 0.29, ("nearly all, high", "f1"): 0.1,
-    ("few", "roc_auc"): 0.15,
+KNOWN = {
+    "nearly all, high": {"f1", "roc_auc"}, "few": {"roc_auc"},
+    "three groups": {"balanced_accuracy", "f1", "roc_auc"},  # too few worlds are judged
 }  # fmt: skip
-"""What is known not to hold where few others hardly err, and by how much at most; see the page."""
+"""What is known not to hold in a whole run, as the page says: what is mended comes out of here."""
+KNOWN_OF_GAPS = {"most, within, high": {"roc_auc"}}
 SMALL = ("most, by weight", "nearly all, high")
 
 
@@ -74,16 +75,21 @@ def test_a_group_that_is_most_of_everyone_is_no_finding(name):
     for one in found:  # one test behind both
         assert (one.p <= 0.05) == (one.low > 0 or one.high < 0)
     assert rows, "no world was judged"
-    assert max(row["judged"] for row in rows) >= 0.3 * worlds, rows
-    for row in rows:
-        if row["judged"] < 0.3 * worlds:
-            continue
-        # Whole: three standard errors of 1,000 worlds. Small: of 14 worlds five or more come about
-        # once in 2,000 times at .05.
-        most = ABOVE.get((name, row["metric"]), 0.071)
-        assert row["p <= .05, %"] <= (most if FULL else max(0.29, most + 0.36)), row
-        if FULL and row["covered where ok, %"] is not None:
-            assert row["covered where ok, %"] >= min(0.93, 1.0 - most), row
+    wrong = {row["metric"] for row in rows if not _holds(row, worlds)}
+    assert wrong == (KNOWN.get(name, set()) if FULL else set()), rows
+
+
+def _holds(row, worlds):
+    """Whole: three standard errors of 1,000 worlds.
+
+    Small: of 14 worlds five or more come about once in 2,000 times at .05.
+    """
+    covered = row["covered where ok, %"]
+    return (
+        row["judged"] >= 0.5 * worlds
+        and row["p <= .05, %"] <= (0.071 if FULL else 0.29)
+        and (not FULL or covered is None or covered >= 0.93)
+    )
 
 
 @pytest.mark.parametrize("name", APART if FULL else ("most, by weight",))
@@ -99,11 +105,9 @@ def test_a_planted_gap_is_held_and_found(name):
             # 5,000 times at .05.
             assert row["covered where ok, %"] >= (0.92 if FULL else 0.59), row
         # Two groups are everyone: what is found of the pair is found beside everyone.
-        more = row["p <= .05, %"] - row["of the two groups, %"]
-        most = (
-            0.13 if row["metric"] == "roc_auc" else 0.05
-        )  # AUC is not held so strictly: see above
-        assert -0.05 <= more <= most or (not FULL and abs(more) <= 0.3), row
+        far = abs(row["p <= .05, %"] - row["of the two groups, %"])
+        known = FULL and row["metric"] in KNOWN_OF_GAPS.get(name, ())
+        assert (far <= (0.05 if FULL else 0.3)) != known, row
 
 
 def test_two_groups_and_everyone_tell_one_story():
