@@ -115,7 +115,7 @@ class Ahead:
             self._processes.hand_out()
 
     def _begun(self, picture: Picture) -> Future[Read] | None:
-        """Begin to read a picture; None: there is no room for it yet."""
+        """Begin to read a picture, or return None while there is no room for it."""
         processes = self._at_work()
         if processes is not None and processes.takes(picture):
             future = processes.submit(picture)

@@ -178,7 +178,7 @@ class Answerer:
         kind, n, now = self._model.predicts, len(part), self.hung
 
         def call() -> Any:
-            return predictor(part) if now == self.hung else None  # None: nobody waits for it
+            return predictor(part) if now == self.hung else None  # nobody waits for it
 
         def check(given: Any) -> pl.DataFrame:
             ids = [str(k) for k in range(n)]

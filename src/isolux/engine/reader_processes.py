@@ -223,7 +223,7 @@ class ReaderProcesses:
         return len(picture.units) <= min(_UNITS, len(self._shared)) and picture.boxes is None
 
     def submit(self, picture: Picture) -> Future[Read] | None:
-        """Have a picture read, once ``hand_out`` is called; None: there is no room for it yet."""
+        """Have a picture read once ``hand_out`` is called, or return None if there is no room."""
         need = len(picture.units)
         with self._lock:
             if need > len(self._places):

@@ -97,8 +97,7 @@ def _part(drawn: FloatArray, apart: Blocks) -> None:
     Draws of different replicates are independent, so that two blocks agree as far as both take the
     same ones, and a block's own law stays what it was.
     """
-    values, vectors = np.linalg.eigh(apart.kept)
-    shares = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    shares = _root(apart.kept)
     step = max(1, drawn.shape[1] // len(shares))
     for block, own in enumerate(shares):
         rows = np.flatnonzero(apart.of == block)
@@ -116,14 +115,19 @@ def correlated_normals(covariance: FloatArray, replicates: int, seed: int) -> Fl
     """
     scale = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    values, vectors = np.linalg.eigh(covariance * np.outer(inverse, inverse))
-    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    root = _root(covariance * np.outer(inverse, inverse))
     out = np.empty((len(scale), replicates))
     at = 0
     for rng, size in blocks(replicates, seed, "joint"):
         out[:, at : at + size] = root @ rng.standard_normal((len(scale), size))
         at += size
     return out * scale[:, None]
+
+
+def _root(matrix: FloatArray) -> FloatArray:
+    """Return the symmetric square root; what rounding made less than 0 is 0."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
 def products(rows: csr_array, copies: IntArray) -> FloatArray:
