@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.groups.measure.others import EveryoneByHalves, others_of_ranks
+from isolux.groups.measure.others import EveryoneByHalves, EveryoneElse, OthersOfRows
 from isolux.stats.resampling import Columns, ReplicatedRanks
 from isolux.stats.statistic import SumStatistic, ratio_of_sums
+from tests.laws._meanless import Cell, draw, measured
 
 RATIO = Columns(SumStatistic(lambda e: e, ratio_of_sums), 0, 2)
 
@@ -36,19 +37,56 @@ def test_a_replicate_without_others_has_no_value():
 
 def test_everyone_else_by_subtraction():
     halves = EveryoneByHalves.of(RATIO, 1, TOTALS)
-    found = halves.others(TOTALS, np.zeros((2, 5)))
+    found = halves.others(TOTALS, np.zeros((2, 5)), np.zeros((2, 5)))
     assert found.value[1] == 1.0
     assert np.isnan(found.value[0]), "no one is left of everyone"
-    thirds = EveryoneByHalves.of(RATIO, 1, TOTALS / 3.0).others(TOTALS / 3.0, np.zeros((2, 5)))
-    assert thirds.value[1] == 1.0, "what is left of weights that are no whole numbers"
+    thirds = EveryoneByHalves.of(RATIO, 1, TOTALS / 3.0)
+    found = thirds.others(TOTALS / 3.0, np.zeros((2, 5)), np.zeros((2, 5)))
+    assert found.value[1] == 1.0, "what is left of weights that are no whole numbers"
+
+
+def test_others_of_a_replicate_by_subtraction():
+    # Drawn: 6 of 10 are right, 4 of 8 in the group; so 2 of 2 of the others.
+    drawn = np.array([[6.0, 10.0], [4.0, 8.0]])[:, :, None]
+    assert EveryoneElse.like(RATIO).replicated(drawn, 0)[1, 0] == 1.0
+    nobody_else = np.array([[6.0, 8.0], [6.0, 8.0]])[:, :, None]
+    assert np.isnan(EveryoneElse.like(RATIO).replicated(nobody_else, 0)[1, 0])
+
+
+def test_others_are_measured_where_they_are_fewer():
+    # Of 10 people one group is 4, one 6: of the latter everyone else is 9 - 4 of 4 people.
+    totals = np.array([[9.0, 10.0], [3.0, 4.0], [6.0, 6.0]])
+    found = EveryoneByHalves.of(RATIO, 1, totals).others(totals, np.ones((3, 2)), np.ones((3, 2)))
+    assert np.isnan(found.measured[1])
+    assert np.isnan(found.replicates[1]).all()
+    assert found.measured[2] == 0.75
+    assert found.replicates[2].tolist() == [1.0, 1.0]
 
 
 def test_ranks_are_mixtures():
     # .8 = .75 * .9 + .25 * .5. In the replicate half of the weight is in the group, so others are
     # 2 * .7 - .8 = .6, and everyone at the data's share is .75 * .8 + .25 * .6 = .75.
-    found = others_of_ranks(ReplicatedRanks(
+    found = OthersOfRows(ReplicatedRanks(
         np.array([0.8, 0.9]), np.array([[0.7], [0.8]]), np.array([[4.0, 6.0], [3.0, 3.0]])
-    ))  # fmt: skip
+    ), np.array([], dtype=np.int64)).others()  # fmt: skip
     assert found.share.tolist() == [1.0, 0.75]
     assert found.value[1] == pytest.approx(0.5)
     assert found.everyone[1, 0] == pytest.approx(0.75)
+    assert np.isnan(found.measured).all()
+
+
+@pytest.mark.parametrize("weights", [None, "unequal"])
+def test_everyone_else_is_measured_as_if_they_were_a_group(weights):
+    # The same people named as a group of another attribute: the same value, the same replicates.
+    cell = Cell(share=0.7, clusters=60, photos=4, weights=weights or "equal")
+    world = draw(np.random.default_rng(3), cell)
+    found = measured(world, 100, 0)
+    names = [group.name for group in found.groups]
+    large, few = names.index("a"), names.index("b")
+    for j, metric in enumerate(found.measures):
+        if metric.mean is not None:
+            continue
+        others = found.others[j]
+        assert others.measured[large] == pytest.approx(found.value[few, j], abs=1e-9)
+        assert others.replicates[large] == pytest.approx(found.replicates[few, j], abs=1e-9)
+        assert np.isnan(others.measured[few])

@@ -25,19 +25,13 @@ CELLS = {
     "nearly all": Cell(share=0.95, clusters=600),
     "nearly all, high": Cell(share=0.95, clusters=600, rate=0.98),
     "nearly all, within": Cell(share=0.95, clusters=500, within=True, weights="by group"),
-    "three groups": Cell(share=0.9, groups=3, clusters=300, weights="unequal"),
+    "three groups": Cell(share=0.9, groups=3, clusters=800, weights="unequal"),
     "few": Cell(share=0.7, clusters=40, photos=16, rate=0.95),
 }
 APART = {
     "half": 0.08, "most": 0.1, "most, high": 0.08, "most, within, high": 0.03,
     "most, by weight": 0.08, "most, rows": 0.06, "nearly all": 0.11, "nearly all, within": 0.09,
 }  # fmt: skip
-KNOWN = {
-    "nearly all, high": {"f1", "roc_auc"}, "few": {"roc_auc"},
-    "three groups": {"balanced_accuracy", "f1", "roc_auc"},  # too few worlds are judged
-}  # fmt: skip
-"""What is known not to hold in a whole run, as the page says: what is mended comes out of here."""
-KNOWN_OF_GAPS = {"most, within, high": {"roc_auc"}}
 SMALL = ("most, by weight", "nearly all, high")
 
 
@@ -75,8 +69,8 @@ def test_a_group_that_is_most_of_everyone_is_no_finding(name):
     for one in found:  # one test behind both
         assert (one.p <= 0.05) == (one.low > 0 or one.high < 0)
     assert rows, "no world was judged"
-    wrong = {row["metric"] for row in rows if not _holds(row, worlds)}
-    assert wrong == (KNOWN.get(name, set()) if FULL else set()), rows
+    for row in rows:
+        assert _holds(row, worlds), row
 
 
 def _holds(row, worlds):
@@ -106,8 +100,7 @@ def test_a_planted_gap_is_held_and_found(name):
             assert row["covered where ok, %"] >= (0.92 if FULL else 0.59), row
         # Two groups are everyone: what is found of the pair is found beside everyone.
         far = abs(row["p <= .05, %"] - row["of the two groups, %"])
-        known = FULL and row["metric"] in KNOWN_OF_GAPS.get(name, ())
-        assert (far <= (0.05 if FULL else 0.3)) != known, row
+        assert far <= (0.05 if FULL else 0.3), row
 
 
 def test_two_groups_and_everyone_tell_one_story():

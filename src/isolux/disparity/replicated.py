@@ -92,7 +92,7 @@ class ReplicateComparisons:
         others = value, error, np.maximum(worth - 1.0, 1.0)
         ends = logit_reach if e.measures[j].fraction else student_reach
         apart = of_replicates(one, others, correlation, ends)
-        known = None
+        known = self._measured(held, one, own, (clusters, others[2]))
         if is_of_classes(e.measures[j]) and not isinstance(e.design, DrawnDesign):
             own = self._of_classes(first)
             left = class_shares(e.design, e.measures[j], first, value, others=True)
@@ -111,6 +111,22 @@ class ReplicateComparisons:
         """Return 1: ``rests`` is of the difference to everyone already."""
         return np.ones(len(first))
 
+    def _measured(
+        self,
+        held: Others,
+        one: tuple[FloatArray, FloatArray, FloatArray],
+        own: FloatArray,
+        of_others: tuple[IntArray, FloatArray],
+    ) -> Difference | None:
+        """Compare groups with everyone else as they were measured; None where nobody was."""
+        if np.isnan(held.measured).all():
+            return None
+        clusters, freedom = of_others
+        error = standard_error(held.replicates, clusters, self.estimates.design)
+        correlation = paired_correlation(own, held.replicates)
+        ends = logit_reach if self.estimates.measures[self.j].fraction else student_reach
+        return of_replicates(one, (held.measured, error, freedom), correlation, ends)
+
     def _others(self, first: IntArray) -> Others:
         """Return everyone else of these groups; of pairs and detections, what can be said of them.
 
@@ -120,11 +136,13 @@ class ReplicateComparisons:
         e, j = self.estimates, self.j
         if j in e.others:
             held = e.others[j]
-            return Others(held.share[first], held.value[first], held.everyone[first])
+            arrays = held.share, held.value, held.everyone, held.measured, held.replicates
+            return Others(*(one[first] for one in arrays))
         share = e.n_units[first, j] / e.n_units[0, j]
         with np.errstate(divide="ignore", invalid="ignore"):
             value = (e.value[0, j] - share * e.value[first, j]) / (1.0 - share)
-        return Others(share, value, np.tile(e.replicates[0, j], (len(first), 1)))
+        everyone = np.tile(e.replicates[0, j], (len(first), 1))
+        return Others(share, value, everyone, value * np.nan, everyone * np.nan)
 
     def _inside(self, value: FloatArray) -> FloatArray:
         """Return everyone else's value where it can be one, else everyone's.

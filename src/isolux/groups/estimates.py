@@ -85,11 +85,18 @@ class Others:
         Everyone else's value.
     everyone : [g, r] float
         Replicates of everyone in which the share is what it is.
+    measured : [g] float
+        What the metric is among everyone else. NaN where they are not fewer than the group: there
+        a mixture says it well enough.
+    replicates : [g, r] float
+        Its replicates, NaN likewise.
     """
 
     share: FloatArray
     value: FloatArray
     everyone: FloatArray
+    measured: FloatArray
+    replicates: FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,12 @@ from isolux.groups.measure.counted import counted
 from isolux.groups.measure.detections import measure_detections
 from isolux.groups.measure.entries import Entries, entries_of
 from isolux.groups.measure.means import group_means
-from isolux.groups.measure.others import EveryoneByHalves, others_of_ranks
+from isolux.groups.measure.others import (
+    EveryoneByHalves,
+    EveryoneElse,
+    OthersOfRows,
+    rows_of_few_others,
+)
 from isolux.groups.measure.pairs import measure_pairs, pair_sample
 from isolux.groups.membership import Membership
 from isolux.groups.uncertainty import families_of, intervals, mark_rarer, standard_error, statuses
@@ -227,19 +232,26 @@ def _evaluate(
             for j, columns in summed.items()
             if measures[j].mean is None
         }
-        drawn = replicate_sums(design, [*summed.values(), *halves.values()], bootstrap)[:n_groups]
+        else_ = [EveryoneElse.like(half) for half in halves.values()]
+        asked = [*summed.values(), *halves.values(), *else_]
+        drawn = replicate_sums(design, asked, bootstrap)[:n_groups]
         replicates[:, [*summed]] = drawn[:, : len(summed)]
         for j, columns in summed.items():
             value[:, j] = columns.value(totals[:, :, None])[:n_groups, 0]
         for at, (j, one) in enumerate(halves.items(), start=len(summed)):
-            others[j] = one.others(totals[:n_groups], drawn[:, at])
-    asked = _asked_of_rows(judged, entries, n_groups, design)
+            of_others = drawn[:, at + len(halves)]
+            others[j] = one.others(totals[:n_groups], drawn[:, at], of_others)
+    ranked = _asked_of_rows(judged, entries, n_groups, design)
     n_clusters = int(judged.cluster_of.max(initial=-1)) + 1
     sample = design if isinstance(design, DrawnDesign) else None
-    found = replicate_ranks([*asked.values()], n_clusters, bootstrap, sample) if asked else []
-    for j, ranks in zip(asked, found, strict=True):
-        value[:, j], replicates[:, j] = ranks.value, ranks.drawn
-        others[j] = others_of_ranks(ranks)
+    of_few = {j: rows_of_few_others(one.rows_of_group, len(one.rows)) for j, one in ranked.items()}
+    for j, rows in of_few.items():
+        ranked[j].rows_of_group.extend(rows.values())
+    found = replicate_ranks([*ranked.values()], n_clusters, bootstrap, sample) if ranked else []
+    for j, ranks in zip(ranked, found, strict=True):
+        both = OthersOfRows(ranks, np.array([*of_few[j]], dtype=np.int64))
+        value[:, j], replicates[:, j] = both.groups()
+        others[j] = both.others()
     return value, replicates, others
 
 

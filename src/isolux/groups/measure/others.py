@@ -4,6 +4,9 @@ The share of everyone that is in a group is taken as it is: whether 70 or 80 of 
 be in it says nothing about whom the model serves worse. So everyone is replicated with the group
 and all others each brought back to as many people as they were. Of sums that is exact; of
 statistics of single rows, everyone's value counts as a mixture of the two sides.
+
+What such a mixture leaves of everyone says little of others who are few and hardly err. They are
+measured by themselves: where they are fewer than the group, that is little work.
 """
 
 from __future__ import annotations
@@ -13,13 +16,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from isolux.groups.estimates import Others
+from isolux.stats.design import IntArray
 from isolux.stats.resampling import Columns, ReplicatedRanks
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["EveryoneByHalves", "others_of_ranks"]
+__all__ = ["EveryoneByHalves", "EveryoneElse", "OthersOfRows", "rows_of_few_others"]
 
 _ROUNDING = 1e-9
 """Of a sum: what is left of equal numbers is nothing."""
+_MOST = 0.5
+"""Groups that are more than this share of everyone: the others are few, and are measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +60,79 @@ class EveryoneByHalves(Columns):
             down = (1.0 - share) * every / (every - inside)
             return np.asarray(own * up[..., None] + (own[:1] - own) * down[..., None])
 
-    def others(self, totals: FloatArray, drawn: FloatArray) -> Others:
-        """Evaluate everyone less each group, beside the replicates ``[g, r]`` of everyone."""
-        own = totals[:, self.start : self.stop]
+    def others(self, totals: FloatArray, drawn: FloatArray, replicates: FloatArray) -> Others:
+        """Evaluate everyone less each group, beside the replicates ``[g, r]`` of everyone.
+
+        ``replicates``: of everyone else, by ``EveryoneElse``.
+        """
+        value = np.round(EveryoneElse.like(self).value(totals[:, :, None])[:, 0], 9)
+        share = self.share[: len(totals)]
+        few = share > _MOST
+        measured = np.where(few, value, np.nan)
+        return Others(share, value, drawn, measured, np.where(few[:, None], replicates, np.nan))
+
+
+@dataclass(frozen=True, slots=True)
+class EveryoneElse(Columns):
+    """Columns of everyone who is not in each group."""
+
+    @classmethod
+    def like(cls, columns: Columns) -> EveryoneElse:
+        """Read the columns that others read."""
+        return cls(columns.statistic, columns.start, columns.stop)
+
+    def own(self, sums: FloatArray) -> FloatArray:
+        """Pick everyone's columns less each group's: ``[g, r, k]``."""
+        own = Columns.own(self, sums)
         left = own[:1] - own
-        left = np.where(np.abs(left) > _ROUNDING * np.abs(own[:1]), left, 0.0)
-        value = np.round(self.statistic.finish(left), 9)
-        return Others(self.share[: len(totals)], np.asarray(value), drawn)
+        return np.where(np.abs(left) > _ROUNDING * np.abs(own[:1]), left, 0.0)
 
 
-def others_of_ranks(found: ReplicatedRanks) -> Others:
-    """Take everyone's value for a mixture of a group's and all others'."""
-    value, drawn = found.value, found.drawn
-    with np.errstate(divide="ignore", invalid="ignore"):
-        inside = found.units / found.units[:1]
-        share, times = inside[:, 0], inside[:, 1:]
-        of_others = (value[0] - share * value) / (1.0 - share)
-        replicated = (drawn[:1] - times * drawn) / (1.0 - times)
-        everyone = share[:, None] * drawn + (1.0 - share[:, None]) * replicated
-    return Others(share, of_others, everyone)
+def rows_of_few_others(rows_of_group: list[IntArray], n_rows: int) -> dict[int, IntArray]:
+    """List the rows of everyone else, of the groups that hold most rows.
+
+    Examples
+    --------
+    >>> everyone, most, few = np.arange(4), np.array([0, 1, 3]), np.array([2])
+    >>> {g: rows.tolist() for g, rows in rows_of_few_others([everyone, most, few], 4).items()}
+    {1: [2]}
+    """
+    found = {}
+    for g, own in enumerate(rows_of_group):
+        if n_rows * _MOST < len(own) < n_rows:
+            found[g] = np.setdiff1d(np.arange(n_rows), own, assume_unique=True)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class OthersOfRows:
+    """A statistic of single rows, asked of groups and then of the few others of some of them.
+
+    Parameters
+    ----------
+    found : ReplicatedRanks
+        Of n groups, and then of everyone else of the groups ``of``.
+    of : [k] int
+    """
+
+    found: ReplicatedRanks
+    of: IntArray
+
+    def groups(self) -> tuple[FloatArray, FloatArray]:
+        """Return values ``[n]`` and replicates ``[n, r]`` of the groups."""
+        n = len(self.found.value) - len(self.of)
+        return self.found.value[:n], self.found.drawn[:n]
+
+    def others(self) -> Others:
+        """Take everyone's value for a mixture; the few are measured."""
+        value, drawn = self.groups()
+        n = len(value)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inside = self.found.units[:n] / self.found.units[:1]
+            share, times = inside[:, 0], inside[:, 1:]
+            of_others = (value[0] - share * value) / (1.0 - share)
+            replicated = (drawn[:1] - times * drawn) / (1.0 - times)
+            everyone = share[:, None] * drawn + (1.0 - share[:, None]) * replicated
+        measured, replicates = np.full(n, np.nan), np.full(drawn.shape, np.nan)
+        measured[self.of], replicates[self.of] = self.found.value[n:], self.found.drawn[n:]
+        return Others(share, of_others, everyone, measured, replicates)
