@@ -25,7 +25,7 @@ CELLS = {
     "nearly all": Cell(share=0.95, clusters=600),
     "nearly all, high": Cell(share=0.95, clusters=600, rate=0.98),
     "nearly all, within": Cell(share=0.95, clusters=500, within=True, weights="by group"),
-    "three groups": Cell(share=0.9, groups=3, clusters=800, weights="unequal"),
+    "three groups": Cell(share=0.9, groups=3, clusters=300, weights="unequal"),
     "few": Cell(share=0.7, clusters=40, photos=16, rate=0.95),
 }
 APART = {
@@ -70,20 +70,12 @@ def test_a_group_that_is_most_of_everyone_is_no_finding(name):
         assert (one.p <= 0.05) == (one.low > 0 or one.high < 0)
     assert rows, "no world was judged"
     for row in rows:
-        assert _holds(row, worlds), row
-
-
-def _holds(row, worlds):
-    """Whole: three standard errors of 1,000 worlds.
-
-    Small: of 14 worlds five or more come about once in 2,000 times at .05.
-    """
-    covered = row["covered where ok, %"]
-    return (
-        row["judged"] >= 0.5 * worlds
-        and row["p <= .05, %"] <= (0.071 if FULL else 0.29)
-        and (not FULL or covered is None or covered >= 0.93)
-    )
+        assert row["judged"] >= 0.5 * worlds, row
+        # Whole: three standard errors of 1,000 worlds. Small: of 14 worlds five or more come about
+        # once in 2,000 times at .05.
+        assert row["p <= .05, %"] <= (0.071 if FULL else 0.29), row
+        if FULL and row["covered where ok, %"] is not None:
+            assert row["covered where ok, %"] >= 0.93, row
 
 
 @pytest.mark.parametrize("name", APART if FULL else ("most, by weight",))
@@ -99,8 +91,7 @@ def test_a_planted_gap_is_held_and_found(name):
             # 5,000 times at .05.
             assert row["covered where ok, %"] >= (0.92 if FULL else 0.59), row
         # Two groups are everyone: what is found of the pair is found beside everyone.
-        far = abs(row["p <= .05, %"] - row["of the two groups, %"])
-        assert far <= (0.05 if FULL else 0.3), row
+        assert abs(row["p <= .05, %"] - row["of the two groups, %"]) <= (0.05 if FULL else 0.3), row
 
 
 def test_two_groups_and_everyone_tell_one_story():

@@ -92,7 +92,7 @@ class ReplicateComparisons:
         others = value, error, np.maximum(worth - 1.0, 1.0)
         ends = logit_reach if e.measures[j].fraction else student_reach
         apart = of_replicates(one, others, correlation, ends)
-        known = self._measured(held, one, own, (clusters, others[2]))
+        known: Difference | None
         if is_of_classes(e.measures[j]) and not isinstance(e.design, DrawnDesign):
             own = self._of_classes(first)
             left = class_shares(e.design, e.measures[j], first, value, others=True)
@@ -103,6 +103,8 @@ class ReplicateComparisons:
             known = replace(
                 apart, b=theirs.value, ends=lambda z: (own(z), theirs.ends(z, together))
             )
+        else:
+            known = self._measured(held, one, own, (clusters, others[2]))
         everyone = np.full(len(first), e.value[0, j])
         found = _times_the_others(one[0], everyone, apart, share, known)
         return replace(found, span=e.measures[j].span)
