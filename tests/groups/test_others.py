@@ -75,10 +75,10 @@ def test_ranks_are_mixtures():
     assert np.isnan(found.measured).all()
 
 
-@pytest.mark.parametrize("weights", [None, "unequal"])
+@pytest.mark.parametrize("weights", ["equal", "unequal"])
 def test_everyone_else_is_measured_as_if_they_were_a_group(weights):
     # The same people named as a group of another attribute: the same value, the same replicates.
-    cell = Cell(share=0.7, clusters=60, photos=4, weights=weights or "equal")
+    cell = Cell(share=0.7, clusters=60, photos=4, weights=weights)
     world = draw(np.random.default_rng(3), cell)
     found = measured(world, 100, 0)
     names = [group.name for group in found.groups]

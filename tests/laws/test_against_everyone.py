@@ -25,7 +25,7 @@ CELLS = {
     "nearly all": Cell(share=0.95, clusters=600),
     "nearly all, high": Cell(share=0.95, clusters=600, rate=0.98),
     "nearly all, within": Cell(share=0.95, clusters=500, within=True, weights="by group"),
-    "three groups": Cell(share=0.9, groups=3, clusters=300, weights="unequal"),
+    "three groups": Cell(share=0.9, groups=3, clusters=800, weights="unequal"),
     "few": Cell(share=0.7, clusters=40, photos=16, rate=0.95),
 }
 APART = {
