@@ -26,6 +26,7 @@ from isolux.stats.design import Design, IntArray
 from isolux.stats.differences import Difference, of_means, paired_means
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.joint_law import products
+from isolux.stats.rows import less_each
 from isolux.stats.shares import ClusterMeans, cluster_means, joined
 from isolux.stats.statistic import FloatArray
 
@@ -123,8 +124,6 @@ class MeanComparisons:
 
     def _others(self, first: IntArray) -> ClusterMeans:
         """Reduce everyone less each group, some groups at a time."""
-        from scipy.sparse import csr_array, vstack
-
         assert self.measure.mean is not None  # noqa: S101 - as in ``of``
         held = [self.design.rows(int(self.rows[0]), column) for column in self.measure.mean]
         at_once = max(1, _MOST // max(held[1].nnz, 1))
@@ -132,7 +131,7 @@ class MeanComparisons:
         for start in range(0, len(first), at_once):
             some = first[start : start + at_once]
             sums, counts = (
-                csr_array(vstack([whole] * len(some)) - self.design.rows(some, column))
+                less_each(held[1], whole, self.design.rows(some, column))
                 for whole, column in zip(held, self.measure.mean, strict=True)
             )
             for matrix in (sums, counts):

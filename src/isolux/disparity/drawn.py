@@ -17,6 +17,7 @@ from isolux.groups.estimates import Measure
 from isolux.stats.design import IntArray
 from isolux.stats.differences import Difference, of_means, paired_means
 from isolux.stats.drawn_design import DrawnDesign
+from isolux.stats.rows import less_each
 from isolux.stats.sampling import products_of
 from isolux.stats.shares import ClusterMeans, joined
 from isolux.stats.statistic import FloatArray
@@ -118,8 +119,6 @@ def others_of(
 
 def _others(of: DrawnDesign, measure: Measure, all_groups: int, first: IntArray) -> ClusterMeans:
     """Reduce one way's clusters, some groups at a time."""
-    from scipy.sparse import csr_array, vstack
-
     assert measure.mean is not None  # noqa: S101 - as in ``of``
     sums, counts = measure.mean
     rho, shares = correlation_of(of, measure)
@@ -130,18 +129,16 @@ def _others(of: DrawnDesign, measure: Measure, all_groups: int, first: IntArray)
     for start in range(0, len(first), at_once):
         some = first[start : start + at_once]
         own = of.rows(some, sums), of.rows(some, counts), of.rows_of_squares(some, counts)
-        left = [
-            csr_array(vstack([all_of] * len(some)) - part)
-            for all_of, part in zip(whole, own, strict=True)
-        ]
-        kept = _remaining(left[1], csr_array(vstack([whole[1]] * len(some))))
-        rest = tuple(csr_array(matrix.multiply(kept)) for matrix in left)
+        left = [less_each(whole[1], *both) for both in zip(whole, own, strict=True)]
+        # Of clusters that are wholly in the group, rounding is left.
+        held = left[1].data
+        held[held <= np.tile(whole[1].data, len(some)) * _FULL] = 0.0
         effect = rows_effect(of, measure) if shares else None
         varying = None
         if of.calibration is not None:
             varying = _varying(of, measure, all_groups, some)
         one = weighted_means(
-            (rest[0], rest[1], rest[2]), of.strata, rho, effect, varying, shares=shares
+            (left[0], left[1], left[2]), of.strata, rho, effect, varying, shares=shares
         )
         parts.append(one)
     return joined(parts)
@@ -170,15 +167,6 @@ def _shared(design: DrawnDesign, measure: Measure, rows: IntArray) -> FloatArray
     other = design.ways[0]
     rho = correlation_of(design, measure)[0], correlation_of(other, measure)[0]
     return shared_both_ways(own, products_of(other.rows(rows, measure.mean[1]), None), rho)
-
-
-def _remaining(left: csr_array, whole: csr_array) -> csr_array:
-    """Tell with ones in which clusters weight is left once a group is taken out."""
-    from scipy.sparse import csr_array
-
-    found = csr_array(left > whole * _FULL)
-    found.eliminate_zeros()
-    return csr_array(found.astype(np.float64))
 
 
 def paired_drawn(

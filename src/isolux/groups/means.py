@@ -10,6 +10,7 @@ from isolux.groups.drawn import drawn_means
 from isolux.groups.estimates import Measure
 from isolux.stats.design import Design, IntArray
 from isolux.stats.drawn_design import DrawnDesign
+from isolux.stats.rows import less_each
 from isolux.stats.shares import ClusterMeans, are_shares, cluster_means, pooled_correlation
 
 if TYPE_CHECKING:
@@ -39,12 +40,9 @@ def means_of(design: Design, measure: Measure, rows: IntArray) -> ClusterMeans:
 
 def means_of_others(design: Design, measure: Measure, rows: IntArray) -> ClusterMeans:
     """Reduce the clusters of everyone who is not in each of some rows of a plain design."""
-    from scipy.sparse import csr_array, vstack
-
     assert measure.mean is not None  # noqa: S101 - callers ask of means only
-    whole = (csr_array(vstack([design.rows(0, q)] * len(rows))) for q in measure.mean)
-    held = (design.rows(rows, q) for q in measure.mean)
-    left = [csr_array(one - two) for one, two in zip(whole, held, strict=True)]
+    counts = design.rows(0, measure.mean[1])
+    left = [less_each(counts, design.rows(0, q), design.rows(rows, q)) for q in measure.mean]
     return _reduced(design, measure, (left[0], left[1]))
 
 

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from isolux.stats.rows import some_rows
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
@@ -73,7 +75,7 @@ class Design:
 
     def rows(self, group: int | IntArray, column: int) -> csr_array:
         """Return what distinct clusters add to one column of groups, ``[g, n_distinct]``."""
-        return self.matrix[np.atleast_1d(group) * self.n_columns + column]
+        return some_rows(self.matrix, group * self.n_columns + column)
 
 
 def by_columns(design: Design) -> Design:
@@ -129,7 +131,9 @@ def build_design(
     own, distinct_of, _ = _distinct(matrix, len(first))
     distinct_of = distinct_of[same]
     copies = np.bincount(distinct_of, minlength=len(own)).astype(np.int64)
-    return Design(matrix[:, own], copies, distinct_of, n_groups, columns.shape[1])
+    matrix = matrix[:, own]
+    matrix.sort_indices()
+    return Design(matrix, copies, distinct_of, n_groups, columns.shape[1])
 
 
 def _kinds(

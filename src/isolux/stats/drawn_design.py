@@ -10,6 +10,7 @@ import numpy as np
 
 from isolux.stats.design import Design, IntArray
 from isolux.stats.raking import Calibration, Margins, calibration_of, rake_replicates
+from isolux.stats.rows import some_rows
 from isolux.stats.sampling import Strata, inner, products_of, rao_wu, rao_wu_in_parts
 from isolux.stats.statistic import FloatArray
 from isolux.stats.two_ways import HALF, together
@@ -93,7 +94,7 @@ class DrawnDesign(Design):
 
     def _left(self, group: int | IntArray, column: int) -> csr_array:
         at = np.atleast_1d(group) * self.n_columns + column
-        rows = self.matrix[at]
+        rows = some_rows(self.matrix, at)
         return rows if self.calibration is None else self.calibration.left(rows, at)
 
     @property
@@ -143,7 +144,7 @@ class DrawnDesign(Design):
 
     def rows_of_squares(self, group: int | IntArray, column: int) -> csr_array:
         """Return what clusters add to the squares of one column of groups, ``[g, c]``."""
-        return self.squares[np.atleast_1d(group) * self.n_columns + column]
+        return some_rows(self.squares, group * self.n_columns + column)
 
 
 def strata_of(design: Design) -> Strata | None:

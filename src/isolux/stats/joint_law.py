@@ -145,10 +145,13 @@ def products(rows: csr_array, copies: IntArray) -> FloatArray:
 
         weighed = rows @ diags_array(copies.astype(np.float64))
         return np.asarray((weighed @ rows.T).todense())
-    by_column = rows.tocsc()
     root = np.sqrt(copies.astype(np.float64))
-    out = np.zeros((k, k))
     step = max(1, _DENSE // max(k, 1))
+    if step >= clusters:
+        laid = rows.toarray() * root
+        return np.asarray(laid @ laid.T)
+    by_column = rows.tocsc()
+    out = np.zeros((k, k))
     for start in range(0, clusters, step):
         part = by_column[:, start : start + step].toarray() * root[start : start + step]
         out += part @ part.T

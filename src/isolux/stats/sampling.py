@@ -52,6 +52,9 @@ __all__ = [
     "variance_of_sums",
 ]
 
+_DENSE = 1_000_000
+"""Numbers up to which multiplying all is quicker than finding those that are not 0."""
+
 
 @dataclass(frozen=True, slots=True)
 class Strata:
@@ -103,12 +106,17 @@ def products_of(rows: csr_array, strata: Strata | None) -> FloatArray:
     >>> products_of(two, None).tolist(), products_of(two, Strata(np.zeros(2, int), np.array([2])))
     ([[10.0]], array([[4.]]))
     """
-    dense = np.asarray((rows @ rows.T).todense())
-    if strata is None:
-        return dense
-    factor = strata.factor
-    scaled = rows.multiply(factor[strata.of][None, :])
-    raw = np.asarray((scaled @ rows.T).todense())
+    if rows.shape[0] * rows.shape[1] <= _DENSE:
+        laid = rows.toarray()
+        if strata is None:
+            return np.asarray(laid @ laid.T)
+        factor = strata.factor
+        raw = (laid * factor[strata.of]) @ laid.T
+    elif strata is None:
+        return np.asarray((rows @ rows.T).todense())
+    else:
+        factor = strata.factor
+        raw = np.asarray((rows.multiply(factor[strata.of][None, :]) @ rows.T).todense())
     totals = stratum_totals(rows, strata)
     return np.asarray(raw - (totals * (factor / strata.drawn)) @ totals.T)
 
@@ -118,6 +126,8 @@ def stratum_totals(rows: csr_array, strata: Strata) -> FloatArray:
     from scipy.sparse import csr_array
 
     c, h = rows.shape[1], len(strata.drawn)
+    if h == 1:
+        return np.asarray(rows.sum(axis=1)).reshape(-1, 1)
     place = csr_array((np.ones(c), (np.arange(c), strata.of)), shape=(c, h))
     return np.asarray((rows @ place).todense())
 

@@ -26,10 +26,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolux.stats.design import IntArray
+from isolux.stats.rows import row_numbers, some_rows
 from isolux.stats.statistic import FloatArray
 
 if TYPE_CHECKING:
-    from scipy.sparse import csc_array, csr_array
+    from scipy.sparse import csr_array
 
 __all__ = ["apart_from_everyone", "more_than_chance"]
 
@@ -62,13 +63,12 @@ def apart_from_everyone(
     >>> own.toarray().tolist(), all_of.toarray().tolist()
     ([[0.25, -0.25]], [[0.25, -0.25]])
     """
-    from scipy.sparse import csr_array, diags_array
-
     s, n = totals
     mean = s[-1] / n[-1] if n[-1] > 0 else 0.0
     weigh = np.divide(1.0, n, out=np.zeros_like(n, dtype=np.float64), where=n > 0)
-    added = csr_array(diags_array(weigh) @ (sums - counts * mean))
-    return csr_array(added[:-1]), csr_array(added[-1:])
+    added = sums - counts * mean
+    added.data *= weigh[row_numbers(added)]
+    return added[:-1], added[-1:]
 
 
 def more_than_chance(
@@ -117,7 +117,7 @@ def more_than_chance(
 
 def _some(
     block: Sequence[tuple[csr_array, csr_array]], most: int
-) -> list[tuple[csc_array, csc_array]]:
+) -> list[tuple[csr_array, csr_array]]:
     """Take some rows of a block, evenly spread, where there are more than ``most``."""
     total = sum(own.shape[0] for own, _ in block)
     chosen = np.unique(np.linspace(0, total - 1, min(most, total)).round().astype(np.int64))
@@ -126,23 +126,28 @@ def _some(
         inside = chosen[(chosen >= at) & (chosen < at + own.shape[0])] - at
         at += own.shape[0]
         if len(inside):
-            found.append((own[inside].tocsc(), everyone.tocsc()))
+            found.append((some_rows(own, inside), everyone))
     return found
 
 
 def _moments(
-    rows: Sequence[tuple[csc_array, csc_array]], copies: IntArray
+    rows: Sequence[tuple[csr_array, csr_array]], copies: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Sum over clusters u v and (u v)² of every two rows, ``[k, k]`` each."""
     k = sum(own.shape[0] for own, _ in rows)
     products, squares = np.zeros((k, k)), np.zeros((k, k))
     step = max(1, _DENSE // max(k, 1))
     root = np.sqrt(copies.astype(np.float64))
+    in_parts = step < len(copies)
+    turned = [(a.tocsc(), b.tocsc()) for a, b in rows] if in_parts else list(rows)
     for start in range(0, len(copies), step):
         part = slice(start, start + step)
-        added = np.concatenate(
-            [own[:, part].toarray() - everyone[:, part].toarray() for own, everyone in rows]
-        )
+        added = np.concatenate([
+            own[:, part].toarray() - everyone[:, part].toarray()
+            if in_parts
+            else own.toarray() - everyone.toarray()
+            for own, everyone in turned
+        ])  # fmt: skip
         products += (added * copies[part]) @ added.T
         added *= added
         added *= root[part]

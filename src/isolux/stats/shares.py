@@ -40,6 +40,7 @@ import numpy.typing as npt
 
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval, quantile
+from isolux.stats.rows import held_at, row_numbers
 from isolux.stats.statistic import FloatArray
 
 if TYPE_CHECKING:
@@ -348,10 +349,9 @@ def _entries(
     sums: csr_array, counts: csr_array, copies: IntArray
 ) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
     """Align sums with counts: row, sum, count and copies of every entry."""
-    both = (counts * 1j + sums).tocoo()
-    held = both.data.imag > 0
-    row = both.row[held].astype(np.int64)
-    return row, both.data.real[held], both.data.imag[held], copies[both.col[held]].astype(float)
+    held = counts.data > 0
+    row, column = row_numbers(counts)[held], counts.indices[held]
+    return row, held_at(counts, sums)[held], counts.data[held], copies[column].astype(float)
 
 
 def pooled_correlation(sums: csr_array, counts: csr_array, copies: IntArray) -> FloatArray:
@@ -394,4 +394,7 @@ def pooled_correlation(sums: csr_array, counts: csr_array, copies: IntArray) -> 
 def are_shares(sums: csr_array, counts: csr_array) -> bool:
     """Tell whether rows are 0 or 1: every cluster's sum is a whole number up to its count."""
     s: npt.NDArray[np.float64] = sums.data
-    return bool(np.all(s == np.rint(s)) and np.all(s >= 0) and np.all((counts - sums).data >= 0))
+    if not (np.all(s == np.rint(s)) and np.all(s >= 0)):
+        return False
+    counted = held_at(counts, sums)
+    return bool(np.all(counted <= counts.data) and counted.sum() == s.sum())

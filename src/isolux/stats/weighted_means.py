@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolux.stats.design import IntArray
+from isolux.stats.rows import held_at, row_numbers
 from isolux.stats.sampling import Strata
 from isolux.stats.shares import ClusterMeans, freedom_of, tails_of
 from isolux.stats.statistic import FloatArray
@@ -187,11 +188,10 @@ def _aligned(
     sums: csr_array, counts: csr_array, squares: csr_array
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
     """Align the three: row, cluster, sum, count and square of every entry with a count."""
-    both, beside = (counts * 1j + sums).tocoo(), (counts * 1j + squares).tocoo()
-    held, other = both.data.imag > 0, beside.data.imag > 0
+    held = counts.data > 0
     return (
-        both.row[held].astype(np.int64), both.col[held].astype(np.int64), both.data.real[held],
-        both.data.imag[held], beside.data.real[other],
+        row_numbers(counts)[held], counts.indices[held].astype(np.int64),
+        held_at(counts, sums)[held], counts.data[held], held_at(counts, squares)[held],
     )  # fmt: skip
 
 

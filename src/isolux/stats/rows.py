@@ -1,0 +1,109 @@
+"""Whole rows of sparse matrices: to take some, and to see what others hold at their entries.
+
+scipy does the same; its index, sum and difference of two matrices take three to five times as long
+where they are small, and an audit asks a hundred times for a few rows. All matrices here are
+compressed by rows, and their rows sorted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.stats.statistic import FloatArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["held_at", "less_each", "row_numbers", "some_rows"]
+
+_MANY = 512
+"""Rows from which scipy's own index is as quick."""
+
+
+def some_rows(matrix: csr_array, at: int | npt.NDArray[Any]) -> csr_array:
+    """Return a copy of some rows, in the order asked for.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> matrix = csr_array(np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 4.0]]))
+    >>> some_rows(matrix, np.array([2, 0])).toarray().tolist()
+    [[3.0, 4.0], [1.0, 0.0]]
+    """
+    from scipy.sparse import csr_array
+
+    wanted = np.atleast_1d(at)
+    if not 0 < len(wanted) <= _MANY:
+        return matrix[wanted]
+    first, last = matrix.indptr[wanted], matrix.indptr[wanted + 1]
+    ends = np.concatenate([first[:1] * 0, np.cumsum(last - first, dtype=first.dtype)])
+    parts = [slice(*pair) for pair in zip(first.tolist(), last.tolist(), strict=True)]
+    data, columns = (np.concatenate([a[p] for p in parts]) for a in (matrix.data, matrix.indices))
+    return csr_array((data, columns, ends), shape=(len(wanted), matrix.shape[1]))
+
+
+def row_numbers(matrix: csr_array) -> npt.NDArray[np.int64]:
+    """Return the row of every entry."""
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+
+
+def held_at(where: csr_array, other: csr_array) -> FloatArray:
+    """Return what another matrix of the same shape holds at each entry of one, 0 where nothing.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> one, other = csr_array(np.array([[5.0, 6.0]])), csr_array(np.array([[0.0, 7.0]]))
+    >>> held_at(one, other).tolist()
+    [0.0, 7.0]
+    """
+    alike = other.nnz == where.nnz and np.array_equal(other.indptr, where.indptr)
+    if alike and np.array_equal(other.indices, where.indices):
+        return np.asarray(other.data, dtype=np.float64)
+    found = np.zeros(where.nnz)
+    if not where.nnz or not other.nnz:
+        return found
+    own, theirs = _keys(where), _keys(other)
+    at = np.minimum(np.searchsorted(own, theirs), len(own) - 1)
+    same = own[at] == theirs
+    found[at[same]] = other.data[same]
+    return found
+
+
+def less_each(where: csr_array, whole: csr_array, rows: csr_array) -> csr_array:
+    """Take each of some rows from a single one, at the entries of another single one.
+
+    What is left of an entry may be 0, and stays an entry.
+
+    Parameters
+    ----------
+    where, whole : csr_array, [1, c]
+        Neither ``whole`` nor ``rows`` hold anything where ``where`` has no entry.
+    rows : csr_array, [g, c]
+
+    Returns
+    -------
+    csr_array, [g, c]
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> whole, rows = csr_array(np.array([[5.0, 6.0]])), csr_array(np.array([[0.0, 6.0]]))
+    >>> less_each(whole, whole, rows).toarray().tolist()
+    [[5.0, 0.0]]
+    """
+    from scipy.sparse import csr_array
+
+    n = rows.shape[0]
+    ends = np.arange(n + 1, dtype=where.indptr.dtype) * where.nnz
+    left = np.tile(held_at(where, whole), n)
+    found = csr_array((left, np.tile(where.indices, n), ends), shape=rows.shape)
+    left -= held_at(found, rows)
+    return found
+
+
+def _keys(matrix: csr_array) -> npt.NDArray[np.int64]:
+    return np.asarray(row_numbers(matrix) * matrix.shape[1] + matrix.indices)
