@@ -160,3 +160,11 @@ def test_other_intervals_hold_the_weighted_rate(interval):
     low, high = found.interval.low[:, 0], found.interval.high[:, 0]
     assert (low < found.value[:, 0]).all()
     assert (found.value[:, 0] < high).all()
+
+
+@pytest.mark.parametrize("clusters", [None, [f"c{k // 3}" for k in range(120)]])
+def test_groups_that_are_reduced_in_turns_are_those_of_one_go(monkeypatch, clusters):
+    weight, groups = [1.0 + k % 5 for k in range(120)], list("abcbab") * 20
+    whole = _measured(_sampled(weight, clusters=clusters), groups).table()
+    monkeypatch.setattr("isolux.groups.drawn.AT_ONCE", 50)
+    assert _measured(_sampled(weight, clusters=clusters), groups).table().equals(whole)

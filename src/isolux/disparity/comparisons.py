@@ -26,14 +26,11 @@ from isolux.stats.design import Design, IntArray
 from isolux.stats.differences import Difference, of_means, paired_means
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.joint_law import products
-from isolux.stats.rows import less_each
+from isolux.stats.rows import AT_ONCE, less_each
 from isolux.stats.shares import ClusterMeans, cluster_means, joined
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["Comparisons", "MeanComparisons", "compare_groups"]
-
-_MOST = 4_000_000
-"""Entries of "everyone else" laid out at once."""
 
 
 class Comparisons(Protocol):
@@ -126,7 +123,7 @@ class MeanComparisons:
         """Reduce everyone less each group, some groups at a time."""
         assert self.measure.mean is not None  # noqa: S101 - as in ``of``
         held = [self.design.rows(int(self.rows[0]), column) for column in self.measure.mean]
-        at_once = max(1, _MOST // max(held[1].nnz, 1))
+        at_once = max(1, AT_ONCE // max(held[1].nnz, 1))
         parts = []
         for start in range(0, len(first), at_once):
             some = first[start : start + at_once]

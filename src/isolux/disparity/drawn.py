@@ -17,7 +17,7 @@ from isolux.groups.estimates import Measure
 from isolux.stats.design import IntArray
 from isolux.stats.differences import Difference, of_means, paired_means
 from isolux.stats.drawn_design import DrawnDesign
-from isolux.stats.rows import less_each
+from isolux.stats.rows import AT_ONCE, less_each
 from isolux.stats.sampling import products_of
 from isolux.stats.shares import ClusterMeans, joined
 from isolux.stats.statistic import FloatArray
@@ -32,7 +32,6 @@ __all__ = ["DrawnComparisons", "paired_drawn"]
 _FULL = 1e-9
 """A share of a cluster's weight below this is rounding: everyone of it is in the group."""
 _ROUNDING = 1e-13  # of a difference of sums
-_MOST = 4_000_000  # entries of "everyone else" laid out at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,7 @@ def _others(of: DrawnDesign, measure: Measure, all_groups: int, first: IntArray)
     rho, shares = correlation_of(of, measure)
     whole = [of.rows(all_groups, sums), of.rows(all_groups, counts)]
     whole.append(of.rows_of_squares(all_groups, counts))
-    at_once = max(1, _MOST // max(whole[1].nnz, 1))
+    at_once = max(1, AT_ONCE // max(whole[1].nnz, 1))
     parts = []
     for start in range(0, len(first), at_once):
         some = first[start : start + at_once]

@@ -17,8 +17,9 @@ from isolux.groups.estimates import Measure
 from isolux.stats.design import Design, IntArray, build_design
 from isolux.stats.drawn_design import DrawnDesign, build_drawn, with_other_way
 from isolux.stats.raking import Margins
+from isolux.stats.rows import AT_ONCE
 from isolux.stats.sampling import Strata
-from isolux.stats.shares import ClusterMeans, are_shares, pooled_correlation
+from isolux.stats.shares import ClusterMeans, are_shares, joined, pooled_correlation
 from isolux.stats.statistic import FloatArray
 from isolux.stats.two_ways import both_ways
 from isolux.stats.weighted_means import RowsEffect, weighted_means
@@ -198,12 +199,20 @@ def _means_one_way(design: DrawnDesign, measure: Measure, rows: IntArray) -> Clu
     assert measure.mean is not None  # noqa: S101 - callers ask of means only
     sums, counts = measure.mean
     rho, shares = correlation_of(design, measure)
-    parts = design.rows(rows, sums), design.rows(rows, counts), design.rows_of_squares(rows, counts)
     effect = rows_effect(design, measure) if shares else None
-    varying = None
-    if design.calibration is not None:
-        varying = design.varying(rows, sums), design.varying(rows, counts)
-    return weighted_means(parts, design.strata, rho, effect, varying, shares=shares)
+
+    def reduced(some: IntArray) -> ClusterMeans:
+        squares = design.rows_of_squares(some, counts)
+        parts = design.rows(some, sums), design.rows(some, counts), squares
+        varying = None
+        if design.calibration is not None:
+            varying = design.varying(some, sums), design.varying(some, counts)
+        return weighted_means(parts, design.strata, rho, effect, varying, shares=shares)
+
+    first = rows * design.n_columns + counts
+    ends = np.cumsum(design.matrix.indptr[first + 1] - design.matrix.indptr[first])
+    turns = np.split(rows, np.flatnonzero(np.diff(ends // AT_ONCE)) + 1)
+    return joined([reduced(some) for some in turns])
 
 
 def rows_effect(design: DrawnDesign, measure: Measure) -> RowsEffect:

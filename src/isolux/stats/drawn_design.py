@@ -214,18 +214,21 @@ def build_drawn(
     shape = unweighted.n_groups * unweighted.n_columns, n_clusters
     spread_out = columns[unit_of].tocoo()
     unit = unit_of[spread_out.row]
-    at = (
-        group_of[spread_out.row].astype(np.int64) * unweighted.n_columns + spread_out.col,
-        cluster_of[unit],
-    )
+    # Half as long as numbers of other sums: these are most of what a large sample takes.
+    short = np.int32 if max(shape) <= np.iinfo(np.int32).max else np.int64
+    first_row = (group_of * unweighted.n_columns).astype(short)
+    at = first_row[spread_out.row] + spread_out.col.astype(short), cluster_of.astype(short)[unit]
     data = spread_out.data * weight[unit]
+    del spread_out
     calibration = None
     if margins is not None:
         calibration = calibration_of(margins, weight, cluster_of, (data, at[0], unit, shape[0]))
         strata = strata or _one_stratum(n_clusters)
+    matrix = _summed(data, at, shape)
+    squares = _squares(matrix, data, at)
     return DrawnDesign(
-        _summed(data, at, shape), np.ones(n_clusters, dtype=np.int64), np.arange(n_clusters),
-        unweighted.n_groups, unweighted.n_columns, _summed(data**2, at, shape), weight, strata,
+        matrix, np.ones(n_clusters, dtype=np.int64), np.arange(n_clusters),
+        unweighted.n_groups, unweighted.n_columns, squares, weight, strata,
         unweighted, calibration,
     )  # fmt: skip
 
@@ -261,6 +264,15 @@ def with_other_way(
     both = build_drawn(columns, cell, entries, plain, weight, None, margins)
     both = replace(both, cells=(pairs[:, 0], pairs[:, 1], cell))
     return replace(design, ways=(other, both))
+
+
+def _squares(matrix: csr_array, data: FloatArray, at: tuple[IntArray, IntArray]) -> csr_array:
+    """Sum the squares of what a matrix sums; where every cluster is one unit, square it."""
+    from scipy.sparse import csr_array
+
+    if matrix.nnz < len(data):
+        return _summed(data**2, at, matrix.shape)
+    return csr_array((matrix.data**2, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def _summed(data: FloatArray, at: tuple[IntArray, IntArray], shape: tuple[int, int]) -> csr_array:

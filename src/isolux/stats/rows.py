@@ -17,8 +17,10 @@ from isolux.stats.statistic import FloatArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["held_at", "less_each", "row_numbers", "some_rows"]
+__all__ = ["AT_ONCE", "held_at", "less_each", "row_numbers", "some_rows"]
 
+AT_ONCE = 500_000
+"""Entries that are reduced at once: some twenty numbers are worked out of each."""
 _MANY = 512
 """Rows from which scipy's own index is as quick."""
 
