@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import subprocess
 import tempfile
@@ -19,6 +20,7 @@ def _installed() -> Path | str:
     if npm is None:
         return "NPM ABSENT: the viewer's page was NOT built again; `apt-get install npm` brings it"
     folder = Path(tempfile.mkdtemp(prefix="isolux-viewer-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     shutil.copytree(
         SOURCES, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("node_modules")
     )
