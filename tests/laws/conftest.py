@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -43,14 +43,21 @@ def measured(done: Path, of: str) -> set[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out of a full run what an earlier one has measured."""
-    if not KEPT:
+    """Leave out of a full run what an earlier one has measured; where that is all, begin anew."""
+    if not KEPT or config.option.collectonly:
         return
     known = measured(DONE, sources())
-    left = [item for item in items if item.nodeid not in known]
+    left = still_open([item.nodeid for item in items], known)
+    if known <= left:  # workers come to the same, whichever is first
+        DONE.unlink(missing_ok=True)
     if len(left) < len(items):
-        config.hook.pytest_deselected(items=[i for i in items if i.nodeid in known])
-        items[:] = left
+        config.hook.pytest_deselected(items=[i for i in items if i.nodeid not in left])
+        items[:] = [item for item in items if item.nodeid in left]
+
+
+def still_open(asked: Sequence[str], known: set[str]) -> set[str]:
+    """Name the tests that a run has to measure: all that it is asked for, if none is left."""
+    return (set(asked) - known) or set(asked)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -71,8 +78,6 @@ def note(done: Path, of: str, name: str) -> None:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if KEPT and not hasattr(session.config, "workerinput"):  # the workers' figures are all there
         pages.write()
-        if exitstatus == 0:  # all held: the next run begins anew
-            DONE.unlink(missing_ok=True)
 
 
 @pytest.hookimpl(wrapper=True)

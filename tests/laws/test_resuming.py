@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 from tests.laws import conftest
 
 
@@ -37,6 +39,7 @@ def test_items_that_are_named_are_deselected(monkeypatch, tmp_path):
 
     class Config:
         left_out: list = []
+        option = SimpleNamespace(collectonly=False)
 
         class hook:  # noqa: N801 - as pytest names it
             @staticmethod
@@ -50,3 +53,19 @@ def test_items_that_are_named_are_deselected(monkeypatch, tmp_path):
     conftest.pytest_collection_modifyitems(Config, items)
     assert [item.nodeid for item in items] == ["a"]
     assert [item.nodeid for item in Config.left_out] == ["b"]
+
+    def asked(*names, collectonly=False):
+        Config.option.collectonly = collectonly
+        items = [Item(name) for name in names]
+        conftest.pytest_collection_modifyitems(Config, items)
+        return [item.nodeid for item in items]
+
+    # One file that was measured is measured again, and what else was measured stays known.
+    conftest.note(conftest.DONE, conftest.sources(), "a")
+    assert asked("b") == ["b"]
+    assert asked("a", "b", "c") == ["c"]
+    assert asked("a", "b", collectonly=True) == ["a", "b"]
+    assert conftest.DONE.exists()
+    # Where all is measured, a whole run begins anew, and can be stopped again.
+    assert asked("a", "b") == ["a", "b"]
+    assert not conftest.DONE.exists()
