@@ -48,7 +48,10 @@ def with_people(run: Run) -> pl.DataFrame:
         plain = _units(run).join(who, on="unit_id")
         members = _members(run)
         people = pl.col("person").n_unique().cast(pl.Int64)
-        of_line = _in_groups(told, members).group_by(*_LINE, *_GROUP).agg(by_line=people)
+        of_line = pl.concat(
+            _in_groups(line, members).group_by(*_LINE, *_GROUP).agg(by_line=people)
+            for line in _lines(told)
+        )
         of_group = _in_groups(plain, members).group_by(*_GROUP).agg(by_group=people)
         rows = rows.join(of_line, on=[*_LINE, *_GROUP], how="left", nulls_equal=True)
         rows = rows.join(of_group, on=_GROUP, how="left", nulls_equal=True)
@@ -79,8 +82,13 @@ def heaviest_shares(run: Run) -> pl.DataFrame:
         names.append(f"_person_{len(names)}")
         own = who.rename({"person": names[-1]}).with_columns(pl.col("unit_id").cast(pl.String))
         scored = scored.join(own, on="unit_id", how="left")
-    names = names or ["_cluster"]
-    told = _in_groups(scored.join(weight, on="unit_id"), _members(run))
+    names, members = names or ["_cluster"], _members(run)
+    weighed = scored.join(weight, on="unit_id")
+    return pl.concat(_heaviest(_in_groups(line, members), names) for line in _lines(weighed))
+
+
+def _heaviest(told: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    """Say it of one line, whose units stand once for each of their groups."""
     line = [*_LINE, *_GROUP]
     whole = told.group_by(line).agg(_whole=pl.col("_weight").sum())
     for at, name in enumerate(names):
@@ -164,6 +172,11 @@ def _members(run: Run) -> pl.DataFrame:
         "unit_id",
     )
     return pl.concat([everyone, found.select("attribute", "values", "unit_id")])
+
+
+def _lines(rows: pl.DataFrame) -> list[pl.DataFrame]:
+    """Part rows by metric: a unit stands in each of its groups, and all metrics are many rows."""
+    return rows.partition_by(_LINE) or [rows]
 
 
 def _in_groups(units: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:

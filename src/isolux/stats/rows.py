@@ -21,6 +21,8 @@ __all__ = ["AT_ONCE", "held_at", "less_each", "row_numbers", "some_rows"]
 
 AT_ONCE = 500_000
 """Entries that are reduced at once: some twenty numbers are worked out of each."""
+_FULL = 8
+"""Cells for each entry up to which a table of all of them is quicker than a search."""
 _MANY = 512
 """Rows from which scipy's own index is as quick."""
 
@@ -69,6 +71,11 @@ def held_at(where: csr_array, other: csr_array) -> FloatArray:
     if not where.nnz or not other.nnz:
         return found
     own, theirs = _keys(where), _keys(other)
+    cells = where.shape[0] * where.shape[1]
+    if cells <= _FULL * where.nnz:
+        found = np.zeros(cells)
+        found[theirs] = other.data
+        return found[own]
     at = np.minimum(np.searchsorted(own, theirs), len(own) - 1)
     same = own[at] == theirs
     found[at[same]] = other.data[same]

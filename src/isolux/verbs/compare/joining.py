@@ -16,6 +16,7 @@ from isolux.io.ids import ID_FROM, IdFrom, reduced
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import JoinError, SpecError
 from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.places import is_unrepeated
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.spec.groups import crossed
 
@@ -235,6 +236,8 @@ def _values(run: Run, name: str, other: Run) -> pl.DataFrame:
         short = unsigned_zero(short).cast(pl.String)
         text = pl.when(number.abs() < _EXACT).then(short).otherwise(text)
     known = rows.with_columns(text=text).drop_nulls("text")
+    if is_unrepeated(known["unit_id"]):
+        return known.select("unit_id", "text")
     return known.group_by("unit_id").agg(text=pl.col("text").unique().sort().str.join(", "))
 
 
