@@ -53,7 +53,9 @@ def test_an_area_needs_as_many_of_the_rarer_class_as_a_group_needs_units(positiv
         assert found.disparities.filter(kind="pairwise_difference")["value"].drop_nulls().is_empty()
 
 
-@pytest.mark.parametrize(("women", "status"), [(12, "insufficient units"), (60, "ok")])
+@pytest.mark.parametrize(
+    ("women", "status"), [(0, "insufficient units"), (12, "insufficient units"), (60, "ok")]
+)
 def test_balanced_accuracy_needs_as_many_of_each_class_as_a_group_needs_units(women, status):
     """Of 200 people of group a twelve are women: half of its balanced accuracy rests on them."""
     group = np.repeat(["a", "b"], N // 2)
@@ -75,7 +77,7 @@ def test_balanced_accuracy_needs_as_many_of_each_class_as_a_group_needs_units(wo
     assert (one["status"] == "insufficient units") == (status == "insufficient units")
     if women < 50:
         assert one["value"] is None
-        assert one["reason"] == "fewer than 50 units of one class: 12"
+        assert one["reason"] == f"fewer than 50 units of one class: {women}"
 
 
 def test_rates_of_pairs_need_as_many_pairs_of_the_kind_they_are_over():

@@ -307,6 +307,7 @@ def mark_rarer(
     cells: tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]],
     held: tuple[IntArray, IntArray],
     least: tuple[str, int, int],
+    without: npt.NDArray[np.bool_] | None = None,
 ) -> None:
     """Mark the groups of one measure in which a class that it needs is too rare.
 
@@ -320,6 +321,8 @@ def mark_rarer(
         Units and clusters of the rarer class; where there are none, the value is undefined.
     least : (str, int, int)
         What is counted, and how many of it, and of its clusters, a group needs.
+    without : [g] bool, optional
+        Groups that have a value though they hold none of a class.
     """
     status, reason = cells
     units, clusters = held
@@ -329,6 +332,7 @@ def mark_rarer(
     for g in np.flatnonzero(few & (status != Status.INSUFFICIENT_CLUSTERS.value)):
         status[g] = Status.INSUFFICIENT_CLUSTERS.value
         reason[g] = f"fewer than {min_clusters} clusters of {what}: {clusters[g]:,}"
-    for g in np.flatnonzero(~graver & (units > 0) & (units < min_units)):
+    held_by = units > 0 if without is None else (units > 0) | without
+    for g in np.flatnonzero(~graver & held_by & (units < min_units)):
         status[g] = Status.INSUFFICIENT_UNITS.value
         reason[g] = f"fewer than {min_units} {what}: {units[g]:,}"

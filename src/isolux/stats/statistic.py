@@ -99,11 +99,14 @@ class RankStatistic:
     two_classes : int, optional
         The column that is positive or not where the value compares rows of two classes: a group
         needs as many of either class as it needs units, for a value rests on the rarer one.
+    share : float, optional
+        Where the value is a quantile of the first column: of which share, 0 to 1.
     """
 
     columns: Callable[[pl.DataFrame], FloatArray]
     of: Callable[[FloatArray], Weighted]
     two_classes: int | None = None
+    share: float | None = None
 
     def __call__(self, evidence: pl.DataFrame, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n]`` or ``[n, r]``, giving a scalar array or ``[r]``."""

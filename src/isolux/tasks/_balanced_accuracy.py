@@ -43,14 +43,15 @@ def _finish(sums: FloatArray) -> FloatArray:
 
 
 def _rarest(sums: FloatArray) -> FloatArray:
-    """Count the units of the rarest class that occurs; 0 where none does."""
-    count = sums[..., sums.shape[-1] // 2 :]
-    held: FloatArray = np.where(count > 0, count, np.inf).min(axis=-1, initial=np.inf)
-    return np.where(np.isfinite(held), held, 0.0)
+    """Count the units of the rarest class; 0 where one that occurs elsewhere does not."""
+    count: FloatArray = sums[..., sums.shape[-1] // 2 :]
+    return count.min(axis=-1, initial=np.inf) if count.shape[-1] else np.zeros(count.shape[:-1])
 
 
 BALANCED_ACCURACY = SumStatistic(_columns, _finish, _rarest, of_classes=True)
 """Mean over the classes that occur in the group of the share of their units judged correctly.
 
-A unit with two valid classes counts in both. 0 to 1, higher is better, NaN where no unit counts.
+Of a group without one of everyone's classes it is the mean of the others, and the group is not
+compared: it was asked other questions than the rest. A unit with two valid classes counts in both.
+0 to 1, higher is better, NaN where no unit counts.
 """

@@ -192,6 +192,7 @@ METRICS: tuple[Metric, ...] = (
         evidence=EVIDENCE,
         statistic=calibration_error(BINS),
         reference=GUO,
+        noisy=True,
     ),
     Metric(
         name="class_calibration_error",
@@ -203,5 +204,6 @@ METRICS: tuple[Metric, ...] = (
         evidence=EVIDENCE,
         statistic=calibration_error(BINS, confidence="positive_score", correct="is_positive"),
         reference=NAEINI,
+        noisy=True,
     ),
 )

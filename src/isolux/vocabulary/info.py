@@ -145,6 +145,9 @@ class Metric:
         with one another and never with everyone.
     undefined : str
         Why a group whose people have scores may have no value.
+    noisy : bool
+        Whether chance makes it larger, as of what is never below 0 and 0 at best: most in small
+        groups.
     """
 
     name: str
@@ -160,6 +163,7 @@ class Metric:
     at: str = "at"
     pooled: bool = True
     undefined: str = "the formula divides by nothing here"
+    noisy: bool = False
 
     def titled(self, threshold: float | None) -> str:
         """Call it by its title and threshold: ``Recall at an overlap of 0.5``."""

@@ -22,6 +22,14 @@ _FLAT = (
 )
 _WHOLE = "The whole population was drawn, so there is no difference beyond what its values show."
 _ALONE = ", of this comparison alone)."
+_NO_AVERAGE = (
+    " Everyone's value is not an average of the groups' values: every group can lie above it, or "
+    "every group below."
+)
+_NOISY = (
+    " Chance alone makes this value larger in a smaller group, and the test does not take that "
+    "out: groups of unlike size can differ by it alone."
+)
 _LISTED = 10
 _NEARLY = 0.9
 """A gap that shrinks by less is said as it is."""
@@ -42,10 +50,11 @@ def differs(row: Mapping[str, Any], words: Words) -> str:
         told += " The test was against everyone else; "
         alone = f"no pair of groups{_here(words)} stands out."
         told += alone if not row["n_untested"] else _bare(row, words)
+        told += _NO_AVERAGE if _is_no_mean(row, words) else ""
     elif row["n_pairs"] > 1:
         told += f" {row['n_differ']:,} of {row['n_pairs']:,} pairs of groups differ by this test."
         told += f" Beside them, {_bare(row, words)}" if row["n_untested"] else ""
-    told += _shrunken(row, words) + _spread(row, words) + _care(row)
+    told += _shrunken(row, words) + _spread(row, words) + _noise(row, words) + _care(row)
     return words.start(row["model"], told + (_within(row, words) if words.margin else ""))
 
 
@@ -84,7 +93,8 @@ def only_overall(row: Mapping[str, Any], words: Words) -> str:
         f"({words.p(row['any_p'])}), but no single pair of groups{_here(words)} stands out; the "
         f"widest gap is {_widest(row, words)}."
     )
-    return words.start(row["model"], told + _spread(row, words) + _care(row) + _within(row, words))
+    told += _spread(row, words) + _noise(row, words) + _care(row)
+    return words.start(row["model"], told + _within(row, words))
 
 
 def _here(words: Words) -> str:
@@ -287,6 +297,17 @@ def _spread(row: Mapping[str, Any], words: Words) -> str:
     if unit == "fraction" and high >= 0.5:  # the largest that shares can have: no upper end
         ends = f"{number(low, unit, row['spread'])} and up"
     return f"{told} (standard deviation; {level_of(words)} interval {ends})."
+
+
+def _is_no_mean(row: Mapping[str, Any], words: Words) -> bool:
+    metric = words.metrics.get(row["metric"])
+    return metric is not None and metric.statistic is not None
+
+
+def _noise(row: Mapping[str, Any], words: Words) -> str:
+    """Say of what is never below 0 that a gap may be chance's, however small its p."""
+    metric = words.metrics.get(row["metric"])
+    return _NOISY if metric is not None and metric.noisy else ""
 
 
 def _care(row: Mapping[str, Any]) -> str:

@@ -29,6 +29,7 @@ from isolux.groups.measure.others import (
     rows_of_few_others,
 )
 from isolux.groups.measure.pairs import measure_pairs, pair_sample
+from isolux.groups.measure.ties import mark_ties
 from isolux.groups.membership import Membership
 from isolux.groups.uncertainty import families_of, intervals, mark_rarer, standard_error, statuses
 from isolux.stats.design import Design, IntArray, build_design
@@ -107,7 +108,8 @@ def measure_groups(
     )
     pairs.mark(status, reason, spec)
     _mark_rarer_classes(judged, entries, (status, reason), spec)
-    _mark_rarest_of_sums(measures, totals[: shape[0]], (status, reason), spec)
+    mark_ties(judged, entries, (status, reason), n_clusters)
+    _mark_rarest_of_sums(measures, (totals[: shape[0]], value), (status, reason), spec)
     return Estimates(
         groups, measures, design, domain_of, value, replicates, se, interval, method,
         n_units, n_clusters, status, reason, worth, others,
@@ -146,12 +148,12 @@ def _mark_rarer_classes(
 
 def _mark_rarest_of_sums(
     measures: tuple[Measure, ...],
-    totals: FloatArray,
+    measured: tuple[FloatArray, FloatArray],
     cells: tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]],
     spec: Statistics,
 ) -> None:
-    """Mark where a mean over classes rests on too few units of one of them."""
-    status, reason = cells
+    """Mark where a mean over classes rests on too few units of one of them, or on none."""
+    (totals, value), (status, reason) = measured, cells
     for j, measure in enumerate(measures):
         columns = measure.columns
         if columns is None or columns.statistic.rarest is None:
@@ -162,6 +164,7 @@ def _mark_rarest_of_sums(
             (status[:, j], reason[:, j]),
             (held, np.full(len(held), spec.min_clusters, dtype=np.int64)),
             ("units of one class", spec.min_units, spec.min_clusters),
+            columns.statistic.of_classes & np.isfinite(value[:, j]) & (held == 0),
         )
 
 

@@ -77,7 +77,7 @@ def quantile(share: float, column: str = "value") -> RankStatistic:
         value = _quantile_of(rows[known, 0], share)
         return lambda weights, at: value(weights, known if at is None else at[known])
 
-    return RankStatistic(columns, of)
+    return RankStatistic(columns, of, share=share)
 
 
 def spearman_of(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
