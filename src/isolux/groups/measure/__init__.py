@@ -37,6 +37,7 @@ from isolux.stats.drawn_design import DrawnDesign, unweighted
 from isolux.stats.resampling import Ranked, replicate_ranks, replicate_sums
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Scores
+from isolux.vocabulary.tables import Status
 
 if TYPE_CHECKING:
     from isolux.vocabulary.spec import Statistics
@@ -109,6 +110,7 @@ def measure_groups(
     pairs.mark(status, reason, spec)
     _mark_rarer_classes(judged, entries, (status, reason), spec)
     mark_ties(judged, entries, (status, reason), n_clusters)
+    _mark_noisy(measures, status, reason)
     _mark_rarest_of_sums(measures, (totals[: shape[0]], value), (status, reason), spec)
     return Estimates(
         groups, measures, design, domain_of, value, replicates, se, interval, method,
@@ -144,6 +146,19 @@ def _mark_rarer_classes(
             (units.min(axis=0), clusters.min(axis=0)),
             ("units of one class", spec.min_units, spec.min_clusters),
         )
+
+
+def _mark_noisy(
+    measures: tuple[Measure, ...],
+    status: npt.NDArray[np.object_],
+    reason: npt.NDArray[np.object_],
+) -> None:
+    """Mark groups' values that chance enlarges: they are no measure beside a larger group's."""
+    for j, measure in enumerate(measures):
+        if measure.info.noisy:
+            for g in 1 + np.flatnonzero(status[1:, j] == Status.OK.value):
+                status[g, j] = Status.BOUNDARY.value
+                reason[g, j] = "chance makes it larger in a smaller group"
 
 
 def _mark_rarest_of_sums(
