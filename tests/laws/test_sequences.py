@@ -1,6 +1,6 @@
 """Watching over time: alarms without a gap, coverage at every look, and the delay to detection.
 
-Whole: 1,000 looks and 1,000 series; small: a few dozen, with bounds of about four standard errors.
+Whole: 1,000 looks and 500 series; small: a few dozen, with bounds of about four standard errors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.law
 
 @pytest.mark.parametrize("sizes", ["equal", "uneven"])
 def test_a_thousand_looks_raise_few_alarms(sizes):
-    worlds, looks = scaled(1000, 40), sized(1000, 250)
+    worlds, looks = scaled(500, 40), sized(1000, 250)
     rates = (0.5, 0.9, 0.95, 0.99) if FULL else (0.5, 0.99)
     rows = [false_alarms(rate, sizes, worlds=worlds, looks=looks) for rate in rates]
     record(f"sequences-null-{sizes}", rows, worlds=worlds, replicates=1)
@@ -26,7 +26,7 @@ def test_a_thousand_looks_raise_few_alarms(sizes):
 
 
 def test_clusters_kept_by_weight_raise_few_alarms():
-    worlds, looks = scaled(1000, 40), sized(500, 120)
+    worlds, looks = scaled(500, 40), sized(500, 120)
     rates = (0.5, 0.9, 0.95) if FULL else (0.9,)
     rows = [weighted_alarms(rate, worlds=worlds, looks=looks) for rate in rates]
     record("sequences-weighted", rows, worlds=worlds, replicates=1)
@@ -36,7 +36,7 @@ def test_clusters_kept_by_weight_raise_few_alarms():
 
 
 def test_a_constant_gap_is_held_at_every_look():
-    worlds = scaled(500, 25)
+    worlds = scaled(300, 25)
     cells = [(0.5, 0.1), (0.9, 0.0), (0.9, 0.1), (0.99, 0.02)] if FULL else [(0.9, 0.1)]
     rows = [covers(rate, gap, worlds=worlds) for rate, gap in cells]
     record("sequences-cover", rows, worlds=worlds, replicates=1)

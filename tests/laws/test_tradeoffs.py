@@ -59,7 +59,7 @@ def dark_scores_lower(rng, subjects, *, replicates):
 
 
 def test_abstaining_rarely_moves_a_gap_that_is_not_there():
-    worlds, replicates = scaled(2000, 40), sized(999, 199)
+    worlds, replicates = scaled(1000, 40), sized(999, 199)
     false = 0
     for number in range(worlds):
         rng = np.random.default_rng([71, number])
@@ -67,11 +67,11 @@ def test_abstaining_rarely_moves_a_gap_that_is_not_there():
         false += bool((found["p_adjusted"].fill_null(1.0) <= 0.05).any())
     row = {"attributes": 3, "groups": 8, "a change found, %": false / worlds}
     record("tradeoffs-null", [row], worlds=worlds, replicates=replicates)
-    assert row["a change found, %"] <= at_most(0.05, worlds, full=0.065), row
+    assert row["a change found, %"] <= at_most(0.05, worlds, full=0.071), row
 
 
 def test_a_groups_threshold_lies_in_its_interval():
-    worlds, replicates = scaled(2000, 30), sized(999, 199)
+    worlds, replicates = scaled(1000, 30), sized(999, 199)
     target = (ndtr(MEAN) + ndtr(MEAN - SHIFT)) / 2
     planted = MEAN - SHIFT - ndtri(target)
     covered, met = 0, []

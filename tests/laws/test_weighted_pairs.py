@@ -24,7 +24,7 @@ from tests.laws._figures import FULL, at_least, at_most, record, scaled
 from tests.laws._measured import measured
 
 pytestmark = pytest.mark.law
-WORLDS = scaled(1000, 20)
+WORLDS = scaled(500, 20)
 ALIKE, OFTEN, GENUINE = 0.6, 0.3, 3.0
 INFO = DatasetInfo(title="x", summary="x", references=())
 

@@ -17,6 +17,7 @@ from isolux.disparity.detectable import least_detectable
 from isolux.disparity.family import UNTESTED, Family, Tested, at_once, untested
 from isolux.disparity.formulas import difference, log_ratio, ratio
 from isolux.disparity.rows import Rows, rows_of
+from isolux.groups.chance_alike import is_enlarged, with_chance_of
 from isolux.groups.drawn import is_census
 from isolux.groups.estimates import Estimates
 from isolux.io.threads import in_threads
@@ -75,8 +76,12 @@ class _Numbers:
 def _worse_first(
     estimates: Estimates, j: int, first: IntArray, second: IntArray
 ) -> tuple[IntArray, IntArray]:
-    rank = estimates.value[:, j] * estimates.measures[j].sign
-    swap = rank[first] > rank[second]
+    sign = estimates.measures[j].sign
+    if is_enlarged(estimates.measures[j]):
+        one, two = with_chance_of(estimates, j, first, second)
+    else:
+        one, two = estimates.value[first, j], estimates.value[second, j]
+    swap = sign * one > sign * two
     return np.where(swap, second, first), np.where(swap, first, second)
 
 
@@ -129,8 +134,10 @@ def _of_pairs(
     What is detectable and how the groups go together is the same for all three: reckoned once.
     """
     j, compared = key[1], family.tested[key].compared
-    a, b = estimates.value[first, j], estimates.value[second, j]
     apart = compared.pairs(first, second)
+    a, b = estimates.value[first, j], estimates.value[second, j]
+    if is_enlarged(estimates.measures[j]):
+        a, b = apart.a, apart.b
     least = _least(estimates, family, j, apart)
     method = _method_name(estimates, j, spec, apart)
     ends = _ends(estimates, spec, j, first, second, apart)
@@ -168,7 +175,9 @@ def _of_rests(
 
 
 def _least(estimates: Estimates, family: Family, j: int, apart: Difference) -> FloatArray:
-    if is_census(estimates.design):  # what is not in a whole population's values is not there
+    # What is not in a whole population's values is not there; how large a difference without chance
+    # must be to be seen through as much chance as there is, the values do not tell.
+    if is_census(estimates.design) or is_enlarged(estimates.measures[j]):
         return np.full(len(apart.a), np.nan)
     worse_is_lower, most = estimates.measures[j].sign > 0, estimates.measures[j].span
     return least_detectable(apart, family.critical, worse_is_lower=worse_is_lower, most=most)
@@ -178,6 +187,11 @@ def _z(spec: Comparing) -> float:
     from scipy.special import ndtri
 
     return float(ndtri(0.5 + spec.level / 2.0))
+
+
+def _interval(estimates: Estimates, spec: Comparing, j: int) -> str:
+    """Say how intervals are made; of what chance enlarges, replicates are enlarged once more."""
+    return "score" if is_enlarged(estimates.measures[j]) else spec.interval
 
 
 def _given(estimates: Estimates, j: int, rows: IntArray) -> Interval:
@@ -194,7 +208,7 @@ def _ends(
     apart: Difference,
 ) -> Interval:
     """Interval of pairs; none where a group has none of its own."""
-    if spec.interval == "percentile":
+    if _interval(estimates, spec, j) == "percentile":
         drawn = estimates.replicates[:, j]
         return percentile(drawn[first] - drawn[second], spec.level)
     return _of_pair(estimates, spec, j, first, second, apart)
@@ -208,7 +222,7 @@ def _log_ends(
     second: IntArray,
     apart: Difference,
 ) -> Interval:
-    if spec.interval == "percentile":
+    if _interval(estimates, spec, j) == "percentile":
         drawn = estimates.replicates[:, j]
         with np.errstate(divide="ignore", invalid="ignore"):
             return percentile(np.log(drawn[first] / drawn[second]), spec.level)
@@ -227,7 +241,7 @@ def _of_pair(
 ) -> Interval:
     """Return the interval that the test asks too; MOVER of other intervals that were asked for."""
     one, two = _given(estimates, j, first), _given(estimates, j, second)
-    if spec.interval != "score":
+    if _interval(estimates, spec, j) != "score":
         return apart.of_ends(one, two, _z(spec), log=log)
     ends = apart.interval(_z(spec), log=log)
     shown = np.isfinite(one.low) & np.isfinite(two.low)
@@ -254,8 +268,10 @@ def _to_everyone(
 
 
 def _method_name(estimates: Estimates, j: int, spec: Comparing, apart: Difference) -> str:
-    if spec.interval == "percentile":
+    if _interval(estimates, spec, j) == "percentile":
         return "percentile"
+    if is_enlarged(estimates.measures[j]):
+        return f"bootstrap t, chance alike, {_MOVER}"
     asked = spec.interval == "score" and apart.gaps is not None
     return f"{estimates.method[0, j].split(',')[0]}, {_PAIR if asked else _MOVER}"
 

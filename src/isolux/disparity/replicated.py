@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from isolux.groups.chance_alike import is_enlarged, with_chance_of
 from isolux.groups.class_shares import class_shares, is_of_classes
 from isolux.groups.estimates import Estimates, Others
 from isolux.groups.uncertainty import standard_error
@@ -49,7 +50,11 @@ class ReplicateComparisons:
         table = correlation_matrix(e.replicates[used, j])
         rho = table[where[: len(first)], where[len(first) :]]
         freedom = np.maximum(effective_clusters(e) - 1.0, 1.0)
-        one, two = ((e.value[g, j], e.standard_error[g, j], freedom[g]) for g in (first, second))
+        a, b = e.value[first, j], e.value[second, j]
+        if is_enlarged(e.measures[j]):
+            a, b = with_chance_of(e, j, first, second)
+        one = a, e.standard_error[first, j], freedom[first]
+        two = b, e.standard_error[second, j], freedom[second]
         ends = logit_reach if e.measures[j].fraction else student_reach
         apart = replace(of_replicates(one, two, rho, ends), span=e.measures[j].span)
         if not is_of_classes(e.measures[j]):

@@ -53,8 +53,9 @@ class Measure:
 
     @property
     def fraction(self) -> bool:
-        """Whether the value is a share: between 0 and 1, and everyone's among the groups'."""
-        return self.info.low == 0.0 and self.info.high == 1.0 and self.info.pooled
+        """Whether the value is a share, between 0 and 1, or an average of shares' distances."""
+        of_everyone = self.info.pooled or self.info.noisy
+        return self.info.low == 0.0 and self.info.high == 1.0 and of_everyone
 
     @property
     def centre(self) -> float:

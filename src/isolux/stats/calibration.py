@@ -6,7 +6,8 @@ accuracy of each bin is averaged over the bins by their number of rows.
 
 A mean of absolute gaps is never negative, so noise alone gives a perfectly calibrated model an
 error of up to ``0.4 sqrt(15 / n)`` (.05 for 1,000 rows, .15 for 100): a small group looks worse
-than a large one. Compare groups of like size.
+than a large one. No estimate of a mean of absolute gaps is free of that, but two groups can be
+compared with as much of it in both: the group that has less chance in a bin is given the rest.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def calibration_error(
         sums[rows, bins] = 1.0
         return sums
 
-    return SumStatistic(columns, _error_of_sums)
+    return SumStatistic(columns, _error_of_sums, with_chance=_error_with_chance)
 
 
 def _error_of_sums(sums: FloatArray) -> FloatArray:
@@ -84,3 +85,27 @@ def _error_of_sums(sums: FloatArray) -> FloatArray:
     error: FloatArray = np.full_like(gaps, np.nan)
     np.divide(gaps, count, out=error, where=count > 0)
     return error
+
+
+def _error_with_chance(sums: FloatArray, variances: FloatArray) -> FloatArray:
+    """Expect the error if each bin's gap over the count varied by so much more."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gaps = sums[..., :-1] / sums[..., -1:]
+    return np.asarray(mean_of_folded(gaps, np.sqrt(variances)).sum(axis=-1))
+
+
+def mean_of_folded(mean: FloatArray, deviation: FloatArray) -> FloatArray:
+    """Return the mean size of normal numbers: E|X|.
+
+    Examples
+    --------
+    Of mean 0 it is the deviate times sqrt(2 / pi); without spread it is the mean's own size.
+
+    >>> mean_of_folded(np.array([0.0, -3.0]), np.array([1.0, 0.0])).round(4).tolist()
+    [0.7979, 3.0]
+    """
+    from scipy.special import erf
+
+    z = np.divide(mean, deviation, out=np.full_like(mean, np.inf), where=deviation > 0)
+    around = deviation * np.sqrt(2.0 / np.pi) * np.exp(-0.5 * z**2)
+    return np.asarray(around + np.abs(mean) * erf(np.abs(z) / np.sqrt(2.0)))

@@ -69,6 +69,10 @@ class SumStatistic:
     of_classes : bool
         Whether the value is the mean of classes' shares: the first half of the columns are hits of
         each class, the second its units.
+    with_chance : callable, optional
+        ``(sums [..., k], variances [..., k - 1]) -> value [...]``: of a value that chance enlarges,
+        how large it is to be expected once so much chance is added. The last column counts, and
+        the variances are of the others over it. Groups are compared with as much chance in both.
     """
 
     columns: Callable[[pl.DataFrame], FloatArray]
@@ -77,6 +81,7 @@ class SumStatistic:
     drawn: Callable[[FloatArray, int], FloatArray] | None = None
     centre: float | None = None
     of_classes: bool = False
+    with_chance: Callable[[FloatArray, FloatArray], FloatArray] | None = None
 
     def __call__(self, evidence: pl.DataFrame, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n]`` or ``[n, r]``, giving a scalar array or ``[r]``."""

@@ -193,6 +193,7 @@ METRICS: tuple[Metric, ...] = (
         statistic=calibration_error(BINS),
         reference=GUO,
         noisy=True,
+        pooled=False,
     ),
     Metric(
         name="class_calibration_error",
@@ -205,5 +206,6 @@ METRICS: tuple[Metric, ...] = (
         statistic=calibration_error(BINS, confidence="positive_score", correct="is_positive"),
         reference=NAEINI,
         noisy=True,
+        pooled=False,
     ),
 )

@@ -27,8 +27,8 @@ _NO_AVERAGE = (
     "every group below."
 )
 _NOISY = (
-    " Chance alone makes this value larger in a smaller group, and the test does not take that "
-    "out: groups of unlike size can differ by it alone."
+    " Chance alone makes this value larger in a smaller group, so the groups are compared with as "
+    "much of it in both: this difference is not that of their values."
 )
 _LISTED = 10
 _NEARLY = 0.9
@@ -305,7 +305,7 @@ def _is_no_mean(row: Mapping[str, Any], words: Words) -> bool:
 
 
 def _noise(row: Mapping[str, Any], words: Words) -> str:
-    """Say of what is never below 0 that a gap may be chance's, however small its p."""
+    """Say of what is never below 0 how it was compared."""
     metric = words.metrics.get(row["metric"])
     return _NOISY if metric is not None and metric.noisy else ""
 

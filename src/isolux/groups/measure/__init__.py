@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.groups.chance_alike import ENLARGED, is_enlarged, owed_to_chance
 from isolux.groups.class_shares import at_least_of_classes
 from isolux.groups.drawn import drawn, worth_of
 from isolux.groups.estimates import Estimates, Group, Measure, Others
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from isolux.vocabulary.spec import Statistics
 
 __all__ = ["group_means", "measure_groups"]
+
+_OWED = 0.25
+"""Standard errors that chance may add to a value whose 95 % interval still holds it in 94 %."""
 
 
 def measure_groups(
@@ -110,7 +114,7 @@ def measure_groups(
     pairs.mark(status, reason, spec)
     _mark_rarer_classes(judged, entries, (status, reason), spec)
     mark_ties(judged, entries, (status, reason), n_clusters)
-    _mark_noisy(measures, status, reason)
+    _mark_enlarged(design, measures, se, (status, reason))
     _mark_rarest_of_sums(measures, (totals[: shape[0]], value), (status, reason), spec)
     return Estimates(
         groups, measures, design, domain_of, value, replicates, se, interval, method,
@@ -148,17 +152,19 @@ def _mark_rarer_classes(
         )
 
 
-def _mark_noisy(
+def _mark_enlarged(
+    design: Design,
     measures: tuple[Measure, ...],
-    status: npt.NDArray[np.object_],
-    reason: npt.NDArray[np.object_],
+    error: FloatArray,
+    cells: tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]],
 ) -> None:
-    """Mark groups' values that chance enlarges: they are no measure beside a larger group's."""
+    """Mark values that chance enlarges by more than their interval can make up for."""
+    status, reason = cells
     for j, measure in enumerate(measures):
-        if measure.info.noisy:
-            for g in 1 + np.flatnonzero(status[1:, j] == Status.OK.value):
-                status[g, j] = Status.BOUNDARY.value
-                reason[g, j] = "chance makes it larger in a smaller group"
+        if is_enlarged(measure):
+            owed = owed_to_chance(design, measure, np.arange(len(status)))
+            marked = (status[:, j] == Status.OK.value) & (owed > _OWED * error[:, j])
+            status[marked, j], reason[marked, j] = Status.BOUNDARY.value, ENLARGED
 
 
 def _mark_rarest_of_sums(
