@@ -119,6 +119,33 @@ def test_what_is_nearly_a_mixture_tells_nearly_one_story(statistic):
     assert (rest["p_value"] <= 0.05) == (rest["low"] > 0 or rest["high"] < 0)
 
 
+def test_where_all_groups_are_ranked_better_than_everyone_none_is_held_to_everyone():
+    # Both groups' positives score 1 above their negatives; b's people score 1 above a's. So b's
+    # negatives tie with a's positives, and everyone's area is below both groups' 1.
+    rng = np.random.default_rng(4)
+    n, groups = 400, np.repeat(["a", "b"], [250, 150])
+    truth = rng.random(n) < 0.5
+    score = 1.0 * truth + (groups == "b")
+    flip = rng.random(n) < 0.1
+    score[flip] = rng.choice([0.0, 1.0, 2.0], flip.sum())
+    ids = {"model": ["m"] * n, "unit_id": [f"u{k}" for k in range(n)],
+           "cluster_id": [f"s{k}" for k in range(n)]}  # fmt: skip
+    own = pl.DataFrame({**ids, "is_positive": truth, "positive_score": score})
+    scores = scored([1.0] * n, ids["cluster_id"], evidence={"own": own},
+                    others=(_metric(roc_auc()),))  # fmt: skip
+    estimates = measure_groups(scores, members(g=groups.tolist()), SPEC)
+    table = measure_disparities(estimates, SPEC).table.filter(metric="x")
+    everyone, *apart = estimates.value[:, 1]
+    assert min(apart) > everyone + 0.05
+    rests = table.filter(kind="difference_to_overall")
+    assert rests["group_a"].to_list() == ["a", "b"]
+    assert rests["value"].to_list() == rests["p_value"].to_list() == [None, None]
+    assert rests["status"].to_list() == ["undefined"] * 2
+    assert all("lies outside of the groups' values" in why for why in rests["reason"])
+    pair = table.filter(kind="difference").row(0, named=True)
+    assert pair["p_value"] is not None
+
+
 @pytest.mark.parametrize("statistic", [BALANCED_ACCURACY, roc_auc()])
 def test_others_without_an_error_are_not_known_to_the_last_digit(statistic):
     # 19 of 20 are in the group, err now and then; 20 others do not. The pair finds nothing in that.

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.disparity.detectable import least_detectable
-from isolux.disparity.family import UNTESTED, Family, Tested, at_once, untested
+from isolux.disparity.family import UNTESTED, Family, Tested, at_once, is_among, untested
 from isolux.disparity.formulas import difference, log_ratio, ratio
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.chance_alike import is_enlarged, with_chance_of
@@ -32,6 +32,9 @@ from isolux.vocabulary.tables import Status
 __all__ = ["pair_rows", "unjudged_rows"]
 
 _MOVER, _PAIR = "MOVER", "of the pair"
+_OUTSIDE = (
+    "everyone's value lies outside of the groups' values, so it is no measure for any of them"
+)
 
 
 def pair_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
@@ -293,6 +296,7 @@ def unjudged_rows(estimates: Estimates) -> list[Rows]:
     for attribute in estimates.domain_of:
         rows = estimates.members(attribute)
         for j in range(len(estimates.measures)):
+            frames += _beside_no_measure(estimates, attribute, j, rows[judged[rows, j]])
             left = rows[~judged[rows, j]]
             if not len(left):
                 continue
@@ -309,3 +313,23 @@ def unjudged_rows(estimates: Estimates) -> list[Rows]:
                 )
             )
     return frames
+
+
+def _beside_no_measure(
+    estimates: Estimates, attribute: str, j: int, judged: IntArray
+) -> list[Rows]:
+    """Say of groups why they are not held to everyone, whose value lies outside of theirs."""
+    if (
+        not estimates.measures[j].info.pooled
+        or len(judged) < 2
+        or is_among(estimates, attribute, j)
+    ):
+        return []
+    return [
+        rows_of(
+            estimates, j, attribute, "difference_to_overall",
+            groups=(judged, np.zeros_like(judged)), value=np.full(len(judged), np.nan),
+            status=[Status.UNDEFINED.value] * len(judged),
+            reason=[_OUTSIDE] * len(judged),
+        )
+    ]  # fmt: skip

@@ -22,14 +22,11 @@ _FLAT = (
 )
 _WHOLE = "The whole population was drawn, so there is no difference beyond what its values show."
 _ALONE = ", of this comparison alone)."
-_NO_AVERAGE = (
-    " Everyone's value is not an average of the groups' values: every group can lie above it, or "
-    "every group below."
-)
 _NOISY = (
-    " Chance alone makes this value larger in a smaller group, so the groups are compared with as "
-    "much of it in both: this difference is not that of their values."
+    " Chance alone makes this value larger, most in a small group, so the groups are compared with "
+    "as much of it in both: this difference is not that of their values."
 )
+_BLURRED = "chance blurs how far apart the groups are"
 _LISTED = 10
 _NEARLY = 0.9
 """A gap that shrinks by less is said as it is."""
@@ -45,16 +42,15 @@ def differs(row: Mapping[str, Any], words: Words) -> str:
     told = f"{known}For {brief(row['group_a'])} it is " if known else _of_group(row, words)
     told += _apart(row, words)
     if known:
-        return words.start(row["model"], told + _care(row))
+        return words.start(row["model"], told + _care(row, words))
     if not row["pair"]:
         told += " The test was against everyone else; "
         alone = f"no pair of groups{_here(words)} stands out."
         told += alone if not row["n_untested"] else _bare(row, words)
-        told += _NO_AVERAGE if _is_no_mean(row, words) else ""
     elif row["n_pairs"] > 1:
         told += f" {row['n_differ']:,} of {row['n_pairs']:,} pairs of groups differ by this test."
         told += f" Beside them, {_bare(row, words)}" if row["n_untested"] else ""
-    told += _shrunken(row, words) + _spread(row, words) + _noise(row, words) + _care(row)
+    told += _shrunken(row, words) + _spread(row, words) + _noise(row, words) + _care(row, words)
     return words.start(row["model"], told + (_within(row, words) if words.margin else ""))
 
 
@@ -93,7 +89,7 @@ def only_overall(row: Mapping[str, Any], words: Words) -> str:
         f"({words.p(row['any_p'])}), but no single pair of groups{_here(words)} stands out; the "
         f"widest gap is {_widest(row, words)}."
     )
-    told += _spread(row, words) + _noise(row, words) + _care(row)
+    told += _spread(row, words) + _noise(row, words) + _care(row, words)
     return words.start(row["model"], told + _within(row, words))
 
 
@@ -106,7 +102,7 @@ def no_difference(row: Mapping[str, Any], words: Words) -> str:
     """Say that nothing was found, and what could have been: never that nothing is there."""
     measure = lowered(words.measure(row))
     if row["any_p"] is None and row["n_untested"]:
-        told = f"{_bare(row, words)}{_care(row)}"
+        told = f"{_bare(row, words)}{_care(row, words)}"
         return words.start(row["model"], f"{words.measure(row)} was not tested: {told}")
     seen = (
         "all groups judged have the same value"
@@ -120,7 +116,7 @@ def no_difference(row: Mapping[str, Any], words: Words) -> str:
     )
     if row["n_untested"]:
         told += f" But {_bare(row, words)}"
-    care, within = _care(row), _within(row, words)
+    care, within = _care(row, words), _within(row, words)
     most, worst = row["at_most"], row["detectable_worst"]
     if not care and within.endswith(_ALONE) and worst is not None and most <= worst:
         # What could be seen is asked before looking, how large a gap may be after it. Near 0 and 1
@@ -299,21 +295,21 @@ def _spread(row: Mapping[str, Any], words: Words) -> str:
     return f"{told} (standard deviation; {level_of(words)} interval {ends})."
 
 
-def _is_no_mean(row: Mapping[str, Any], words: Words) -> bool:
-    metric = words.metrics.get(row["metric"])
-    return metric is not None and metric.statistic is not None
-
-
 def _noise(row: Mapping[str, Any], words: Words) -> str:
     """Say of what is never below 0 how it was compared."""
+    return _NOISY if _is_noisy(row, words) else ""
+
+
+def _is_noisy(row: Mapping[str, Any], words: Words) -> bool:
     metric = words.metrics.get(row["metric"])
-    return _NOISY if metric is not None and metric.noisy else ""
+    return metric is not None and metric.noisy
 
 
-def _care(row: Mapping[str, Any]) -> str:
+def _care(row: Mapping[str, Any], words: Words) -> str:
     if row["status"] != "boundary":
         return ""
-    why = row["reason"] or "few clusters, or values near 0 or 1"
+    usual = _BLURRED if _is_noisy(row, words) else "few clusters, or values near 0 or 1"
+    why = row["reason"] or usual
     if row["flat"]:
         why = "nothing varies"
     return f" Read this interval with caution, it may be too narrow: {why}."
