@@ -20,8 +20,10 @@ import numpy as np
 from isolux.disparity._group_sums import beside_others, places
 from isolux.disparity.drawn import DrawnComparisons
 from isolux.disparity.replicated import ReplicateComparisons
+from isolux.disparity.roots import RootComparisons
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.means import means_of
+from isolux.groups.squares import is_of_squares, mean_of_squares
 from isolux.stats.design import Design, IntArray
 from isolux.stats.differences import Difference, of_means, paired_means
 from isolux.stats.drawn_design import DrawnDesign
@@ -49,12 +51,20 @@ class Comparisons(Protocol):
 def compare_groups(estimates: Estimates, attribute: str, j: int) -> Comparisons:
     """Return the comparisons of one attribute's groups on measure ``j``."""
     rows = np.append(0, estimates.members(attribute))
-    if estimates.measures[j].mean is None:
+    measure = estimates.measures[j]
+    if is_of_squares(measure):
+        squares = _of_means(estimates.design, mean_of_squares(measure), rows)
+        return RootComparisons(estimates, j, squares)
+    if measure.mean is None:
         return ReplicateComparisons(estimates, j)
     rows[0] = estimates.domain_of[attribute]
-    if isinstance(estimates.design, DrawnDesign):
-        return DrawnComparisons.of(estimates.design, estimates.measures[j], rows)
-    return MeanComparisons.of(estimates.design, estimates.measures[j], rows)
+    return _of_means(estimates.design, measure, rows)
+
+
+def _of_means(design: Design, measure: Measure, rows: IntArray) -> Comparisons:
+    if isinstance(design, DrawnDesign):
+        return DrawnComparisons.of(design, measure, rows)
+    return MeanComparisons.of(design, measure, rows)
 
 
 @dataclass(frozen=True, slots=True)

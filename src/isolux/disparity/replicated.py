@@ -30,7 +30,7 @@ from isolux.stats.intervals import Interval, logit_reach, student_reach
 from isolux.stats.sampling import stratum_totals
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["ReplicateComparisons", "effective_clusters"]
+__all__ = ["ReplicateComparisons", "effective_clusters", "times_the_others"]
 
 _ROUNDING = 1e-9
 """Of a cluster's units, and of a sum: what is left of equal numbers is nothing."""
@@ -111,7 +111,7 @@ class ReplicateComparisons:
         else:
             known = self._measured(held, one, own, (clusters, others[2]))
         everyone = np.full(len(first), e.value[0, j])
-        found = _times_the_others(one[0], everyone, apart, share, known)
+        found = times_the_others(one[0], everyone, apart, share, known)
         return replace(found, span=e.measures[j].span)
 
     def share_of_others(self, first: IntArray) -> FloatArray:
@@ -164,7 +164,7 @@ class ReplicateComparisons:
         return np.where(outside, e.value[0, j], value)
 
 
-def _times_the_others(
+def times_the_others(
     a: FloatArray,
     everyone: FloatArray,
     apart: Difference,
@@ -193,7 +193,7 @@ def _times_the_others(
     >>> one = np.ones(1)
     >>> apart = Difference(0.9 * one, 0.5 * one, lambda z: (Interval(0.9 - 0.1 * z * one,
     ...     0.9 + 0.1 * z * one), Interval(0.5 * one, 0.5 * one)), lambda z: 0 * one, one, one)
-    >>> found = _times_the_others(0.9 * one, 0.8 * one, apart, 0.25 * one).interval(2.0)
+    >>> found = times_the_others(0.9 * one, 0.8 * one, apart, 0.25 * one).interval(2.0)
     >>> found.low.round(3).item(), found.high.round(3).item()
     (0.05, 0.15)
     """

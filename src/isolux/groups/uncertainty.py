@@ -11,7 +11,8 @@ import numpy.typing as npt
 from isolux.groups.class_shares import class_shares, is_of_classes
 from isolux.groups.drawn import Worth
 from isolux.groups.estimates import Estimates, Group, Measure
-from isolux.groups.means import Means, all_means
+from isolux.groups.means import Means, all_means, means_of
+from isolux.groups.squares import is_of_squares, mean_of_squares, root_of
 from isolux.io.threads import quietly
 from isolux.stats.design import Design, IntArray
 from isolux.stats.drawn_design import DrawnDesign
@@ -50,6 +51,7 @@ KEPT_EFFECTIVE = 15
 """Clusters of one size below which no method known to us keeps its promise in every world."""
 
 LEANING = "score, of numbers"
+ROOT = "root of a mean's"
 """What the method is called that takes a mean's variance to change with the mean."""
 
 OF_CLASSES = "score, of classes"
@@ -124,6 +126,11 @@ def intervals(
             own = class_shares(design, measure, np.arange(len(v)), v)
             raw = standard_error(replicates[:, j], clusters[:, j], design)
             ends, method[:, j] = own.ends(_z(spec), own.together(raw)), name
+        elif name == ROOT:
+            squares = mean_of_squares(measure)
+            of_mean = means_of(design, squares, np.arange(len(v)))
+            ends = root_of(of_numbers(of_mean, families, squares)(_z(spec)))
+            method[:, j] = name
         elif name == LEANING:
             ends = of_numbers(mean, families, measure)(_z(spec))
             edge = measure.fraction & no_spread(v, s)
@@ -191,8 +198,9 @@ def _z(spec: Statistics) -> float:
 
 def _method(measure: Measure, mean: ClusterMeans | None, spec: Statistics) -> str:
     """Name the method that this measure can take: the one asked for, or the nearest to it."""
-    if spec.interval == "score" and (mean is not None or is_of_classes(measure)):
-        return OF_CLASSES if mean is None else "score" if mean.shares else LEANING
+    by_score = _by_score(measure, mean) if spec.interval == "score" else None
+    if by_score is not None:
+        return by_score
     if spec.interval == "bca":
         return "bca" if measure.columns is not None else "percentile"
     if spec.interval == "percentile":
@@ -202,6 +210,15 @@ def _method(measure: Measure, mean: ClusterMeans | None, spec: Statistics) -> st
     if spec.interval in ("wilson", "clopper-pearson") and measure.mean is not None:
         return spec.interval
     return "logit-t"
+
+
+def _by_score(measure: Measure, mean: ClusterMeans | None) -> str | None:
+    """Name the closed form that an audit takes by default; None where there is none."""
+    if mean is not None:
+        return "score" if mean.shares else LEANING
+    if is_of_classes(measure):
+        return OF_CLASSES
+    return ROOT if is_of_squares(measure) else None
 
 
 def _closed(name: str, mean: ClusterMeans, clusters: FloatArray, level: float) -> Interval:

@@ -69,6 +69,8 @@ class SumStatistic:
     of_classes : bool
         Whether the value is the mean of classes' shares: the first half of the columns are hits of
         each class, the second its units.
+    of_squares : bool
+        Whether the value is the root of a mean: of the first column over the second.
     with_chance : callable, optional
         ``(sums [..., k], variances [..., k - 1]) -> value [...]``: of a value that chance enlarges,
         how large it is to be expected once so much chance is added. The last column counts, and
@@ -81,6 +83,7 @@ class SumStatistic:
     drawn: Callable[[FloatArray, int], FloatArray] | None = None
     centre: float | None = None
     of_classes: bool = False
+    of_squares: bool = False
     with_chance: Callable[[FloatArray, FloatArray], FloatArray] | None = None
 
     def __call__(self, evidence: pl.DataFrame, weights: FloatArray) -> FloatArray:

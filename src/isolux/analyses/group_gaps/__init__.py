@@ -190,7 +190,7 @@ def _ends_of_widest(row: Mapping[str, Any]) -> tuple[float | None, float | None]
     low, high = row["range_low"], row["range_high"]
     if low is None or high is None:
         return None, None
-    return (-high, -low) if row["value"] < 0 else (low, high)
+    return (0.0 - high, 0.0 - low) if row["value"] < 0 else (low, high)
 
 
 def _placed(blocks: pl.DataFrame, run: Run, words: Words) -> pl.DataFrame:

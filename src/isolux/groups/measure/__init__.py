@@ -22,6 +22,7 @@ from isolux.groups.measure.columns import Judged, judge
 from isolux.groups.measure.counted import counted
 from isolux.groups.measure.detections import measure_detections
 from isolux.groups.measure.entries import Entries, entries_of
+from isolux.groups.measure.far_errors import mark_far_errors
 from isolux.groups.measure.means import group_means
 from isolux.groups.measure.others import (
     EveryoneByHalves,
@@ -115,6 +116,7 @@ def measure_groups(
     _mark_rarer_classes(judged, entries, (status, reason), spec)
     mark_ties(judged, entries, (status, reason), n_clusters)
     _mark_enlarged(design, measures, se, (status, reason))
+    mark_far_errors(design, measures, (status, reason), spec)
     _mark_rarest_of_sums(measures, (totals[: shape[0]], value), (status, reason), spec)
     return Estimates(
         groups, measures, design, domain_of, value, replicates, se, interval, method,

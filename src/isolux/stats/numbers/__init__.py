@@ -161,4 +161,4 @@ def root_mean_square(column: str) -> SumStatistic:
         top, bottom = sums[..., 0], sums[..., 1]
         return np.sqrt(np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0))
 
-    return SumStatistic(columns, of_sums)
+    return SumStatistic(columns, of_sums, of_squares=True)
