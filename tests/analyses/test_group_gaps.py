@@ -20,6 +20,7 @@ from isolux.vocabulary.tables import (
     Status,
     check,
 )
+from isolux.vocabulary.words import OUTSIDE
 
 RECORD = {
     "spec": {
@@ -284,14 +285,22 @@ def test_what_chance_enlarges_is_said_beside_the_gap():
     record = {**RECORD, "task": "classification"}
     (told,) = claims(pair("race", "A", "B", metric="calibration_error"), record=record)
     assert told.endswith(
-        "Chance alone makes this value larger, most in a small group, so the groups are compared "
-        "with as much of it in both: this difference is not that of their values."
+        "Chance alone makes this value larger, most in a small group; the interval and the test "
+        "allow for that."
     )
-    marked = pair("race", "A", "B", metric="calibration_error", status="boundary")
-    (told,) = claims(marked, record=record)
-    assert told.endswith("it may be too narrow: chance blurs how far apart the groups are.")
     (told,) = claims(pair("race", "A", "B"), record=record)
     assert "Chance" not in told
+
+
+def test_where_everyone_is_no_measure_the_finding_says_so():
+    outside = [pair("race", g, "everyone", None, None, None, kind="difference_to_overall",
+                    p_adjusted=None, status="undefined", reason=OUTSIDE) for g in "AB"]  # fmt: skip
+    told = "Everyone's value lies outside the groups' values, so no group is compared with it."
+    for p in (0.2, 0.001):
+        (found,) = claims(*outside, pair("race", "A", "B", p_adjusted=p))
+        assert found.endswith(told)
+    (found,) = claims(pair("race", "A", "B"))
+    assert told not in found
 
 
 def test_nothing_is_said_of_a_group_of_nobody():

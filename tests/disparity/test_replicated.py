@@ -141,7 +141,7 @@ def test_where_all_groups_are_ranked_better_than_everyone_none_is_held_to_everyo
     assert rests["group_a"].to_list() == ["a", "b"]
     assert rests["value"].to_list() == rests["p_value"].to_list() == [None, None]
     assert rests["status"].to_list() == ["undefined"] * 2
-    assert all("lies outside of the groups' values" in why for why in rests["reason"])
+    assert all("lies outside the groups' values" in why for why in rests["reason"])
     pair = table.filter(kind="difference").row(0, named=True)
     assert pair["p_value"] is not None
 

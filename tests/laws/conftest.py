@@ -9,7 +9,9 @@ Where a share of the worlds is drawn, nothing is kept: what a whole run would co
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
+import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -22,6 +24,9 @@ from tests.laws._figures import FULL, KEPT, PART
 
 ROOT = Path(__file__).resolve().parents[2]
 DONE = ROOT / ".laws"
+SECONDS = ROOT / "tests" / "laws" / "seconds.json"
+"""What each law took when it was last run whole, and on what day; but for those below a second."""
+TAKEN: Counter[str] = Counter()
 SPENT: Counter[str] = Counter()
 """CPU seconds of a whole run by file."""
 
@@ -63,8 +68,24 @@ def still_open(asked: Sequence[str], known: set[str]) -> set[str]:
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Note a law of a full run that held; its figures are written."""
     # The run's own process hears of its workers' tests, and alone writes.
-    if KEPT and "PYTEST_XDIST_WORKER" not in os.environ and report.when == "call" and report.passed:
+    if not KEPT or "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    TAKEN[report.nodeid] += report.duration
+    if report.when == "teardown" and TAKEN[report.nodeid] >= 1.0:
+        keep(SECONDS, report.nodeid, TAKEN[report.nodeid])
+    if report.when == "call" and report.passed:
         note(DONE, sources(), report.nodeid)
+
+
+def keep(path: Path, name: str, seconds: float) -> None:
+    """Keep what a law took in one process, and on what day."""
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    today = dt.datetime.now(tz=dt.UTC).date().isoformat()
+    kept[name.removeprefix("tests/laws/")] = {"seconds": round(seconds, 1), "date": today}
+    lines = [f" {json.dumps(one)}: {json.dumps(kept[one])}" for one in sorted(kept)]
+    waiting = path.with_name(f"{path.name}.tmp")
+    waiting.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    waiting.replace(path)
 
 
 def note(done: Path, of: str, name: str) -> None:

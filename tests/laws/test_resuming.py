@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 from tests.laws import conftest
@@ -18,6 +19,19 @@ def test_what_was_measured_is_left_out_until_a_source_changes(tmp_path):
     assert conftest.measured(done, "a") == set()
     assert conftest.measured(done, "b") == {"test_three"}
     assert [path.name for path in tmp_path.iterdir()] == [".laws"]
+
+
+def test_what_a_law_took_is_kept_with_its_day(tmp_path):
+    path = tmp_path / "seconds.json"
+    conftest.keep(path, "tests/laws/test_a.py::test_one[x]", 12.34)
+    conftest.keep(path, "tests/laws/test_a.py::test_two", 1.0)
+    conftest.keep(path, "tests/laws/test_a.py::test_one[x]", 9.87)
+    kept = json.loads(path.read_text())
+    assert {name: one["seconds"] for name, one in kept.items()} == {
+        "test_a.py::test_one[x]": 9.9, "test_a.py::test_two": 1.0
+    }  # fmt: skip
+    assert len({one["date"] for one in kept.values()}) == 1
+    assert [found.name for found in tmp_path.iterdir()] == ["seconds.json"]
 
 
 def test_sources_are_those_that_figures_rest_on(monkeypatch, tmp_path):

@@ -15,6 +15,7 @@ from isolux.groups.unknown import UNKNOWN
 from isolux.stats.shrinkage import shrunken
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.words import OUTSIDE
 
 __all__ = ["KEY", "blocks_of", "unjudged_of"]
 
@@ -79,7 +80,7 @@ def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
     widest = (pl.col("range_value") - pl.col("value").abs()).abs() < _TIE
     found = found.with_columns(
         pl.col("n_pairs", "n_differ", "n_untested").fill_null(0),
-        pl.col("with_unknown").fill_null(value=False),
+        pl.col("with_unknown", "outside").fill_null(value=False),
         *(pl.when(widest).then(name).alias(name) for name in ("range_low", "range_high")),
         found="differs",
         aside=pl.col("differs") & pl.col("named").not_(),
@@ -261,6 +262,8 @@ def _whole(disparities: pl.DataFrame) -> Iterable[pl.DataFrame]:
     yield widest.select(*KEY, range_value="value", range_low="low", range_high="high")
     spread = disparities.filter(kind="noise_corrected_sd").unique(KEY, keep="first")
     yield spread.select(*KEY, spread="value", spread_low="low", spread_high="high")
+    beside = disparities.filter(kind="difference_to_overall")
+    yield beside.group_by(KEY).agg(outside=(pl.col("reason") == OUTSIDE).any())
     within = disparities.filter(kind="within").unique(KEY, keep="first")
     yield within.select(
         *KEY, at_most="high", within_p="p_adjusted", within_status="status", within_reason="reason"

@@ -17,7 +17,7 @@ from isolux.disparity.detectable import least_detectable
 from isolux.disparity.family import UNTESTED, Family, Tested, at_once, is_among, untested
 from isolux.disparity.formulas import difference, log_ratio, ratio
 from isolux.disparity.rows import Rows, rows_of
-from isolux.groups.chance_alike import is_enlarged, with_chance_of
+from isolux.groups.chance_added import is_enlarged
 from isolux.groups.drawn import is_census
 from isolux.groups.estimates import Estimates
 from isolux.io.threads import in_threads
@@ -28,13 +28,11 @@ from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
+from isolux.vocabulary.words import OUTSIDE
 
 __all__ = ["pair_rows", "unjudged_rows"]
 
 _MOVER, _PAIR = "MOVER", "of the pair"
-_OUTSIDE = (
-    "everyone's value lies outside of the groups' values, so it is no measure for any of them"
-)
 
 
 def pair_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
@@ -79,12 +77,8 @@ class _Numbers:
 def _worse_first(
     estimates: Estimates, j: int, first: IntArray, second: IntArray
 ) -> tuple[IntArray, IntArray]:
-    sign = estimates.measures[j].sign
-    if is_enlarged(estimates.measures[j]):
-        one, two = with_chance_of(estimates, j, first, second)
-    else:
-        one, two = estimates.value[first, j], estimates.value[second, j]
-    swap = sign * one > sign * two
+    rank = estimates.value[:, j] * estimates.measures[j].sign
+    swap = rank[first] > rank[second]
     return np.where(swap, second, first), np.where(swap, first, second)
 
 
@@ -139,8 +133,6 @@ def _of_pairs(
     j, compared = key[1], family.tested[key].compared
     apart = compared.pairs(first, second)
     a, b = estimates.value[first, j], estimates.value[second, j]
-    if is_enlarged(estimates.measures[j]):
-        a, b = apart.a, apart.b
     least = _least(estimates, family, j, apart)
     method = _method_name(estimates, j, spec, apart)
     ends = _ends(estimates, spec, j, first, second, apart)
@@ -178,8 +170,8 @@ def _of_rests(
 
 
 def _least(estimates: Estimates, family: Family, j: int, apart: Difference) -> FloatArray:
-    # What is not in a whole population's values is not there; how large a difference without chance
-    # must be to be seen through as much chance as there is, the values do not tell.
+    # What is not in a whole population's values is not there. What chance adds depends on the gaps
+    # themselves, so how large a difference would have been seen, the values do not tell.
     if is_census(estimates.design) or is_enlarged(estimates.measures[j]):
         return np.full(len(apart.a), np.nan)
     worse_is_lower, most = estimates.measures[j].sign > 0, estimates.measures[j].span
@@ -274,7 +266,7 @@ def _method_name(estimates: Estimates, j: int, spec: Comparing, apart: Differenc
     if _interval(estimates, spec, j) == "percentile":
         return "percentile"
     if is_enlarged(estimates.measures[j]):
-        return f"bootstrap t, chance alike, {_MOVER}"
+        return f"bootstrap t, as is and with chance alike, {_MOVER}"
     asked = spec.interval == "score" and apart.gaps is not None
     return f"{estimates.method[0, j].split(',')[0]}, {_PAIR if asked else _MOVER}"
 
@@ -330,6 +322,6 @@ def _beside_no_measure(
             estimates, j, attribute, "difference_to_overall",
             groups=(judged, np.zeros_like(judged)), value=np.full(len(judged), np.nan),
             status=[Status.UNDEFINED.value] * len(judged),
-            reason=[_OUTSIDE] * len(judged),
+            reason=[OUTSIDE] * len(judged),
         )
     ]  # fmt: skip

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from isolux.groups.chance_alike import is_enlarged, with_chance_of
+from isolux.groups.chance_added import chance_alike, chance_of, down_by, is_enlarged
 from isolux.groups.class_shares import class_shares, is_of_classes
 from isolux.groups.estimates import Estimates, Others
 from isolux.groups.uncertainty import standard_error
@@ -50,17 +50,30 @@ class ReplicateComparisons:
         table = correlation_matrix(e.replicates[used, j])
         rho = table[where[: len(first)], where[len(first) :]]
         freedom = np.maximum(effective_clusters(e) - 1.0, 1.0)
-        a, b = e.value[first, j], e.value[second, j]
-        if is_enlarged(e.measures[j]):
-            a, b = with_chance_of(e, j, first, second)
-        one = a, e.standard_error[first, j], freedom[first]
-        two = b, e.standard_error[second, j], freedom[second]
+        one, two = ((e.value[g, j], e.standard_error[g, j], freedom[g]) for g in (first, second))
         ends = logit_reach if e.measures[j].fraction else student_reach
         apart = replace(of_replicates(one, two, rho, ends), span=e.measures[j].span)
+        if is_enlarged(e.measures[j]):
+            return self._of_enlarged(apart, first, second)
         if not is_of_classes(e.measures[j]):
             return apart
         own = self._of_classes(first), self._of_classes(second)
         return replace(apart, ends=lambda z: (own[0](z), own[1](z)))
+
+    def _of_enlarged(self, apart: Difference, first: IntArray, second: IntArray) -> Difference:
+        """Compare values that chance enlarges: as they are, and with as much chance in both.
+
+        The lower value may be lower by what chance has added: the difference may be as much larger.
+        """
+        design, measure = self.estimates.design, self.estimates.measures[self.j]
+        a, b = (chance_of(design, measure, rows).added for rows in (first, second))
+        a, b = np.where(apart.a <= apart.b, a, 0.0), np.where(apart.b <= apart.a, b, 0.0)
+
+        def ends(z: Reach) -> tuple[Interval, Interval]:
+            one, two = apart.ends(z)
+            return down_by(one, a), down_by(two, b)
+
+        return replace(apart, ends=ends, also=chance_alike(design, measure, first, second))
 
     def _of_classes(self, rows: IntArray) -> Callable[[Reach], Interval]:
         """Give the intervals of groups by their classes' own; each group is reduced once."""

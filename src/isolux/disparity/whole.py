@@ -18,10 +18,10 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity import formulas as formula
-from isolux.disparity.family import UNTESTED, Family, Tested, at_once, untested
+from isolux.disparity.family import UNTESTED, Family, Tested, at_once, is_among, untested
 from isolux.disparity.kinds import PlainMeasure, measures
 from isolux.disparity.rows import Rows, rows_of
-from isolux.groups.chance_alike import is_enlarged, with_most_chance
+from isolux.groups.chance_added import ENLARGED, is_enlarged
 from isolux.groups.estimates import Estimates
 from isolux.groups.unknown import UNKNOWN
 from isolux.io.threads import in_threads
@@ -76,14 +76,9 @@ class _Whole:
         self.attribute, self.j = attribute, j
         self.tested = of_known(estimates, tested)
         self.members = self.tested.members
-        self.value, self.drawn = (
-            estimates.value[self.members, j],
-            estimates.replicates[self.members, j],
-        )
+        self.value = estimates.value[self.members, j]
+        self.drawn = estimates.replicates[self.members, j]
         self.enlarged = is_enlarged(estimates.measures[j])
-        if self.enlarged:
-            raw, self.value = self.value, with_most_chance(estimates, j, self.members)
-            self.drawn = self.drawn + (self.value - raw)[:, None]
         sign = estimates.measures[j].sign
         order = np.argsort(self.value * sign, kind="stable")
         self.worst, self.best = int(self.members[order[0]]), int(self.members[order[-1]])
@@ -93,7 +88,7 @@ class _Whole:
 
     def frames(self, plain: Sequence[PlainMeasure]) -> list[Rows]:
         of = self.estimates.measures[self.j]
-        centred = of.info.pooled or self.tested.referenced
+        centred = self.tested.referenced or is_among(self.estimates, self.attribute, self.j)
         wanted = [
             one for one in plain
             if one.fits(of.metric, of.info.low) and (centred or not one.of_centre)
@@ -142,14 +137,15 @@ class _Whole:
             adjusted = max(adjusted, p) if self.spec.correction != "none" else p
         groups = [int(self.members[k]) for k in self.tested.contrasts[at]]
         sign = self.estimates.measures[self.j].sign
-        value = dict(zip(self.members.tolist(), self.value.tolist(), strict=True))
-        groups.sort(key=lambda g: value[g] * sign)
+        groups.sort(key=lambda g: float(self.estimates.value[g, self.j]) * sign)
         return self._row(
             "any_difference", float(t[at]), method="largest |t| over pairs", p=(p, adjusted),
             groups=(groups[0], groups[1]),
         )  # fmt: skip
 
     def _noise_corrected(self) -> Rows:
+        if self.enlarged:
+            return self._row("noise_corrected_sd", math.nan, groups=(None, None), why=ENLARGED)
         clusters = self.estimates.n_clusters[self.members, self.j]
         covariance = self._covariance()
         if self._shares_no_cluster():
@@ -200,8 +196,6 @@ class _Whole:
         if measure.info.interval != "percentile":
             bounds = self._bounds(log=measure.info.interval == "largest log ratio")
             ends = measure.ends(bounds, chosen)
-            if self.enlarged:  # pairs have as much chance as either, these values that of all
-                ends = min(ends[0], value), max(ends[1], value)
             return self._row(measure.name, value, ends, method="simultaneous pairs")
         drawn = measure.value(self.drawn.T, {"overall": overall_drawn, **chosen})
         of = percentile(drawn, self.spec.level)
@@ -228,6 +222,8 @@ class _Whole:
         return value, self.estimates.replicates[g, self.j], g
 
     def _worst_group(self) -> Rows:
+        if self.enlarged:
+            return self._row("worst_group", math.nan, groups=(self.worst, None), why=ENLARGED)
         lower_is_better = self.estimates.measures[self.j].info.direction == "lower"
         direction: Direction = "lower" if lower_is_better else "higher"
         at = int(np.flatnonzero(self.members == self.worst)[0])

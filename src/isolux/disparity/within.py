@@ -15,6 +15,7 @@ import numpy as np
 from isolux.disparity.family import Family, Tested, at_once
 from isolux.disparity.rows import Rows, rows_of
 from isolux.disparity.whole import of_known
+from isolux.groups.chance_added import ENLARGED, is_enlarged
 from isolux.groups.estimates import Estimates
 from isolux.io.threads import in_threads
 from isolux.stats.design import IntArray
@@ -87,6 +88,8 @@ def _claim(estimates: Estimates, spec: Comparing, attribute: str, j: int, tested
     worst = int(np.argmax(np.where(np.isnan(upper), np.inf, upper)))
     edge = (estimates.status[tested.members, j] == Status.BOUNDARY.value).any()
     reasons = [r for r in estimates.reason[tested.members, j] if r]
+    if is_enlarged(estimates.measures[j]):
+        edge, reasons = True, [ENLARGED]
     return _Claim(
         attribute, j, (int(first[worst]), int(second[worst])),
         float(np.abs(apart.a - apart.b).max()),

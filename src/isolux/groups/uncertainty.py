@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from isolux.groups.chance_added import chance_of, down_by, is_enlarged
 from isolux.groups.class_shares import class_shares, is_of_classes
 from isolux.groups.drawn import Worth
 from isolux.groups.estimates import Estimates, Group, Measure
@@ -149,10 +150,18 @@ def intervals(
         else:
             assert mean is not None  # noqa: S101 - _method gives closed forms to means only
             ends, method[:, j] = _closed(name, mean, c, spec.level), name
+        ends = _less_chance(design, measure, ends)
         shown = (c >= _NO_INTERVAL_BELOW) & np.isfinite(v)
         low[:, j] = np.where(shown, ends.low, np.nan)
         high[:, j] = np.where(shown, ends.high, np.nan)
     return Interval(low, high), method
+
+
+def _less_chance(design: Design, measure: Measure, ends: Interval) -> Interval:
+    """Let the intervals of what chance enlarges reach down by what it may have added."""
+    if not is_enlarged(measure):
+        return ends
+    return down_by(ends, chance_of(design, measure, np.arange(len(ends.low))).added)
 
 
 def families_of(groups: Sequence[Group]) -> IntArray:

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.family import is_among
 from isolux.disparity.models import paired_difference
 from isolux.disparity.whole import both_ways
 from isolux.groups.estimates import Estimates, Measure
@@ -28,6 +29,7 @@ from isolux.stats.differences import Difference, of_means, of_replicates
 from isolux.stats.intervals import logit_reach, student_reach
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.words import OUTSIDE
 
 __all__ = ["Asked", "Baseline", "Measured", "ask", "asked_groups", "plain"]
 
@@ -144,6 +146,10 @@ def _behind(asked: Asked, estimates: Estimates, j: int, rows: IntArray) -> list[
     if rule.than is None:
         if len(estimates.members(attribute)) < 2:
             asked.closed.append(Closed(attribute, "it has fewer than two groups to compare"))
+            return []
+        if not is_among(estimates, attribute, j):
+            why = OUTSIDE if measure.info.pooled else "everyone's value is no measure for groups"
+            asked.closed.append(Closed(_called(measure), f"{why}; name a group with `than`"))
             return []
         side = Side(estimates, j, rows)
         rest = "everyone else" if measure.mean is not None else "everyone"

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from isolux.disparity.replicated import effective_clusters
+from isolux.groups.chance_added import chance_of, down_by, is_enlarged
 from isolux.groups.estimates import Estimates
 from isolux.groups.means import means_of
+from isolux.groups.squares import is_of_squares, mean_of_squares, root_of
 from isolux.groups.uncertainty import KEPT_EFFECTIVE, families_of, of_numbers
 from isolux.stats.design import IntArray
 from isolux.stats.differences import Difference
@@ -65,6 +67,11 @@ class Side:
     def intervals(self) -> Callable[[float], Interval]:
         """Give the groups' own intervals at any reach: those that are every audit's default."""
         e, measure, means = self.estimates, self.estimates.measures[self.j], self.means()
+        if is_of_squares(measure):
+            squares = mean_of_squares(measure)
+            every = means_of(e.design, squares, np.arange(len(e.groups)))
+            of_squares = of_numbers(every, families_of(e.groups), squares)
+            return lambda z: _only(root_of(of_squares(z)), self.rows)
         if means is not None:
             if means.shares:
                 return means.score_interval
@@ -74,6 +81,9 @@ class Side:
         freedom = np.maximum(effective_clusters(e)[self.rows] - 1.0, 1.0)
         value, error = self.value, e.standard_error[self.rows, self.j]
         reach = logit_reach if measure.fraction else student_reach
+        if is_enlarged(measure):
+            added = chance_of(e.design, measure, self.rows).added
+            return lambda z: down_by(reach(value, error, freedom, z), added)
         return lambda z: reach(value, error, freedom, z)
 
     def alone(self) -> Callable[[float], Interval]:

@@ -6,8 +6,8 @@ accuracy of each bin is averaged over the bins by their number of rows.
 
 A mean of absolute gaps is never negative, so noise alone gives a perfectly calibrated model an
 error of up to ``0.4 sqrt(15 / n)`` (.05 for 1,000 rows, .15 for 100): a small group looks worse
-than a large one. No estimate of a mean of absolute gaps is free of that, but two groups can be
-compared with as much of it in both: the group that has less chance in a bin is given the rest.
+than a large one. No estimate of a mean of absolute gaps is free of that, so an interval reaches
+down by what chance may have added (``SumStatistic.chance``).
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from isolux.stats.statistic import FloatArray, SumStatistic
+from isolux.stats.statistic import Chance, FloatArray, SumStatistic
 from isolux.vocabulary.errors import SpecError
 
 __all__ = ["BINS", "calibration_error"]
 
 BINS = 15
 """Guo et al.'s own number of bins."""
+_NARROWER = 2.0
+"""Standard errors that a gap may be narrower than it is seen: 5 of 100 that are 0 are wider."""
 
 
 def calibration_error(
@@ -30,8 +32,9 @@ def calibration_error(
     """Make the expected calibration error a statistic of two columns of an evidence table.
 
     A bin's share of the error is ``|sum(correct) - sum(confidence)| / n``, so one sum a bin and
-    the count are enough. Bins are closed on the right, ``(0, 1/M], ..., ((M-1)/M, 1]``, as in the
-    paper; a confidence of exactly 0 is in the first.
+    the count are enough; one more is the variance that answers would have if confidences were
+    true. Bins are closed on the right, ``(0, 1/M], ..., ((M-1)/M, 1]``, as in the paper; a
+    confidence of exactly 0 is in the first.
 
     Parameters
     ----------
@@ -72,26 +75,44 @@ def calibration_error(
         picked = evidence.select(pl.col(confidence, correct).cast(pl.Float64))
         sure, right = picked[confidence].to_numpy(), picked[correct].to_numpy()
         rows = np.flatnonzero(~(np.isnan(sure) | np.isnan(right)))
-        sums = np.zeros((len(sure), bins + 1))
+        sums = np.zeros((len(sure), bins + 2))
         sums[rows, np.searchsorted(edges, sure[rows], side="left")] = right[rows] - sure[rows]
-        sums[rows, bins] = 1.0
+        held = np.clip(sure[rows], 0.0, 1.0)
+        sums[rows, bins] = held * (1.0 - held)
+        sums[rows, bins + 1] = 1.0
         return sums
 
-    return SumStatistic(columns, _error_of_sums, with_chance=_error_with_chance)
+    return SumStatistic(columns, _error_of_sums, chance=_chance)
 
 
 def _error_of_sums(sums: FloatArray) -> FloatArray:
-    gaps, count = np.abs(sums[..., :-1]).sum(axis=-1), sums[..., -1]
+    gaps, count = np.abs(sums[..., :-2]).sum(axis=-1), sums[..., -1]
     error: FloatArray = np.full_like(gaps, np.nan)
     np.divide(gaps, count, out=error, where=count > 0)
     return error
 
 
-def _error_with_chance(sums: FloatArray, variances: FloatArray) -> FloatArray:
-    """Expect the error if each bin's gap over the count varied by so much more."""
+def _chance(sums: FloatArray, squares: FloatArray) -> Chance:
+    """Tell what chance may have added to the error, and what its standard error is times.
+
+    A bin's gap has the variance of its clusters' squares, raised where all bins together have less
+    than answers would if confidences were true (a small group without a wrong answer). Chance adds
+    the mean of |gap + noise| less the gap's own size: here, of a gap that is two standard errors
+    narrower than it is seen. That is four fifths of the noise where nothing is off, and next to
+    nothing where much is.
+    """
+    own, count = squares[..., :-2], sums[..., -1:]
     with np.errstate(divide="ignore", invalid="ignore"):
-        gaps = sums[..., :-1] / sums[..., -1:]
-    return np.asarray(mean_of_folded(gaps, np.sqrt(variances)).sum(axis=-1))
+        times = np.fmax(sums[..., -2:-1] / own.sum(axis=-1, keepdims=True), 1.0)
+        noise = own * times / count**2
+        gaps = np.abs(sums[..., :-2]) / count
+    narrow = np.maximum(gaps - _NARROWER * np.sqrt(noise), 0.0)
+    added = mean_of_folded(narrow, np.sqrt(noise)) - narrow
+
+    def with_noise(more: FloatArray) -> FloatArray:
+        return np.asarray(mean_of_folded(gaps, np.sqrt(more)).sum(axis=-1))
+
+    return Chance(added.sum(axis=-1), np.sqrt(times[..., 0]), noise, with_noise)
 
 
 def mean_of_folded(mean: FloatArray, deviation: FloatArray) -> FloatArray:

@@ -81,6 +81,9 @@ class Difference:
         Where both are shares of people who are in one of the groups only: asked instead of MOVER.
     span : float
         How far apart two values can be at most: no interval of a difference goes beyond it.
+    also : ([h] float, [h] float), optional
+        Other values that the two groups may be compared by: the interval reaches as far as it would
+        about the difference of those, too.
     """
 
     a: FloatArray
@@ -92,6 +95,7 @@ class Difference:
     groups: tuple[ClusterMeans, ClusterMeans] | None = None
     gaps: ShareGaps | None = None
     span: float = np.inf
+    also: tuple[FloatArray, FloatArray] | None = None
 
     def interval(self, z: float, *, log: bool = False, careful: bool = False) -> Interval:
         """Return the interval of a - b, or of ln(a / b), that reaches z standard errors.
@@ -120,10 +124,22 @@ class Difference:
         """Put the interval together from the two groups' own (MOVER)."""
         join = log_ratio_interval if log else difference_interval
         found = join(self.a, one, self.b, two, self.correlation(z))
+        if self.also is not None:
+            found = self._about_both(found, log=log)
         if log or np.isinf(self.span):
             return found
         # A cut end is further from 0 than any difference: the test that asks the reach is the same.
         return Interval(np.maximum(found.low, -self.span), np.minimum(found.high, self.span))
+
+    def _about_both(self, found: Interval, *, log: bool) -> Interval:
+        """Let intervals about one difference reach as far as about the other."""
+        assert self.also is not None  # noqa: S101 - callers ask
+        a, b = self.also
+        with np.errstate(divide="ignore", invalid="ignore"):
+            one = np.log(self.a / self.b) if log else self.a - self.b
+            two = np.log(a / b) if log else a - b
+        moved = np.where(np.isfinite(two - one), two - one, 0.0)
+        return Interval(found.low + np.minimum(moved, 0.0), found.high + np.maximum(moved, 0.0))
 
 
 def deviates(difference: Difference, exact: tuple[float, ...] = ()) -> FloatArray:

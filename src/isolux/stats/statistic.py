@@ -25,6 +25,7 @@ import polars as pl
 
 __all__ = [
     "MEAN",
+    "Chance",
     "DetectionStatistic",
     "FloatArray",
     "PairStatistic",
@@ -71,10 +72,9 @@ class SumStatistic:
         each class, the second its units.
     of_squares : bool
         Whether the value is the root of a mean: of the first column over the second.
-    with_chance : callable, optional
-        ``(sums [..., k], variances [..., k - 1]) -> value [...]``: of a value that chance enlarges,
-        how large it is to be expected once so much chance is added. The last column counts, and
-        the variances are of the others over it. Groups are compared with as much chance in both.
+    chance : callable, optional
+        ``(sums [..., k], squares [..., k]) -> Chance``: what is known of the chance that enlarges a
+        value. ``squares``: of what clusters add to each sum.
     """
 
     columns: Callable[[pl.DataFrame], FloatArray]
@@ -84,13 +84,35 @@ class SumStatistic:
     centre: float | None = None
     of_classes: bool = False
     of_squares: bool = False
-    with_chance: Callable[[FloatArray, FloatArray], FloatArray] | None = None
+    chance: Callable[[FloatArray, FloatArray], Chance] | None = None
 
     def __call__(self, evidence: pl.DataFrame, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n]`` or ``[n, r]``, giving a scalar array or ``[r]``."""
         return self.finish(
             np.moveaxis(np.tensordot(self.columns(evidence), weights, (0, 0)), 0, -1)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """What chance may have added to values that are never below 0.
+
+    Parameters
+    ----------
+    added : [h] float
+        How much it may well have added.
+    times : [h] float
+        What standard errors are to be multiplied by.
+    noise : [h, k] float
+        Variance of each of the gaps that the value is made of.
+    with_noise : callable
+        ``variances [h, k] -> [h]``: the values to be expected with so much more noise.
+    """
+
+    added: FloatArray
+    times: FloatArray
+    noise: FloatArray
+    with_noise: Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, slots=True)

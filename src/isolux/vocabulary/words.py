@@ -10,6 +10,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Literal, Union, get_args, get_origin
 
 __all__ = [
+    "OUTSIDE",
     "brief",
     "choices",
     "chosen_words",
@@ -23,6 +24,9 @@ __all__ = [
     "tiny_points",
     "wanted",
 ]
+
+OUTSIDE = "everyone's value lies outside the groups' values, so no group is compared with it"
+"""Why a group's row beside everyone has no value; findings say it too."""
 
 _PLAIN: dict[Any, str] = {
     str: "text",

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from isolux.analyses._words import Words, ends_text, level_of, lowered, number, size
-from isolux.vocabulary.words import brief
+from isolux.vocabulary.words import OUTSIDE, brief
 
 __all__ = ["differs", "no_difference", "only_overall", "unseen", "without_value"]
 
@@ -23,10 +23,9 @@ _FLAT = (
 _WHOLE = "The whole population was drawn, so there is no difference beyond what its values show."
 _ALONE = ", of this comparison alone)."
 _NOISY = (
-    " Chance alone makes this value larger, most in a small group, so the groups are compared with "
-    "as much of it in both: this difference is not that of their values."
+    " Chance alone makes this value larger, most in a small group; the interval and the test allow "
+    "for that."
 )
-_BLURRED = "chance blurs how far apart the groups are"
 _LISTED = 10
 _NEARLY = 0.9
 """A gap that shrinks by less is said as it is."""
@@ -42,7 +41,7 @@ def differs(row: Mapping[str, Any], words: Words) -> str:
     told = f"{known}For {brief(row['group_a'])} it is " if known else _of_group(row, words)
     told += _apart(row, words)
     if known:
-        return words.start(row["model"], told + _care(row, words))
+        return words.start(row["model"], told + _care(row))
     if not row["pair"]:
         told += " The test was against everyone else; "
         alone = f"no pair of groups{_here(words)} stands out."
@@ -50,7 +49,7 @@ def differs(row: Mapping[str, Any], words: Words) -> str:
     elif row["n_pairs"] > 1:
         told += f" {row['n_differ']:,} of {row['n_pairs']:,} pairs of groups differ by this test."
         told += f" Beside them, {_bare(row, words)}" if row["n_untested"] else ""
-    told += _shrunken(row, words) + _spread(row, words) + _noise(row, words) + _care(row, words)
+    told += _shrunken(row, words) + _spread(row, words) + _beside(row, words) + _care(row)
     return words.start(row["model"], told + (_within(row, words) if words.margin else ""))
 
 
@@ -89,7 +88,7 @@ def only_overall(row: Mapping[str, Any], words: Words) -> str:
         f"({words.p(row['any_p'])}), but no single pair of groups{_here(words)} stands out; the "
         f"widest gap is {_widest(row, words)}."
     )
-    told += _spread(row, words) + _noise(row, words) + _care(row, words)
+    told += _spread(row, words) + _beside(row, words) + _care(row)
     return words.start(row["model"], told + _within(row, words))
 
 
@@ -102,7 +101,7 @@ def no_difference(row: Mapping[str, Any], words: Words) -> str:
     """Say that nothing was found, and what could have been: never that nothing is there."""
     measure = lowered(words.measure(row))
     if row["any_p"] is None and row["n_untested"]:
-        told = f"{_bare(row, words)}{_care(row, words)}"
+        told = f"{_bare(row, words)}{_care(row)}"
         return words.start(row["model"], f"{words.measure(row)} was not tested: {told}")
     seen = (
         "all groups judged have the same value"
@@ -116,14 +115,14 @@ def no_difference(row: Mapping[str, Any], words: Words) -> str:
     )
     if row["n_untested"]:
         told += f" But {_bare(row, words)}"
-    care, within = _care(row, words), _within(row, words)
+    care, within = _care(row), _within(row, words)
     most, worst = row["at_most"], row["detectable_worst"]
     if not care and within.endswith(_ALONE) and worst is not None and most <= worst:
         # What could be seen is asked before looking, how large a gap may be after it. Near 0 and 1
         # they are far apart, and without a word the second would read as a denial of the first.
         told = f"{told.removesuffix('.')}, though going by the observed values, "
         within = f"{within[1:2].lower()}{within[2:]}"
-    return words.start(row["model"], told + care + within)
+    return words.start(row["model"], told + care + within + _beside(row, words))
 
 
 def _bare(row: Mapping[str, Any], words: Words) -> str:
@@ -295,21 +294,17 @@ def _spread(row: Mapping[str, Any], words: Words) -> str:
     return f"{told} (standard deviation; {level_of(words)} interval {ends})."
 
 
-def _noise(row: Mapping[str, Any], words: Words) -> str:
-    """Say of what is never below 0 how it was compared."""
-    return _NOISY if _is_noisy(row, words) else ""
-
-
-def _is_noisy(row: Mapping[str, Any], words: Words) -> bool:
+def _beside(row: Mapping[str, Any], words: Words) -> str:
+    """Say what a value does not tell: that chance enlarges it, or that everyone's is no measure."""
     metric = words.metrics.get(row["metric"])
-    return metric is not None and metric.noisy
+    told = _NOISY if metric is not None and metric.noisy else ""
+    return f"{told} {OUTSIDE[0].upper()}{OUTSIDE[1:]}." if row["outside"] else told
 
 
-def _care(row: Mapping[str, Any], words: Words) -> str:
+def _care(row: Mapping[str, Any]) -> str:
     if row["status"] != "boundary":
         return ""
-    usual = _BLURRED if _is_noisy(row, words) else "few clusters, or values near 0 or 1"
-    why = row["reason"] or usual
+    why = row["reason"] or "few clusters, or values near 0 or 1"
     if row["flat"]:
         why = "nothing varies"
     return f" Read this interval with caution, it may be too narrow: {why}."

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.groups.chance_alike import ENLARGED, is_enlarged, owed_to_chance
+from isolux.groups.chance_added import chance_of, is_enlarged
 from isolux.groups.class_shares import at_least_of_classes
 from isolux.groups.drawn import drawn, worth_of
 from isolux.groups.estimates import Estimates, Group, Measure, Others
@@ -39,15 +39,11 @@ from isolux.stats.drawn_design import DrawnDesign, unweighted
 from isolux.stats.resampling import Ranked, replicate_ranks, replicate_sums
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.tables import Status
 
 if TYPE_CHECKING:
     from isolux.vocabulary.spec import Statistics
 
 __all__ = ["group_means", "measure_groups"]
-
-_OWED = 0.25
-"""Standard errors that chance may add to a value whose 95 % interval still holds it in 94 %."""
 
 
 def measure_groups(
@@ -102,6 +98,9 @@ def measure_groups(
         if mean is not None:  # known without drawing
             se[:, j] = np.sqrt(mean.variance)
     se = at_least_of_classes(design, measures, value, se)
+    for j, measure in enumerate(measures):
+        if is_enlarged(measure):
+            se[:, j] *= chance_of(design, measure, np.arange(shape[0])).times
     interval, method = intervals(
         design, measures, value, replicates, se, n_clusters, spec, means, families_of(groups)
     )
@@ -115,7 +114,6 @@ def measure_groups(
     pairs.mark(status, reason, spec)
     _mark_rarer_classes(judged, entries, (status, reason), spec)
     mark_ties(judged, entries, (status, reason), n_clusters)
-    _mark_enlarged(design, measures, se, (status, reason))
     mark_far_errors(design, measures, (status, reason), spec)
     _mark_rarest_of_sums(measures, (totals[: shape[0]], value), (status, reason), spec)
     return Estimates(
@@ -152,21 +150,6 @@ def _mark_rarer_classes(
             (units.min(axis=0), clusters.min(axis=0)),
             ("units of one class", spec.min_units, spec.min_clusters),
         )
-
-
-def _mark_enlarged(
-    design: Design,
-    measures: tuple[Measure, ...],
-    error: FloatArray,
-    cells: tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]],
-) -> None:
-    """Mark values that chance enlarges by more than their interval can make up for."""
-    status, reason = cells
-    for j, measure in enumerate(measures):
-        if is_enlarged(measure):
-            owed = owed_to_chance(design, measure, np.arange(len(status)))
-            marked = (status[:, j] == Status.OK.value) & (owed > _OWED * error[:, j])
-            status[marked, j], reason[marked, j] = Status.BOUNDARY.value, ENLARGED
 
 
 def _mark_rarest_of_sums(

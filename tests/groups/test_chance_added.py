@@ -1,19 +1,24 @@
-"""Values that chance enlarges, with as much chance in one group as in another."""
+"""What chance may have added to values that are never below 0, alone and beside another group's."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
+from isolux.disparity.comparisons import compare_groups
 from isolux.disparity.measured import measure_disparities
-from isolux.groups.chance_alike import ENLARGED, owed_to_chance, with_chance_of, with_most_chance
+from isolux.groups.chance_added import chance_alike, chance_of
 from isolux.groups.measure import measure_groups
+from isolux.stats.calibration import mean_of_folded
 from isolux.tasks.classification import INFO
 from isolux.vocabulary.spec import Comparing
 from tests._scored import members, scored
 
 METRIC = next(m for m in INFO.metrics if m.name == "calibration_error")
+Z = 1.959963984540054
 
 
 def measured(sure, right, groups, clusters=None, **settings):
@@ -29,7 +34,7 @@ def measured(sure, right, groups, clusters=None, **settings):
     )
     found = measure_groups(scores, members(g=groups), spec)
     (j,) = (j for j, m in enumerate(found.measures) if m.metric == METRIC.name)
-    rows = {g.name: k for k, g in enumerate(found.groups)}
+    rows = {g.name: np.array([k]) for k, g in enumerate(found.groups)}
     return found, j, rows
 
 
@@ -41,11 +46,24 @@ def test_the_surer_group_is_given_the_chance_that_it_lacks():
     # + .125 x erf(.40825 / sqrt 2) = .30619 x .79788 x .92004 + .125 x .31690 = .22477 + .03961.
     right = [True, False] + [True] * 5 + [False] * 3
     found, j, rows = measured([0.5] * 10, right, ["a"] * 2 + ["b"] * 8)
-    a, b = with_chance_of(found, j, np.array([rows["a"]]), np.array([rows["b"]]))
-    assert found.value[[rows["a"], rows["b"]], j] == pytest.approx([0.0, 0.125])
+    measure = found.measures[j]
+    a, b = chance_alike(found.design, measure, rows["a"], rows["b"])
+    assert found.value[[0, *rows["a"], *rows["b"]], j] == pytest.approx([0.1, 0.0, 0.125])
     assert (a.item(), b.item()) == pytest.approx((0.0, 0.26438), abs=2e-5)
-    together = with_most_chance(found, j, np.array([rows["a"], rows["b"]]))
-    assert together == pytest.approx([0.0, 0.26438], abs=2e-5)
+    # b's gap of .125 is .7 of its standard error of .17678: it may be 0, and all of it chance's:
+    # .17678 x sqrt(2 / pi) = .14105. Its answers vary as true confidences of .5 would: times 1.
+    chance = chance_of(found.design, measure, rows["b"])
+    assert (chance.added.item(), chance.times.item()) == pytest.approx((0.14105, 1.0), abs=1e-5)
+
+
+def test_a_group_without_a_wrong_answer_is_not_sure_of_its_error():
+    # Ten answers of confidence .9, all right: every gap is .1, squares are 10 x .01 = .1. True
+    # confidences would let them vary by 10 x .9 x .1 = .9: nine times as much, errors three times.
+    found, j, rows = measured([0.9] * 20, [True] * 18 + [False] * 2, ["a"] * 10 + ["b"] * 10)
+    chance = chance_of(found.design, found.measures[j], rows["a"])
+    assert chance.times.item() == pytest.approx(3.0)
+    assert chance.noise.sum().item() == pytest.approx(0.9 / 100)
+    assert found.interval.low[rows["a"], j].item() == 0.0
 
 
 def test_it_is_the_mean_of_values_with_noise_added():
@@ -55,25 +73,29 @@ def test_it_is_the_mean_of_values_with_noise_added():
     right = rng.random(n.sum()) < sure**1.5
     clusters = [f"s{k // 2}" for k in range(n.sum())]
     found, j, rows = measured(sure, right, groups.tolist(), clusters)
-    value = with_chance_of(found, j, np.array([rows["a"]]), np.array([rows["b"]]))
+    value = chance_alike(found.design, found.measures[j], rows["a"], rows["b"])
     # Again: gaps of clusters by bin, written out; the noise is drawn.
     bins = np.minimum(np.ceil(sure * 15).astype(int), 15) - 1
     gap, noise = np.zeros((2, 15)), np.zeros((2, 15))
     for g, name in enumerate("ab"):
+        own = groups == name
         for k in range(15):
-            own = (groups == name) & (bins == k)
-            gap[g, k] = (right[own] - sure[own]).sum() / n[g]
+            inside = own & (bins == k)
+            gap[g, k] = (right[inside] - sure[inside]).sum() / n[g]
             sums = [(right[c] - sure[c]).sum() for s in range(170)
-                    if (c := own & (np.arange(340) // 2 == s)).any()]  # fmt: skip
+                    if (c := inside & (np.arange(340) // 2 == s)).any()]  # fmt: skip
             noise[g, k] = np.square(sums).sum() / n[g] ** 2
+        true = (sure[own] * (1 - sure[own])).sum() / n[g] ** 2
+        noise[g] *= max(true / noise[g].sum(), 1.0)
     drawn = rng.normal(size=(200_000, 15))
     for g in (0, 1):
         more = np.sqrt(np.maximum(noise[1 - g] - noise[g], 0.0))
         expected = np.abs(gap[g] + drawn * more).sum(axis=1).mean()
         assert value[g].item() == pytest.approx(expected, abs=5e-4)
-    owed = owed_to_chance(found.design, found.measures[j], np.array([rows["a"]])).item()
-    again = np.abs(gap[0] + drawn * np.sqrt(noise[0])).sum(axis=1).mean() - np.abs(gap[0]).sum()
-    assert owed == pytest.approx(again, abs=5e-4)
+    narrow = np.maximum(np.abs(gap[0]) - 2 * np.sqrt(noise[0]), 0.0)
+    again = np.abs(narrow + drawn * np.sqrt(noise[0])).sum(axis=1).mean() - narrow.sum()
+    found_added = chance_of(found.design, found.measures[j], rows["a"]).added.item()
+    assert found_added == pytest.approx(again, abs=5e-4)
 
 
 def test_groups_are_held_to_one_another_and_never_to_everyone():
@@ -86,27 +108,26 @@ def test_groups_are_held_to_one_another_and_never_to_everyone():
     assert "difference_to_overall" not in table["kind"].to_list()
     between = pl.concat_list("group_a", "group_b").list.sort() == ["a", "b"]
     pair = table.filter(pl.col("kind") == "difference", between).row(0, named=True)
-    one, two = with_chance_of(found, j, np.array([rows["a"]]), np.array([rows["b"]]))
-    assert abs(pair["value"]) == pytest.approx(abs(one - two).item(), abs=1e-12)
-    assert pair["low"] <= 0.0 <= pair["high"]
+    # As they stand, the values of 80 and 400 people are far apart; no larger than chance makes it.
+    raw = (found.value[rows["a"], j] - found.value[rows["b"], j]).item()
+    assert pair["value"] == pytest.approx(raw)
+    assert pair["group_a"] == "a"
+    one, two = chance_alike(found.design, found.measures[j], rows["a"], rows["b"])
+    apart = compare_groups(found, "g", j).pairs(rows["a"], rows["b"])
+    less = raw - (one - two).item()
+    as_is = replace(apart, also=None).interval(Z).low.item()
+    assert less > 0.03
+    assert pair["low"] == pytest.approx(as_is - less)
+    assert pair["low"] < 0.0 < pair["high"]
     assert pair["p_value"] > 0.05
     assert pair["detectable"] is None
-    # As they stand, the values of 80 and 400 people are several standard errors apart.
-    raw = found.value[rows["a"], j] - found.value[rows["b"], j]
-    error = np.hypot(*found.standard_error[[rows["a"], rows["b"]], j])
-    assert raw > 1.5 * error
-    for kind in ("range", "standard_deviation"):
+    for kind in ("noise_corrected_sd", "worst_group"):
         (row,) = table.filter(pl.col("kind") == kind).to_dicts()
-        assert row["value"] < raw
-        assert row["low"] <= row["value"] <= row["high"]
+        assert (row["value"], row["status"]) == (None, "undefined")
+        assert row["reason"].startswith("chance makes the values larger")
 
 
-def test_values_are_marked_as_far_as_chance_moves_them():
-    rng = np.random.default_rng(7)
-    groups = np.repeat(["a", "b"], [100, 20_000])
-    sure = rng.beta(8, 2, len(groups))
-    fine, j, rows = measured(sure, rng.random(len(sure)) < sure, groups.tolist())
-    assert fine.status[:, j].tolist() == ["boundary"] * 3
-    assert set(fine.reason[:, j]) == {ENLARGED}
-    off, j, rows = measured(sure, rng.random(len(sure)) < sure / 2, groups.tolist())
-    assert off.status[rows["b"], j] == off.status[0, j] == "ok"
+def test_a_mean_size_is_what_many_draws_have():
+    drawn = np.abs(np.random.default_rng(3).normal(0.4, 0.7, 400_000)).mean()
+    found = mean_of_folded(np.array([0.4, -0.4]), np.array([0.7, 0.7]))
+    assert found == pytest.approx([drawn, drawn], abs=0.004)
