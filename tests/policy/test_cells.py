@@ -6,12 +6,16 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.disparity.comparisons import compare_groups
 from isolux.groups.measure import measure_groups
 from isolux.policy.cells import Side
+from isolux.policy.pairs import pairs_of
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import MEMBERSHIP, SCORES
+from tests.groups.test_chance_added import measured as calibration
+from tests.groups.test_squares import measured as roots
 
 Z = 1.959963984540054
 
@@ -43,3 +47,31 @@ def test_a_graded_mean_is_held_to_a_limit_with_the_interval_that_is_printed(high
     mean, low, up = (x[2, 0] for x in (estimates.value, estimates.interval.low,
                                        estimates.interval.high))  # fmt: skip
     assert mean - low > 3.0 * (up - mean)  # b holds no bad score; the others lend
+
+
+def test_what_chance_enlarges_is_held_to_a_limit_with_the_interval_that_is_printed():
+    rng = np.random.default_rng(6)
+    sure = rng.beta(8, 2, 900)
+    groups = np.repeat(["a", "b"], [100, 800]).tolist()
+    estimates, j, _ = calibration(sure, rng.random(900) < sure, groups)
+    rows = np.array([2, 1])
+    ends = Side(estimates, j, rows).intervals()(Z)
+    assert ends.low == pytest.approx(estimates.interval.low[rows, j], abs=1e-9)
+    assert ends.high == pytest.approx(estimates.interval.high[rows, j], rel=1e-9)
+    # As far apart as they may be: either may be lower by what chance has added.
+    first, second = np.array([1, 2]), np.array([2, 1])
+    apart = pairs_of(estimates, "g", j, first, second).interval(Z)
+    audited = compare_groups(estimates, "g", j).pairs(first, second).interval(Z)
+    assert (apart.low <= audited.low).all()
+    assert (apart.high >= audited.high).all()
+    assert (apart.high - audited.high).max() > 0.005
+    assert apart.high == pytest.approx(-apart.low[::-1])
+
+
+def test_a_root_is_held_to_a_limit_with_the_interval_that_is_printed():
+    error = np.random.default_rng(7).normal(size=300)
+    estimates, _, j, _ = roots(error, np.repeat(["a", "b"], [100, 200]).tolist())
+    rows = np.array([2, 0])
+    ends = Side(estimates, j, rows).intervals()(Z)
+    assert ends.low == pytest.approx(estimates.interval.low[rows, j], rel=1e-9)
+    assert ends.high == pytest.approx(estimates.interval.high[rows, j], rel=1e-9)

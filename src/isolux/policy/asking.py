@@ -19,14 +19,12 @@ from isolux.disparity.family import is_among
 from isolux.disparity.models import paired_difference
 from isolux.disparity.whole import both_ways
 from isolux.groups.estimates import Estimates, Measure
-from isolux.groups.means import means_of
 from isolux.groups.unknown import UNKNOWN
 from isolux.policy.amounts import level_of, margin_of
 from isolux.policy.cells import Cells, Closed, Side, of_differences, of_ratios, of_values, too_small
+from isolux.policy.pairs import independent, pairs_of
 from isolux.policy.rules import Rule
 from isolux.stats.design import IntArray
-from isolux.stats.differences import Difference, of_means, of_replicates
-from isolux.stats.intervals import logit_reach, student_reach
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.words import OUTSIDE
@@ -131,7 +129,7 @@ def _cells(
         return []
     first, second = both_ways(rows)
     sides = Side(estimates, j, first), Side(estimates, j, second)
-    apart = compare_groups(estimates, attribute, j).pairs(first, second)
+    apart = pairs_of(estimates, attribute, j, first, second)
     if rule.kind == "ratio_at_least":
         return [of_ratios(*sides, apart, float(rule.ratio or 0.0))]
     return [of_differences(*sides, apart, _margin(rule, measure), -1.0)]
@@ -165,7 +163,8 @@ def _behind(asked: Asked, estimates: Estimates, j: int, rows: IntArray) -> list[
         return []
     second = np.full(len(others), at, dtype=np.int64)
     sides = Side(estimates, j, others), Side(estimates, j, second)
-    return [of_differences(*sides, compared.pairs(others, second), margin, sign)]
+    apart = pairs_of(estimates, attribute, j, others, second)
+    return [of_differences(*sides, apart, margin, sign)]
 
 
 def _every_gap(asked: Asked, measured: Measured) -> None:
@@ -182,7 +181,7 @@ def _every_gap(asked: Asked, measured: Measured) -> None:
             if len(kept) < 2:
                 continue
             first, second = both_ways(kept)
-            apart = compare_groups(estimates, attribute, j).pairs(first, second)
+            apart = pairs_of(estimates, attribute, j, first, second)
             sides = Side(estimates, j, first), Side(estimates, j, second)
             asked.cells.append(of_differences(*sides, apart, _margin(asked.rule, measure), -1.0))
     if not asked.cells and not asked.closed:
@@ -257,24 +256,8 @@ def _of_others(asked: Asked, measured: Measured, other: Estimates) -> None:
             one, two = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
             sides = Side(estimates, now, one), Side(other, then, two)
             margin, sign = _margin(rule, measure), _direction(rule, measure)
-            apart = _independent(*sides)
+            apart = independent(*sides)
             asked.cells.append(of_differences(*sides, apart, margin, sign, "the baseline"))
-
-
-def _independent(one: Side, two: Side) -> Difference:
-    """Compare values of people who have nothing in common."""
-    none = np.zeros(len(one.rows))
-    measures = [side.estimates.measures[side.j] for side in (one, two)]
-    if all(m.mean is not None for m in measures):
-        a, b = (means_of(s.estimates.design, s.estimates.measures[s.j], s.rows) for s in (one, two))
-        if a.shares == b.shares:
-            return of_means(a, b, none, none)
-    ends = logit_reach if measures[0].fraction else student_reach
-    parts = [
-        (s.value, s.estimates.standard_error[s.rows, s.j], np.maximum(s.clusters - 1.0, 1.0))
-        for s in (one, two)
-    ]
-    return of_replicates(parts[0], parts[1], none, ends)
 
 
 def _measures(
