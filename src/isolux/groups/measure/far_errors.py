@@ -48,9 +48,11 @@ def mark_far_errors(
         worth = _worth(squares @ copies, squares.power(2) @ copies)
         held = (design.rows(rows, counts) > 0).astype(np.float64) @ copies
         few = worth < np.maximum(spec.min_clusters, held / _HEAVY)
-        for g in np.flatnonzero((status[:, j] == Status.OK.value) & few):
+        # Where everyone has far errors, a group without one may owe that to chance.
+        for g in np.flatnonzero((status[:, j] == Status.OK.value) & (few | few[0])):
             status[g, j] = Status.BOUNDARY.value
-            reason[g, j] = f"a few far errors make up most of it: worth {worth[g]:.1f} clusters"
+            of, at = ("it", g) if few[g] else ("everyone's", 0)
+            reason[g, j] = f"a few far errors make up most of {of}: worth {worth[at]:.1f} clusters"
 
 
 def _worth(total: FloatArray, square: FloatArray) -> FloatArray:
