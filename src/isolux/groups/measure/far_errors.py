@@ -35,7 +35,7 @@ def mark_far_errors(
     cells : ([g, m] str, [g, m] str)
         Status and reason, changed in place where a group was well.
     spec : Statistics
-        The least number of clusters: so many at least the squares must be worth.
+        Its least number of clusters is also the least that the squares must be worth.
     """
     status, reason = cells
     rows = np.arange(len(status))
