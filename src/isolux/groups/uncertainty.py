@@ -13,7 +13,13 @@ from isolux.groups.class_shares import class_shares, is_of_classes
 from isolux.groups.drawn import Worth
 from isolux.groups.estimates import Estimates, Group, Measure
 from isolux.groups.means import Means, all_means, means_of
-from isolux.groups.squares import is_of_squares, mean_of_squares, root_of
+from isolux.groups.squares import (
+    far_reach,
+    is_of_squares,
+    mean_of_squares,
+    root_of,
+    tails_of_squares,
+)
 from isolux.io.threads import quietly
 from isolux.stats.design import Design, IntArray
 from isolux.stats.drawn_design import DrawnDesign
@@ -128,10 +134,7 @@ def intervals(
             raw = standard_error(replicates[:, j], clusters[:, j], design)
             ends, method[:, j] = own.ends(_z(spec), own.together(raw)), name
         elif name == ROOT:
-            squares = mean_of_squares(measure)
-            of_mean = means_of(design, squares, np.arange(len(v)))
-            ends = root_of(of_numbers(of_mean, families, squares)(_z(spec)))
-            method[:, j] = name
+            ends, method[:, j] = _of_root(design, measure, families, spec, len(v)), name
         elif name == LEANING:
             ends = of_numbers(mean, families, measure)(_z(spec))
             edge = measure.fraction & no_spread(v, s)
@@ -155,6 +158,18 @@ def intervals(
         low[:, j] = np.where(shown, ends.low, np.nan)
         high[:, j] = np.where(shown, ends.high, np.nan)
     return Interval(low, high), method
+
+
+def _of_root(
+    design: Design, measure: Measure, families: IntArray | None, spec: Statistics, n_groups: int
+) -> Interval:
+    """Make the intervals of roots of mean squares, as far up as far errors may lie."""
+    squares = mean_of_squares(measure)
+    mean = means_of(design, squares, np.arange(n_groups))
+    ends = of_numbers(mean, families, squares)(_z(spec))
+    family = np.zeros(n_groups, dtype=np.int64) if families is None else families
+    tails = tails_of_squares(design, measure, n_groups)
+    return root_of(far_reach(ends, mean.value, tails, family, 1.0 - spec.level))
 
 
 def _less_chance(design: Design, measure: Measure, ends: Interval) -> Interval:

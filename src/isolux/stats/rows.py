@@ -17,7 +17,7 @@ from isolux.stats.statistic import FloatArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["AT_ONCE", "held_at", "less_each", "row_numbers", "some_rows"]
+__all__ = ["AT_ONCE", "entries", "held_at", "less_each", "row_numbers", "some_rows"]
 
 AT_ONCE = 500_000
 """Entries that are reduced at once: some twenty numbers are worked out of each."""
@@ -52,6 +52,15 @@ def some_rows(matrix: csr_array, at: int | npt.NDArray[Any]) -> csr_array:
 def row_numbers(matrix: csr_array) -> npt.NDArray[np.int64]:
     """Return the row of every entry."""
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+
+
+def entries(
+    sums: csr_array, counts: csr_array, copies: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], FloatArray, FloatArray, FloatArray]:
+    """Align sums with counts: row, sum, count and copies of every entry."""
+    held = counts.data > 0
+    row, column = row_numbers(counts)[held], counts.indices[held]
+    return row, held_at(counts, sums)[held], counts.data[held], copies[column].astype(float)
 
 
 def held_at(where: csr_array, other: csr_array) -> FloatArray:

@@ -40,7 +40,7 @@ import numpy.typing as npt
 
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval, quantile
-from isolux.stats.rows import held_at, row_numbers
+from isolux.stats.rows import entries, held_at
 from isolux.stats.statistic import FloatArray
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ def cluster_means(
     >>> found.value.item(), found.variance.round(6).item(), found.size.item()
     (0.5, 0.25, 3.0)
     """
-    rows, s, n, c = _entries(sums, counts, copies)
+    rows, s, n, c = entries(sums, counts, copies)
     g = sums.shape[0]
 
     def total(x: FloatArray) -> FloatArray:
@@ -345,15 +345,6 @@ def freedom_of(
     return np.asarray(np.maximum(np.nan_to_num(found, nan=1.0), 1.0))
 
 
-def _entries(
-    sums: csr_array, counts: csr_array, copies: IntArray
-) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
-    """Align sums with counts: row, sum, count and copies of every entry."""
-    held = counts.data > 0
-    row, column = row_numbers(counts)[held], counts.indices[held]
-    return row, held_at(counts, sums)[held], counts.data[held], copies[column].astype(float)
-
-
 def pooled_correlation(sums: csr_array, counts: csr_array, copies: IntArray) -> FloatArray:
     """Estimate the correlation of two rows of one cluster, 0 to 1, from everyone: ``[g]``.
 
@@ -374,7 +365,7 @@ def pooled_correlation(sums: csr_array, counts: csr_array, copies: IntArray) -> 
     >>> pooled_correlation(sums, counts, np.array([1, 1])).tolist()
     [1.0]
     """
-    rows, s, n, c = _entries(sums, counts, copies)
+    rows, s, n, c = entries(sums, counts, copies)
     g = sums.shape[0]
 
     def total(x: FloatArray) -> FloatArray:

@@ -114,7 +114,7 @@ def measure_groups(
     pairs.mark(status, reason, spec)
     _mark_rarer_classes(judged, entries, (status, reason), spec)
     mark_ties(judged, entries, (status, reason), n_clusters)
-    mark_far_errors(design, measures, (status, reason), spec)
+    mark_far_errors(design, measures, families_of(groups), (status, reason), spec)
     _mark_rarest_of_sums(measures, (totals[: shape[0]], value), (status, reason), spec)
     return Estimates(
         groups, measures, design, domain_of, value, replicates, se, interval, method,

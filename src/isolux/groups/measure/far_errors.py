@@ -1,4 +1,4 @@
-"""Where a few far errors make up most of a mean of squares: its interval may miss the truth."""
+"""Where too little is known of the largest errors to say how large a mean of squares is."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.groups.estimates import Measure
-from isolux.groups.squares import is_of_squares, mean_of_squares
-from isolux.stats.design import Design
+from isolux.groups.squares import is_of_squares, mean_of_squares, tails_of_squares
+from isolux.stats.design import Design, IntArray
+from isolux.stats.far_tails import FLATTEST
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
 
 __all__ = ["mark_far_errors"]
 
-_HEAVY = 15.0
-"""Clusters for each that their squares are worth: 3 of normal errors, 6 of exponential ones."""
+_DOUBT = 0.2
+"""Probability of an index that no mean can be told of from which on a value is marked."""
 
 Marks = npt.NDArray[np.object_]
 
@@ -23,36 +24,40 @@ Marks = npt.NDArray[np.object_]
 def mark_far_errors(
     design: Design,
     measures: tuple[Measure, ...],
+    family: IntArray,
     cells: tuple[Marks, Marks],
     spec: Statistics,
 ) -> None:
-    """Mark roots of mean squares that rest on a few far errors.
+    """Mark roots of mean squares whose errors may be too far to tell, or that rest on few of them.
 
     Parameters
     ----------
     design : Design
     measures : tuple of Measure
+    family : [g] int
+        Groups of one number belong to one attribute; everyone's is 0.
     cells : ([g, m] str, [g, m] str)
         Status and reason, changed in place where a group was well.
     spec : Statistics
         Its least number of clusters is also the least that the squares must be worth.
     """
     status, reason = cells
-    rows = np.arange(len(status))
     copies = design.copies.astype(np.float64)
     for j, measure in enumerate(measures):
         if not is_of_squares(measure):
             continue
-        sums, counts = mean_of_squares(measure).mean or (0, 0)
-        squares = design.rows(rows, sums)
+        sums, _ = mean_of_squares(measure).mean or (0, 0)
+        squares = design.rows(np.arange(len(status)), sums)
         worth = _worth(squares @ copies, squares.power(2) @ copies)
-        held = (design.rows(rows, counts) > 0).astype(np.float64) @ copies
-        few = worth < np.maximum(spec.min_clusters, held / _HEAVY)
-        # Where everyone has far errors, a group without one may owe that to chance.
-        for g in np.flatnonzero((status[:, j] == Status.OK.value) & (few | few[0])):
+        index = tails_of_squares(design, measure, len(status)).indices(_DOUBT, family)
+        for g in np.flatnonzero(status[:, j] == Status.OK.value):
+            if worth[g] < spec.min_clusters:
+                reason[g, j] = f"a few far errors make up most of it: worth {worth[g]:.1f} clusters"
+            elif index[g] <= FLATTEST:
+                reason[g, j] = "its largest errors thin out too slowly to say how large it can be"
+            else:
+                continue
             status[g, j] = Status.BOUNDARY.value
-            of, at = ("it", g) if few[g] else ("everyone's", 0)
-            reason[g, j] = f"a few far errors make up most of {of}: worth {worth[at]:.1f} clusters"
 
 
 def _worth(total: FloatArray, square: FloatArray) -> FloatArray:

@@ -1,0 +1,212 @@
+"""How far a mean may lie above what was drawn, where a few very large numbers make up much of it.
+
+A sample of errors that holds none of the largest has a mean square that is too low, and nothing in
+the group says so. How fast the largest that *are* there thin out does. Of numbers beyond a cut u,
+a share ``(u / x)^a`` is taken to be larger than x (a Pareto law, Hill's estimate of its index a):
+such a tail has the mean ``u a / (a - 1)``, seen or not, and none where a is 1 or less. Groups are
+of different sizes of error, but their tails are taken to thin out alike: the logarithms over each
+one's own cut are put together, with five that a normal law would have, so that a few small groups
+of plain numbers are not taken for anything.
+
+References
+----------
+.. [1] Hill, B. M. (1975). A simple general approach to inference about the tail of a distribution.
+   Annals of Statistics 3(5), 1163-1174.
+.. [2] Peng, L. (2001). Estimating the mean of a heavy tailed distribution. Statistics and
+   Probability Letters 52(3), 255-264.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isolux.stats.design import IntArray
+from isolux.stats.rows import entries
+from isolux.stats.statistic import FloatArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["FLATTEST", "FarTails", "far_tails", "index_at_least"]
+
+_SHARE = 0.05
+"""Of clusters: those with the largest numbers are the tail."""
+_LENDING = 20
+"""Clusters from which on a group's tail holds one."""
+_PLAIN, _PLAIN_INDEX = 5.0, 3.0
+"""Logarithms of a normal law's squares that are put to all, and their index beyond such a cut."""
+_OTHERS = 5.0
+"""Logarithms of others that count beside its own for a group that is judged by its own tail."""
+_FLATTER, _SURELY = 0.2, 0.05
+"""Probability of a tail as flat among groups of one law below which a group is judged by its own,
+and below which everyone is."""
+_WHOLE = 0.9
+"""Share of everyone in an attribute's groups from which on their tails are everyone's."""
+FLATTEST = 1.15
+"""The least index that is believed: a tail's mean is then 7.7 cuts, and soon beyond any number."""
+
+
+@dataclass(frozen=True, slots=True)
+class FarTails:
+    """The tails of groups' numbers; arrays ``[g]``, everyone first.
+
+    Parameters
+    ----------
+    logs : float
+        Sum of the logarithms of the tail's numbers over the cut; infinite where the cut is 0.
+    among : int
+        Clusters in the tail.
+    cut : float
+        The largest number that is not in the tail.
+    share : float
+        Of all that is weighed, what the tail's clusters weigh.
+    adds : float
+        What the tail adds to the mean.
+    clusters : int
+        All of the group's.
+    """
+
+    logs: FloatArray
+    among: IntArray
+    cut: FloatArray
+    share: FloatArray
+    adds: FloatArray
+    clusters: IntArray
+
+    def indices(self, doubt: float, family: IntArray) -> FloatArray:
+        """Return an index of each group's tail that is larger with a probability of ``doubt``.
+
+        The index of all groups of its attribute; of the group itself, with five numbers of others
+        beside its own, where its tail is flatter than theirs. Everyone's is that of the attribute
+        whose groups' tails thin out most, or of all in one: groups that err by more than others
+        make no heavy tail.
+
+        Parameters
+        ----------
+        doubt : float
+            Between 0 and 1: the probability that the index is lower than what is returned.
+        family : [g] int
+            Groups of one number belong to one attribute; everyone's is 0.
+        """
+        from scipy.special import gammaincinv
+
+        lends = self.clusters >= _LENDING
+        logs, among = np.where(lends, self.logs, 0.0), np.where(lends, self.among, 0)
+        k, h = (np.bincount(family, weights=x).astype(np.float64) for x in (among, logs))
+        flat = self._as_flat((h, k), family)
+        found = index_at_least(h, k, doubt)
+        held = np.bincount(family, weights=np.where(lends, self.clusters, 0))
+        odd = np.bincount(family, weights=flat <= _SURELY) > 0
+        whole = (held >= _WHOLE * self.clusters[0]) & ~odd
+        found[0] = np.max(found, where=whole, initial=found[0])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = (h / k)[family]
+            own = gammaincinv(self.among + _OTHERS, doubt) / (self.logs + _OTHERS * mean)
+        return np.where(flat <= _FLATTER, own, found[family])
+
+    def _as_flat(self, pooled: tuple[FloatArray, FloatArray], family: IntArray) -> FloatArray:
+        """Return how probable a tail as flat as each group's is, if others' thin out as its own.
+
+        A mean of k logarithms over one of others is an F variable.
+        """
+        from scipy.special import fdtrc
+
+        h, k = (x[family] for x in pooled)
+        use = (family > 0) & (self.clusters >= _LENDING) & (k > self.among)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            others = (h - self.logs) / (k - self.among)
+            ratio = np.where(use, self.logs / self.among / others, 0.0)
+            flat = fdtrc(2.0 * self.among, 2.0 * (k - self.among), ratio)
+        return np.where(use & ~np.isnan(flat), flat, 1.0)
+
+    def highest(self, value: FloatArray, index: FloatArray) -> FloatArray:
+        """Return what the means would be if the tails thinned out as an index says."""
+        at = np.maximum(index, FLATTEST)
+        return np.asarray(value - self.adds + self.share * self.cut * at / (at - 1.0))
+
+
+def index_at_least(logs: FloatArray, among: FloatArray, doubt: float) -> FloatArray:
+    """Return the lower end of a Pareto index, with five logarithms of a normal law put to all.
+
+    The sum of k logarithms times the index is a gamma variable of shape k.
+
+    Parameters
+    ----------
+    logs : [g] float
+        Sum of logarithms over the cut.
+    among : [g] float
+        How many.
+    doubt : float
+        Probability of a lower index.
+
+    Returns
+    -------
+    [g] float
+        0 where the cut is 0.
+
+    Examples
+    --------
+    20 logarithms of 10 in all: with the five 25 of 11.7, an index of 2.1, and hardly below 1.5.
+
+    >>> index_at_least(np.array([10.0, np.inf]), np.array([20.0, 3.0]), 0.05).round(2).tolist()
+    [1.49, 0.0]
+    """
+    from scipy.special import gammaincinv
+
+    return np.asarray(gammaincinv(among + _PLAIN, doubt) / (logs + _PLAIN / _PLAIN_INDEX))
+
+
+def far_tails(sums: csr_array, counts: csr_array, copies: IntArray) -> FarTails:
+    """Find the tails of groups' numbers: of each cluster, the mean of its own.
+
+    Parameters
+    ----------
+    sums, counts : csr_array, [g, n_distinct]
+        What each distinct cluster adds; sums of numbers of 0 and more.
+    copies : [n_distinct] int
+        How many clusters each stands for.
+
+    Examples
+    --------
+    40 people, of whom two err by 4 and 8 squares and all others by 1: the tail is these two.
+
+    >>> from scipy.sparse import csr_array
+    >>> sums = csr_array(np.array([[4.0, 8.0] + 38 * [1.0]]))
+    >>> found = far_tails(sums, csr_array(np.ones((1, 40))), np.ones(40, dtype=int))
+    >>> found.among.item(), found.cut.item(), found.adds.item(), found.logs.round(4).item()
+    (2, 1.0, 0.3, 3.4657)
+    """
+    rows, s, n, c = entries(sums, counts, copies)
+    ends = np.searchsorted(rows, np.arange(sums.shape[0] + 1))
+    parts = [slice(*pair) for pair in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
+    found = [_tail(s[p], n[p], c[p]) for p in parts]
+    columns = [np.array(column) for column in zip(*found, strict=True)]
+    return FarTails(*columns)
+
+
+def _tail(
+    s: FloatArray, n: FloatArray, c: FloatArray
+) -> tuple[float, int, float, float, float, int]:
+    """Return ``FarTails``' numbers of one group."""
+    clusters = int(c.sum())
+    if not clusters:
+        return 0.0, 0, 0.0, 0.0, 0.0, 0
+    among = max(1, round(_SHARE * clusters))
+    each, units = s / n, float(c @ n)
+    top = np.arange(len(s))
+    if among + 1 < len(s):  # as many entries stand for as many clusters at least
+        top = np.argpartition(each, len(s) - among - 1)[len(s) - among - 1 :]
+    top = top[np.argsort(each[top])[::-1]]
+    before = np.cumsum(c[top]) - c[top]
+    taken = np.clip(among - before, 0.0, c[top])
+    past = np.flatnonzero(before + c[top] > among)
+    cut = float(each[top[past[0]]]) if len(past) else float(each[top[-1]])
+    use = taken > 0
+    taken, top = taken[use], top[use]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        over = np.log(each[top] / cut) if cut > 0 else np.where(each[top] > 0, np.inf, 0.0)
+    weighs, adds = float(taken @ n[top]) / units, float(taken @ s[top]) / units
+    return float(taken @ over), among, cut, weighs, adds, clusters
