@@ -6,15 +6,18 @@ A new task adds its sample to ``_samples.TASKS``; the rest finds it.
 from __future__ import annotations
 
 from dataclasses import replace
+from inspect import signature
 
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from isolux.groups.measure import measure_groups
 from isolux.tasks import score
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import IsoluxError
-from isolux.vocabulary.tables import SCORES, check
+from isolux.vocabulary.spec import Statistics
+from isolux.vocabulary.tables import MEMBERSHIP, SCORES, check
 from tests.contracts._plugins import Plugin, of_room
 from tests.contracts._samples import task_sample
 
@@ -64,6 +67,27 @@ def test_every_default_metric_is_measured(plugin: Plugin) -> None:
             assert metric.name in scores.units["metric"].to_list()
         else:
             assert scores.evidence[metric.evidence].height > 0
+
+
+@every_task
+def test_each_metric_can_be_asked_for_alone(plugin: Plugin) -> None:
+    sample, info = task_sample(plugin), plugin.module.INFO
+    taken, refused = "metrics" in signature(plugin.module.score).parameters, dict[str, str]()
+    for name in [metric.name for metric in info.metrics] if taken else ():
+        options = {**sample.options, "metrics": (name,)}
+        try:
+            alone = plugin.module.score(sample.dataset, sample.predictions, **options)
+        except IsoluxError as error:  # a setting or a column is missing, and named
+            refused[name] = str(error)
+            continue
+        units = alone.judged_units().select(
+            "unit_id", attribute=pl.lit("all"), group=pl.lit("one"), values=pl.lit(["one"])
+        )
+        membership = MEMBERSHIP.conform(units)
+        measured = measure_groups(alone, membership, Statistics(replicates=100)).table()
+        assert name in measured["metric"].unique().to_list(), name
+    assert all("expected" in told for told in refused.values())
+    assert all("--" in refused[name] for name in refused.keys() & set(info.defaults))
 
 
 @every_task

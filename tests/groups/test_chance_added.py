@@ -38,6 +38,10 @@ def measured(sure, right, groups, clusters=None, **settings):
     return found, j, rows
 
 
+def alike(found, measure, rows):
+    return chance_alike(*(chance_of(found.design, measure, rows[name]) for name in "ab"))
+
+
 def test_the_surer_group_is_given_the_chance_that_it_lacks():
     # One bin, confidence .5. a: right, wrong: gaps +.5, -.5: sum 0 of 2, squares .5, variance of
     # the mean gap .5 / 4 = .125. b: right five times of eight: sum 1 of 8 = .125, squares
@@ -47,7 +51,7 @@ def test_the_surer_group_is_given_the_chance_that_it_lacks():
     right = [True, False] + [True] * 5 + [False] * 3
     found, j, rows = measured([0.5] * 10, right, ["a"] * 2 + ["b"] * 8)
     measure = found.measures[j]
-    a, b = chance_alike(found.design, measure, rows["a"], rows["b"])
+    a, b = alike(found, measure, rows)
     assert found.value[[0, *rows["a"], *rows["b"]], j] == pytest.approx([0.1, 0.0, 0.125])
     assert (a.item(), b.item()) == pytest.approx((0.0, 0.26438), abs=2e-5)
     # b's gap of .125 is .7 of its standard error of .17678: it may be 0, and all of it chance's:
@@ -73,7 +77,7 @@ def test_it_is_the_mean_of_values_with_noise_added():
     right = rng.random(n.sum()) < sure**1.5
     clusters = [f"s{k // 2}" for k in range(n.sum())]
     found, j, rows = measured(sure, right, groups.tolist(), clusters)
-    value = chance_alike(found.design, found.measures[j], rows["a"], rows["b"])
+    value = alike(found, found.measures[j], rows)
     # Again: gaps of clusters by bin, written out; the noise is drawn.
     bins = np.minimum(np.ceil(sure * 15).astype(int), 15) - 1
     gap, noise = np.zeros((2, 15)), np.zeros((2, 15))
@@ -112,7 +116,7 @@ def test_groups_are_held_to_one_another_and_never_to_everyone():
     raw = (found.value[rows["a"], j] - found.value[rows["b"], j]).item()
     assert pair["value"] == pytest.approx(raw)
     assert pair["group_a"] == "a"
-    one, two = chance_alike(found.design, found.measures[j], rows["a"], rows["b"])
+    one, two = alike(found, found.measures[j], rows)
     apart = compare_groups(found, "g", j).pairs(rows["a"], rows["b"])
     less = raw - (one - two).item()
     as_is = replace(apart, also=None).interval(Z).low.item()

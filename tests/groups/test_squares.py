@@ -10,6 +10,7 @@ from scipy.stats import gamma, t
 from isolux.disparity.comparisons import compare_groups
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
+from isolux.policy.cells import Side
 from isolux.stats.differences import deviates
 from isolux.stats.numbers import root_mean_square
 from isolux.vocabulary.drawn import SAMPLE
@@ -114,6 +115,9 @@ def test_the_upper_end_is_where_the_tail_may_lead():
     assert found.interval.high[0, root] == pytest.approx(np.sqrt(far))
     assert found.interval.high[0, square] < 0.9 * far
     assert np.sqrt(2.0) < found.interval.high[0, root]
+    # A gate asks one end at 1.645 standard errors, and looks for far errors as far as at 1.96.
+    gate = Side(found, root, np.array([0])).alone()(1.6448536269514722)
+    assert gate.high.item() == pytest.approx(np.sqrt(far), rel=1e-6)
 
 
 def test_normal_errors_are_not_marked():

@@ -1,7 +1,7 @@
 """Root mean squared errors of groups whose errors lie far out now and then: what intervals hold.
 
 A sample without the farthest errors has a value that is too low and looks sure of it. So what
-counts is how often values *called ok* hold the truth, and how often a limit at the truth is passed.
+counts is how often values *called ok* hold the truth, and how often a gate passes a limit at it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pytest
 
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.measure import measure_groups
+from isolux.policy.cells import Side
 from isolux.stats.differences import deviates, two_sided
 from isolux.stats.numbers import root_mean_square
 from isolux.vocabulary.info import Metric
@@ -22,7 +23,7 @@ from tests._scored import members, scored
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 
 pytestmark = pytest.mark.law
-Z = 1.9599639845400545
+Z, ONE_SIDED = 1.9599639845400545, 1.6448536269514722
 SQUARE = Metric(name="square", title="s", definition="s", direction="lower", high=None)
 ROOT = Metric(name="root", title="r", definition="r", direction="lower", high=None,
               evidence="own", statistic=root_mean_square("error"))  # fmt: skip
@@ -45,6 +46,10 @@ ERRORS = {
     "lognormal, .75": (lambda rng, n: rng.lognormal(0.0, 0.75, n), float(np.exp(1.125))),
     "lognormal, 1": (lambda rng, n: rng.lognormal(0.0, 1.0, n), float(np.exp(2.0))),
     "1 of 200 at 20": _rarely(0.005, 20.0),
+    "1 of 50 ten times as far": (
+        lambda rng, n: rng.normal(size=n) * np.where(rng.random(n) < 0.02, 10.0, 1.0),
+        2.98,
+    ),
     "a fifth normal, others 0": (lambda rng, n: rng.normal(size=n) * (rng.random(n) < 0.2), 0.2),
 }
 """Names, how they are drawn, and their mean square."""
@@ -82,7 +87,11 @@ CELLS = [
     Cell("1 of 200 at 20", (50, 2000)),
     Cell("a fifth normal, others 0", (330, 330)),
     Cell("t, 3", (300, 900), "normal"),
+    Cell("1 of 50 ten times as far", (150, 150)),
+    Cell("t, 3", (150, 150)),
 ]
+KNOWN = 16
+"""The cell in which the far errors that are missing leave no trace in the others."""
 
 
 def asked(rng, cell, replicates, seed):
@@ -111,7 +120,8 @@ def asked(rng, cell, replicates, seed):
     at = np.array([0, one.item(), two.item()])
     low, high = found.interval.low[at, j], found.interval.high[at, j]
     ok = found.status[at, j] == "ok"
-    return p, *((low <= truth) & (truth <= high)), *ok, *(high < truth)
+    passed = Side(found, j, at).alone()(ONE_SIDED).high < truth
+    return p, *((low <= truth) & (truth <= high)), *ok, *(ok & passed)
 
 
 @pytest.mark.parametrize("k", range(len(CELLS)) if FULL else (0, 8))
@@ -121,16 +131,19 @@ def test_intervals_of_errors_that_lie_far_out_hold(k):
         asked(np.random.default_rng([151, k, world]), cell, replicates, world)
         for world in range(worlds)
     ])  # fmt: skip
-    held, ok, below = (found[:, i : i + 3].astype(bool) for i in (1, 4, 7))
+    held, ok, passed = (found[:, i : i + 3].astype(bool) for i in (1, 4, 7))
     row = {**cell.row(), "covered, %": held.mean(), "ok, %": ok.mean(),
            "covered where ok, %": held[ok].mean() if ok.any() else None,
-           "ok, and all of it too low, %": (ok & below).mean(),
+           "limit at the truth passed, %": passed.mean(),
            "p <= .05, %": (found[:, 0] <= 0.05).mean(),
            }  # fmt: skip
     record(f"far-errors-{k}", [row], worlds=worlds, replicates=replicates)
     alike = cell.other is None
-    assert row["covered, %"] >= at_least(0.95, worlds, full=0.9 if alike else 0.8), row
-    # A limit at the truth is passed by these alone.
-    assert row["ok, and all of it too low, %"] <= at_most(0.05, worlds, full=0.08), row
+    assert row["covered, %"] >= at_least(0.95, worlds, full=0.9 if alike and k != KNOWN else 0.8), (
+        row
+    )
+    # Of 240 people with such errors more are passed than 5 of 100: the page says so.
+    most = 0.2 if k == KNOWN else 0.12
+    assert row["limit at the truth passed, %"] <= at_most(0.05, 2 * worlds, full=most), row
     if alike:
         assert row["p <= .05, %"] <= at_most(0.05, worlds, full=0.097), row

@@ -8,15 +8,20 @@ import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
+from polars.testing import assert_frame_equal
 
+from isolux.groups.measure import measure_groups
+from isolux.tasks.generated_images import INFO as TASK
 from isolux.tasks.generated_images import score
 from isolux.tasks.generated_images.shares import DISTANCE, ENTROPY, GAP, SHARE, constants
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import INSTANCES
 from isolux_worlds.associations import write_generated
+from tests._scored import members
 from tests.cli._run import isolux as run
 
 INFO = DatasetInfo(title="Made up", summary="Pictures that a test numbered.", references=())
@@ -96,6 +101,80 @@ def test_each_replicate_draws_the_matrix_and_all_groups_share_the_draw():
     exact = evidence([0, 1], [[0.8, 0.2], [0.05, 0.95]], exact=True)
     sums = SHARE.columns(exact).T @ np.array([[40.0] * 300, [60.0] * 300])
     assert SHARE.drawn(np.stack([sums.T]), 0).std() == pytest.approx(0.0, abs=1e-12)
+
+
+def chance_of(rows):
+    """Ask what chance may have added, each picture a cluster of its own."""
+    own = DISTANCE.columns(rows)
+    return DISTANCE.chance(own.sum(axis=0)[None], (own**2).sum(axis=0)[None])
+
+
+def test_what_chance_adds_to_a_distance_by_hand():
+    # 50 of 100 pictures are of either value, as aimed at: both gaps are 0, and vary by the sum of
+    # squares (1 - .5)^2 and .5^2 over 100^2 = .0025. Half of each: .000625, a deviation of .025.
+    # All that is seen may be chance's: twice .025 sqrt(2 / pi) = .0399.
+    codes = [0] * 50 + [1] * 50
+    chance = chance_of(evidence(codes, np.eye(2), exact=True))
+    assert chance.noise[0] == pytest.approx([0.000625] * 2)
+    assert chance.added.item() == pytest.approx(2 * 0.025 * math.sqrt(2 / math.pi))
+    assert chance.times.item() == 1.0
+    # 90 of 100: gaps of .4 are eight of their standard errors (.05): chance adds next to nothing.
+    codes = [0] * 90 + [1] * 10
+    assert chance_of(evidence(codes, np.eye(2), exact=True)).added.item() < 1e-6
+
+
+def test_a_picture_adds_to_shares_what_its_judgement_undone_says():
+    # .8 / .2 and .05 / .95 undone: a judgement f is 1.2667 f and -.2667 m, m is -.0667 and 1.0667.
+    rows = evidence([0, 1, None], [[80, 20], [5, 95]], aim=(0.4, 0.6))
+    gaps = DISTANCE.columns(rows)[:, -2:]
+    assert gaps == pytest.approx(np.array([
+        [0.95 / 0.75 - 0.4, -0.2 / 0.75 - 0.6], [-0.05 / 0.75 - 0.4, 0.8 / 0.75 - 0.6], [0.0, 0.0],
+    ]))  # fmt: skip
+    # Their mean is the gap: 425 judged f and 575 judged m are half and half.
+    codes = [0] * 425 + [1] * 575
+    rows = evidence(codes, [[80, 20], [5, 95]], aim=(0.4, 0.6))
+    assert DISTANCE.columns(rows)[:, -2:].mean(axis=0) == pytest.approx([0.1, -0.1])
+
+
+def test_the_counts_of_a_matrix_add_chance_that_all_prompts_share():
+    codes = [0] * 425 + [1] * 575
+    few, exact = (
+        chance_of(evidence(codes, counts, exact=sure))
+        for counts, sure in (([[80, 20], [5, 95]], False), ([[0.8, 0.2], [0.05, 0.95]], True))
+    )
+    assert few.added.item() > 1.5 * exact.added.item()
+    # What differs between prompts is the pictures' alone.
+    assert few.noise == pytest.approx(exact.noise)
+
+
+def test_a_distance_of_a_share_near_1_is_marked():
+    # .9 of 60 has a skewness of .8 / sqrt(.09) = 2.67, over sqrt(60): .34. Of .7: .87 / 7.7 = .11.
+    near, far = "f" * 54 + "m" * 6, "f" * 42 + "m" * 18
+    found = score(pictures(120), judged(*near, *far), by_people=True, metrics="distance")
+    ids = pl.Series([f"p{i}" for i in range(120)])
+    units = members(prompt=["near"] * 60 + ["far"] * 60).with_columns(
+        unit_id=pl.concat([ids[60:], ids[:60]])  # sorted by the group: far, near
+    )
+    table = measure_groups(found, units, Statistics(replicates=100)).table()
+    told = dict(table.filter(attribute="prompt").select("group", "status").rows())
+    assert told == {"near": "boundary", "far": "ok"}
+    why = table.filter(group="near")["reason"].item()
+    assert why == "too many of one value for its size: the interval may be too narrow"
+
+
+@pytest.mark.parametrize("metric", [m.name for m in TASK.metrics])
+def test_each_metric_alone_is_the_one_beside_others(metric, tmp_path):
+    people, answers = pictures(40), judged(*"ffm" * 13, "m")
+    options = {"matrix": matrix(tmp_path), "aim": {"f": 0.5, "m": 0.5}}
+    every = score(people, answers, metrics=[m.name for m in TASK.metrics], **options)
+    alone = score(people, answers, metrics=metric, **options)
+    units = members(all=["one"] * 40).with_columns(
+        unit_id=pl.Series(people.instances["instance_id"])
+    )
+    spec = Statistics(replicates=100)
+    one, all_ = (measure_groups(s, units, spec).table() for s in (alone, every))
+    assert one["metric"].unique().to_list() == [metric]
+    assert_frame_equal(one, all_.filter(metric=metric), check_row_order=False)
 
 
 def test_unknown_judgements_and_missing_ones_are_told_apart():

@@ -123,6 +123,7 @@ def test_in_a_file_of_high_and_low_in_turn_predictions_that_fall_are_no_shift():
         (AGES, {"target": "age", "within": (-1,)}, SpecError, "share_within needs distances"),
         (AGES, {"target": "age", "metrics": ("share_within",)}, SpecError, "needs distances"),
         (people({"a": "20-29"}, target="age"), {"target": "age"}, TableError, "are not numbers"),
+        (people({"a": "1e40"}, target="age"), {"target": "age"}, TableError, "up to 1e\\+30"),
         (people({"a": ["2", "3"]}, target="age"), {"target": "age"}, TableError, "several values"),
     ],
 )

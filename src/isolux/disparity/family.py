@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.disparity.comparisons import Comparisons, compare_groups
+from isolux.disparity.everyone import is_among
 from isolux.groups.estimates import Estimates
 from isolux.io.threads import in_threads
 from isolux.stats.correlation import correlation_matrix
@@ -52,7 +53,6 @@ __all__ = [
     "Tested",
     "adjust",
     "at_once",
-    "is_among",
     "standard_error_of_difference",
     "test_family",
     "untested",
@@ -64,8 +64,6 @@ UNTESTED = "nothing varies within the groups, so that they differ cannot be test
 
 _ROUNDING = 1e-12
 """A standard error below this is rounding: nothing varies, and nothing is divided by it."""
-_ALIKE = 1e-9
-"""Values that differ by less are the same."""
 _LONG = 5_000  # contrasts of a metric from which threads are worth it: some hundred groups
 _AT_ONCE = 128  # pairs whose deviates are looked at together
 
@@ -188,19 +186,6 @@ def _plan(estimates: Estimates, references: dict[str, str]) -> Plans:
             rest = np.column_stack([np.arange(held), np.full(held, REST)])
             plans[attribute, j] = members, np.concatenate([pairs, rest]).astype(np.int64)
     return plans
-
-
-def is_among(estimates: Estimates, attribute: str, j: int) -> bool:
-    """Tell whether everyone's value is a measure for groups: that it lies among theirs.
-
-    A mean's does. Of areas it need not: where groups' scores are shifted against each other, all of
-    them are ranked better than everyone, and that one is above everyone says nothing of it.
-    """
-    if _is_mean(estimates, j) or not estimates.measures[j].info.pooled:
-        return estimates.measures[j].info.pooled
-    value = estimates.value[estimates.members(attribute), j]
-    above = value[np.isfinite(value)] - estimates.value[0, j]
-    return bool((above <= _ALIKE).any() and (above >= -_ALIKE).any())
 
 
 def _is_mean(estimates: Estimates, j: int) -> bool:

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.disparity.detectable import least_detectable
-from isolux.disparity.family import UNTESTED, Family, Tested, at_once, is_among, untested
+from isolux.disparity.everyone import is_among
+from isolux.disparity.family import UNTESTED, Family, Tested, at_once, untested
 from isolux.disparity.formulas import difference, log_ratio, ratio
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.chance_added import is_enlarged

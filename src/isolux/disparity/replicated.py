@@ -66,14 +66,15 @@ class ReplicateComparisons:
         The lower value may be lower by what chance has added: the difference may be as much larger.
         """
         design, measure = self.estimates.design, self.estimates.measures[self.j]
-        a, b = (chance_of(design, measure, rows).added for rows in (first, second))
-        a, b = np.where(apart.a <= apart.b, a, 0.0), np.where(apart.b <= apart.a, b, 0.0)
+        one, two = (chance_of(design, measure, rows) for rows in (first, second))
+        a = np.where(apart.a <= apart.b, one.added, 0.0)
+        b = np.where(apart.b <= apart.a, two.added, 0.0)
 
         def ends(z: Reach) -> tuple[Interval, Interval]:
-            one, two = apart.ends(z)
-            return down_by(one, a), down_by(two, b)
+            of_a, of_b = apart.ends(z)
+            return down_by(of_a, a), down_by(of_b, b)
 
-        return replace(apart, ends=ends, also=chance_alike(design, measure, first, second))
+        return replace(apart, ends=ends, also=chance_alike(one, two))
 
     def _of_classes(self, rows: IntArray) -> Callable[[Reach], Interval]:
         """Give the intervals of groups by their classes' own; each group is reduced once."""

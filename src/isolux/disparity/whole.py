@@ -18,7 +18,8 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity import formulas as formula
-from isolux.disparity.family import UNTESTED, Family, Tested, at_once, is_among, untested
+from isolux.disparity.everyone import is_among
+from isolux.disparity.family import UNTESTED, Family, Tested, at_once, untested
 from isolux.disparity.kinds import PlainMeasure, measures
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.chance_added import ENLARGED, is_enlarged

@@ -45,15 +45,12 @@ def chance_of(design: Design, measure: Measure, rows: IntArray) -> Chance:
     return found(design.totals()[rows, start:stop], squares[where])
 
 
-def chance_alike(
-    design: Design, measure: Measure, first: IntArray, second: IntArray
-) -> tuple[FloatArray, FloatArray]:
+def chance_alike(one: Chance, two: Chance) -> tuple[FloatArray, FloatArray]:
     """Return two values of each pair of groups, with as much chance in both: ``[h]`` each.
 
     Where a gap is surer in one group than in the other, its size is the one to be expected if it
     were as unsure: the mean of a folded normal.
     """
-    one, two = (chance_of(design, measure, rows) for rows in (first, second))
     return (
         one.with_noise(np.maximum(two.noise - one.noise, 0.0)),
         two.with_noise(np.maximum(one.noise - two.noise, 0.0)),

@@ -55,9 +55,9 @@ def far_reach(
     family : [g] int
         Groups of one number belong to one attribute; everyone's is 0.
     doubt : float
-        One minus the level.
+        Probability of a flatter tail.
     """
-    far = tails.highest(value, tails.indices(doubt / 2.0, family))
+    far = tails.highest(value, tails.indices(doubt, family))
     return Interval(ends.low, np.fmax(ends.high, far))
 
 

@@ -50,6 +50,7 @@ __all__ = [
     "intervals_at",
     "mark_rarer",
     "of_numbers",
+    "of_roots",
     "standard_error",
     "statuses",
 ]
@@ -109,8 +110,8 @@ def intervals(
     se: FloatArray,
     clusters: IntArray,
     spec: Statistics,
+    families: IntArray,
     means: Means | None = None,
-    families: IntArray | None = None,
 ) -> tuple[Interval, npt.NDArray[np.str_]]:
     """Make each cell's interval ``[g, m]``, and name the method that made it.
 
@@ -134,7 +135,7 @@ def intervals(
             raw = standard_error(replicates[:, j], clusters[:, j], design)
             ends, method[:, j] = own.ends(_z(spec), own.together(raw)), name
         elif name == ROOT:
-            ends, method[:, j] = _of_root(design, measure, families, spec, len(v)), name
+            ends, method[:, j] = of_roots(design, measure, families)(_z(spec)), name
         elif name == LEANING:
             ends = of_numbers(mean, families, measure)(_z(spec))
             edge = measure.fraction & no_spread(v, s)
@@ -160,16 +161,33 @@ def intervals(
     return Interval(low, high), method
 
 
-def _of_root(
-    design: Design, measure: Measure, families: IntArray | None, spec: Statistics, n_groups: int
-) -> Interval:
-    """Make the intervals of roots of mean squares, as far up as far errors may lie."""
+def of_roots(
+    design: Design, measure: Measure, families: IntArray, *, careful: bool = False
+) -> Callable[[float], Interval]:
+    """Give the intervals of roots of mean squares at any reach, as far up as far errors may lie.
+
+    Parameters
+    ----------
+    design : Design
+    measure : Measure
+        The root of a mean.
+    families : [g] int
+        Of all groups, everyone first.
+    careful : bool
+        Whether one end alone is asked: far errors are then looked for as far as for both.
+    """
+    from scipy.special import ndtr
+
     squares = mean_of_squares(measure)
-    mean = means_of(design, squares, np.arange(n_groups))
-    ends = of_numbers(mean, families, squares)(_z(spec))
-    family = np.zeros(n_groups, dtype=np.int64) if families is None else families
-    tails = tails_of_squares(design, measure, n_groups)
-    return root_of(far_reach(ends, mean.value, tails, family, 1.0 - spec.level))
+    mean = means_of(design, squares, np.arange(len(families)))
+    whole = of_numbers(mean, families, squares)
+    tails = tails_of_squares(design, measure, len(families))
+
+    def reach(z: float) -> Interval:
+        doubt = float(ndtr(-z)) / (2.0 if careful else 1.0)
+        return root_of(far_reach(whole(z), mean.value, tails, families, doubt))
+
+    return reach
 
 
 def _less_chance(design: Design, measure: Measure, ends: Interval) -> Interval:

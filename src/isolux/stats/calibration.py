@@ -18,7 +18,7 @@ import polars as pl
 from isolux.stats.statistic import Chance, FloatArray, SumStatistic
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["BINS", "calibration_error"]
+__all__ = ["BINS", "calibration_error", "chance_of_gaps", "mean_of_folded"]
 
 BINS = 15
 """Guo et al.'s own number of bins."""
@@ -96,23 +96,52 @@ def _chance(sums: FloatArray, squares: FloatArray) -> Chance:
     """Tell what chance may have added to the error, and what its standard error is times.
 
     A bin's gap has the variance of its clusters' squares, raised where all bins together have less
-    than answers would if confidences were true (a small group without a wrong answer). Chance adds
-    the mean of |gap + noise| less the gap's own size: here, of a gap that is two standard errors
-    narrower than it is seen. That is four fifths of the noise where nothing is off, and next to
-    nothing where much is.
+    than answers would if confidences were true (a small group without a wrong answer).
     """
     own, count = squares[..., :-2], sums[..., -1:]
     with np.errstate(divide="ignore", invalid="ignore"):
         times = np.fmax(sums[..., -2:-1] / own.sum(axis=-1, keepdims=True), 1.0)
         noise = own * times / count**2
         gaps = np.abs(sums[..., :-2]) / count
-    narrow = np.maximum(gaps - _NARROWER * np.sqrt(noise), 0.0)
-    added = mean_of_folded(narrow, np.sqrt(noise)) - narrow
+    return chance_of_gaps(gaps, noise, np.sqrt(times[..., 0]))
 
-    def with_noise(more: FloatArray) -> FloatArray:
-        return np.asarray(mean_of_folded(gaps, np.sqrt(more)).sum(axis=-1))
 
-    return Chance(added.sum(axis=-1), np.sqrt(times[..., 0]), noise, with_noise)
+def chance_of_gaps(
+    gaps: FloatArray, noise: FloatArray, times: FloatArray, more: FloatArray | float = 0.0
+) -> Chance:
+    """Tell what chance may have added to sums of gaps' sizes.
+
+    It adds the mean of |gap + noise| less the gap's own size: here, of a gap that is two standard
+    errors narrower than it is seen. That is four fifths of the noise where nothing is off, and
+    next to nothing where much is.
+
+    Parameters
+    ----------
+    gaps : [..., k] float
+        Their sizes.
+    noise : [..., k] float
+        Their variances.
+    times : [...] float
+        What standard errors are to be multiplied by.
+    more : [..., k] float
+        Variances that all groups share, as of one estimate that all rest on.
+
+    Examples
+    --------
+    One gap of .1 with a standard error of .1: all of it may be chance's, .1 sqrt(2 / pi).
+
+    >>> found = chance_of_gaps(np.array([[0.1]]), np.array([[0.01]]), np.ones(1))
+    >>> found.added.round(4).item(), found.with_noise(np.array([[0.01]])).round(4).item()
+    (0.0798, 0.1167)
+    """
+    deviation = np.sqrt(noise + more)
+    narrow = np.maximum(gaps - _NARROWER * deviation, 0.0)
+    added = mean_of_folded(narrow, deviation) - narrow
+
+    def with_noise(other: FloatArray) -> FloatArray:
+        return np.asarray(mean_of_folded(gaps, np.sqrt(other)).sum(axis=-1))
+
+    return Chance(added.sum(axis=-1), times, noise, with_noise)
 
 
 def mean_of_folded(mean: FloatArray, deviation: FloatArray) -> FloatArray:

@@ -107,12 +107,15 @@ class Chance:
         Variance of each of the gaps that the value is made of.
     with_noise : callable
         ``variances [h, k] -> [h]``: the values to be expected with so much more noise.
+    skew : [h] float, optional
+        Skewness of what one unit adds to a value, where that is known.
     """
 
     added: FloatArray
     times: FloatArray
     noise: FloatArray
     with_noise: Callable[[FloatArray], FloatArray]
+    skew: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True)

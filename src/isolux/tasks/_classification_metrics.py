@@ -192,7 +192,6 @@ METRICS: tuple[Metric, ...] = (
         evidence=EVIDENCE,
         statistic=calibration_error(BINS),
         reference=GUO,
-        noisy=True,
         pooled=False,
     ),
     Metric(
@@ -205,7 +204,6 @@ METRICS: tuple[Metric, ...] = (
         evidence=EVIDENCE,
         statistic=calibration_error(BINS, confidence="positive_score", correct="is_positive"),
         reference=NAEINI,
-        noisy=True,
         pooled=False,
     ),
 )

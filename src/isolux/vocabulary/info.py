@@ -145,9 +145,6 @@ class Metric:
         with one another and never with everyone.
     undefined : str
         Why a group whose people have scores may have no value.
-    noisy : bool
-        Whether chance makes it larger, as of what is never below 0 and 0 at best: most in small
-        groups.
     """
 
     name: str
@@ -163,7 +160,11 @@ class Metric:
     at: str = "at"
     pooled: bool = True
     undefined: str = "the formula divides by nothing here"
-    noisy: bool = False
+
+    @property
+    def noisy(self) -> bool:
+        """Whether chance makes it larger, as of what is never below 0: most in small groups."""
+        return getattr(self.statistic, "chance", None) is not None
 
     def titled(self, threshold: float | None) -> str:
         """Call it by its title and threshold: ``Recall at an overlap of 0.5``."""

@@ -31,6 +31,7 @@ from isolux.groups.measure.others import (
     rows_of_few_others,
 )
 from isolux.groups.measure.pairs import measure_pairs, pair_sample
+from isolux.groups.measure.skewed import mark_skewed
 from isolux.groups.measure.ties import mark_ties
 from isolux.groups.membership import Membership
 from isolux.groups.uncertainty import families_of, intervals, mark_rarer, standard_error, statuses
@@ -102,7 +103,7 @@ def measure_groups(
         if is_enlarged(measure):
             se[:, j] *= chance_of(design, measure, np.arange(shape[0])).times
     interval, method = intervals(
-        design, measures, value, replicates, se, n_clusters, spec, means, families_of(groups)
+        design, measures, value, replicates, se, n_clusters, spec, families_of(groups), means
     )
     interval = pairs.without_unstable(interval)
     worth = worth_of(design, counts, shape[0])
@@ -115,6 +116,7 @@ def measure_groups(
     _mark_rarer_classes(judged, entries, (status, reason), spec)
     mark_ties(judged, entries, (status, reason), n_clusters)
     mark_far_errors(design, measures, families_of(groups), (status, reason), spec)
+    mark_skewed(design, measures, (status, reason), n_clusters)
     _mark_rarest_of_sums(measures, (totals[: shape[0]], value), (status, reason), spec)
     return Estimates(
         groups, measures, design, domain_of, value, replicates, se, interval, method,

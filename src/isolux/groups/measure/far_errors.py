@@ -15,7 +15,7 @@ from isolux.vocabulary.tables import Status
 
 __all__ = ["mark_far_errors"]
 
-_DOUBT = 0.2
+_DOUBT = 0.1
 """Probability of an index that no mean can be told of from which on a value is marked."""
 
 Marks = npt.NDArray[np.object_]

@@ -13,6 +13,8 @@ from isolux.vocabulary.tables import INSTANCES, to_polars
 
 __all__ = ["measured_name", "number_of", "numbers_of_units"]
 
+LARGEST = 1e30
+"""Far beyond that, moments of squared errors are infinite. Nothing is measured so large."""
 _FEWEST, _MANY = 20, 0.1
 
 
@@ -133,6 +135,14 @@ def _checked(frame: pl.DataFrame) -> pl.DataFrame:
             found=f"{endless['value'][0]} of {endless['instance_id'][0]!r}",
             where=where,
         )
+    huge = table.filter(pl.col("value").abs() > LARGEST)
+    if huge.height:
+        raise TableError(
+            f"{huge.height:,} number(s) are too large to be measured",
+            expected=f"numbers up to {LARGEST:g}: their squares are summed",
+            found=f"{huge['value'][0]:g} of {huge['instance_id'][0]!r}",
+            where=where,
+        )
     return table
 
 
@@ -156,11 +166,12 @@ def number_of(dataset: Dataset, attribute: str, unknown_values: Collection[str])
     rows = rows.filter(pl.col("value").is_not_null() & ~unknown).with_columns(
         number=pl.coalesce(*own, parsed)
     )
-    bad = rows.filter(~pl.col("number").is_finite().fill_null(value=False))
+    usable = pl.col("number").is_finite() & (pl.col("number").abs() <= LARGEST)
+    bad = rows.filter(~usable.fill_null(value=False))
     if bad.height:
         raise TableError(
-            f"{bad.height:,} value(s) of {attribute!r} are not numbers",
-            expected="one finite number a unit, or a word of --unknown-values",
+            f"{bad.height:,} value(s) of {attribute!r} are not numbers that can be measured",
+            expected=f"one number a unit, up to {LARGEST:g}, or a word of --unknown-values",
             found=f"{bad['value'][0]!r} of {bad['unit_id'][0]!r}",
             where=dataset.name,
         )

@@ -121,13 +121,15 @@ def score(
         .then(pl.lit("not judged")),
     )
     asked = _asked(rows["said"].drop_nulls(), matrix, aim, metrics)
-    parts = [_units(rows, value) for value in asked.values or (None,)]
+    judged = "judged_share" in asked.named
+    parts = [_units(rows, value) for value in asked.values or (None,) if judged]
     kept = tuple(metric for metric in INFO.metrics if metric.name in asked.named)
     return Scores(
-        units=SCORES.conform(pl.concat(parts)),
+        units=SCORES.conform(pl.concat(parts)) if parts else SCORES.empty(),
         info=replace(INFO, metrics=kept),
         evidence=_evidence(rows, asked),
         notes=(*_doubts(rows, asked, by_people=by_people), *_told(asked)),
+        task="generated_images",
     )
 
 

@@ -6,7 +6,9 @@ people: each replicate takes another draw of its counts, beside other pictures.
 
 What a row adds to the sums, for a values: its judgement [a], 1, whether T is exact, which value is
 asked for, T's counts [a·a], the shares aimed at [a]. All but the first are the same in every row,
-so a sum over its count gives them back, in any group.
+so a sum over its count gives them back, in any group. For the distance there stands once more
+what a picture adds to each share beyond its aim [a], the judge's errors undone: how much these vary
+says what chance adds to a mean of absolute gaps.
 
 References
 ----------
@@ -17,16 +19,20 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
-from isolux.stats.statistic import FloatArray, SumStatistic
+from isolux.io.threads import quietly
+from isolux.stats.calibration import chance_of_gaps
+from isolux.stats.statistic import Chance, FloatArray, SumStatistic
 
 __all__ = ["DISTANCE", "ENTROPY", "GAP", "SHARE", "constants"]
 
 _SEED, _BLOCK = 7, 256
+_SINGULAR = 1e-9
+"""The determinant below which a matrix cannot be undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,7 @@ def _solved(judged: FloatArray, share: FloatArray) -> FloatArray:
     known = np.isfinite(turned).all(axis=(-1, -2)) & np.isfinite(judged).all(axis=-1)
     usable = np.asarray(known)
     safe = np.where(usable[..., None, None], turned, np.eye(turned.shape[-1]))
-    usable = usable & (np.abs(np.linalg.det(safe)) > 1e-9)
+    usable = usable & (np.abs(np.linalg.det(safe)) > _SINGULAR)
     safe = np.where(usable[..., None, None], safe, np.eye(turned.shape[-1]))
     found = np.linalg.solve(safe, np.nan_to_num(judged)[..., None])[..., 0]
     cut = np.clip(found, 0.0, 1.0)
@@ -91,13 +97,17 @@ def _solved(judged: FloatArray, share: FloatArray) -> FloatArray:
     return np.where(usable[..., None], cut, np.nan)
 
 
+def _row_shares(matrix: FloatArray) -> FloatArray:
+    """Divide counts by what is truly of each value; NaN where that is none."""
+    rows = matrix.sum(axis=-1, keepdims=True)
+    share = np.full_like(matrix, np.nan)
+    np.divide(matrix, rows, out=share, where=np.nan_to_num(rows) > 0)
+    return share
+
+
 def _true_shares(sums: FloatArray) -> tuple[_Parts, FloatArray]:
     parts = _Parts.of(sums)
-    rows = parts.matrix.sum(axis=-1, keepdims=True)
-    share = np.divide(
-        parts.matrix, rows, out=np.full_like(parts.matrix, np.nan), where=np.nan_to_num(rows) > 0
-    )
-    return parts, _solved(parts.judged, share)
+    return parts, _solved(parts.judged, _row_shares(parts.matrix))
 
 
 def _drawn_shares(sums: FloatArray, first: int) -> tuple[_Parts, FloatArray]:
@@ -152,6 +162,57 @@ def _distance(parts: _Parts, shares: FloatArray) -> FloatArray:
     return found
 
 
+def _columns_with_gaps(evidence: pl.DataFrame) -> FloatArray:
+    """Add to ``_columns`` what each picture adds to each share beyond its aim."""
+    plain = _columns(evidence)
+    if not evidence.height:
+        return np.zeros((0, 7))
+    first = _Parts.of(plain.sum(axis=0))
+    share = _row_shares(first.matrix)
+    usable = np.isfinite(share).all() and abs(np.linalg.det(share)) > _SINGULAR
+    undone = np.linalg.inv(share) if usable else np.zeros_like(share)
+    a = len(first.aim)
+    gaps = plain[:, :a] @ undone - np.where(plain[:, a : a + 1] > 0, first.aim, 0.0)
+    return np.concatenate([plain, gaps], axis=1)
+
+
+def _without_gaps(sums: FloatArray) -> FloatArray:
+    values = round((sums.shape[-1] - 0.75) ** 0.5 - 1.5)  # a·a + 3 a + 3 numbers
+    return sums[..., : sums.shape[-1] - values]
+
+
+def _chance(sums: FloatArray, squares: FloatArray) -> Chance:
+    """Tell what chance may have added: that of the pictures, and of the matrix's counts."""
+    parts, shares = _true_shares(_without_gaps(sums))
+    a = shares.shape[-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        noise = squares[..., -a:] / parts.count[..., None] ** 2
+    drawn = _drawn_shares(np.repeat(_without_gaps(sums)[:, None], _BLOCK, axis=1), 0)[1]
+    # Half the sum of absolute gaps: of half as large ones, with a quarter of their variance.
+    gaps = np.abs(shares - parts.aim) / 2.0
+    with quietly():
+        shared = np.nan_to_num(np.nanvar(drawn, axis=1))
+    found = chance_of_gaps(gaps, noise / 4.0, np.ones(len(gaps)), shared / 4.0)
+    return replace(found, skew=_skew(shares, np.sign(shares - parts.aim)))
+
+
+def _skew(shares: FloatArray, adds: FloatArray) -> FloatArray:
+    """Return the skewness of numbers that are ``adds`` so often; 0 where they do not vary.
+
+    Examples
+    --------
+    One of ten adds -1 and the others 1: (1 - 2 x .1) / sqrt(.1 x .9), to the other side.
+
+    >>> _skew(np.array([[0.9, 0.1]]), np.array([[1.0, -1.0]])).round(4).item()
+    -2.6667
+    """
+    left = adds - (shares * adds).sum(axis=-1, keepdims=True)
+    variance, third = ((shares * left**power).sum(axis=-1) for power in (2, 3))
+    found = np.zeros_like(third)
+    np.divide(third, variance**1.5, out=found, where=variance > 0)
+    return np.asarray(found)
+
+
 def _statistic(of: Callable[[_Parts, FloatArray], FloatArray]) -> SumStatistic:
     return SumStatistic(
         _columns,
@@ -163,4 +224,9 @@ def _statistic(of: Callable[[_Parts, FloatArray], FloatArray]) -> SumStatistic:
 SHARE = _statistic(_share)
 GAP = _statistic(_gap)
 ENTROPY = _statistic(_entropy)
-DISTANCE = _statistic(_distance)
+DISTANCE = SumStatistic(
+    _columns_with_gaps,
+    lambda sums: _distance(*_true_shares(_without_gaps(sums))),
+    drawn=lambda sums, first: _distance(*_drawn_shares(_without_gaps(sums), first)),
+    chance=_chance,
+)

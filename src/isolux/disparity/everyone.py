@@ -1,0 +1,25 @@
+"""Whether everyone's value is one that groups can be held to."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isolux.groups.estimates import Estimates
+
+__all__ = ["is_among"]
+
+_ALIKE = 1e-9
+"""Values that differ by less are the same."""
+
+
+def is_among(estimates: Estimates, attribute: str, j: int) -> bool:
+    """Tell whether everyone's value is a measure for groups: that it lies among theirs.
+
+    A mean's does. Of areas it need not: where groups' scores are shifted against each other, all of
+    them are ranked better than everyone, and that one is above everyone says nothing of it.
+    """
+    if estimates.measures[j].mean is not None or not estimates.measures[j].info.pooled:
+        return estimates.measures[j].info.pooled
+    value = estimates.value[estimates.members(attribute), j]
+    above = value[np.isfinite(value)] - estimates.value[0, j]
+    return bool((above <= _ALIKE).any() and (above >= -_ALIKE).any())

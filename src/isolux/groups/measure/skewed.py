@@ -1,0 +1,44 @@
+"""Where what units add to a value lies too far on one side for its interval."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.groups.chance_added import chance_of, is_enlarged
+from isolux.groups.estimates import Measure
+from isolux.stats.design import Design, IntArray
+from isolux.vocabulary.tables import Status
+
+__all__ = ["mark_skewed"]
+
+_MOST = 0.25
+"""Skewness of a value beyond which its interval is too short on one side: that of a share of .85
+of 60 people."""
+_WHY = "too many of one value for its size: the interval may be too narrow"
+
+Marks = npt.NDArray[np.object_]
+
+
+def mark_skewed(
+    design: Design, measures: tuple[Measure, ...], cells: tuple[Marks, Marks], clusters: IntArray
+) -> None:
+    """Mark values that chance enlarges, whose skewness is known and large for their clusters.
+
+    Parameters
+    ----------
+    design : Design
+    measures : tuple of Measure
+    cells : ([g, m] str, [g, m] str)
+        Status and reason, changed in place where a group was well.
+    clusters : [g, m] int
+    """
+    status, reason = cells
+    rows = np.arange(len(status))
+    for j, measure in enumerate(measures):
+        skew = chance_of(design, measure, rows).skew if is_enlarged(measure) else None
+        if skew is None:
+            continue
+        leans = np.abs(skew) > _MOST * np.sqrt(clusters[:, j])
+        for g in np.flatnonzero(leans & (status[:, j] == Status.OK.value)):
+            status[g, j], reason[g, j] = Status.BOUNDARY.value, _WHY
