@@ -120,6 +120,20 @@ def test_the_upper_end_is_where_the_tail_may_lead():
     assert gate.high.item() == pytest.approx(np.sqrt(far), rel=1e-6)
 
 
+@pytest.mark.parametrize("unit", [1e-30, 1e-12, 1e25])
+def test_the_unit_does_not_matter(unit):
+    error = np.random.default_rng(6).normal(size=400) * np.repeat([1.4, 1.0], 200)
+    groups = ["a"] * 200 + ["b"] * 200
+    tables = []
+    for scale in (1.0, unit):
+        found, _, _, spec = measured(error * scale, groups)
+        table = measure_disparities(found, spec).table.filter(metric="root")
+        tables.append(table.filter(pl.col("kind").is_in(["difference", "any_difference"])))
+    one, other = (table["p_value"].to_list() for table in tables)
+    assert other == pytest.approx(one, rel=1e-6)
+    assert None not in one
+
+
 def test_normal_errors_are_not_marked():
     found, _, root, _ = measured(
         np.random.default_rng(2).normal(size=300), ["a"] * 100 + ["b"] * 200

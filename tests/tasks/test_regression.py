@@ -39,6 +39,14 @@ def test_errors_by_hand():
     assert found.units.filter(metric="share_within")["threshold"].unique().to_list() == [2.0]
 
 
+def test_rounding_is_no_error():
+    truth = people({"a": "0.3", "b": "0.3"}, target="age")
+    found = score("regression", truth, given({"a": 0.1 + 0.2, "b": 0.3 + 1e-12}), target="age")
+    errors = values(found, "mean_absolute_error")
+    assert errors["a"] == 0.0  # 0.1 + 0.2 is .30000000000000004
+    assert errors["b"] == pytest.approx(1e-12, rel=1e-3)
+
+
 def test_statistics_agree_with_numpy():
     truth, age, said = crowd()
     names = ("root_mean_squared_error", "median_absolute_error")

@@ -63,7 +63,8 @@ SCORE, STUDENT, BOOTSTRAP = "score interval", "t interval", "bootstrap t interva
 UNTESTED = "nothing varies within the groups, so that they differ cannot be tested"
 
 _ROUNDING = 1e-12
-"""A standard error below this is rounding: nothing varies, and nothing is divided by it."""
+"""Of values up to 1, a standard error below this is rounding: nothing varies, and nothing is
+divided by it. Of smaller ones (errors in a large unit), as much smaller a one."""
 _LONG = 5_000  # contrasts of a metric from which threads are worth it: some hundred groups
 _AT_ONCE = 128  # pairs whose deviates are looked at together
 
@@ -281,7 +282,8 @@ def _of_replicates(
         second = np.where(contrasts[:, 1] == REST, len(members), contrasts[:, 1])
         first_row, second_row = rows[contrasts[:, 0]], rows[second]
         scale = standard_error_of_difference(estimates, j, first_row, second_row)
-        law = _apart(drawn, (contrasts[:, 0], second), np.where(scale > _ROUNDING, scale, np.nan))
+        usable = np.where(scale > _rounding(estimates, j), scale, np.nan)
+        law = _apart(drawn, (contrasts[:, 0], second), usable)
         compared = compare_groups(estimates, attribute, j)
         z = _observed(compared, members, contrasts, spec)
         null = null_test(z, law, contrasts[:, 1] != REST, two_sided)
@@ -325,7 +327,14 @@ def untested(
     """
     a, b = estimates.value[first, j], estimates.value[second, j]
     error = np.maximum(estimates.standard_error[first, j], estimates.standard_error[second, j])
-    return np.asarray((error <= _ROUNDING) & (np.abs(a - b) > _ROUNDING))
+    least = _rounding(estimates, j)
+    return np.asarray((error <= least) & (np.abs(a - b) > least))
+
+
+def _rounding(estimates: Estimates, j: int) -> float:
+    """Return the standard error below which a measure's values do not vary."""
+    size = np.abs(estimates.value[:, j])
+    return _ROUNDING * min(float(np.max(size, where=np.isfinite(size), initial=0.0)), 1.0)
 
 
 def _adjust(

@@ -15,6 +15,8 @@ __all__ = ["EVIDENCE", "codes", "errors_of", "suspicious"]
 
 EVIDENCE = "errors"
 """Name of the evidence table."""
+_ROUNDING = 1e-15
+"""Of the larger number, what the last digit of a floating-point number is: no error."""
 _LEAST, _CHANCE, _SURE = 30, 3.0, 6.0
 _FAR_OFF = 5.0  # the ratio of medians from which two units of measurement are suspected
 
@@ -32,11 +34,14 @@ def errors_of(units: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        ``model, unit_id, cluster_id, truth, prediction, error`` (the prediction less the truth),
-        ``absolute_error``, ``reason`` (null, "unknown truth" or "no prediction").
+        ``model, unit_id, cluster_id, truth, prediction, error`` (the prediction less the truth; 0
+        where only rounding tells them apart), ``absolute_error``, ``reason`` (null, "unknown
+        truth" or "no prediction").
     """
     joined = units.join(truth, on="unit_id", how="left", maintain_order="left")
-    error = pl.col("value") - pl.col("truth")
+    apart = pl.col("value") - pl.col("truth")
+    size = pl.max_horizontal(pl.col("value").abs(), pl.col("truth").abs())
+    error = pl.when(apart.abs() > _ROUNDING * size).then(apart).otherwise(apart * 0.0)
     return joined.select(
         "model", "unit_id", "cluster_id", "truth", prediction="value", error=error,
         absolute_error=error.abs(),
