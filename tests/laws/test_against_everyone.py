@@ -60,7 +60,7 @@ def _rows(cell, found, held):
 
 @pytest.mark.parametrize("name", CELLS if FULL else SMALL)
 def test_a_group_that_is_most_of_everyone_is_no_finding(name):
-    cell, worlds, replicates = CELLS[name], scaled(600, 14), 199
+    cell, worlds, replicates = CELLS[name], scaled(300, 14), 199
     found = list(_worlds(cell, worlds, replicates, sorted(CELLS).index(name)))
     alike = cell.positive[0] == cell.positive[1]
     held = truths(cell, scaled(2_000_000, 200_000))
@@ -73,15 +73,15 @@ def test_a_group_that_is_most_of_everyone_is_no_finding(name):
         assert row["judged"] >= 0.5 * worlds, row
         # Whole: three standard errors of 600 worlds. Small: of 14 worlds five or more come about
         # once in 2,000 times at .05.
-        assert row["p <= .05, %"] <= (0.077 if FULL else 0.29), row
+        assert row["p <= .05, %"] <= (0.088 if FULL else 0.29), row
         if FULL and row["covered where ok, %"] is not None:
-            assert row["covered where ok, %"] >= 0.925, row
+            assert row["covered where ok, %"] >= 0.912, row
 
 
 @pytest.mark.parametrize("name", APART if FULL else ("most, by weight",))
 def test_a_planted_gap_is_held_and_found(name):
     cell = replace(CELLS[name], apart=APART[name])
-    worlds, replicates = scaled(400, 12), 199
+    worlds, replicates = scaled(200, 12), 199
     found = list(_worlds(cell, worlds, replicates, 50 + sorted(CELLS).index(name)))
     rows = list(_rows(cell, found, truths(cell, scaled(2_000_000, 200_000))))
     record(f"against-everyone-gap-{_slug(name)}", rows, worlds=worlds, replicates=replicates)
@@ -89,9 +89,9 @@ def test_a_planted_gap_is_held_and_found(name):
         if row["covered where ok, %"] is not None:
             # Whole: three standard errors of 400 worlds. Small: of 12 worlds five miss once in
             # 5,000 times at .05.
-            assert row["covered where ok, %"] >= (0.917 if FULL else 0.59), row
+            assert row["covered where ok, %"] >= (0.904 if FULL else 0.59), row
         # Two groups are everyone: what is found of the pair is found beside everyone.
-        assert abs(row["p <= .05, %"] - row["of the two groups, %"]) <= (0.05 if FULL else 0.3), row
+        assert abs(row["p <= .05, %"] - row["of the two groups, %"]) <= (0.07 if FULL else 0.3), row
 
 
 def test_two_groups_and_everyone_tell_one_story():

@@ -19,7 +19,7 @@ from isolux.vocabulary.spec import Statistics
 from tests.laws._figures import FULL, record, scaled, sized
 
 pytestmark = pytest.mark.law
-WORLDS, REPLICATES = scaled(1_000, 100), sized(1_000, 300)
+WORLDS, REPLICATES = scaled(500, 100), sized(1_000, 300)
 SHARES = {
     "1 : 1": [0.5, 0.5], "9 : 1": [0.9, 0.1], "97 : 3": [0.97, 0.03], "6 : 3 : 1": [0.6, 0.3, 0.1],
     "five alike": [0.2] * 5,

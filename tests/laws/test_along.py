@@ -39,7 +39,7 @@ def a_world(rng, subjects, *, slope, replicates):
 
 
 def test_a_false_finding_is_rare_over_the_family():
-    worlds, replicates = scaled(1000, 24), sized(999, 199)
+    worlds, replicates = scaled(500, 24), sized(999, 199)
     false = 0
     for number in range(worlds):
         run = a_world(np.random.default_rng([81, number]), 100, slope=0.0, replicates=replicates)
@@ -47,11 +47,11 @@ def test_a_false_finding_is_rare_over_the_family():
         false += bool((found["p_adjusted"].fill_null(1.0) <= 0.05).any())
     row = {"attributes": 3, "subjects": 100, "a difference found, %": false / worlds}
     record("along-null", [row], worlds=worlds, replicates=replicates)
-    assert row["a difference found, %"] <= at_most(0.05, worlds, full=0.071), row  # three errors
+    assert row["a difference found, %"] <= at_most(0.05, worlds, full=0.079), row  # three errors
 
 
 def test_the_interval_holds_the_planted_difference():
-    worlds, replicates = scaled(1000, 24), sized(999, 199)
+    worlds, replicates = scaled(500, 24), sized(999, 199)
     edges = "edges:-1,0,1"
     _, _, light, rate, _ = drawn(np.random.default_rng(82), 100_000, SLOPE)
     planted = rate[light < -1].mean() - rate[light >= 1].mean()
@@ -70,5 +70,5 @@ def test_the_interval_holds_the_planted_difference():
     record("along-planted", [said], worlds=worlds, replicates=replicates)
     assert said["mean found"] == pytest.approx(planted, abs=0.02 if FULL else 0.04), said
     share = said["interval holds it, %"]
-    assert at_least(0.95, worlds, full=0.93) <= share <= (0.97 if FULL else 1.0), said
+    assert at_least(0.95, worlds, full=0.92) <= share <= (0.98 if FULL else 1.0), said
     assert said["difference found, %"] > (0.95 if FULL else 0.9), said

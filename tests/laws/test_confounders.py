@@ -42,11 +42,11 @@ COVERED = [(matters, varies) for matters in ("size", "both") for varies in ("per
 
 @pytest.mark.parametrize(("matters", "varies"), COVERED if FULL else COVERED[1:3])
 def test_the_gap_at_an_equal_mix_holds_what_was_planted(matters, varies):
-    worlds = scaled(1000, 24)  # a standard error of .7 points
+    worlds = scaled(500, 24)  # a standard error of a point
     found = cover(matters, varies, worlds=worlds, replicates=REPLICATES)
     record(f"confounders-cover-{matters}-{varies}", [found], worlds=worlds, replicates=REPLICATES)
     assert found["judged"] > 0.99, found
-    lowest, highest = at_least(0.95, worlds, full=0.93), (0.97 if FULL else 1.0)
+    lowest, highest = at_least(0.95, worlds, full=0.92), (0.98 if FULL else 1.0)
     assert lowest <= found["stratified"] <= highest, found
     # The logistic model is the world's own but for its mean over people: held more loosely.
     assert lowest - 0.02 <= found["regression"] <= 1.0, found
@@ -97,14 +97,14 @@ def test_small_cells_compare_more_people_and_keep_the_interval_honest():
 
 @pytest.mark.parametrize("varies", ["cluster", "image"] if FULL else ["image"])
 def test_where_nothing_matters_and_the_audit_has_tested_the_gap(varies):
-    worlds, replicates = scaled(1000, 14), sized(599, 199)
+    worlds, replicates = scaled(500, 14), sized(599, 199)
     found = audited_too(varies, worlds=worlds, replicates=replicates)
     record(f"confounders-audited-{varies}", [found], worlds=worlds, replicates=replicates)
     # Two families at .05 of gaps that go together; each alone must hold its level, but for three
     # standard errors of 1,000 worlds.
-    highest = at_most(0.05, worlds, full=0.071)
+    highest = at_most(0.05, worlds, full=0.079)
     assert max(found["the audit's gap"], found["the gaps at an equal mix"]) <= highest, found
-    assert found["either"] <= at_most(0.0975, worlds, full=0.1), found
+    assert found["either"] <= at_most(0.0975, worlds, full=0.11), found
 
 
 def test_the_published_reading_where_nothing_matters():
@@ -180,15 +180,15 @@ SURE = 1 + MINORITIES.index(Minority(0.9, small=60, large=240, photos=4, alike=0
 
 @pytest.mark.parametrize("place", range(len(MINORITIES)) if FULL else (0, 7, 9))
 def test_a_small_group_that_is_flawless_by_chance_is_no_finding(place):
-    world, worlds = MINORITIES[place], scaled(2000, 60)
+    world, worlds = MINORITIES[place], scaled(1000, 60)
     found = minorities(world, worlds)
     record(f"confounders-minorities-{place}", [found], worlds=worlds, replicates=199)
     assert found["judged"] == worlds, found
-    assert found["held, %"] >= at_least(0.95, worlds, full=0.92), found
+    assert found["held, %"] >= at_least(0.95, worlds, full=0.915), found
     if place >= SURE:
         assert found["width over replicates alone"] <= (1.035 if FULL else 1.055), found
     if world.gap:  # what is there is found as often as by replicates alone, but for two of 100
         alone = found["replicates alone: p <= .05, %"]
-        assert found["p <= .05, %"] >= alone - (0.02 if FULL else 0.1), found
+        assert found["p <= .05, %"] >= alone - (0.03 if FULL else 0.1), found
     else:
-        assert found["p <= .05, %"] <= at_most(0.05, worlds, full=0.065), found
+        assert found["p <= .05, %"] <= at_most(0.05, worlds, full=0.071), found

@@ -28,16 +28,16 @@ CELLS = (
 @pytest.mark.parametrize("place", range(len(CELLS) if FULL else 2))
 def test_a_small_group_without_a_bad_score_is_no_finding(place):
     laws, sizes, apart = CELLS[place]
-    worlds = scaled(2000, 100)
+    worlds = scaled(1000, 100)
     found = graded(laws, sizes, worlds, apart=apart)
     record(f"graded-{place}", [found], worlds=worlds, replicates=1)
     assert found["held, %"] >= at_least(0.95, worlds, full=0.93), found
     if apart:  # a small group that varies less keeps its power, but for five points
         own = found["by own variances: p <= .05, %"]
-        assert found["p <= .05, %"] >= own - (0.05 if FULL else 0.1), found
+        assert found["p <= .05, %"] >= own - (0.06 if FULL else 0.1), found
     else:
-        assert found["p <= .05, %"] <= at_most(0.05, worlds, full=0.065), found
-        assert found["p <= .005, %"] <= at_most(0.005, worlds, full=0.01), found
+        assert found["p <= .05, %"] <= at_most(0.05, worlds, full=0.071), found
+        assert found["p <= .005, %"] <= at_most(0.005, worlds, full=0.012), found
 
 
 HALF, HEAVY, DECAYING = ("lognormal", 0.5), ("lognormal", 1.5), ("exponential", 1.0)

@@ -17,7 +17,7 @@ CELLS = [(12, 60), (20, 60), (40, 40)]
 
 @pytest.mark.parametrize("clusters", CELLS if FULL else CELLS[:1])
 def test_p_values_of_what_is_no_mean_hold_their_level(clusters):
-    worlds, replicates = scaled(1000, 16), sized(599, 199)
+    worlds, replicates = scaled(500, 16), sized(599, 199)
     found = []
     for world in range(worlds):
         rng = np.random.default_rng([101, *clusters, world])
@@ -36,7 +36,7 @@ def test_p_values_of_what_is_no_mean_hold_their_level(clusters):
         assert own.height >= 0.98 * worlds  # now and then a group has too few of a class
         assert agrees.all()
         # Small: of 16 worlds four or more come about once in 140 times at .05.
-        assert row["p <= .05, %"] <= (0.065 if FULL else 0.2), row
+        assert row["p <= .05, %"] <= (0.08 if FULL else 0.2), row
 
 
 # Units of two classes in the group that is asked, and the shares of them that are judged right.

@@ -13,7 +13,7 @@ from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws._worlds import a_mean, crossed_entries, estimates_of, with_bootstrap
 
 pytestmark = pytest.mark.law
-WORLDS, REPLICATES = scaled(2000, 50), sized(999, 199)
+WORLDS, REPLICATES = scaled(500, 50), sized(999, 199)
 GROUPS, SIZE, PHOTOS = 3, 30, 10
 
 
@@ -51,10 +51,10 @@ def test_paired_changes_are_covered_and_claims_are_rare(rates):
         "any claim": float(np.mean(claimed)), "unpaired width over ours": float(np.mean(wider)),
     }  # fmt: skip
     record(f"models-{rates[1]}", [found], worlds=WORLDS, replicates=REPLICATES)
-    assert found["covered"] >= at_least(0.95, WORLDS, full=0.93), found
+    assert found["covered"] >= at_least(0.95, WORLDS, full=0.925), found
     assert found["unpaired width over ours"] > 1.2, "pairing must pay"
     if rates[0] == rates[1]:
-        assert found["any claim"] <= at_most(0.05, WORLDS, full=0.06), found
+        assert found["any claim"] <= at_most(0.05, WORLDS, full=0.079), found
     else:
         assert found["any claim"] > (0.95 if FULL else 0.85), found
 
@@ -62,7 +62,7 @@ def test_paired_changes_are_covered_and_claims_are_rare(rates):
 @pytest.mark.parametrize("rate", [0.8, 0.95, 0.98])
 def test_a_change_called_detectable_is_found_in_eight_of_ten(rate):
     rng = np.random.default_rng([11, int(100 * rate)])
-    worlds = scaled(1000, 60)
+    worlds = scaled(500, 60)
 
     def everyone(second, seed):
         spec = Comparing(replicates=REPLICATES, seed=seed)
@@ -75,15 +75,15 @@ def test_a_change_called_detectable_is_found_in_eight_of_ten(rate):
     found = [everyone(rate - least, seed)["p_adjusted"] <= 0.05 for seed in range(worlds)]
     row = {"rate": rate, "planted = detectable": least, "found": float(np.mean(found))}
     record(f"change-power-{rate}", [row], worlds=worlds, replicates=REPLICATES)
-    assert row["found"] >= at_least(0.8, worlds, full=0.76), row
-    assert row["found"] <= at_most(0.92, worlds, full=0.95), row
+    assert row["found"] >= at_least(0.8, worlds, full=0.745), row
+    assert row["found"] <= at_most(0.92, worlds, full=0.96), row
 
 
 @pytest.mark.parametrize("churn", [0.02, 0.1, 0.3])
 def test_a_change_between_versions_of_one_model_is_found_in_eight_of_ten(churn):
     """Rows are independent; the second answers anew for a share of people, and loses some."""
     rng = np.random.default_rng([12, int(100 * churn)])
-    worlds, size, rate = scaled(1000, 60), 300, 0.8
+    worlds, size, rate = scaled(500, 60), 300, 0.8
 
     def everyone(lost, seed):
         spec = Comparing(replicates=REPLICATES, seed=seed)
@@ -103,5 +103,5 @@ def test_a_change_between_versions_of_one_model_is_found_in_eight_of_ten(churn):
     row = {"rate": rate, "answered anew, %": churn, "planted = detectable": least,
            "found": float(np.mean(found))}  # fmt: skip
     record(f"change-power-churn-{churn}", [row], worlds=worlds, replicates=REPLICATES)
-    assert row["found"] >= at_least(0.74, worlds, full=0.72), row
-    assert row["found"] <= at_most(0.87, worlds, full=0.9), row
+    assert row["found"] >= at_least(0.74, worlds, full=0.7), row
+    assert row["found"] <= at_most(0.87, worlds, full=0.915), row

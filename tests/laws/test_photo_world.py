@@ -12,10 +12,10 @@ from tests.laws._photo_worlds import control, cover
 
 pytestmark = pytest.mark.law
 
-WORLDS, REPLICATES = scaled(2000, 50), sized(600, 200)
+WORLDS, REPLICATES = scaled(1000, 50), sized(600, 200)
 # A small run has 50 worlds; ten groups of a world and their 45 differences are nearly as good as
 # ten apart: a standard error of about .012, and bounds of more than four of them.
-LOWEST, HIGHEST = (0.93, 0.97) if FULL else (0.89, 0.995)
+LOWEST, HIGHEST = (0.925, 0.975) if FULL else (0.89, 0.995)
 CASES = [
     ("fair", "aurora", "skin_tone"),
     ("biased", "aurora", "skin_tone"),
@@ -39,11 +39,11 @@ def test_intervals_hold_what_was_planted(name, model, groups):
     if found["farthest apart"] > 0.1:
         assert found["differences without 0, %"] > 0.15, found
     if found["farthest apart"] < 1e-9:
-        assert found["differences without 0, %"] < (0.07 if FULL else 0.11), found
+        assert found["differences without 0, %"] < (0.075 if FULL else 0.11), found
 
 
 def test_what_is_confounded_is_explained_away_and_what_is_biased_is_not():
-    worlds, replicates = scaled(2000, 24), sized(400, 150)
+    worlds, replicates = scaled(1000, 24), sized(400, 150)
     confounded, biased = (
         control(name, worlds=worlds, replicates=replicates) for name in ("confounded", "biased")
     )
@@ -51,8 +51,8 @@ def test_what_is_confounded_is_explained_away_and_what_is_biased_is_not():
     for found in (confounded, biased):
         assert found["as it stands"] < -0.06, found
         assert found["darker tones worse off, %"] > 0.95, found
-    assert abs(confounded["at one mix of lights"]) < (0.004 if FULL else 0.03), confounded
+    assert abs(confounded["at one mix of lights"]) < (0.006 if FULL else 0.03), confounded
     # 24 worlds at .95: fewer than 19 that hold 0 have a chance below 1 in 1,000.
-    assert confounded["interval at one mix holds 0, %"] >= (0.93 if FULL else 0.79), confounded
+    assert confounded["interval at one mix holds 0, %"] >= (0.925 if FULL else 0.79), confounded
     assert biased["at one mix of lights"] < -0.08, biased
     assert biased["interval at one mix holds 0, %"] < 0.05, biased

@@ -85,7 +85,7 @@ def test_where_nothing_matters_a_slice_is_rarely_confirmed(rate, icc):
 
 
 def test_a_planted_slice_of_three_is_found_first_and_its_interval_holds_the_truth():
-    worlds, replicates = scaled(1000, 12), sized(999, 199)
+    worlds, replicates = scaled(500, 12), sized(999, 199)
     first = confirmed = covered = 0
     for number in range(worlds):
         rng = np.random.default_rng([68, number])
@@ -105,5 +105,5 @@ def test_a_planted_slice_of_three_is_found_first_and_its_interval_holds_the_trut
     record("slices-planted", [row], worlds=worlds, replicates=replicates)
     assert row["planted slice suggested first, %"] >= at_least(0.95, worlds, full=0.95), row
     assert row["and confirmed first, %"] >= at_least(0.95, worlds, full=0.95), row
-    lowest, highest = at_least(0.95, first, full=0.93), (0.97 if FULL else 1.0)
+    lowest, highest = at_least(0.95, first, full=0.92), (0.98 if FULL else 1.0)
     assert lowest <= row["its interval holds the truth, %"] <= highest, row

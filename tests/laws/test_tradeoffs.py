@@ -59,7 +59,7 @@ def dark_scores_lower(rng, subjects, *, replicates):
 
 
 def test_abstaining_rarely_moves_a_gap_that_is_not_there():
-    worlds, replicates = scaled(1000, 40), sized(999, 199)
+    worlds, replicates = scaled(500, 40), sized(999, 199)
     false = 0
     for number in range(worlds):
         rng = np.random.default_rng([71, number])
@@ -67,11 +67,11 @@ def test_abstaining_rarely_moves_a_gap_that_is_not_there():
         false += bool((found["p_adjusted"].fill_null(1.0) <= 0.05).any())
     row = {"attributes": 3, "groups": 8, "a change found, %": false / worlds}
     record("tradeoffs-null", [row], worlds=worlds, replicates=replicates)
-    assert row["a change found, %"] <= at_most(0.05, worlds, full=0.071), row
+    assert row["a change found, %"] <= at_most(0.05, worlds, full=0.079), row
 
 
 def test_a_groups_threshold_lies_in_its_interval():
-    worlds, replicates = scaled(1000, 30), sized(999, 199)
+    worlds, replicates = scaled(500, 30), sized(999, 199)
     target = (ndtr(MEAN) + ndtr(MEAN - SHIFT)) / 2
     planted = MEAN - SHIFT - ndtri(target)
     covered, met = 0, []
@@ -88,4 +88,4 @@ def test_a_groups_threshold_lies_in_its_interval():
     record("tradeoffs-threshold", [said], worlds=worlds, replicates=replicates)
     assert said["mean found"] == pytest.approx(planted, abs=0.03 if FULL else 0.05), said
     share = said["interval holds it, %"]
-    assert at_least(0.95, worlds, full=0.925) <= share <= (0.975 if FULL else 1.0), said
+    assert at_least(0.95, worlds, full=0.915) <= share <= (0.98 if FULL else 1.0), said

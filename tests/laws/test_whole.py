@@ -15,7 +15,7 @@ from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws._worlds import one_attribute, with_bootstrap
 
 pytestmark = pytest.mark.law
-WORLDS, REPLICATES = scaled(2000, 30), sized(800, 300)
+WORLDS, REPLICATES = scaled(1000, 30), sized(800, 300)
 ALIKE = [0.8] * 7
 APART = [0.6, 0.75, 0.8, 0.8, 0.8, 0.85, 0.9]
 CELLS = {
@@ -84,20 +84,20 @@ def test_what_each_measure_does(name):
     found = _figures(name)
     slug = name.replace(",", "").replace(" ", "-").replace(".", "")
     record(f"whole-{slug}", [{"worlds": name, **found}], worlds=WORLDS, replicates=REPLICATES)
-    lowest = at_least(0.95, WORLDS, full=0.94)
+    lowest = at_least(0.95, WORLDS, full=0.93)
     assert found["range covered"] >= lowest, found
     assert found["epsilon covered"] >= lowest, found
-    assert found["noise_corrected_sd covered"] >= at_least(0.94, WORLDS, full=0.93), found
+    assert found["noise_corrected_sd covered"] >= at_least(0.94, WORLDS, full=0.92), found
     if name.startswith("nothing"):
         # Never negative, so never 0: the percentile interval calls noise a disparity every time.
         assert found["range by percentile holds 0"] == 0.0
         assert found["epsilon by percentile covered"] == 0.0
         assert found["standard_deviation covered"] == 0.0
-        assert found["test finds a difference"] <= at_most(0.05, WORLDS, full=0.065), found
+        assert found["test finds a difference"] <= at_most(0.05, WORLDS, full=0.071), found
         assert found["noise_corrected_sd"] < 0.4 * found["standard_deviation"]
         assert found["its share of replicates"] < 0.75
     else:
         assert found["test finds a difference"] > 0.9
         assert found["worst group is g0"] > 0.9
-        assert abs(found["noise_corrected_sd"] - np.std(APART, ddof=1)) < (0.01 if FULL else 0.03)
+        assert abs(found["noise_corrected_sd"] - np.std(APART, ddof=1)) < (0.012 if FULL else 0.03)
         assert found["standard_deviation"] > found["noise_corrected_sd"]

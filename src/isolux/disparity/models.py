@@ -13,34 +13,30 @@ at half the error; the change of the gap lies between the differences of these b
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from isolux.disparity.change_pairs import Changed, change_pairs
 from isolux.disparity.detectable import least_detectable
-from isolux.disparity.drawn import paired_drawn
 from isolux.disparity.family import BOOTSTRAP, SCORE, Tested, adjust, test_family
 from isolux.disparity.formulas import value_range
-from isolux.disparity.replicated import effective_clusters
+from isolux.disparity.paired import paired_difference
 from isolux.disparity.rows import Rows, rows_of, table_of
 from isolux.disparity.whole import among, both_ways, range_interval
+from isolux.groups.chance_added import ENLARGED, is_enlarged
 from isolux.groups.drawn import is_census
 from isolux.groups.estimates import Estimates
-from isolux.groups.means import means_of
-from isolux.stats.correlation import correlation_matrix, paired_correlation
+from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import IntArray
-from isolux.stats.differences import Difference, deviates, of_replicates, paired_means, two_sided
+from isolux.stats.differences import Difference, deviates, two_sided
 from isolux.stats.dispersion import noise_corrected_sd
-from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import (
     Interval,
     difference_interval,
-    logit_reach,
     percentile,
-    student_reach,
 )
 from isolux.stats.joint_law import correlated_normals
 from isolux.stats.multiplicity import critical_value
@@ -50,10 +46,7 @@ from isolux.stats.weights import blocks, signs
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import COMPARISONS, Status
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-__all__ = ["ModelComparison", "compare_models", "compare_runs", "paired_difference"]
+__all__ = ["ModelComparison", "compare_models", "compare_runs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +124,9 @@ def compare_runs(estimates: Estimates, spec: Comparing, runs: tuple[str, str]) -
     parts: list[Rows] = []
     for a, b in _pairs(estimates, runs):
         groups = _judged_in_both(estimates, a, b)
-        parts += _by_attribute(estimates, spec, (a, b), groups, _apart(estimates, groups, a, b))
+        parts += _by_attribute(
+            estimates, spec, (a, b), groups, paired_difference(estimates, groups, a, b)
+        )
         parts += _gaps(estimates, spec, (a, b), groups, tests)
     return parts
 
@@ -154,7 +149,7 @@ def _judged_in_both(estimates: Estimates, a: int, b: int) -> IntArray:
 def _change(estimates: Estimates, spec: Comparing, a: int, b: int) -> _Change:
     groups = _judged_in_both(estimates, a, b)
     mean_a, mean_b = estimates.measures[a].mean, estimates.measures[b].mean
-    apart = _apart(estimates, groups, a, b)
+    apart = paired_difference(estimates, groups, a, b)
     if mean_a is None or mean_b is None or not len(groups):
         null = _centred(estimates, spec, groups, (a, b), apart)
         return _Change(a, b, groups, null, BOOTSTRAP, apart)
@@ -198,40 +193,6 @@ def _flipped(estimates: Estimates, spec: Comparing, groups: IntArray, means: Col
     return sign_flip(sums, counts, design.copies, contrasts, flipped)
 
 
-def _apart(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
-    """Compare the second model's values with the first's, group by group."""
-    one, two = estimates.measures[b], estimates.measures[a]
-    if one.mean is None or two.mean is None:
-        return _by_replicates(estimates, groups, a, b)
-    design = estimates.design
-    if isinstance(design, DrawnDesign):
-        return paired_drawn(design, (one, two), groups)
-    first, second = means_of(design, one, groups), means_of(design, two, groups)
-    s, n, t, m = (design.rows(groups, q) for q in (*one.mean, *two.mean))
-    copies = design.copies.astype(np.float64)
-
-    def along(x: csr_array, y: csr_array) -> FloatArray:
-        return np.asarray(x.multiply(y) @ copies)
-
-    p, q = first.value - one.centre, second.value - two.centre  # as they were summed
-    products = along(s, t) - q * along(s, m) - p * along(n, t) + p * q * along(n, m)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        covariance = products / (first.units * second.units)
-    fraction = one.fraction and two.fraction
-    return paired_means(first, second, covariance, fraction=fraction)
-
-
-def _by_replicates(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
-    """Compare statistics that are not means; replicates resample the same people for both."""
-    rho = paired_correlation(estimates.replicates[groups, b], estimates.replicates[groups, a])
-    freedom = np.maximum(effective_clusters(estimates)[groups] - 1.0, 1.0)
-    one, two = (
-        (estimates.value[groups, j], estimates.standard_error[groups, j], freedom) for j in (b, a)
-    )
-    ends = logit_reach if estimates.measures[a].fraction else student_reach
-    return of_replicates(one, two, rho, ends)
-
-
 def _centred(
     estimates: Estimates, spec: Comparing, groups: IntArray, pair: tuple[int, int],
     apart: Difference,
@@ -262,7 +223,10 @@ def _rows(
 ) -> list[Rows]:
     groups, a, b = change.groups, change.a, change.b
     lower = estimates.measures[a].sign > 0
-    both = (change.apart, _apart(estimates, groups, b, a))  # either model may be the worse one
+    both = (
+        change.apart,
+        paired_difference(estimates, groups, b, a),
+    )  # either model may be the worse one
     least = np.maximum(
         *(least_detectable(one, critical, worse_is_lower=lower, paired=True) for one in both)
     )
@@ -307,8 +271,11 @@ def _by_attribute(
 
 
 def _possible(estimates: Estimates, j: int, least: FloatArray) -> FloatArray:
-    """Leave out what no two values can differ by; in a census nothing is to be detected."""
-    if is_census(estimates.design):
+    """Leave out what no two values can differ by; in a census nothing is to be detected.
+
+    Of values that chance enlarges it cannot be told.
+    """
+    if is_census(estimates.design) or is_enlarged(estimates.measures[j]):
         return np.full_like(least, np.nan)
     return np.where(least <= estimates.measures[j].span, least, np.nan)
 
@@ -320,6 +287,8 @@ def _ends(
         return percentile(
             estimates.replicates[groups, b] - estimates.replicates[groups, a], spec.level
         )
+    if is_enlarged(estimates.measures[a]):
+        return apart.interval(_z(spec))
     one, two = (
         Interval(estimates.interval.low[groups, j], estimates.interval.high[groups, j])
         for j in (b, a)
@@ -348,16 +317,18 @@ def _gaps(
             for one, j in zip(both, (b, a), strict=True)
             if one is not None
         )
-        value = gap_b - gap_a
+        value = math.nan if is_enlarged(estimates.measures[a]) else gap_b - gap_a
         edge = (estimates.status[rows][:, [a, b]] == Status.BOUNDARY.value).any()
         known = np.isfinite(value)
         word = Status.BOUNDARY if edge else Status.OK
         frames.append(
             rows_of(
                 estimates, a, attribute, "gap_difference", groups=(None, None),
-                value=np.array([value]), low=np.array([low_b - high_a]),
-                high=np.array([high_b - low_a]), method="noise-corrected, simultaneous pairs",
-                status=[(word if known else Status.UNDEFINED).value], reason=[None],
+                value=np.array([value]), low=np.array([low_b - high_a if known else math.nan]),
+                high=np.array([high_b - low_a if known else math.nan]),
+                method="noise-corrected, simultaneous pairs",
+                status=[(word if known else Status.UNDEFINED).value],
+                reason=[ENLARGED if is_enlarged(estimates.measures[a]) else None],
             )
         )  # fmt: skip
     return frames
@@ -392,8 +363,3 @@ def _covariance(errors: FloatArray, apart: FloatArray, members: IntArray) -> Flo
     full = (own[:, None] + own[None, :] - square) / 2.0
     np.fill_diagonal(full, own)
     return np.asarray((full + full.T) / 2.0)
-
-
-def paired_difference(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
-    """Compare measure ``b`` with measure ``a`` on the same people, group by group: b less a."""
-    return _apart(estimates, groups, a, b)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from isolux.disparity.models import paired_difference
+from isolux.disparity.paired import paired_difference
 from isolux.disparity.rows import Rows, rows_of, table_of
 from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray

@@ -28,12 +28,27 @@ from isolux.stats.differences import Difference, Reach, of_replicates
 from isolux.stats.drawn_design import DrawnDesign, strata_of, unweighted
 from isolux.stats.intervals import Interval, logit_reach, student_reach
 from isolux.stats.sampling import stratum_totals
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import Chance, FloatArray
 
-__all__ = ["ReplicateComparisons", "effective_clusters", "times_the_others"]
+__all__ = ["ReplicateComparisons", "effective_clusters", "of_enlarged", "times_the_others"]
 
 _ROUNDING = 1e-9
 """Of a cluster's units, and of a sum: what is left of equal numbers is nothing."""
+
+
+def of_enlarged(apart: Difference, one: Chance, two: Chance) -> Difference:
+    """Compare values that chance enlarges: as they are, and with as much chance in both.
+
+    The lower value may be lower by what chance has added: the difference may be as much larger.
+    """
+    a = np.where(apart.a <= apart.b, one.added, 0.0)
+    b = np.where(apart.b <= apart.a, two.added, 0.0)
+
+    def ends(z: Reach) -> tuple[Interval, Interval]:
+        of_a, of_b = apart.ends(z)
+        return down_by(of_a, a), down_by(of_b, b)
+
+    return replace(apart, ends=ends, also=chance_alike(one, two))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +69,13 @@ class ReplicateComparisons:
         ends = logit_reach if e.measures[j].fraction else student_reach
         apart = replace(of_replicates(one, two, rho, ends), span=e.measures[j].span)
         if is_enlarged(e.measures[j]):
-            return self._of_enlarged(apart, first, second)
+            return of_enlarged(
+                apart, *(chance_of(e.design, e.measures[j], g) for g in (first, second))
+            )
         if not is_of_classes(e.measures[j]):
             return apart
         own = self._of_classes(first), self._of_classes(second)
         return replace(apart, ends=lambda z: (own[0](z), own[1](z)))
-
-    def _of_enlarged(self, apart: Difference, first: IntArray, second: IntArray) -> Difference:
-        """Compare values that chance enlarges: as they are, and with as much chance in both.
-
-        The lower value may be lower by what chance has added: the difference may be as much larger.
-        """
-        design, measure = self.estimates.design, self.estimates.measures[self.j]
-        one, two = (chance_of(design, measure, rows) for rows in (first, second))
-        a = np.where(apart.a <= apart.b, one.added, 0.0)
-        b = np.where(apart.b <= apart.a, two.added, 0.0)
-
-        def ends(z: Reach) -> tuple[Interval, Interval]:
-            of_a, of_b = apart.ends(z)
-            return down_by(of_a, a), down_by(of_b, b)
-
-        return replace(apart, ends=ends, also=chance_alike(one, two))
 
     def _of_classes(self, rows: IntArray) -> Callable[[Reach], Interval]:
         """Give the intervals of groups by their classes' own; each group is reduced once."""

@@ -8,17 +8,20 @@ upper end is no lower than how slowly the largest errors thin out lets the mean 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from isolux.groups.estimates import Measure
+from isolux.groups.means import means_of
 from isolux.stats.design import Design, IntArray
-from isolux.stats.far_tails import FarTails, far_tails
+from isolux.stats.far_tails import FarTails, TailIndex, far_tails
 from isolux.stats.intervals import Interval
+from isolux.stats.leaning import Slopes, number_interval, slopes_of
+from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["far_reach", "is_of_squares", "mean_of_squares", "root_of", "tails_of_squares"]
+__all__ = ["Roots", "is_of_squares", "mean_of_squares", "root_of", "roots", "tails_of_squares"]
 
 
 def is_of_squares(measure: Measure) -> bool:
@@ -40,25 +43,58 @@ def tails_of_squares(design: Design, measure: Measure, n_groups: int) -> FarTail
     return far_tails(design.rows(rows, sums), design.rows(rows, counts), design.copies)
 
 
-def far_reach(
-    ends: Interval, value: FloatArray, tails: FarTails, family: IntArray, doubt: float
-) -> Interval:
-    """Let the intervals of means of squares reach as far up as their tails let them be.
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """Roots of groups' means of squares, as far as each may lie from what was drawn.
 
     Parameters
     ----------
-    ends : Interval
-        Of means of squares.
-    value : [g] float
-        The means.
+    mean : ClusterMeans
+        Of the squares.
+    slopes : Slopes
     tails : FarTails
-    family : [g] int
-        Groups of one number belong to one attribute; everyone's is 0.
-    doubt : float
-        Probability of a flatter tail.
+    index : TailIndex
     """
-    far = tails.highest(value, tails.indices(doubt, family))
-    return Interval(ends.low, np.fmax(ends.high, far))
+
+    mean: ClusterMeans
+    slopes: Slopes
+    tails: FarTails
+    index: TailIndex
+
+    def at(self, rows: IntArray) -> Roots:
+        """Return some of the groups."""
+        parts = self.mean, self.slopes, self.tails, self.index
+        return Roots(*(part.at(rows) for part in parts))  # type: ignore[arg-type]
+
+    def interval(self, z: FloatArray | float, *, careful: bool = False) -> Interval:
+        """Return the intervals that reach z standard errors, and as far up as far errors may lie.
+
+        ``careful``: one end alone is asked, and far errors are looked for as far as for both.
+        """
+        from scipy.special import ndtr
+
+        ends = number_interval(self.mean, self.slopes, z, fraction=False)
+        index = self.index.at_least(ndtr(-np.asarray(z)) / (2.0 if careful else 1.0))
+        high = np.fmax(ends.high, self.tails.highest(self.mean.value, index))
+        return root_of(Interval(ends.low, high))
+
+
+def roots(design: Design, measure: Measure, families: IntArray) -> Roots:
+    """Lay out the roots of everyone's and every group's mean of squares.
+
+    Parameters
+    ----------
+    design : Design
+    measure : Measure
+        The root of a mean.
+    families : [g] int
+        Groups of one number belong to one attribute; everyone's is 0.
+    """
+    mean = means_of(design, mean_of_squares(measure), np.arange(len(families)))
+    slopes = slopes_of(mean, families)
+    assert slopes is not None  # noqa: S101 - squares are no shares
+    tails = tails_of_squares(design, measure, len(families))
+    return Roots(mean, slopes, tails, tails.index(families))
 
 
 def root_of(interval: Interval) -> Interval:

@@ -12,14 +12,8 @@ from isolux.groups.chance_added import chance_of, down_by, is_enlarged
 from isolux.groups.class_shares import class_shares, is_of_classes
 from isolux.groups.drawn import Worth
 from isolux.groups.estimates import Estimates, Group, Measure
-from isolux.groups.means import Means, all_means, means_of
-from isolux.groups.squares import (
-    far_reach,
-    is_of_squares,
-    mean_of_squares,
-    root_of,
-    tails_of_squares,
-)
+from isolux.groups.means import Means, all_means
+from isolux.groups.squares import is_of_squares, roots
 from isolux.io.threads import quietly
 from isolux.stats.design import Design, IntArray
 from isolux.stats.drawn_design import DrawnDesign
@@ -50,7 +44,6 @@ __all__ = [
     "intervals_at",
     "mark_rarer",
     "of_numbers",
-    "of_roots",
     "standard_error",
     "statuses",
 ]
@@ -110,8 +103,8 @@ def intervals(
     se: FloatArray,
     clusters: IntArray,
     spec: Statistics,
-    families: IntArray,
     means: Means | None = None,
+    families: IntArray | None = None,
 ) -> tuple[Interval, npt.NDArray[np.str_]]:
     """Make each cell's interval ``[g, m]``, and name the method that made it.
 
@@ -135,7 +128,8 @@ def intervals(
             raw = standard_error(replicates[:, j], clusters[:, j], design)
             ends, method[:, j] = own.ends(_z(spec), own.together(raw)), name
         elif name == ROOT:
-            ends, method[:, j] = of_roots(design, measure, families)(_z(spec)), name
+            alone = np.arange(len(v)) if families is None else families
+            ends, method[:, j] = roots(design, measure, alone).interval(_z(spec)), name
         elif name == LEANING:
             ends = of_numbers(mean, families, measure)(_z(spec))
             edge = measure.fraction & no_spread(v, s)
@@ -159,35 +153,6 @@ def intervals(
         low[:, j] = np.where(shown, ends.low, np.nan)
         high[:, j] = np.where(shown, ends.high, np.nan)
     return Interval(low, high), method
-
-
-def of_roots(
-    design: Design, measure: Measure, families: IntArray, *, careful: bool = False
-) -> Callable[[float], Interval]:
-    """Give the intervals of roots of mean squares at any reach, as far up as far errors may lie.
-
-    Parameters
-    ----------
-    design : Design
-    measure : Measure
-        The root of a mean.
-    families : [g] int
-        Of all groups, everyone first.
-    careful : bool
-        Whether one end alone is asked: far errors are then looked for as far as for both.
-    """
-    from scipy.special import ndtr
-
-    squares = mean_of_squares(measure)
-    mean = means_of(design, squares, np.arange(len(families)))
-    whole = of_numbers(mean, families, squares)
-    tails = tails_of_squares(design, measure, len(families))
-
-    def reach(z: float) -> Interval:
-        doubt = float(ndtr(-z)) / (2.0 if careful else 1.0)
-        return root_of(far_reach(whole(z), mean.value, tails, families, doubt))
-
-    return reach
 
 
 def _less_chance(design: Design, measure: Measure, ends: Interval) -> Interval:

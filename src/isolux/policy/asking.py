@@ -16,7 +16,7 @@ import polars as pl
 
 from isolux.disparity.comparisons import compare_groups
 from isolux.disparity.everyone import is_among
-from isolux.disparity.models import paired_difference
+from isolux.disparity.paired import paired_difference
 from isolux.disparity.whole import both_ways
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.unknown import UNKNOWN

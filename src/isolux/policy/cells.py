@@ -17,8 +17,8 @@ from isolux.disparity.replicated import effective_clusters
 from isolux.groups.chance_added import chance_of, down_by, is_enlarged
 from isolux.groups.estimates import Estimates
 from isolux.groups.means import means_of
-from isolux.groups.squares import is_of_squares
-from isolux.groups.uncertainty import KEPT_EFFECTIVE, families_of, of_numbers, of_roots
+from isolux.groups.squares import is_of_squares, roots
+from isolux.groups.uncertainty import KEPT_EFFECTIVE, families_of, of_numbers
 from isolux.stats.design import IntArray
 from isolux.stats.differences import Difference
 from isolux.stats.intervals import Interval, logit_reach, student_reach
@@ -68,8 +68,8 @@ class Side:
         """Give the groups' own intervals at any reach: those that are every audit's default."""
         e, measure, means = self.estimates, self.estimates.measures[self.j], self.means()
         if is_of_squares(measure):
-            roots = of_roots(e.design, measure, families_of(e.groups), careful=True)
-            return lambda z: _only(roots(z), self.rows)
+            own = roots(e.design, measure, families_of(e.groups)).at(self.rows)
+            return lambda z: own.interval(z, careful=True)
         if means is not None:
             if means.shares:
                 return means.score_interval

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from isolux.stats.design import IntArray
 from isolux.stats.rows import entries
@@ -30,7 +31,7 @@ from isolux.stats.statistic import FloatArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["FLATTEST", "FarTails", "far_tails", "index_at_least"]
+__all__ = ["FLATTEST", "FarTails", "TailIndex", "far_tails"]
 
 _SHARE = 0.05
 """Of clusters: those with the largest numbers are the tail."""
@@ -76,42 +77,39 @@ class FarTails:
     adds: FloatArray
     clusters: IntArray
 
-    def indices(self, doubt: float, family: IntArray) -> FloatArray:
-        """Return an index of each group's tail that is larger with a probability of ``doubt``.
+    def index(self, family: IntArray) -> TailIndex:
+        """Return what is known of the index of each group's tail.
 
-        The index of all groups of its attribute; of the group itself, with five numbers of others
+        It is that of all groups of its attribute; of the group itself, with five numbers of others
         beside its own, where its tail is flatter than theirs. Everyone's is that of the attribute
         whose groups' tails thin out most, or of all in one: groups that err by more than others
         make no heavy tail.
 
         Parameters
         ----------
-        doubt : float
-            Between 0 and 1: the probability that the index is lower than what is returned.
         family : [g] int
             Groups of one number belong to one attribute; everyone's is 0.
         """
-        from scipy.special import gammaincinv
-
         lends = self.clusters >= _LENDING
         logs, among = np.where(lends, self.logs, 0.0), np.where(lends, self.among, 0)
         k, h = (np.bincount(family, weights=x).astype(np.float64) for x in (among, logs))
-        flat = self._as_flat((h, k), family)
-        found = index_at_least(h, k, doubt)
+        flatter = self._flatter((h, k), family)
         held = np.bincount(family, weights=np.where(lends, self.clusters, 0))
-        odd = np.bincount(family, weights=flat <= _FLATTER) > 0
-        whole = (held >= _WHOLE * self.clusters[0]) & ~odd
-        found[0] = np.max(found, where=whole, initial=found[0])
+        whole = held >= _WHOLE * self.clusters[0]
+        whole &= np.bincount(family, weights=flatter) == 0
+        shape, rate = k + _PLAIN, h + _PLAIN / _PLAIN_INDEX
+        lightest = int(np.argmax(np.where(whole, shape / rate, 0.0))) if whole.any() else 0
+        of = np.where(np.arange(len(family)) == 0, lightest, family)
         with np.errstate(divide="ignore", invalid="ignore"):
-            mean = (h / k)[family]
-            own = gammaincinv(self.among + _OTHERS, doubt) / (self.logs + _OTHERS * mean)
-        return np.where(flat <= _FLATTER, own, found[family])
+            own = self.logs + _OTHERS * (h / k)[family]
+        return TailIndex(
+            np.where(flatter, self.among + _OTHERS, shape[of]), np.where(flatter, own, rate[of])
+        )
 
-    def _as_flat(self, pooled: tuple[FloatArray, FloatArray], family: IntArray) -> FloatArray:
-        """Return how probable a tail as flat as each group's is, if others' thin out as its own.
-
-        A mean of k logarithms over one of others is an F variable.
-        """
+    def _flatter(
+        self, pooled: tuple[FloatArray, FloatArray], family: IntArray
+    ) -> npt.NDArray[np.bool_]:
+        """Tell whose tail is flatter than others': a mean of logarithms over theirs is an F."""
         from scipy.special import fdtrc
 
         h, k = (x[family] for x in pooled)
@@ -119,8 +117,15 @@ class FarTails:
         with np.errstate(divide="ignore", invalid="ignore"):
             others = (h - self.logs) / (k - self.among)
             ratio = np.where(use, self.logs / self.among / others, 0.0)
-            flat = fdtrc(2.0 * self.among, 2.0 * (k - self.among), ratio)
-        return np.where(use & ~np.isnan(flat), flat, 1.0)
+            found = fdtrc(2.0 * self.among, 2.0 * (k - self.among), ratio) <= _FLATTER
+        return np.asarray(use & found)
+
+    def at(self, rows: IntArray) -> FarTails:
+        """Return some of the groups."""
+        return FarTails(
+            self.logs[rows], self.among[rows], self.cut[rows], self.share[rows], self.adds[rows],
+            self.clusters[rows],
+        )  # fmt: skip
 
     def highest(self, value: FloatArray, index: FloatArray) -> FloatArray:
         """Return what the means would be if the tails thinned out as an index says."""
@@ -128,35 +133,33 @@ class FarTails:
         return np.asarray(value - self.adds + self.share * self.cut * at / (at - 1.0))
 
 
-def index_at_least(logs: FloatArray, among: FloatArray, doubt: float) -> FloatArray:
-    """Return the lower end of a Pareto index, with five logarithms of a normal law put to all.
+@dataclass(frozen=True, slots=True)
+class TailIndex:
+    """What is known of Pareto indices ``[g]``: each one's law is a gamma.
 
-    The sum of k logarithms times the index is a gamma variable of shape k.
-
-    Parameters
-    ----------
-    logs : [g] float
-        Sum of logarithms over the cut.
-    among : [g] float
-        How many.
-    doubt : float
-        Probability of a lower index.
-
-    Returns
-    -------
-    [g] float
-        0 where the cut is 0.
+    The sum of k logarithms over the cut times the index is a gamma variable of shape k.
 
     Examples
     --------
-    20 logarithms of 10 in all: with the five 25 of 11.7, an index of 2.1, and hardly below 1.5.
+    20 logarithms of 10 in all, with five of a normal law: 25 of 11.7, an index of 2.1, and hardly
+    below 1.5.
 
-    >>> index_at_least(np.array([10.0, np.inf]), np.array([20.0, 3.0]), 0.05).round(2).tolist()
-    [1.49, 0.0]
+    >>> TailIndex(np.array([25.0]), np.array([11.6667])).at_least(0.05).round(2).item()
+    1.49
     """
-    from scipy.special import gammaincinv
 
-    return np.asarray(gammaincinv(among + _PLAIN, doubt) / (logs + _PLAIN / _PLAIN_INDEX))
+    shape: FloatArray
+    rate: FloatArray
+
+    def at(self, rows: IntArray) -> TailIndex:
+        """Return some of the groups."""
+        return TailIndex(self.shape[rows], self.rate[rows])
+
+    def at_least(self, doubt: FloatArray | float) -> FloatArray:
+        """Return the index that is larger but with a probability of ``doubt``; 0: it has no end."""
+        from scipy.special import gammaincinv
+
+        return np.asarray(gammaincinv(self.shape, doubt) / self.rate)
 
 
 def far_tails(sums: csr_array, counts: csr_array, copies: IntArray) -> FarTails:

@@ -117,14 +117,17 @@ def _finite(x: FloatArray) -> FloatArray:
     return np.where(np.isfinite(x), x, 0.0)
 
 
-def number_interval(means: ClusterMeans, slopes: Slopes, z: float, *, fraction: bool) -> Interval:
+def number_interval(
+    means: ClusterMeans, slopes: Slopes, z: float | FloatArray, *, fraction: bool
+) -> Interval:
     """Return the intervals of means of numbers that reach z standard errors.
 
     Parameters
     ----------
     means : ClusterMeans
     slopes : Slopes
-    z : float
+    z : float, or array
+        One for all, one a mean, or ``[k, 1]`` of them.
     fraction : bool
         Whether means lie between 0 and 1: then Student's t is asked on the logit scale.
 

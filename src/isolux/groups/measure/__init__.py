@@ -103,7 +103,7 @@ def measure_groups(
         if is_enlarged(measure):
             se[:, j] *= chance_of(design, measure, np.arange(shape[0])).times
     interval, method = intervals(
-        design, measures, value, replicates, se, n_clusters, spec, families_of(groups), means
+        design, measures, value, replicates, se, n_clusters, spec, means, families_of(groups)
     )
     interval = pairs.without_unstable(interval)
     worth = worth_of(design, counts, shape[0])

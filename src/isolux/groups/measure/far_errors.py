@@ -49,7 +49,8 @@ def mark_far_errors(
         sums, _ = mean_of_squares(measure).mean or (0, 0)
         squares = design.rows(np.arange(len(status)), sums)
         worth = _worth(squares @ copies, squares.power(2) @ copies)
-        index = tails_of_squares(design, measure, len(status)).indices(_DOUBT, family)
+        tails = tails_of_squares(design, measure, len(status))
+        index = tails.index(family).at_least(_DOUBT)
         for g in np.flatnonzero(status[:, j] == Status.OK.value):
             if worth[g] < spec.min_clusters:
                 reason[g, j] = f"a few far errors make up most of it: worth {worth[g]:.1f} clusters"
