@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -249,8 +249,7 @@ def _of_others(asked: Asked, measured: Measured, other: Estimates) -> None:
                 asked.closed.append(Closed(group.name, "the baseline has no such group"))
                 continue
             fit, closed = too_small(other, then, np.array([twin]), measured.least)
-            asked.closed += [Closed(f"{one.who} in the baseline", one.why, one.lacks_units,
-                                    one.lacks_clusters) for one in closed]  # fmt: skip
+            asked.closed += [replace(one, who=f"{one.who} in the baseline") for one in closed]
             pairs += [(int(g), twin)] if len(fit) else []
         if pairs:
             one, two = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
@@ -340,7 +339,7 @@ def _of_measure(one: Closed, estimates: Estimates, j: int) -> Closed:
     alike = [m for m in estimates.measures if m.metric == measure.metric]
     if len(alike) == 1:
         return one
-    return Closed(f"{one.who} ({_called(measure)})", one.why, one.lacks_units, one.lacks_clusters)
+    return replace(one, who=f"{one.who} ({_called(measure)})")
 
 
 def _called(measure: Measure) -> str:

@@ -130,17 +130,20 @@ class Closed:
         A clause that follows a colon.
     lacks_units, lacks_clusters : int
         How many more a group needs to be judged at all; both 0: no number of people would do.
+    untold : bool
+        Whether more people would do, and nobody can tell how many.
     """
 
     who: str
     why: str
     lacks_units: int = 0
     lacks_clusters: int = 0
+    untold: bool = False
 
     @property
     def fails(self) -> bool:
         """Whether the rule fails by it; else more people could answer it."""
-        return not (self.lacks_units or self.lacks_clusters)
+        return not (self.lacks_units or self.lacks_clusters or self.untold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,8 +255,8 @@ def too_small(
         if word == Status.OK.value:
             kept.append(g)
         elif word == Status.BOUNDARY.value:
-            more = int(np.ceil(max(KEPT_EFFECTIVE - worth[g], 1.0)))
-            closed.append(Closed(name, why.partition(":")[0], lacks_clusters=more))
+            more = int(np.ceil(max(KEPT_EFFECTIVE - worth[g], 0.0)))
+            closed.append(Closed(name, why.partition(":")[0], lacks_clusters=more, untold=not more))
         elif word in (Status.INSUFFICIENT_UNITS.value, Status.INSUFFICIENT_CLUSTERS.value):
             # A rarer class may be what is too few: then one more is all that can be told.
             short = units or clusters

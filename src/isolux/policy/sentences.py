@@ -253,6 +253,12 @@ def needed(
         said = [f"{_lacks(case)} of {brief(str(case.group))}" for case in least[:_SHOWN]]
         cut = f"; and more of {len(least) - _SHOWN:,} others" if least[_SHOWN:] else ""
         text.append(f"To be judged at all, it takes {'; '.join(said)}{cut}.")
+    untold = [case for case in cases
+              if case.group and case.reason and not (case.more or case.more_clusters)]  # fmt: skip
+    if untold:
+        named = _and([brief(str(case.group)) for case in untold[:_SHOWN]])
+        cut = f" and {len(untold) - _SHOWN:,} others" if untold[_SHOWN:] else ""
+        text.append(f"How many more {noun} of {named}{cut} it takes cannot be told.")
     if not text:
         text.append("Even more than a million times as many people would not be sure to decide it."
                     if any(case.reason is None for case in cases)
