@@ -9,10 +9,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import isolux
 from isolux.verbs.audit import read_settings, run_audit
-from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.errors import OutputError, SpecError
 from isolux.vocabulary.spec import parse_spec
 from tests._shared import shared_data
 
@@ -37,6 +38,18 @@ def test_a_literal_table_is_measured():
     assert found.select("group", "n_units", "n_clusters", "value").rows() == [
         ("everyone", 20, 20, 0.65), ("a", 10, 10, 0.8), ("b", 10, 10, 0.5),
     ]  # fmt: skip
+
+
+def test_a_directory_that_is_named_is_written(tmp_path):
+    where = tmp_path / "run"
+    found = literal(out=where)
+    assert (where / "report.html").exists()
+    kept = pl.read_parquet(where / "group_metrics.parquet")
+    assert_frame_equal(kept.select("group", "value"), found.group_metrics.select("group", "value"))
+    with pytest.raises(OutputError):
+        literal(out=where)
+    assert literal(out=str(where), overwrite=True).group_metrics.height == 3
+    assert list(tmp_path.iterdir()) == [where]
 
 
 def test_a_literal_table_is_compared_worse_group_first():

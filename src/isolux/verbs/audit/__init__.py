@@ -23,6 +23,7 @@ from isolux.groups.settings import check_references, groupings, references
 from isolux.groups.small_groups import with_small_groups
 from isolux.groups.unanswered import cautions, unanswered
 from isolux.io.ahead import pack_ahead
+from isolux.io.atomic import refuse_existing
 from isolux.io.record_paths import unrooted
 from isolux.people.blotting import blotted_errors, unnamed
 from isolux.people.loading import judged_people
@@ -243,6 +244,8 @@ def audit(
     **settings
         Settings by the flags' names: ``min_units``, ``interval``, ``seed``, …; of files and of
         tables with answers also ``target``, ``predictions``, ``cluster``, …, and the task's own.
+        ``out`` (and ``overwrite``): a new directory for the run and its report, as
+        ``.report(dir)`` writes them.
 
     Returns
     -------
@@ -269,6 +272,24 @@ def audit(
     [('everyone', 0.75), ('day', 1.0), ('night', 0.5)]
     """
     settings = plain_numbers(settings)
+    out, overwrite = settings.get("out"), bool(settings.get("overwrite", False))
+    if out is not None:
+        settings["out"] = str(out)
+        refuse_existing(out, overwrite=overwrite)  # before minutes of work
+    found = _of_anything(scores, attributes, by, planted, settings)
+    if out is not None:
+        found.report(out, overwrite=overwrite)
+    return found
+
+
+def _of_anything(
+    scores: Scores | str | Path | object,
+    attributes: Dataset | object,
+    by: str | Sequence[str],
+    planted: Sequence[Mapping[str, Any]] | str | Path | None,
+    settings: dict[str, Any],
+) -> Audit:
+    """Audit what ``audit`` takes."""
     if isinstance(scores, str | Path):
         return _of_files(scores, attributes, {"by": by, "planted": planted, **settings})
     if holds_answers(scores, settings):
