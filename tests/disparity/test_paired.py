@@ -97,6 +97,19 @@ def test_a_model_without_a_far_error_is_not_sure_of_it():
     assert row["low"] < 0.0 < row["high"]
 
 
+@pytest.mark.parametrize("first", [0.0, 5.0])
+def test_a_model_whose_errors_do_not_vary_is_compared(first):
+    rng = np.random.default_rng(5)
+    columns = [{"error": np.full(300, first)}, {"error": rng.normal(size=300)}]
+    _, table = compared(ROOT, "own", columns, ["x"] * 100 + ["y"] * 200)
+    for row in table.filter(kind="model_difference").iter_rows(named=True):
+        assert row["low"] < row["value"] < row["high"]
+        assert row["p_value"] < 0.001
+    gap = table.filter(kind="gap_difference").row(0, named=True)
+    assert (gap["value"], gap["low"], gap["high"], gap["status"]) == (None, None, None, "undefined")
+    assert gap["reason"].startswith("nothing varies within the groups")
+
+
 @pytest.mark.parametrize("metric", [ECE, ROOT])
 @pytest.mark.parametrize("seed", range(6))
 def test_p_and_the_interval_agree(metric, seed):

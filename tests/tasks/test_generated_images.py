@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 from polars.testing import assert_frame_equal
 
+from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.tasks.generated_images import INFO as TASK
 from isolux.tasks.generated_images import score
@@ -18,10 +19,9 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import INSTANCES
+from isolux.vocabulary.spec import Comparing, Statistics
+from isolux.vocabulary.tables import INSTANCES, MEMBERSHIP
 from isolux_worlds.associations import write_generated
-from tests._scored import members
 from tests.cli._run import isolux as run
 
 INFO = DatasetInfo(title="Made up", summary="Pictures that a test numbered.", references=())
@@ -50,6 +50,13 @@ def evidence(codes, counts, *, which=0, aim=(0.5, 0.5), exact=False):
     fixed = constants(which, np.array(counts, float), np.array(aim), exact=exact)
     return pl.DataFrame({"judged": codes, "constants": [fixed] * len(codes)},
                         schema_overrides={"judged": pl.Int64})  # fmt: skip
+
+
+def membership(people, prompts):
+    """Say which prompt each picture is of."""
+    rows = {"attribute": "prompt", "group": prompts, "values": [[name] for name in prompts],
+            "unit_id": people.instances["instance_id"]}  # fmt: skip
+    return MEMBERSHIP.conform(pl.DataFrame(rows))
 
 
 def test_shares_by_hand(tmp_path):
@@ -151,15 +158,28 @@ def test_a_distance_of_a_share_near_1_is_marked():
     # .9 of 60 has a skewness of .8 / sqrt(.09) = 2.67, over sqrt(60): .34. Of .7: .87 / 7.7 = .11.
     near, far = "f" * 54 + "m" * 6, "f" * 42 + "m" * 18
     found = score(pictures(120), judged(*near, *far), by_people=True, metrics="distance")
-    ids = pl.Series([f"p{i}" for i in range(120)])
-    units = members(prompt=["near"] * 60 + ["far"] * 60).with_columns(
-        unit_id=pl.concat([ids[60:], ids[:60]])  # sorted by the group: far, near
-    )
+    units = membership(pictures(120), ["near"] * 60 + ["far"] * 60)
     table = measure_groups(found, units, Statistics(replicates=100)).table()
     told = dict(table.filter(attribute="prompt").select("group", "status").rows())
     assert told == {"near": "boundary", "far": "ok"}
     why = table.filter(group="near")["reason"].item()
     assert why == "too many of one value for its size: the interval may be too narrow"
+
+
+def test_pictures_of_one_value_are_no_proof_that_there_is_no_other():
+    # 60 of f, and 876 of 900: at a share of .973, 60 alike come up in one of five samples.
+    people = pictures(960)
+    found = score(people, judged(*"f" * 936, *"m" * 24), by_people=True, metrics="distance")
+    prompts = ["few"] * 60 + ["many"] * 900
+    units = membership(people, prompts)
+    estimates = measure_groups(found, units, Comparing(replicates=100))
+    few = estimates.table().filter(group="few").row(0, named=True)
+    # One of 61 of the other value: a standard error of 1/61, and no more than .5 is possible.
+    assert few["standard_error"] == pytest.approx(1 / 61)
+    assert (few["value"], few["high"], few["status"]) == (0.5, 0.5, "boundary")
+    assert few["low"] < 0.48
+    table = measure_disparities(estimates, Comparing(replicates=100)).table
+    assert table.filter(kind="difference")["p_value"].item() > 0.05
 
 
 @pytest.mark.parametrize("metric", [m.name for m in TASK.metrics])
@@ -168,9 +188,7 @@ def test_each_metric_alone_is_the_one_beside_others(metric, tmp_path):
     options = {"matrix": matrix(tmp_path), "aim": {"f": 0.5, "m": 0.5}}
     every = score(people, answers, metrics=[m.name for m in TASK.metrics], **options)
     alone = score(people, answers, metrics=metric, **options)
-    units = members(all=["one"] * 40).with_columns(
-        unit_id=pl.Series(people.instances["instance_id"])
-    )
+    units = membership(people, ["one"] * 40)
     spec = Statistics(replicates=100)
     one, all_ = (measure_groups(s, units, spec).table() for s in (alone, every))
     assert one["metric"].unique().to_list() == [metric]

@@ -21,7 +21,7 @@ import polars as pl
 
 from isolux.disparity.change_pairs import Changed, change_pairs
 from isolux.disparity.detectable import least_detectable
-from isolux.disparity.family import BOOTSTRAP, SCORE, Tested, adjust, test_family
+from isolux.disparity.family import BOOTSTRAP, SCORE, UNTESTED, Tested, adjust, test_family
 from isolux.disparity.formulas import value_range
 from isolux.disparity.paired import paired_difference
 from isolux.disparity.rows import Rows, rows_of, table_of
@@ -317,7 +317,10 @@ def _gaps(
             for one, j in zip(both, (b, a), strict=True)
             if one is not None
         )
-        value = math.nan if is_enlarged(estimates.measures[a]) else gap_b - gap_a
+        enlarged = is_enlarged(estimates.measures[a])
+        bounded = math.isfinite(low_b - high_a) and math.isfinite(high_b - low_a)
+        value = gap_b - gap_a if bounded and not enlarged else math.nan
+        why = ENLARGED if enlarged else None if bounded else UNTESTED
         edge = (estimates.status[rows][:, [a, b]] == Status.BOUNDARY.value).any()
         known = np.isfinite(value)
         word = Status.BOUNDARY if edge else Status.OK
@@ -328,7 +331,7 @@ def _gaps(
                 high=np.array([high_b - low_a if known else math.nan]),
                 method="noise-corrected, simultaneous pairs",
                 status=[(word if known else Status.UNDEFINED).value],
-                reason=[ENLARGED if is_enlarged(estimates.measures[a]) else None],
+                reason=[why],
             )
         )  # fmt: skip
     return frames

@@ -57,5 +57,6 @@ def _of_roots(squares: Difference) -> Difference:
         return root_of(one), root_of(two)
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = squares.standard_error / (a + b)
+        # Without any error in either group there is nothing to be unsure of.
+        error = np.where(a + b > 0.0, squares.standard_error / (a + b), 0.0)
     return replace(squares, a=a, b=b, ends=ends, standard_error=error, groups=None, gaps=None)

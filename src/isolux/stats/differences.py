@@ -138,7 +138,7 @@ class Difference:
         with np.errstate(divide="ignore", invalid="ignore"):
             one = np.log(self.a / self.b) if log else self.a - self.b
             two = np.log(a / b) if log else a - b
-        moved = np.where(np.isfinite(two - one), two - one, 0.0)
+            moved = np.nan_to_num(two - one, nan=0.0, posinf=0.0, neginf=0.0)
         return Interval(found.low + np.minimum(moved, 0.0), found.high + np.maximum(moved, 0.0))
 
 

@@ -108,7 +108,7 @@ class Chance:
     with_noise : callable
         ``variances [h, k] -> [h]``: the values to be expected with so much more noise.
     skew : [h] float, optional
-        Skewness of what one unit adds to a value, where that is known.
+        Skewness of what one unit adds to a value, where that is known; NaN where all add the same.
     """
 
     added: FloatArray

@@ -8,9 +8,10 @@ import numpy.typing as npt
 from isolux.groups.chance_added import chance_of, is_enlarged
 from isolux.groups.estimates import Measure
 from isolux.stats.design import Design, IntArray
+from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import Status
 
-__all__ = ["mark_skewed"]
+__all__ = ["at_least_of_one", "mark_skewed"]
 
 _MOST = 0.25
 """Skewness of a value beyond which its interval is too short on one side: that of a share of .85
@@ -18,6 +19,20 @@ of 60 people."""
 _WHY = "too many of one value for its size: the interval may be too narrow"
 
 Marks = npt.NDArray[np.object_]
+
+
+def at_least_of_one(
+    design: Design, measure: Measure, clusters: IntArray, se: FloatArray
+) -> FloatArray:
+    """Let standard errors of groups of one value alone be those with one cluster more, of another.
+
+    Sixty pictures of one value are no proof that there is no other: a share of 1 of 61 has a
+    standard error of 1 / 61.
+    """
+    skew = chance_of(design, measure, np.arange(len(se))).skew
+    if skew is None:
+        return se
+    return np.where(np.isnan(skew), np.maximum(se, 1.0 / (clusters + 1.0)), se)
 
 
 def mark_skewed(
@@ -39,6 +54,6 @@ def mark_skewed(
         skew = chance_of(design, measure, rows).skew if is_enlarged(measure) else None
         if skew is None:
             continue
-        leans = np.abs(skew) > _MOST * np.sqrt(clusters[:, j])
+        leans = ~(np.abs(skew) <= _MOST * np.sqrt(clusters[:, j]))
         for g in np.flatnonzero(leans & (status[:, j] == Status.OK.value)):
             status[g, j], reason[g, j] = Status.BOUNDARY.value, _WHY

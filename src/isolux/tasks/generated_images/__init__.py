@@ -22,6 +22,7 @@ from isolux.tasks.generated_images.shares import constants
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
+from isolux.vocabulary.info import Metric
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES, SCORES
 
@@ -123,7 +124,7 @@ def score(
     asked = _asked(rows["said"].drop_nulls(), matrix, aim, metrics)
     judged = "judged_share" in asked.named
     parts = [_units(rows, value) for value in asked.values or (None,) if judged]
-    kept = tuple(metric for metric in INFO.metrics if metric.name in asked.named)
+    kept = tuple(_bounded(m, asked.aim) for m in INFO.metrics if m.name in asked.named)
     return Scores(
         units=SCORES.conform(pl.concat(parts)) if parts else SCORES.empty(),
         info=replace(INFO, metrics=kept),
@@ -165,6 +166,14 @@ def _asked(
     for name in named:
         INFO.metric(name)
     return _Asked(values, read, _aimed(aim, values), named)
+
+
+def _bounded(metric: Metric, aim: FloatArray) -> Metric:
+    """Say how far from the aim shares can be at most: all pictures of the value least aimed at."""
+    farthest = 1.0 - float(aim.min(initial=1.0))
+    if metric.name != "distance" or not 0.0 < farthest < 1.0:
+        return metric
+    return replace(metric, high=farthest)
 
 
 def _refuse_other_case(met: Sequence[str], aim: Mapping[str, float] | None) -> None:

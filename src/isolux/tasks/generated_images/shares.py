@@ -197,7 +197,7 @@ def _chance(sums: FloatArray, squares: FloatArray) -> Chance:
 
 
 def _skew(shares: FloatArray, adds: FloatArray) -> FloatArray:
-    """Return the skewness of numbers that are ``adds`` so often; 0 where they do not vary.
+    """Return the skewness of numbers that are ``adds`` so often; NaN where they do not vary.
 
     Examples
     --------
@@ -208,9 +208,11 @@ def _skew(shares: FloatArray, adds: FloatArray) -> FloatArray:
     """
     left = adds - (shares * adds).sum(axis=-1, keepdims=True)
     variance, third = ((shares * left**power).sum(axis=-1) for power in (2, 3))
-    found = np.zeros_like(third)
-    np.divide(third, variance**1.5, out=found, where=variance > 0)
-    return np.asarray(found)
+    found = np.full_like(third, np.nan)
+    np.divide(third, variance**1.5, out=found, where=(shares < 1.0).all(axis=-1) & (variance > 0))
+    # Two values that are off to one side alike add nothing; only one value is no variation.
+    even = (shares < 1.0).all(axis=-1) & ~(variance > 0)
+    return np.asarray(np.where(even, 0.0, found))
 
 
 def _statistic(of: Callable[[_Parts, FloatArray], FloatArray]) -> SumStatistic:
