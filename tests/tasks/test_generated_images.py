@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 from polars.testing import assert_frame_equal
 
+import isolux
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.tasks.generated_images import INFO as TASK
@@ -164,6 +165,16 @@ def test_a_distance_of_a_share_near_1_is_marked():
     assert told == {"near": "boundary", "far": "ok"}
     why = table.filter(group="near")["reason"].item()
     assert why == "too many of one value for its size: the interval may be too narrow"
+    run = isolux.audit(
+        {"id": [f"p{i}" for i in range(120)], "label": list(near + far),
+         "prompt": ["near"] * 60 + ["far"] * 60},
+        task="generated_images", by=["prompt"], prediction_column="label", by_people=True,
+        metric=["distance"], replicates=100,
+    )  # fmt: skip
+    rows = run.disparities.filter(pl.col("kind").is_in(["difference", "range"]))
+    assert rows["reason"].to_list() == [why, why]
+    said = run.findings["claim"][0]
+    assert "it may be too narrow: too many of one value for its size." in said
 
 
 def test_pictures_of_one_value_are_no_proof_that_there_is_no_other():

@@ -103,17 +103,29 @@ def _rows(
         test=tested.test, family=family.name, detectable=numbers.detectable,
         status=status,
         reason=_reasons(
+            _doubts(estimates, j, first, second),
             np.isnan(numbers.value),
             np.isnan(tested.null.p_value[at]) & untested(estimates, j, first, second),
         ),
     )  # fmt: skip
 
 
+def _doubts(
+    estimates: Estimates, j: int, first: IntArray, second: IntArray
+) -> npt.NDArray[np.object_]:
+    """Say why either group's interval is in doubt; None: it is not."""
+    edge = estimates.status[:, j] == Status.BOUNDARY.value
+    why = estimates.reason[:, j].copy()
+    why[~edge] = None
+    return np.asarray(np.where(edge[first], why[first], why[second]))
+
+
 def _reasons(
-    undefined: npt.NDArray[np.bool_], untestable: npt.NDArray[np.bool_]
+    why: npt.NDArray[np.object_],
+    undefined: npt.NDArray[np.bool_],
+    untestable: npt.NDArray[np.bool_],
 ) -> list[str | None]:
-    """Say why a row has no value; or, of groups that are apart, why it has no test."""
-    why = np.full(len(undefined), None, dtype=object)
+    """Say why a row has no value; of groups that are apart, why no test; why it is in doubt."""
     why[untestable] = UNTESTED
     why[undefined] = "a value of 0 has no ratio"
     return cast("list[str | None]", why.tolist())

@@ -15,9 +15,9 @@ import polars as pl
 from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.tables import DISPARITIES
+from isolux.vocabulary.tables import DISPARITIES, Status
 
-__all__ = ["Rows", "rows_of", "table_of"]
+__all__ = ["Rows", "doubt_of", "rows_of", "table_of"]
 
 _CONSTANT = (
     "model",
@@ -114,3 +114,9 @@ def table_of(parts: Sequence[Rows]) -> pl.DataFrame:
         texts = [text for part in parts for text in part.texts[name]]
         columns[name] = pl.Series(texts, dtype=pl.String)
     return DISPARITIES.conform(pl.DataFrame(columns))
+
+
+def doubt_of(estimates: Estimates, j: int, rows: IntArray) -> str | None:
+    """Return why the intervals of some groups are in doubt: the first one's reason."""
+    doubted = rows[estimates.status[rows, j] == Status.BOUNDARY.value]
+    return str(estimates.reason[doubted[0], j]) if len(doubted) else None

@@ -21,7 +21,7 @@ from isolux.disparity import formulas as formula
 from isolux.disparity.everyone import is_among
 from isolux.disparity.family import UNTESTED, Family, Tested, at_once, untested
 from isolux.disparity.kinds import PlainMeasure, measures
-from isolux.disparity.rows import Rows, rows_of
+from isolux.disparity.rows import Rows, doubt_of, rows_of
 from isolux.groups.chance_added import ENLARGED, is_enlarged
 from isolux.groups.estimates import Estimates
 from isolux.groups.unknown import UNKNOWN
@@ -84,8 +84,8 @@ class _Whole:
         order = np.argsort(self.value * sign, kind="stable")
         self.worst, self.best = int(self.members[order[0]]), int(self.members[order[-1]])
         self.bounds: dict[bool, tuple[float, float]] = {}
-        edge = estimates.status[self.members, j] == Status.BOUNDARY.value
-        self.status = Status.BOUNDARY.value if edge.any() else Status.OK.value
+        self.doubt = doubt_of(estimates, j, self.members)
+        self.status = Status.OK.value if self.doubt is None else Status.BOUNDARY.value
 
     def frames(self, plain: Sequence[PlainMeasure]) -> list[Rows]:
         of = self.estimates.measures[self.j]
@@ -118,7 +118,7 @@ class _Whole:
             method=method, p_value=np.array([p[0]]), p_adjusted=np.array([p[1]]), test=test,
             family=self.family.name if test else None,
             status=[Status.UNDEFINED.value if undefined else self.status],
-            reason=[why if undefined else None],
+            reason=[why if undefined else self.doubt],
         )  # fmt: skip
 
     def _any_difference(self) -> Rows:

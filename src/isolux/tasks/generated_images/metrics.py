@@ -94,4 +94,5 @@ INFO = TaskInfo(
         ),
     ),
     defaults=("judged_share", "entropy", "distance"),
+    worse="the pictures for {0} are farther from the aim than those for {1}",
 )
