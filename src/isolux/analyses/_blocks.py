@@ -15,7 +15,7 @@ from isolux.groups.unknown import UNKNOWN
 from isolux.stats.shrinkage import shrunken
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
-from isolux.vocabulary.words import OUTSIDE
+from isolux.vocabulary.words import OUTSIDE, UNTESTED
 
 __all__ = ["KEY", "blocks_of", "unjudged_of"]
 
@@ -224,7 +224,7 @@ def _known(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 # A pair without a p, and why: nothing varies within either group (``disparity.family``).
-_UNTESTED = pl.col("p_value").is_null() & pl.col("reason").is_not_null()
+_UNTESTED = pl.col("p_value").is_null() & (pl.col("reason") == UNTESTED)
 
 
 def _counts(pairs: pl.DataFrame) -> pl.DataFrame:

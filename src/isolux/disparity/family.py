@@ -43,6 +43,7 @@ from isolux.stats.nulls import REST, NullTest, null_test, score_deviates
 from isolux.stats.shared_chance import apart_from_everyone, more_than_chance
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.words import UNTESTED
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -59,8 +60,6 @@ __all__ = [
 ]
 
 SCORE, STUDENT, BOOTSTRAP = "score interval", "t interval", "bootstrap t interval"
-
-UNTESTED = "nothing varies within the groups, so that they differ cannot be tested"
 
 _ROUNDING = 1e-12
 """Of values up to 1, a standard error below this is rounding: nothing varies, and nothing is

@@ -11,6 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 __all__ = [
     "OUTSIDE",
+    "UNTESTED",
     "brief",
     "choices",
     "chosen_words",
@@ -25,6 +26,8 @@ __all__ = [
     "wanted",
 ]
 
+UNTESTED = "nothing varies within the groups, so that they differ cannot be tested"
+"""Why groups that are apart have no p-value."""
 OUTSIDE = "everyone's value lies outside the groups' values, so no group is compared with it"
 """Why a group's row beside everyone has no value; findings say it too."""
 
