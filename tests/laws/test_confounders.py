@@ -54,7 +54,7 @@ def test_the_gap_at_an_equal_mix_holds_what_was_planted(matters, varies):
 
 
 def test_wide_bins_of_size_leave_a_gap_and_finer_ones_less():
-    worlds = scaled(400, 8)
+    worlds = scaled(200, 8)
     bins = ["edges:1024,9216", "quantile:4", "quantile:10", "quantile:20"]
     rows = left_within_bins(bins if FULL else bins[::3], worlds=worlds, replicates=100)
     record("confounders-bins", rows, worlds=worlds, replicates=100)
@@ -71,11 +71,11 @@ NOTHING = [(metric, varies) for metric in METRICS for varies in ("cluster", "ima
 @pytest.mark.parametrize(("metric", "varies"), NOTHING if FULL else NOTHING[:3])
 def test_where_nothing_matters_little_is_found(metric, varies):
     dear = metric == "normalised_average_precision"  # every replicate reads 10 curves a cell
-    worlds, replicates = scaled(600, 10 if dear else 24), 199 if dear else sized(599, 199)
+    worlds, replicates = scaled(400, 10 if dear else 24), 199 if dear else sized(599, 199)
     found = false_findings(metric, varies, worlds=worlds, replicates=replicates)
     record(f"confounders-null-{metric}-{varies}", [found], worlds=worlds, replicates=replicates)
     # Of 600 worlds three standard errors are .027; of recall 2,000 worlds found less than .01.
-    highest = at_most(0.05, worlds, full=0.077)
+    highest = at_most(0.05, worlds, full=0.083)
     assert found["any finding"] <= highest, found
 
 

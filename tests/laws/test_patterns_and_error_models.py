@@ -18,7 +18,7 @@ PLANTED = [("right or wrong", 0.4, 100), ("graded", 0.15, 100)]
 
 @pytest.mark.parametrize(("scores", "uneven"), NOTHING if FULL else NOTHING[:2])
 def test_patterns_of_nothing_are_not_confirmed(scores, uneven):
-    worlds, replicates = scaled(500, 24), sized(999, 299)
+    worlds, replicates = scaled(300, 24), sized(999, 299)
     rng = np.random.default_rng([31, len(scores), uneven])
     false = published = tested = 0
     for number in range(worlds):
@@ -36,7 +36,7 @@ def test_patterns_of_nothing_are_not_confirmed(scores, uneven):
     }
     slug = f"{scores}{' uneven' * uneven}".replace(" ", "-")
     record(f"discovery-patterns-{slug}", [row], worlds=worlds, replicates=replicates)
-    assert row["a pattern confirmed, %"] <= at_most(0.05, worlds, full=0.079), row  # three errors
+    assert row["a pattern confirmed, %"] <= at_most(0.05, worlds, full=0.088), row  # three errors
     assert row["as published: a rule of lift 1.2 or more, %"] > 0.5, (
         "the law must be able to see a procedure that fails"
     )

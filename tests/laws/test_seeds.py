@@ -8,7 +8,7 @@ from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws._seeds import Cell, held
 
 pytestmark = pytest.mark.law
-WORLDS = scaled(150, 24)
+WORLDS = scaled(100, 24)
 CELLS = [
     # Seeds: none differ, as much as people do (an SD of about .03), four times as much.
     *[Cell(runs=(k, k), vary=False) for k in (2, 3, 5)],
@@ -34,5 +34,5 @@ def test_a_mean_over_seeds_is_as_sure_as_its_interval_says(k):
     # 200 worlds at .95 have a standard error of .015.
     for name, share in row.items():
         if name.endswith("held, %"):
-            assert share >= at_least(0.95, WORLDS, full=0.897), (name, row)
-    assert row["difference: p <= .05, %"] <= at_most(0.05, WORLDS, full=0.103), row
+            assert share >= at_least(0.95, WORLDS, full=0.885), (name, row)
+    assert row["difference: p <= .05, %"] <= at_most(0.05, WORLDS, full=0.116), row

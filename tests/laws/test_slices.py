@@ -60,7 +60,7 @@ def printed(who, value, subject):
     ("rate", "icc"), [(0.8, 0.3), (0.8, 0.0), (0.95, 0.3)] if FULL else [(0.8, 0.3)]
 )
 def test_where_nothing_matters_a_slice_is_rarely_confirmed(rate, icc):
-    worlds, replicates = scaled(600, 24), sized(999, 199)
+    worlds, replicates = scaled(400, 24), sized(999, 199)
     false = listed = naive = asked = 0
     for number in range(worlds):
         rng = np.random.default_rng([67, int(100 * rate), int(100 * icc), number])
@@ -78,7 +78,7 @@ def test_where_nothing_matters_a_slice_is_rarely_confirmed(rate, icc):
     }  # fmt: skip
     record(f"slices-null-{rate}-{icc}", [row], worlds=worlds, replicates=replicates)
     # Only slices that held-out people confirm are tested: 2,000 worlds found .0175, not .05.
-    assert row["a slice confirmed, %"] <= at_most(0.02, worlds, full=0.065), row
+    assert row["a slice confirmed, %"] <= at_most(0.02, worlds, full=0.07), row
     assert row["slices suggested, %"] > 0.5, "the law must be able to see a false finding"
     if icc:
         assert row["and a test by photos believes its worst, %"] > 0.3, row
