@@ -17,7 +17,7 @@ from isolux.disparity.detectable import least_detectable
 from isolux.disparity.everyone import is_among
 from isolux.disparity.family import UNTESTED, Family, Tested, at_once, untested
 from isolux.disparity.formulas import difference, log_ratio, ratio
-from isolux.disparity.rows import Rows, rows_of
+from isolux.disparity.rows import Rows, doubts_of, rows_of
 from isolux.groups.chance_added import is_enlarged
 from isolux.groups.drawn import is_census
 from isolux.groups.estimates import Estimates
@@ -95,6 +95,7 @@ def _rows(
     attribute, j = key
     tested: Tested = family.tested[key]
     status = _status(estimates, j, first, second, numbers.value)
+    doubts = doubts_of(estimates, j)
     return rows_of(
         estimates, j, attribute, numbers.kind,
         groups=(first, second), value=numbers.value, low=numbers.ends.low, high=numbers.ends.high,
@@ -103,21 +104,11 @@ def _rows(
         test=tested.test, family=family.name, detectable=numbers.detectable,
         status=status,
         reason=_reasons(
-            _doubts(estimates, j, first, second),
+            np.where(doubts[first], doubts[first], doubts[second]),
             np.isnan(numbers.value),
             np.isnan(tested.null.p_value[at]) & untested(estimates, j, first, second),
         ),
     )  # fmt: skip
-
-
-def _doubts(
-    estimates: Estimates, j: int, first: IntArray, second: IntArray
-) -> npt.NDArray[np.object_]:
-    """Say why either group's interval is in doubt; None: it is not."""
-    edge = estimates.status[:, j] == Status.BOUNDARY.value
-    why = estimates.reason[:, j].copy()
-    why[~edge] = None
-    return np.asarray(np.where(edge[first], why[first], why[second]))
 
 
 def _reasons(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.estimates import Estimates
@@ -17,7 +18,7 @@ from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import DISPARITIES, Status
 
-__all__ = ["Rows", "doubt_of", "rows_of", "table_of"]
+__all__ = ["Rows", "doubts_of", "rows_of", "table_of"]
 
 _CONSTANT = (
     "model",
@@ -116,7 +117,10 @@ def table_of(parts: Sequence[Rows]) -> pl.DataFrame:
     return DISPARITIES.conform(pl.DataFrame(columns))
 
 
-def doubt_of(estimates: Estimates, j: int, rows: IntArray) -> str | None:
-    """Return why the intervals of some groups are in doubt: the first one's reason."""
-    doubted = rows[estimates.status[rows, j] == Status.BOUNDARY.value]
-    return str(estimates.reason[doubted[0], j]) if len(doubted) else None
+def doubts_of(estimates: Estimates, j: int) -> npt.NDArray[np.object_]:
+    """Return why each group's interval is in doubt, without its numbers; None where it is not."""
+    edge = estimates.status[:, j] == Status.BOUNDARY.value
+    why = np.full(len(edge), None, dtype=object)
+    for g in np.flatnonzero(edge):
+        why[g] = str(estimates.reason[g, j]).partition(": ")[0]
+    return why

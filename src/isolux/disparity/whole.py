@@ -21,7 +21,7 @@ from isolux.disparity import formulas as formula
 from isolux.disparity.everyone import is_among
 from isolux.disparity.family import UNTESTED, Family, Tested, at_once, untested
 from isolux.disparity.kinds import PlainMeasure, measures
-from isolux.disparity.rows import Rows, doubt_of, rows_of
+from isolux.disparity.rows import Rows, doubts_of, rows_of
 from isolux.groups.chance_added import ENLARGED, is_enlarged
 from isolux.groups.estimates import Estimates
 from isolux.groups.unknown import UNKNOWN
@@ -84,7 +84,7 @@ class _Whole:
         order = np.argsort(self.value * sign, kind="stable")
         self.worst, self.best = int(self.members[order[0]]), int(self.members[order[-1]])
         self.bounds: dict[bool, tuple[float, float]] = {}
-        self.doubt = doubt_of(estimates, j, self.members)
+        self.doubt = next(filter(None, doubts_of(estimates, j)[self.members]), None)
         self.status = Status.OK.value if self.doubt is None else Status.BOUNDARY.value
 
     def frames(self, plain: Sequence[PlainMeasure]) -> list[Rows]:

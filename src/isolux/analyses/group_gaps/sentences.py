@@ -304,7 +304,7 @@ def _beside(row: Mapping[str, Any], words: Words) -> str:
 def _care(row: Mapping[str, Any]) -> str:
     if row["status"] != "boundary":
         return ""
-    why = str(row["reason"] or "few clusters, or values near 0 or 1").partition(": ")[0]
+    why = row["reason"] or "few clusters, or values near 0 or 1"
     if row["flat"]:
         why = "nothing varies"
     return f" Read this interval with caution, it may be too narrow: {why}."
