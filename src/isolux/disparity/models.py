@@ -223,10 +223,8 @@ def _rows(
 ) -> list[Rows]:
     groups, a, b = change.groups, change.a, change.b
     lower = estimates.measures[a].sign > 0
-    both = (
-        change.apart,
-        paired_difference(estimates, groups, b, a),
-    )  # either model may be the worse one
+    # Either model may be the worse one.
+    both = change.apart, paired_difference(estimates, groups, b, a)
     least = np.maximum(
         *(least_detectable(one, critical, worse_is_lower=lower, paired=True) for one in both)
     )

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.groups.chance_added import chance_of, is_enlarged
+from isolux.groups.chance_added import is_enlarged
 from isolux.groups.class_shares import at_least_of_classes
 from isolux.groups.drawn import drawn, worth_of
 from isolux.groups.estimates import Estimates, Group, Measure, Others
@@ -31,7 +31,7 @@ from isolux.groups.measure.others import (
     rows_of_few_others,
 )
 from isolux.groups.measure.pairs import measure_pairs, pair_sample
-from isolux.groups.measure.skewed import at_least_of_one, mark_skewed
+from isolux.groups.measure.skewed import error_with_chance, mark_skewed
 from isolux.groups.measure.ties import mark_ties
 from isolux.groups.membership import Membership
 from isolux.groups.uncertainty import families_of, intervals, mark_rarer, standard_error, statuses
@@ -101,8 +101,7 @@ def measure_groups(
     se = at_least_of_classes(design, measures, value, se)
     for j, measure in enumerate(measures):
         if is_enlarged(measure):
-            se[:, j] *= chance_of(design, measure, np.arange(shape[0])).times
-            se[:, j] = at_least_of_one(design, measure, n_clusters[:, j], se[:, j])
+            se[:, j] = error_with_chance(design, measure, n_clusters[:, j], se[:, j])
     interval, method = intervals(
         design, measures, value, replicates, se, n_clusters, spec, means, families_of(groups)
     )

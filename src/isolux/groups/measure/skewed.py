@@ -11,7 +11,7 @@ from isolux.stats.design import Design, IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import Status
 
-__all__ = ["at_least_of_one", "mark_skewed"]
+__all__ = ["error_with_chance", "mark_skewed"]
 
 _MOST = 0.25
 """Skewness of a value beyond which its interval is too short on one side: that of a share of .85
@@ -21,18 +21,19 @@ _WHY = "too many of one value for its size: the interval may be too narrow"
 Marks = npt.NDArray[np.object_]
 
 
-def at_least_of_one(
+def error_with_chance(
     design: Design, measure: Measure, clusters: IntArray, se: FloatArray
 ) -> FloatArray:
-    """Let standard errors of groups of one value alone be those with one cluster more, of another.
+    """Return standard errors of values that chance enlarges, no smaller than chance lets them be.
 
-    Sixty pictures of one value are no proof that there is no other: a share of 1 of 61 has a
-    standard error of 1 / 61.
+    Sixty pictures of one value are no proof that there is no other: a group of one value alone has
+    the standard error of one cluster more, of another value, 1 / 61.
     """
-    skew = chance_of(design, measure, np.arange(len(se))).skew
-    if skew is None:
+    chance = chance_of(design, measure, np.arange(len(se)))
+    se = se * chance.times
+    if chance.skew is None:
         return se
-    return np.where(np.isnan(skew), np.maximum(se, 1.0 / (clusters + 1.0)), se)
+    return np.where(np.isnan(chance.skew), np.maximum(se, 1.0 / (clusters + 1.0)), se)
 
 
 def mark_skewed(
