@@ -10,7 +10,7 @@ from isolux.disparity.comparisons import MeanComparisons
 from isolux.disparity.drawn import DrawnComparisons, paired_drawn
 from isolux.groups.estimates import Measure
 from isolux.stats.design import build_design
-from isolux.stats.differences import deviates
+from isolux.stats.deviates import deviates
 from isolux.stats.drawn_design import DrawnDesign, build_drawn
 from isolux.stats.sampling import Strata
 from isolux.vocabulary.info import Metric

@@ -76,6 +76,7 @@ def test_no_sentence_could_have_seen_nothing():
     assert "0.0 points" not in claim
     assert "Nothing varies in these data, so how small a difference" in claim
     assert "more than" not in claim, "no claim of sameness"
+    assert "this interval" not in claim, "there is none in the sentence"
 
 
 def _never_and_always(n, **more):

@@ -87,6 +87,22 @@ def test_two_equal_models_are_not_tested_and_do_not_differ():
     assert (pair["value"], pair["p_value"], pair["p_adjusted"]) == (0.0, None, None)
 
 
+def test_a_change_in_doubt_says_why():
+    homes = [f"h{k // 5}" if k < 40 else f"i{k}" for k in range(N)]  # a: 8 clusters
+    estimates, found = _compare(clusters=homes, min_clusters=2)
+    why = estimates.reason[[g.name for g in estimates.groups].index("a"), 0].partition(": ")[0]
+    assert why == "fewer than 10 clusters"
+    rows = {(r["kind"], r["group_a"]): r for r in found.table.iter_rows(named=True)}
+    told = {key: (row["status"], row["reason"]) for key, row in rows.items()}
+    assert told["model_difference", "a"] == ("boundary", why)
+    assert told["model_difference", "b"] == ("ok", None)
+    # What is put together from a is in doubt as a is, and has no interval where a has none.
+    assert told["change_difference", "a"] == ("boundary", why)
+    assert told["gap_difference", None] == ("undefined", why)
+    bare = [rows["model_difference", "a"], rows["change_difference", "a"]]
+    assert {end for row in bare for end in (row["low"], row["high"])} == {None}
+
+
 def test_clusters_that_change_together_count_once():
     clusters = [f"s{k // 10}" for k in range(N)]
     _, alone = _compare()

@@ -10,7 +10,7 @@ from isolux.disparity.comparisons import compare_groups
 from isolux.disparity.detectable import least_detectable
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
-from isolux.stats.differences import deviates
+from isolux.stats.deviates import deviates
 from isolux.stats.roc import roc_auc
 from isolux.stats.statistic import SumStatistic, ratio_of_sums
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY

@@ -11,7 +11,7 @@ from isolux.disparity.comparisons import compare_groups
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.policy.cells import Side
-from isolux.stats.differences import deviates
+from isolux.stats.deviates import deviates
 from isolux.stats.numbers import root_mean_square
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.info import Metric

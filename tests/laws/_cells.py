@@ -14,7 +14,8 @@ from scipy.sparse import csr_array
 from isolux.groups.estimates import Estimates
 from isolux.groups.means import all_means
 from isolux.groups.uncertainty import KEPT_EFFECTIVE, intervals
-from isolux.stats.differences import Difference, of_means, paired_means
+from isolux.stats.deviates import Difference
+from isolux.stats.differences import of_means, paired_means
 from isolux.stats.shares import ClusterMeans, cluster_means, pooled_correlation
 from isolux.vocabulary.spec import Comparing
 from tests.laws._grid import Cell, draw

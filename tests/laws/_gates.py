@@ -16,7 +16,7 @@ from scipy.special import ndtri
 from isolux.policy.cells import Cells, Side, of_differences, of_ratios, of_values
 from isolux.policy.deciding import p_beyond
 from isolux.policy.more import more_people
-from isolux.stats.differences import Difference
+from isolux.stats.deviates import Difference
 from isolux.stats.intervals import Interval
 from isolux.stats.multiplicity import weighted_holm
 from isolux.stats.shares import ClusterMeans, cluster_means, pooled_correlation

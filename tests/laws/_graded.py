@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from isolux.stats.differences import deviates, of_means, two_sided
+from isolux.stats.deviates import deviates, two_sided
+from isolux.stats.differences import of_means
 from isolux.stats.leaning import Slopes, number_interval, slopes_of
 from isolux.stats.shares import cluster_means, joined
 from isolux.stats.weighted_means import weighted_means

@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.estimates import EVERYONE
 from isolux.groups.measure import measure_groups
-from isolux.stats.differences import deviates, two_sided
+from isolux.stats.deviates import deviates, two_sided
 from isolux.stats.roc import roc_auc
 from isolux.stats.statistic import SumStatistic
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import stdtr
 from scipy.stats import mannwhitneyu, permutation_test
 
-from isolux.stats.differences import deviates, two_sided
+from isolux.stats.deviates import deviates, two_sided
 from tests.laws._cells import Z, apart
 
 

@@ -16,7 +16,7 @@ from isolux.disparity.drawn import DrawnComparisons
 from isolux.groups.estimates import Measure
 from isolux.groups.uncertainty import KEPT_EFFECTIVE
 from isolux.stats.design import build_design
-from isolux.stats.differences import deviates
+from isolux.stats.deviates import deviates
 from isolux.stats.drawn_design import build_drawn
 from isolux.stats.raking import Margins, rake
 from isolux.stats.sampling import Strata, kish

@@ -17,7 +17,7 @@ from scipy.special import expit, logit, ndtr
 
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.measure import measure_groups
-from isolux.stats.differences import deviates, two_sided
+from isolux.stats.deviates import deviates, two_sided
 from isolux.tasks.classification import INFO
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.spec import Comparing

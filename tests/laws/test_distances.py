@@ -15,7 +15,7 @@ import pytest
 
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.measure import measure_groups
-from isolux.stats.differences import deviates, two_sided
+from isolux.stats.deviates import deviates, two_sided
 from isolux.tasks.generated_images import score
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo

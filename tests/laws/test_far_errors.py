@@ -15,7 +15,7 @@ import pytest
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.measure import measure_groups
 from isolux.policy.cells import Side
-from isolux.stats.differences import deviates, two_sided
+from isolux.stats.deviates import deviates, two_sided
 from isolux.stats.numbers import root_mean_square
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import Comparing

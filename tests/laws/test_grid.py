@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isolux.disparity.comparisons import compare_groups
-from isolux.stats.differences import deviates
+from isolux.stats.deviates import deviates
 from tests.laws._cells import apart, judge, summary, worlds_of
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._grid import Cell, grid, unequal

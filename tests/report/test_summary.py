@@ -198,6 +198,31 @@ def test_worse_follows_the_metrics_direction(monkeypatch, metric, direction, tol
     assert told in said(summarise(runs.run_of(tables)).answer)
 
 
+@pytest.mark.parametrize(
+    ("bare", "told"),
+    [
+        (False, "; read the interval with caution, it may be too narrow: few clusters."),
+        (True, "(adjusted p < 0.001; n = 900 and 900); read this with caution: few clusters."),
+    ],
+)
+def test_the_answer_says_what_is_in_doubt_and_no_interval_where_there_is_none(bare, told):
+    tables, of = runs.Tables(), runs.line("accuracy")
+    runs.add_everyone(tables, of, 1800, 0.73)
+    runs.add_attribute(
+        tables, of, "tone", {("a",): (900, 0.669), ("b",): (900, 0.799)}, everyone=0.73
+    )
+    run = runs.run_of(tables)
+    doubted = {"status": "boundary", "reason": "few clusters"}
+    doubted |= {"low": None, "high": None} if bare else {}
+    rows = [
+        row | (doubted if row["kind"] == "difference" else {})
+        for row in run.disparities.iter_rows(named=True)
+    ]
+    frame = pl.DataFrame(rows, schema=run.disparities.schema)
+    answer = said(summarise(replace(run, disparities=frame)).answer)
+    assert told in answer
+
+
 def test_large_groups_lead_before_small_ones_that_lie_farther_apart():
     tables, of = runs.Tables(), runs.line("accuracy")
     runs.add_everyone(tables, of, 2000, 0.73)

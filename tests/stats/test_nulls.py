@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, vstack
 
-from isolux.stats.differences import two_sided
+from isolux.stats.deviates import two_sided
 from isolux.stats.joint_law import joint_draws
 from isolux.stats.nulls import REST, null_test, score_deviates, sign_flip
 

@@ -86,6 +86,27 @@ def test_changes_of_groups_too_small_to_judge_are_not_compared():
     assert not any("From old to new" in claim for claim in found.findings["claim"])
 
 
+def test_a_change_of_few_clusters_says_why_it_has_no_interval():
+    who = pl.DataFrame({"unit_id": [f"p{k}" for k in range(120)], "tone": ["a", "b"] * 60})
+    homes = [f"h{k // 2 % 7}" if k % 2 == 0 else f"i{k}" for k in range(120)]  # a: 7 clusters
+    runs = [
+        isolux.audit(
+            who.select("unit_id").with_columns(
+                value=pl.Series(values), model=pl.lit(name), cluster_id=pl.Series(homes)
+            ),
+            who, by="tone", **SETTINGS | {"cluster": "home"},
+        )
+        for name, values in (("old", [0.0, 1.0] * 60), ("new", [1.0] * 120))
+    ]  # fmt: skip
+    found = isolux.compare(*runs)
+    row = found.disparities.filter(kind="change_difference").row(0, named=True)
+    assert (row["low"], row["high"], row["status"]) == (None, None, "boundary")
+    assert row["reason"] == "fewer than 10 clusters"
+    claims = [c for c in found.findings["claim"] if "Read this" in c]
+    assert claims
+    assert all("Read this with caution: fewer than 10 clusters." in claim for claim in claims)
+
+
 def test_the_sign_flip_p_is_mcnemars_exact():
     # Ten gained, none lost: of the 2^10 ways to flip, two are as extreme: p = 2/1024 = 0.00195.
     both = audited("old", OLD), audited("new", NEW)

@@ -58,6 +58,16 @@ def test_people_who_weigh_0_are_left_out_and_counted():
     assert found.group_metrics["group"].to_list() == ["everyone", "light", "dark"]
     assert found.group_metrics["n_units"][0] == 135
     assert "55 units weigh 0: they represent nobody and are left out." in found.run.record["notes"]
+    assert found.run.record["warnings"][0] == (
+        "tone: all 55 units of 'mid' weigh 0, so it is no group here, and nothing is said of it."
+    )
+
+
+def test_a_group_that_keeps_somebody_is_no_warning():
+    first = pl.int_range(pl.len()).over("tone") == 0
+    others = (pl.col("tone") == "mid") & ~first
+    found = _audited(_rows(weight=pl.when(others).then(0.0).otherwise(pl.col("weight"))))
+    assert not [said for said in found.run.record["warnings"] if "no group here" in said]
 
 
 def test_negative_weights_and_lonely_strata_stop_an_audit():

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.design import IntArray
-from isolux.stats.differences import Difference, deviates, of_means, two_sided
+from isolux.stats.deviates import Difference, deviates, two_sided
+from isolux.stats.differences import of_means
 from isolux.stats.joint_law import joint_draws
 from isolux.stats.multiplicity import max_t
 from isolux.stats.shares import are_shares, cluster_means, pooled_correlation

@@ -163,7 +163,9 @@ def _change(row: Mapping[str, Any], words: Words) -> str:
 def _care(row: Mapping[str, Any]) -> str:
     if row["status"] != Status.BOUNDARY:
         return ""
-    return " Read this interval with care, it may be too narrow."
+    if row["low"] is None or row["high"] is None:
+        return f" Read this with caution: {row['reason']}."
+    return f" Read this interval with caution, it may be too narrow: {row['reason']}."
 
 
 def _of_gaps(gaps: pl.DataFrame, near: pl.Expr, words: Words) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 The change of the widest gap depends on every pair of groups in both models, and its interval is
 long. Whether the gap of two *given* groups changed is a simpler question: the one group's change
 less the other's. Its interval is put together from those of the two changes (MOVER), and the test
-asks at which reach it touches 0, as for any difference (``stats/differences.py``). Groups that
+asks at which reach it touches 0, as for any difference (``stats/deviates.py``). Groups that
 share clusters are correlated: replicates resample the same clusters for all.
 """
 
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from isolux.disparity.family import SCORE, adjust
-from isolux.disparity.rows import Rows, rows_of
+from isolux.disparity.rows import Rows, doubts_of, either, rows_of
 from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray
-from isolux.stats.differences import Difference, Reach, deviates, two_sided
+from isolux.stats.deviates import Difference, Reach, deviates, two_sided
 from isolux.stats.intervals import Interval, percentile
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
@@ -192,18 +192,21 @@ def _rows(
 ) -> Rows:
     change = pairs.change
     first, second = change.groups[pairs.first], change.groups[pairs.second]
-    columns = [change.a, change.b]
-    edge = estimates.status == Status.BOUNDARY.value
-    unsure = edge[first][:, columns].any(axis=1) | edge[second][:, columns].any(axis=1)
+    doubts = either(doubts_of(estimates, change.a), doubts_of(estimates, change.b))
+    why = either(doubts[first], doubts[second])
     ends = pairs.apart.interval(z)
     if spec.interval == "percentile":
         moved = estimates.replicates[:, change.b] - estimates.replicates[:, change.a]
         ends = percentile(moved[first] - moved[second], spec.level)
+    # Where a group has too few clusters for an interval, no change of it has one.
+    own = estimates.interval.low[:, change.a] + estimates.interval.low[:, change.b]
+    bare = np.isnan(own[first] + own[second])
+    low, high = (np.where(bare, np.nan, end) for end in (ends.low, ends.high))
     return rows_of(
         estimates, change.a, pairs.attribute, _KIND, groups=(first, second),
-        value=pairs.apart.a - pairs.apart.b, low=ends.low, high=ends.high,
+        value=pairs.apart.a - pairs.apart.b, low=low, high=high,
         method="percentile" if spec.interval == "percentile" else "paired, MOVER twice",
         p_value=two_sided(pairs.t), p_adjusted=adjusted, test=SCORE, family=family,
-        status=[Status.BOUNDARY.value if e else Status.OK.value for e in unsure],
-        reason=[None] * len(first),
+        status=[Status.BOUNDARY.value if w else Status.OK.value for w in why],
+        reason=why.tolist(),
     )  # fmt: skip

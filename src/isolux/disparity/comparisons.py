@@ -25,7 +25,8 @@ from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.means import means_of
 from isolux.groups.squares import is_of_squares, mean_of_squares
 from isolux.stats.design import Design, IntArray
-from isolux.stats.differences import Difference, of_means, paired_means
+from isolux.stats.deviates import Difference
+from isolux.stats.differences import of_means, paired_means
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.joint_law import products
 from isolux.stats.rows import AT_ONCE, less_each

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from isolux.stats.detectable import smallest_detectable
-from isolux.stats.differences import Difference
+from isolux.stats.deviates import Difference
 from isolux.stats.intervals import quantile
 from isolux.stats.roots import passing_zero
 from isolux.stats.share_gaps import ShareGaps

@@ -15,7 +15,8 @@ from isolux.disparity._group_sums import beside_others, places
 from isolux.groups.drawn import correlation_of, drawn_means, rows_effect
 from isolux.groups.estimates import Measure
 from isolux.stats.design import IntArray
-from isolux.stats.differences import Difference, of_means, paired_means
+from isolux.stats.deviates import Difference
+from isolux.stats.differences import of_means, paired_means
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.rows import AT_ONCE, less_each
 from isolux.stats.sampling import products_of

@@ -3,7 +3,7 @@
 The family is everything that was looked at: all pairs (or all comparisons with the reference), all
 groups against everyone else, all metrics, all attributes and intersections.
 
-Each test asks how far the interval of its difference must reach to touch 0 (``stats/differences``).
+Each test asks how far the interval of its difference must reach to touch 0 (``stats/deviates``).
 The answer is a normal deviate z, and p = 2 Phi(-|z|): interval and p-value are one statement. How
 the tests of a family hang together is simulated: clusters' contributions to every difference get
 one random normal weight each, which gives normal deviates with the right correlations over groups,
@@ -29,7 +29,7 @@ from isolux.groups.estimates import Estimates
 from isolux.io.threads import in_threads
 from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import IntArray
-from isolux.stats.differences import deviates, two_sided
+from isolux.stats.deviates import deviates, two_sided
 from isolux.stats.drawn_design import DrawnDesign, strata_of_varying
 from isolux.stats.joint_law import Blocks, correlated_normals, joint_draws
 from isolux.stats.multiplicity import (

@@ -24,14 +24,14 @@ from isolux.disparity.detectable import least_detectable
 from isolux.disparity.family import BOOTSTRAP, SCORE, UNTESTED, Tested, adjust, test_family
 from isolux.disparity.formulas import value_range
 from isolux.disparity.paired import paired_difference
-from isolux.disparity.rows import Rows, rows_of, table_of
+from isolux.disparity.rows import Rows, doubts_of, either, rows_of, table_of
 from isolux.disparity.whole import among, both_ways, range_interval
 from isolux.groups.chance_added import ENLARGED, is_enlarged
 from isolux.groups.drawn import is_census
 from isolux.groups.estimates import Estimates
 from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import IntArray
-from isolux.stats.differences import Difference, deviates, two_sided
+from isolux.stats.deviates import Difference, deviates, two_sided
 from isolux.stats.dispersion import noise_corrected_sd
 from isolux.stats.intervals import (
     Interval,
@@ -252,16 +252,16 @@ def _by_attribute(
     ends = _ends(estimates, groups, a, b, spec, apart)
     frames = []
     attribute_of = [estimates.groups[g].attribute for g in groups]
+    doubts = either(doubts_of(estimates, a), doubts_of(estimates, b))[groups]
     for attribute in dict.fromkeys(attribute_of):
         k = np.array([i for i, one in enumerate(attribute_of) if one == attribute])
-        edge = (estimates.status[groups[k]][:, [a, b]] == Status.BOUNDARY.value).any(axis=1)
         frames.append(
             rows_of(
                 estimates, a, attribute, "model_difference", groups=(groups[k], groups[k]),
                 value=value[k], low=ends.low[k], high=ends.high[k],
                 method="percentile" if spec.interval == "percentile" else "paired, MOVER",
-                status=[Status.BOUNDARY.value if e else Status.OK.value for e in edge],
-                reason=[None] * len(k), test=said[0], family=said[1],
+                status=[Status.BOUNDARY.value if why else Status.OK.value for why in doubts[k]],
+                reason=doubts[k].tolist(), test=said[0], family=said[1],
                 **{name: numbers[k] for name, numbers in (tested or {}).items()},
             )
         )  # fmt: skip
@@ -306,33 +306,44 @@ def _gaps(
     half = spec.model_copy(update={"level": 1.0 - (1.0 - spec.level) / 2.0})
     a, b = pair
     for attribute in estimates.domain_of:
-        both = [tests.get((attribute, j)) for j in (b, a)]
+        of_b, of_a = (tests.get((attribute, j)) for j in (b, a))
         rows = np.intersect1d(estimates.members(attribute), groups)
-        if len(rows) < 2 or both[0] is None or both[1] is None:
+        if len(rows) < 2 or of_b is None or of_a is None:
             continue
-        (low_b, high_b, gap_b), (low_a, high_a, gap_a) = (
-            _gap(estimates, among(one, rows), j, half)
-            for one, j in zip(both, (b, a), strict=True)
-            if one is not None
-        )
-        enlarged = is_enlarged(estimates.measures[a])
-        bounded = math.isfinite(low_b - high_a) and math.isfinite(high_b - low_a)
-        value = gap_b - gap_a if bounded and not enlarged else math.nan
-        why = ENLARGED if enlarged else None if bounded else UNTESTED
-        edge = (estimates.status[rows][:, [a, b]] == Status.BOUNDARY.value).any()
-        known = np.isfinite(value)
-        word = Status.BOUNDARY if edge else Status.OK
+        value, low, high, why = _gap_of_both(estimates, half, pair, rows, (of_b, of_a))
+        known, sure = math.isfinite(value), Status.OK if why is None else Status.BOUNDARY
         frames.append(
             rows_of(
                 estimates, a, attribute, "gap_difference", groups=(None, None),
-                value=np.array([value]), low=np.array([low_b - high_a if known else math.nan]),
-                high=np.array([high_b - low_a if known else math.nan]),
-                method="noise-corrected, simultaneous pairs",
-                status=[(word if known else Status.UNDEFINED).value],
-                reason=[why],
+                value=np.array([value]), low=np.array([low]), high=np.array([high]),
+                method="noise-corrected, simultaneous pairs", reason=[why],
+                status=[(sure if known else Status.UNDEFINED).value],
             )
         )  # fmt: skip
     return frames
+
+
+def _gap_of_both(
+    estimates: Estimates,
+    spec: Comparing,
+    pair: tuple[int, int],
+    rows: IntArray,
+    tests: tuple[Tested, Tested],
+) -> tuple[float, float, float, str | None]:
+    """Return the second model's range less the first's, its ends, and what is in doubt or amiss."""
+    a, b = pair
+    doubts = either(doubts_of(estimates, a)[rows], doubts_of(estimates, b)[rows])
+    doubt = next(filter(None, doubts), None)
+    if is_enlarged(estimates.measures[a]):
+        return math.nan, math.nan, math.nan, ENLARGED
+    (low_b, high_b, gap_b), (low_a, high_a, gap_a) = (
+        _gap(estimates, among(one, rows), j, spec) for one, j in zip(tests, (b, a), strict=True)
+    )
+    low, high = low_b - high_a, high_b - low_a
+    if math.isfinite(low) and math.isfinite(high):
+        return gap_b - gap_a, low, high, doubt
+    bare = np.isnan(estimates.interval.low[rows][:, [a, b]]).any()
+    return math.nan, math.nan, math.nan, doubt if bare else UNTESTED
 
 
 def _gap(

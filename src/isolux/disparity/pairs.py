@@ -17,13 +17,13 @@ from isolux.disparity.detectable import least_detectable
 from isolux.disparity.everyone import is_among
 from isolux.disparity.family import UNTESTED, Family, Tested, at_once, untested
 from isolux.disparity.formulas import difference, log_ratio, ratio
-from isolux.disparity.rows import Rows, doubts_of, rows_of
+from isolux.disparity.rows import Rows, doubts_of, either, rows_of
 from isolux.groups.chance_added import is_enlarged
 from isolux.groups.drawn import is_census
 from isolux.groups.estimates import Estimates
 from isolux.io.threads import in_threads
 from isolux.stats.design import IntArray
-from isolux.stats.differences import Difference
+from isolux.stats.deviates import Difference
 from isolux.stats.intervals import Interval, percentile
 from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
@@ -104,7 +104,7 @@ def _rows(
         test=tested.test, family=family.name, detectable=numbers.detectable,
         status=status,
         reason=_reasons(
-            np.where(doubts[first], doubts[first], doubts[second]),
+            either(doubts[first], doubts[second]),
             np.isnan(numbers.value),
             np.isnan(tested.null.p_value[at]) & untested(estimates, j, first, second),
         ),

@@ -24,7 +24,8 @@ from isolux.groups.estimates import Estimates, Others
 from isolux.groups.uncertainty import standard_error
 from isolux.stats.correlation import correlation_matrix, paired_correlation
 from isolux.stats.design import Design, IntArray
-from isolux.stats.differences import Difference, Reach, of_replicates
+from isolux.stats.deviates import Difference, Reach
+from isolux.stats.differences import of_replicates
 from isolux.stats.drawn_design import DrawnDesign, strata_of, unweighted
 from isolux.stats.intervals import Interval, logit_reach, student_reach
 from isolux.stats.sampling import stratum_totals

@@ -11,7 +11,7 @@ from isolux.disparity.replicated import times_the_others
 from isolux.groups.estimates import Estimates
 from isolux.groups.squares import root_of
 from isolux.stats.design import IntArray
-from isolux.stats.differences import Difference, Reach
+from isolux.stats.deviates import Difference, Reach
 from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray
 

@@ -18,7 +18,7 @@ from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import DISPARITIES, Status
 
-__all__ = ["Rows", "doubts_of", "rows_of", "table_of"]
+__all__ = ["Rows", "doubts_of", "either", "rows_of", "table_of"]
 
 _CONSTANT = (
     "model",
@@ -124,3 +124,11 @@ def doubts_of(estimates: Estimates, j: int) -> npt.NDArray[np.object_]:
     for g in np.flatnonzero(edge):
         why[g] = str(estimates.reason[g, j]).partition(": ")[0]
     return why
+
+
+def either(*doubts: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    """Return the first doubt of each place, None where there is none."""
+    found = doubts[0]
+    for more in doubts[1:]:
+        found = np.where(found.astype(bool), found, more)
+    return found

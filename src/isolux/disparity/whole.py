@@ -28,7 +28,7 @@ from isolux.groups.unknown import UNKNOWN
 from isolux.io.threads import in_threads
 from isolux.stats.design import IntArray, parts_clusters
 from isolux.stats.detectable import two_sided_critical
-from isolux.stats.differences import Difference
+from isolux.stats.deviates import Difference
 from isolux.stats.dispersion import noise_corrected_sd, pooled_covariance
 from isolux.stats.drawn_design import unweighted
 from isolux.stats.intervals import (

@@ -7,7 +7,7 @@ import polars as pl
 from isolux.stats.sampling import kish
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["cautions_on_ids", "cautions_on_worth"]
+__all__ = ["cautions_on_emptied", "cautions_on_ids", "cautions_on_worth"]
 
 _MANY = 20
 """How many different whole numbers in order cannot be an accident."""
@@ -85,4 +85,42 @@ def cautions_on_worth(weight: pl.Series) -> list[str]:
             f"{n:,} units are worth {worth:,.0f} of equal weight: the largest weight alone is "
             f"{share:.4g} % of the sum. Check it."
         )
+    ]
+
+
+def cautions_on_emptied(attributes: pl.DataFrame, before: pl.Series, after: pl.Series) -> list[str]:
+    """Caution on values of which everyone weighs 0: they would vanish from the tables unseen.
+
+    Parameters
+    ----------
+    attributes : polars.DataFrame
+        Rows of table ``attributes`` of which each value is a group: no numbers that bins part.
+    before, after : polars.Series
+        Units that are judged, and those of them that weigh more than 0.
+
+    Returns
+    -------
+    list of str
+        One caution for each attribute that loses a value.
+
+    Examples
+    --------
+    >>> who = pl.DataFrame({"unit_id": ["a", "b", "c"], "attribute": "light",
+    ...                     "value": ["day", "night", "night"]})
+    >>> cautions_on_emptied(who, who["unit_id"], who["unit_id"][:1])[0]
+    "light: all 2 units of 'night' weigh 0, so it is no group here, and nothing is said of it."
+    """
+    unit = pl.col("unit_id").cast(pl.String)
+    was, left = (units.cast(pl.String).implode() for units in (before, after))
+    lost = attributes.filter(unit.is_in(was)).with_columns(kept=unit.is_in(left))
+    lost = lost.group_by("attribute", "value", maintain_order=True).agg(
+        pl.col("unit_id").n_unique(), pl.col("kept").any()
+    )
+    return [
+        Caution(
+            f"{name}: all {n:,} units of {value!r} weigh 0, so it is no group here, and nothing "
+            "is said of it."
+        )
+        for name, value, n, kept in lost.rows()
+        if not kept
     ]

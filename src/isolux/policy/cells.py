@@ -20,7 +20,7 @@ from isolux.groups.means import means_of
 from isolux.groups.squares import is_of_squares, roots
 from isolux.groups.uncertainty import KEPT_EFFECTIVE, families_of, of_numbers
 from isolux.stats.design import IntArray
-from isolux.stats.differences import Difference
+from isolux.stats.deviates import Difference
 from isolux.stats.intervals import Interval, logit_reach, student_reach
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray

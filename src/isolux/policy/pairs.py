@@ -15,7 +15,8 @@ from isolux.groups.estimates import Estimates
 from isolux.groups.means import means_of
 from isolux.policy.cells import Side
 from isolux.stats.design import IntArray
-from isolux.stats.differences import Difference, Reach, of_means, of_replicates
+from isolux.stats.deviates import Difference, Reach
+from isolux.stats.differences import of_means, of_replicates
 from isolux.stats.intervals import Interval, logit_reach, student_reach
 
 __all__ = ["independent", "pairs_of"]

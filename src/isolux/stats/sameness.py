@@ -23,7 +23,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from isolux.stats.differences import Difference
+from isolux.stats.deviates import Difference
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["largest_bound", "sameness_p"]

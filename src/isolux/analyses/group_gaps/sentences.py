@@ -115,7 +115,10 @@ def no_difference(row: Mapping[str, Any], words: Words) -> str:
     )
     if row["n_untested"]:
         told += f" But {_bare(row, words)}"
-    care, within = _care(row), _within(row, words)
+    shown = row["value"] != 0 and row["range_low"] is not None
+    care, within = _care(row, interval=shown), _within(row, words)
+    if row["flat"] and not shown:
+        care = ""  # that nothing varies is said
     most, worst = row["at_most"], row["detectable_worst"]
     if not care and within.endswith(_ALONE) and worst is not None and most <= worst:
         # What could be seen is asked before looking, how large a gap may be after it. Near 0 and 1
@@ -301,10 +304,16 @@ def _beside(row: Mapping[str, Any], words: Words) -> str:
     return f"{told} {OUTSIDE[0].upper()}{OUTSIDE[1:]}." if row["outside"] else told
 
 
-def _care(row: Mapping[str, Any]) -> str:
+def _care(row: Mapping[str, Any], *, interval: bool | None = None) -> str:
+    """Say what is in doubt.
+
+    ``interval``: whether the sentence has one; not given: where the pair of groups has.
+    """
     if row["status"] != "boundary":
         return ""
     why = row["reason"] or "few clusters, or values near 0 or 1"
+    if not (row["low"] is not None if interval is None else interval):
+        return f" Read this with caution: {why}."
     if row["flat"]:
         why = "nothing varies"
     return f" Read this interval with caution, it may be too narrow: {why}."

@@ -108,7 +108,7 @@ def _served_worse(section: AttributeSection, pair: PairRow, audited: Audited) ->
     ends = interval(pair.low, pair.high, line.unit, flip=value < 0)
     span = f"{audited.percent} interval {ends}; " if pair.low is not None else ""
     sure = f"({span}{audited.adjusted} {p_equals(pair.p_adjusted)}; n = {count(n)} and {count(m)})"
-    care = "" if pair.status == "ok" else "; read the interval with caution, it may be too narrow"
+    care = _care(pair)
     values = {row.group: row.estimate.value for row in section.main.rows}
     rates = " against ".join(with_unit(values.get(name), line.unit) for name in (worse, other))
     by, a, b = brief(section.title, _TITLE), brief(worse), brief(other)
@@ -122,6 +122,16 @@ def _served_worse(section: AttributeSection, pair: PairRow, audited: Audited) ->
         f"By {by}, {line.worse.format(a, b)}: {line.phrase} is {rates}, "
         f"{size} {'higher' if up else 'lower'} {sure}{care}."
     )
+
+
+def _care(pair: PairRow) -> str:
+    """Say what is in doubt about a pair of groups."""
+    if pair.status == "ok":
+        return ""
+    why = f": {pair.reason}" if pair.reason else ""
+    if pair.low is None:
+        return f"; read this with caution{why}"
+    return f"; read the interval with caution, it may be too narrow{why}"
 
 
 def _as_a_whole(section: AttributeSection, audited: Audited) -> str:

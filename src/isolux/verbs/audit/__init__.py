@@ -16,16 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from isolux.disparity.measured import measure_disparities
-from isolux.groups.measure import measure_groups
-from isolux.groups.membership import membership
-from isolux.groups.settings import check_references, groupings, references
-from isolux.groups.small_groups import with_small_groups
-from isolux.groups.unanswered import cautions, unanswered
-from isolux.io.ahead import pack_ahead
 from isolux.io.atomic import refuse_existing
-from isolux.io.record_paths import unrooted
-from isolux.people.blotting import blotted_errors, unnamed
+from isolux.people.blotting import blotted_errors
 from isolux.people.loading import judged_people
 from isolux.tasks import score
 from isolux.verbs._in_memory import as_dataset, as_scores, columns_of
@@ -33,32 +25,24 @@ from isolux.verbs._reports import write_with_report
 from isolux.verbs.audit.asked import asked_for, names_file, read_settings
 from isolux.verbs.audit.drawn import (
     columns_of_sample,
-    drawn_scores,
-    population_inputs,
-    record_of_sample,
     refuse_protocol,
 )
+from isolux.verbs.audit.found import found_in
 from isolux.verbs.audit.held import Held, held_people, holds_answers, plain_numbers
-from isolux.verbs.audit.image_bins import with_image_bins
 from isolux.verbs.audit.inputs import read_answers, resolved, task_options
 from isolux.verbs.audit.one_per_model import one_per_model
 from isolux.verbs.audit.planted import read_planted
 from isolux.verbs.audit.predicted import Watched, answers_of_model, with_imported
-from isolux.verbs.audit.protocol import beside_of, with_protocol, with_tables
-from isolux.verbs.audit.record import record_of
-from isolux.verbs.audit.unread import told_of_unread
+from isolux.verbs.audit.protocol import beside_of, with_protocol
 from isolux.verbs.audit.words import audit_text
-from isolux.verbs.explain import explain_run, first_analyses, role_options
-from isolux.verbs.ledger import audits_share
 from isolux.verbs.plot import plot
 from isolux.vocabulary.containers import Dataset, Run, Scores
-from isolux.vocabulary.counts import COUNTS, with_counts, with_times
+from isolux.vocabulary.counts import with_counts
 from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.given import IN_MEMORY
 from isolux.vocabulary.notebook import FindingsFrame
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec, parse_spec
-from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, SCORES, check
 
 if TYPE_CHECKING:
     import altair as alt
@@ -67,11 +51,6 @@ __all__ = [
     "Audit", "asked_for", "audit", "audit_held", "names_file", "one_per_model", "read_settings",
     "run_audit",
 ]  # fmt: skip
-
-MOST_GROUPS = 300
-"""Values that an attribute may have: 300 groups are 45,000 pairs for every metric."""
-PAIRS = "pairs"
-"""Evidence that can hold millions of rows, and that no comparison of models reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +170,7 @@ def _judged(
     ran = {} if run is None else {"ran": run.record}
     beside, said = _beside(given)
     scores = replace(scores, notes=(*scores.notes, *said))
-    return _audited(resolved(spec), dataset, scores, inputs, planted, ran, beside)
+    return Audit(*found_in(resolved(spec), dataset, scores, inputs, planted, ran, beside))
 
 
 def _beside(spec: AuditSpec) -> tuple[pl.DataFrame | None, tuple[str, ...]]:
@@ -311,7 +290,7 @@ def _of_anything(
     spec = parse_spec(values)
     _refuse_nothing_to_compare(spec)
     _refuse_lost_clusters(spec, found)
-    return _audited(spec, dataset, found, dict(dataset.inputs), planted)
+    return Audit(*found_in(spec, dataset, found, dict(dataset.inputs), planted))
 
 
 def audit_held(held: Held, settings: Mapping[str, Any]) -> Audit:
@@ -353,66 +332,3 @@ def _refuse_nothing_to_compare(spec: AuditSpec) -> None:
             expected='at least one attribute or intersection, as in --by race --by "race*gender"',
             found="none",
         )
-
-
-def _audited(
-    spec: AuditSpec,
-    dataset: Dataset,
-    scores: Scores,
-    inputs: Mapping[str, str],
-    planted: Sequence[Mapping[str, Any]] | None = None,
-    more: Mapping[str, Any] | None = None,
-    beside: pl.DataFrame | None = None,
-) -> Audit:
-    """Measure, compare and say it: the same for files and for memory."""
-    dataset, scores = drawn_scores(spec, dataset, scores)
-    inputs = {**inputs, **population_inputs(spec)}
-    spec, dataset = with_image_bins(spec, dataset)
-    attributes = check(dataset.instance_attributes(), ATTRIBUTES)
-    with told_of_unread(dataset):
-        members = membership(
-            attributes, spec.groups.by, groupings(spec.groups, attributes),
-            units=with_times(scores.judged_units(), dataset.times, "unit_id"), most=MOST_GROUPS,
-            where=dataset.numbered_in,
-        )  # fmt: skip
-    if spec.report.out is not None:
-        pack_ahead(scores.units, SCORES)
-    against = references(spec.groups, spec.disparity.reference)
-    check_references(against, members.groups)
-    at("measuring the groups")
-    estimates = measure_groups(scores, members, spec.statistics)
-    pairs_too = spec.report.keep_pairs
-    kept = {k: table for k, table in scores.evidence.items() if pairs_too or k != PAIRS}
-    whole, scores = scores.evidence, replace(scores, evidence=kept)
-    share = audits_share(spec.explain.analyses)
-    at("comparing the groups")
-    disparities = measure_disparities(estimates, spec.comparing, against, share=share)
-    silent = unanswered(scores.units, members, scores.evidence.get(COUNTS))
-    each = scores.info.one_by_one and not record_of_sample(spec, scores)
-    lacking = cautions(silent, bounds=each)
-    notes = (*lacking, *dataset.notes, *scores.notes, *members.notes, *disparities.notes)
-    notes = tuple(unnamed(notes, dataset.withdrawn))
-    record = record_of(spec, dataset, scores, estimates, inputs, notes) | {
-        "families": {disparities.family.name: disparities.family.size},
-        **record_of_sample(spec, scores),
-    }
-    if planted is not None:
-        record["planted"] = [dict(row) for row in planted]
-    record |= more or {}
-    run = Run(
-        record=record | {"dataset": {"name": dataset.name, **record["dataset"]}},
-        scores=scores.units,
-        attributes=attributes,
-        group_metrics=with_small_groups(estimates, spec.statistics),
-        disparities=disparities.table,
-        findings=FINDINGS.empty(),
-        evidence=whole,
-    )
-    run = replace(explain_run(run, first_analyses(run)), evidence=kept)
-    said = role_options(spec.explain.role, spec.explain.analyses)
-    named = spec.explain.analyses
-    run = explain_run(run, named, [*spec.explain.analysis_option, *said], planned=named)
-    record = with_tables(run, spec, beside)
-    if spec.report.paths == "relative":
-        record = unrooted(record)
-    return Audit(replace(run, record=record), spec)

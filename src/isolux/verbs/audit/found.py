@@ -1,0 +1,168 @@
+"""From scores to findings: the same for files and for tables in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from isolux.disparity.measured import Disparities, measure_disparities
+from isolux.groups.estimates import Estimates
+from isolux.groups.measure import measure_groups
+from isolux.groups.membership import Membership, membership
+from isolux.groups.settings import check_references, groupings, references
+from isolux.groups.small_groups import with_small_groups
+from isolux.groups.unanswered import cautions, unanswered
+from isolux.io.ahead import pack_ahead
+from isolux.io.record_paths import unrooted
+from isolux.people.blotting import unnamed
+from isolux.people.odd_weights import cautions_on_emptied
+from isolux.verbs.audit.drawn import drawn_scores, population_inputs, record_of_sample
+from isolux.verbs.audit.image_bins import with_image_bins
+from isolux.verbs.audit.protocol import with_tables
+from isolux.verbs.audit.record import record_of
+from isolux.verbs.audit.unread import told_of_unread
+from isolux.verbs.explain import explain_run, first_analyses, role_options
+from isolux.verbs.ledger import audits_share
+from isolux.vocabulary.containers import Dataset, Run, Scores
+from isolux.vocabulary.counts import COUNTS, with_times
+from isolux.vocabulary.progress import at
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, SCORES, check
+
+__all__ = ["found_in"]
+
+MOST_GROUPS = 300
+"""Values that an attribute may have: 300 groups are 45,000 pairs for every metric."""
+PAIRS = "pairs"
+"""Evidence that can hold millions of rows, and that no comparison of models reads."""
+
+
+def found_in(
+    spec: AuditSpec,
+    dataset: Dataset,
+    scores: Scores,
+    inputs: Mapping[str, str],
+    planted: Sequence[Mapping[str, Any]] | None = None,
+    more: Mapping[str, Any] | None = None,
+    beside: pl.DataFrame | None = None,
+) -> tuple[Run, AuditSpec]:
+    """Put scores into groups, measure, compare and explain.
+
+    Parameters
+    ----------
+    spec : AuditSpec
+    dataset : Dataset
+    scores : Scores
+    inputs : mapping of str to str
+        Hashes of the files that were read.
+    planted : sequence of dict, optional
+        What a synthetic population holds in truth.
+    more : mapping, optional
+        What else the record keeps: how a model was run.
+    beside : polars.DataFrame, optional
+        ``group_metrics`` of the half that a paper's table sets beside this one.
+
+    Returns
+    -------
+    Run
+    AuditSpec
+        The settings, with bins of images settled.
+
+    Raises
+    ------
+    IsoluxError
+        Attributes, references or a sample that the people do not have.
+    """
+    judged = scores.judged_units()["unit_id"]
+    dataset, scores = drawn_scores(spec, dataset, scores)
+    inputs = {**inputs, **population_inputs(spec)}
+    spec, dataset = with_image_bins(spec, dataset)
+    attributes = check(dataset.instance_attributes(), ATTRIBUTES)
+    members = _members(spec, dataset, scores, attributes)
+    scores = _with_emptied(spec, scores, attributes, judged)
+    if spec.report.out is not None:
+        pack_ahead(scores.units, SCORES)
+    whole = scores.evidence
+    kept = {k: table for k, table in whole.items() if spec.report.keep_pairs or k != PAIRS}
+    estimates, disparities = _compared(spec, scores, members)
+    scores = replace(scores, evidence=kept)
+    notes = _notes(spec, dataset, scores, members, disparities)
+    record = record_of(spec, dataset, scores, estimates, inputs, notes) | {
+        "families": {disparities.family.name: disparities.family.size},
+        **record_of_sample(spec, scores),
+    }
+    if planted is not None:
+        record["planted"] = [dict(row) for row in planted]
+    record |= more or {}
+    run = Run(
+        record=record | {"dataset": {"name": dataset.name, **record["dataset"]}},
+        scores=scores.units,
+        attributes=attributes,
+        group_metrics=with_small_groups(estimates, spec.statistics),
+        disparities=disparities.table,
+        findings=FINDINGS.empty(),
+        evidence=whole,
+    )
+    run = _explained(run, spec, kept)
+    record = with_tables(run, spec, beside)
+    if spec.report.paths == "relative":
+        record = unrooted(record)
+    return replace(run, record=record), spec
+
+
+def _members(
+    spec: AuditSpec, dataset: Dataset, scores: Scores, attributes: pl.DataFrame
+) -> Membership:
+    with told_of_unread(dataset):
+        return membership(
+            attributes, spec.groups.by, groupings(spec.groups, attributes),
+            units=with_times(scores.judged_units(), dataset.times, "unit_id"), most=MOST_GROUPS,
+            where=dataset.numbered_in,
+        )  # fmt: skip
+
+
+def _with_emptied(
+    spec: AuditSpec, scores: Scores, attributes: pl.DataFrame, judged: pl.Series
+) -> Scores:
+    """Caution on groups of which everyone weighs 0."""
+    left = scores.judged_units()["unit_id"]
+    if len(left) == len(judged):
+        return scores
+    whole = [a for a, each in groupings(spec.groups, attributes).items() if each.bins is None]
+    rows = attributes.filter(pl.col("attribute").cast(pl.String).is_in(whole))
+    told = cautions_on_emptied(rows, judged, left)
+    return replace(scores, notes=(*told, *scores.notes))
+
+
+def _compared(
+    spec: AuditSpec, scores: Scores, members: Membership
+) -> tuple[Estimates, Disparities]:
+    """Measure the groups, and each pair of them."""
+    against = references(spec.groups, spec.disparity.reference)
+    check_references(against, members.groups)
+    at("measuring the groups")
+    estimates = measure_groups(scores, members, spec.statistics)
+    at("comparing the groups")
+    share = audits_share(spec.explain.analyses)
+    return estimates, measure_disparities(estimates, spec.comparing, against, share=share)
+
+
+def _notes(
+    spec: AuditSpec, dataset: Dataset, scores: Scores, members: Membership, found: Disparities
+) -> tuple[str, ...]:
+    silent = unanswered(scores.units, members, scores.evidence.get(COUNTS))
+    each = scores.info.one_by_one and not record_of_sample(spec, scores)
+    lacking = cautions(silent, bounds=each)
+    notes = (*lacking, *dataset.notes, *scores.notes, *members.notes, *found.notes)
+    return tuple(unnamed(notes, dataset.withdrawn))
+
+
+def _explained(run: Run, spec: AuditSpec, kept: Mapping[str, pl.DataFrame]) -> Run:
+    """Explain with what every audit does first, then with the analyses that were asked for."""
+    run = replace(explain_run(run, first_analyses(run)), evidence=dict(kept))
+    said = role_options(spec.explain.role, spec.explain.analyses)
+    named = spec.explain.analyses
+    return explain_run(run, named, [*spec.explain.analysis_option, *said], planned=named)
