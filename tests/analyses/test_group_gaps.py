@@ -285,8 +285,8 @@ def test_what_chance_enlarges_is_said_beside_the_gap():
     record = {**RECORD, "task": "classification"}
     (told,) = claims(pair("race", "A", "B", metric="calibration_error"), record=record)
     assert told.endswith(
-        "Chance alone makes this value larger, most in a small group; the interval and the test "
-        "allow for that."
+        "Chance alone makes this value larger, most in a small group; intervals and tests allow "
+        "for that."
     )
     (told,) = claims(pair("race", "A", "B"), record=record)
     assert "Chance" not in told
@@ -303,10 +303,20 @@ def test_where_everyone_is_no_measure_the_finding_says_so():
     assert told not in found
 
 
-def test_nothing_is_said_of_a_group_of_nobody():
-    """People who were not sure are left out: their value is still a group, and nobody is in it."""
+def test_a_group_of_too_few_clusters_is_named_though_it_has_a_value():
+    few = group("race", "B", 0.5, 120, status="insufficient clusters", reason="fewer than 10")
+    (told,) = claims(groups=[EVERYONE, group("race", "A"), few])
+    assert told.startswith("Too little data to judge groups of race: B (n = 120")
+
+
+def test_a_group_of_which_nobody_was_scored_is_named():
+    """Where all of its people lack an answer or a truth, it would vanish from what is read."""
     groups = [EVERYONE, group("race", "A"), small("not sure", 0)]
     assert claims(groups=groups) == []
+    groups[-1] |= {"status": "not scored", "reason": "nobody in this group was scored"}
+    assert claims(groups=groups) == [
+        "No value for groups of race: not sure (n = 0); nobody in this group was scored."
+    ]
 
 
 def test_a_group_that_differs_from_everyone_else_speaks_where_no_pair_does():

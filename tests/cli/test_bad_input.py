@@ -145,7 +145,7 @@ def test_one_value_is_no_comparison(ask):
     assert ran.code == 0, ran.err
     rows = pl.read_parquet("run/disparities.parquet").filter(kind="any_difference")
     assert rows["status"].unique().to_list() == ["undefined"]
-    assert set(rows["reason"]) == {"only one group was large enough to compare"}
+    assert set(rows["reason"]) == {"only one group has enough units and clusters to be compared"}
 
 
 def test_a_group_of_one_is_not_judged(ask):

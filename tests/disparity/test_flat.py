@@ -79,6 +79,21 @@ def test_no_sentence_could_have_seen_nothing():
     assert "this interval" not in claim, "there is none in the sentence"
 
 
+@pytest.mark.parametrize("value", [0.0, 2.0])
+def test_equal_numbers_are_in_doubt_whatever_their_unit(value):
+    ids = [str(k) for k in range(N)]
+    people = pl.DataFrame({"unit_id": ids, "light": GROUPS})
+    table = people.with_columns(truth=30.0, answer=30.0 + value)
+    found = isolux.audit(
+        table, by="light", task="regression", target="truth", prediction_column="answer",
+        id="unit_id", replicates=300,
+    )  # fmt: skip
+    errors = found.group_metrics.filter(metric="mean_absolute_error")
+    assert set(errors["status"]) == {"boundary"}
+    assert all(why.startswith("nothing varies in it") for why in errors["reason"])
+    assert all("Nothing varies" in claim for claim in found.findings["claim"])
+
+
 def _never_and_always(n, **more):
     """Homes of one region in which every photo is a hit, and of another in which none is."""
     people = pl.DataFrame({"unit_id": [str(k) for k in range(n)], "region": ["a", "b"] * (n // 2)})

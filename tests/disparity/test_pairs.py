@@ -175,3 +175,45 @@ def test_a_group_too_small_is_named_with_its_reason():
     assert (row["value"], row["p_value"], row["status"]) == (None, None, "insufficient clusters")
     assert row["n_units_a"] == 3
     assert ("a", "c") not in _pairs(table)
+
+
+def test_a_ratio_to_nothing_has_no_interval_and_says_so():
+    values = [1.0] * 30 + [0.0] * 50  # a: 30 of 40, b: none
+    _, found = _measured(values=values, groups=["a"] * SIZE + ["b"] * SIZE)
+    ratio = _pairs(found.table, "ratio")["b", "a"]
+    assert (ratio["value"], ratio["low"], ratio["status"]) == (0.0, None, "boundary")
+    assert ratio["reason"] == "a value is 0, or may be by chance: its ratio has no interval"
+    logs = _pairs(found.table, "log_ratio")["b", "a"]
+    assert [logs[k] for k in ("value", "low", "p_value", "status")] == [None] * 3 + ["undefined"]
+    whole = {r["kind"]: r for r in found.table.iter_rows(named=True)}
+    # The others' ratios are no interval of this one: 0 lies in none of them.
+    assert [whole["ratio_min_max"][k] for k in ("value", "low", "high")] == [0.0, None, None]
+    assert whole["ratio_min_max"]["status"] == "boundary"
+    assert [whole["epsilon"][k] for k in ("value", "low", "high")] == [None] * 3
+
+
+def test_a_group_is_not_held_to_a_handful_of_others():
+    both = [["a"]] * 37 + [["a", "b"]] * 40 + [["b"]] * 43
+    values = [1.0, 1.0, 0.0, 1.0] * 30
+    spec = Comparing(min_units=43, replicates=300)
+    estimates = measure_groups(scored(values), members(g=both), spec)
+    rows = _pairs(measure_disparities(estimates, spec).table, "difference_to_overall")
+    # 83 are b, so 37 are not: too few; 77 are a, and 43 are not.
+    assert rows["b", "everyone"]["status"] == "insufficient units"
+    assert rows["b", "everyone"]["reason"] == "everyone else: fewer than 43 units"
+    assert rows["b", "everyone"]["p_value"] is None
+    assert rows["a", "everyone"]["status"] == "ok"
+    assert rows["a", "everyone"]["p_value"] is not None
+
+
+def test_of_two_groups_the_rest_is_as_much_in_doubt_as_the_other():
+    groups, homes = (
+        ["a"] * 60 + ["b"] * 60,
+        [f"h{k}" if k < 60 else f"i{k // 5}" for k in range(120)],
+    )
+    spec = Comparing(min_units=1, replicates=300)
+    values = [1.0, 0.0, 1.0, 1.0] * 30
+    estimates = measure_groups(scored(values, homes), members(g=groups), spec)
+    rows = _pairs(measure_disparities(estimates, spec).table, "difference_to_overall")
+    told = {(row["status"], row["reason"]) for row in rows.values()}
+    assert told == {("boundary", "fewer than 15 effective clusters")}

@@ -171,5 +171,8 @@ def test_a_group_that_is_everyone_differs_by_nothing():
     estimates, j = _measured(SHARE, groups, right, clusters)
     table = measure_disparities(estimates, SPEC).table
     row = table.filter(metric="x", kind="difference_to_overall", group_a="a").row(0, named=True)
-    assert (row["value"], row["low"], row["p_value"]) == (0.0, None, None)
+    assert (row["value"], row["low"], row["p_value"]) == (None, None, None)
+    assert (row["status"], row["reason"]) == (
+        "insufficient units", f"everyone else: fewer than {SPEC.min_units} units",
+    )  # fmt: skip
     assert deviates(compare_groups(estimates, "g", j).rests(_at(estimates, "a"))) == 0.0

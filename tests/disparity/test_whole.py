@@ -148,14 +148,23 @@ def test_everyone_right_differs_by_nothing():
     assert (row["value"], row["p_value"]) == (0.0, 1.0)
     assert _row(table, "range")["value"] == 0.0
     assert _row(table, "noise_corrected_sd")["value"] == 0.0
-    assert _row(table, "worst_group")["value"] == pytest.approx(1 / 3), "three tie for it"
+    worst = _row(table, "worst_group")
+    assert worst["value"] == pytest.approx(1 / 3), "three tie for it"
+    assert (worst["status"], worst["reason"]) == ("boundary", "nothing varies within the groups")
+    # Replicates that are all alike do not say how sure a spread is; the groups' intervals do, and
+    # bound the range.
+    spread = _row(table, "standard_deviation")
+    assert [spread[k] for k in ("value", "low", "high", "status")] == [0.0, None, None, "boundary"]
+    widest = _row(table, "range")
+    assert widest["low"] == 0.0
+    assert 0.05 < widest["high"] < 0.2
 
 
 def test_one_group_large_enough_is_undefined_with_a_reason():
     table = _measured(groups=["a"] * 117 + ["b"] * 3)[1].table
     row = _row(table, "any_difference")
     assert (row["value"], row["status"]) == (None, "undefined")
-    assert "only one group was large enough" in row["reason"]
+    assert row["reason"] == "only one group has enough units and clusters to be compared"
 
 
 RATE_METRICS = tuple(

@@ -107,6 +107,44 @@ def test_a_change_of_few_clusters_says_why_it_has_no_interval():
     assert all("Read this with caution: fewer than 10 clusters." in claim for claim in claims)
 
 
+def test_all_of_one_group_against_none_of_another_is_a_difference_of_changes():
+    # a stays all right, b falls from all right to all wrong: nothing varies, and it is no chance.
+    found = isolux.compare(audited("old", [1.0] * 60), audited("new", [1.0, 0.0] * 30))
+    row = found.disparities.filter(kind="change_difference").row(0, named=True)
+    assert (row["group_a"], row["value"]) == ("b", pytest.approx(-1.0, abs=1e-12))
+    assert row["p_adjusted"] < 0.01
+    assert row["high"] < -0.7
+    claims = found.findings["claim"].to_list()
+    assert any("the change in score is 100.0 points lower for b than for a" in c for c in claims)
+    assert "1 of 2 values of single groups are the same with both models." in claims
+    gap = found.disparities.filter(kind="gap_difference").row(0, named=True)
+    assert gap["low"] > 0.6
+
+
+def test_the_printed_interval_is_that_of_the_larger_p():
+    # Five lost and none gained: 2 / 32 by the signs, though the interval alone leaves out 0.
+    old, new = [1.0] * 120, [0.0 if k in (0, 20, 40, 61, 81) else 1.0 for k in range(120)]
+    found = isolux.compare(audited("old", old), audited("new", new)).disparities
+    row = found.filter(kind="model_difference", group_a="everyone").row(0, named=True)
+    assert row["p_value"] > 0.05
+    assert row["low"] < row["value"] < row["high"] == 0.0
+
+
+def test_a_group_too_small_to_judge_is_named():
+    def run(name, right):
+        ids = [f"p{k}" for k in range(63)]
+        who = pl.DataFrame({"unit_id": ids, "tone": ["a", "b"] * 30 + ["c"] * 3})
+        values = [1.0, 1.0, 0.0, 1.0] * 15 + [right] * 3
+        scores = pl.DataFrame({"unit_id": ids, "value": values, "model": [name] * 63})
+        return isolux.audit(scores, who, by="tone", **SETTINGS)
+
+    found = isolux.compare(run("old", 1.0), run("new", 0.0))
+    row = found.disparities.filter(kind="model_difference", group_a="c").row(0, named=True)
+    assert (row["value"], row["status"]) == (None, "insufficient units")
+    told = "Changes of these groups of tone are not judged: c (n = 3; fewer than 5 units)."
+    assert told in found.findings["claim"].to_list()
+
+
 def test_the_sign_flip_p_is_mcnemars_exact():
     # Ten gained, none lost: of the 2^10 ways to flip, two are as extreme: p = 2/1024 = 0.00195.
     both = audited("old", OLD), audited("new", NEW)

@@ -90,10 +90,10 @@ def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
 
 
 def unjudged_of(group_metrics: pl.DataFrame) -> pl.DataFrame:
-    """List the groups without a value, with in how many of their measures that is so.
+    """List the groups that are not judged, with in how many of their measures that is so.
 
-    A group without people is left out of that measure: there is nothing to judge.
-    Groups by the truth have no people of another class, and a value that is left out has none.
+    A measure of which a group has nobody is left out, as long as it has somebody in another: groups
+    by the truth have no people of another class.
 
     Returns
     -------
@@ -105,11 +105,12 @@ def unjudged_of(group_metrics: pl.DataFrame) -> pl.DataFrame:
     """
     of_group = ["model", "attribute", "group"]
     somebody = (pl.col("n_units") > 0).fill_null(value=True)
-    rows = group_metrics.filter(pl.col("attribute").is_not_null(), somebody)
+    scored = (pl.col("status") != "not scored").fill_null(value=True)
+    nobody = (somebody | scored).any().over(of_group).not_()
+    rows = group_metrics.filter(pl.col("attribute").is_not_null(), somebody | nobody)
     totals = rows.group_by(of_group).agg(n_measures=pl.len())
-    without = rows.filter(pl.col("value").is_null()).with_columns(
-        small=pl.col("status").is_in(_SMALL)
-    )
+    small = pl.col("status").is_in(_SMALL)  # with few clusters there is a value, and no more
+    without = rows.filter(pl.col("value").is_null() | small).with_columns(small=small)
     counted = (
         without.sort("n_units", "status", "reason", descending=[True, False, False])
         .group_by(*of_group, "small", maintain_order=True)

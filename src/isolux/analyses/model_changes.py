@@ -24,7 +24,7 @@ from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.drawn import is_weighted
 from isolux.vocabulary.info import AnalysisInfo, Metric
 from isolux.vocabulary.tables import FINDINGS, Status
-from isolux.vocabulary.words import target_of
+from isolux.vocabulary.words import UNTESTED, target_of
 
 __all__ = ["INFO", "explain"]
 
@@ -75,29 +75,33 @@ def _findings(run: Run) -> pl.DataFrame:
         return FINDINGS.empty()
     words = _words(run)
     alpha = 1.0 - words.level
-    changes = run.disparities.filter(pl.col("kind") == "model_difference")
+    every = run.disparities.filter(pl.col("kind") == "model_difference")
     sure = (pl.col("p_adjusted") <= alpha).fill_null(value=False)
+    mute = (pl.col("reason") == UNTESTED).fill_null(value=False)  # apart, and nothing can test it
+    judged = pl.col("value").is_not_null()
     near = pl.max_horizontal(-pl.col("high"), pl.col("low"), 0.0).fill_null(0.0)
+    changes = every.filter(judged)
     overall = changes.filter(pl.col("attribute").is_null())
     leads = pl.col("label").is_null() | sure
     crossed = pl.col("attribute").str.contains("*", literal=True)
-    found = changes.filter(pl.col("attribute").is_not_null() & sure).sort(
+    found = changes.filter(pl.col("attribute").is_not_null() & (sure | mute)).sort(
         crossed, near, "value", descending=[False, True, False]
     )
     told = pl.concat([overall.filter(leads), found])
     first = told.select(pl.struct(_statement()).is_first_distinct()).to_series()
     rows = [_finding(row, _change(row, words)) for row in told.filter(first).iter_rows(named=True)]
     apart = run.disparities.filter(pl.col("kind") == "change_difference")
-    rows += [_finding(row, _unlike(row, words)) for row in _surest(apart.filter(sure), near)]
+    rows += [_finding(row, _unlike(row, words)) for row in _surest(apart.filter(sure | mute), near)]
+    rows += _unjudged(every, words)
     rows += _of_gaps(run.disparities.filter(pl.col("kind") == "gap_difference"), near, words)
     rows += [
         _finding(row, _change(row, words)) for row in overall.filter(~leads).iter_rows(named=True)
     ]
-    unsure = changes.filter(pl.col("attribute").is_not_null() & ~sure)
-    if unsure.height:
-        rows.append(_rest(unsure, changes, words))
+    same = pl.col("p_value").is_null() & (pl.col("value") == 0)
+    unsure = changes.filter(pl.col("attribute").is_not_null() & ~(sure | mute | same))
+    rows += _rest(unsure, changes, words) + _same(changes.filter(same), changes)
     if apart.height:
-        rows += _alike(apart, sure, words)
+        rows += _alike(apart, sure | mute, words)
     rows += [
         _finding(row, _change(row, words)) for row in told.filter(~first).iter_rows(named=True)
     ]
@@ -187,10 +191,12 @@ def _gap(row: Mapping[str, Any], words: Words) -> str:
     return (
         f"The widest gap in {lowered(words.measure(row))} across {words.title(row['attribute'])} is"
         f" {size(row['value'], words.unit(row))} {way} with {row['model_b']} than with "
-        f"{row['model_a']} ({_ends(row, words)}; not adjusted for the other gaps)."
+        f"{row['model_a']}, after what chance adds to a widest gap is taken out "
+        f"({_ends(row, words)}; not adjusted for the other gaps)."
     )
 
 
+_LISTED = 10
 _BLOCK = ["metric", "label", "threshold", "attribute"]
 
 
@@ -248,7 +254,9 @@ def _is_fraction(metric: str, words: Words) -> bool:
     return words.unit({"metric": metric}) == "fraction"
 
 
-def _rest(unsure: pl.DataFrame, changes: pl.DataFrame, words: Words) -> dict[str, Any]:
+def _rest(unsure: pl.DataFrame, changes: pl.DataFrame, words: Words) -> list[dict[str, Any]]:
+    if unsure.is_empty():
+        return []
     of_groups = changes.filter(pl.col("attribute").is_not_null()).height
     fractions = unsure.filter(
         pl.col("metric").is_in([n for n in unsure["metric"].unique() if _is_fraction(n, words)])
@@ -256,13 +264,48 @@ def _rest(unsure: pl.DataFrame, changes: pl.DataFrame, words: Words) -> dict[str
     least = [float(x) for x in fractions["detectable"].drop_nulls()]
     seen = ""
     if least:
-        ends = [number(end, "fraction") for end in (min(least), max(least))]
-        seen = (
-            f" Changes of {ends[0]} points (the best case) to {ends[1]} could have been detected"
-            " (power 0.8)."
-        )
+        low, high = (number(end, "fraction") for end in (min(least), max(least)))
+        far = f"{low} points" if low == high else f"{low} points (the best case) to {high}"
+        seen = f" Changes of {far} could have been detected (power 0.8)."
     told = f"{unsure.height:,} of {of_groups:,} changes of single groups were not confirmed.{seen}"
-    return {"analysis": _NAME, "claim": told, "status": Status.OK.value, "n": None}
+    return [{"analysis": _NAME, "claim": told, "status": Status.OK.value, "n": None}]
+
+
+def _same(same: pl.DataFrame, changes: pl.DataFrame) -> list[dict[str, Any]]:
+    """Count the groups' values that are the same with both models, so that nothing was tested."""
+    n, of = (rows.filter(pl.col("attribute").is_not_null()).height for rows in (same, changes))
+    told = f"{n:,} of {of:,} values of single groups are the same with both models."
+    return [{"analysis": _NAME, "claim": told, "status": Status.OK.value, "n": None}] if n else []
+
+
+def _unjudged(rows: pl.DataFrame, words: Words) -> list[dict[str, Any]]:
+    """Name the groups whose change is not judged by all metrics, or not by some."""
+    without = pl.col("value").is_null()
+    counted = rows.filter(pl.col("attribute").is_not_null()).group_by(
+        "attribute", "group_a", maintain_order=True
+    )
+    groups = counted.agg(
+        without.sum().alias("n"), pl.len().alias("of"), pl.col("n_units_a").max(),
+        pl.col("status").filter(without).first(), pl.col("reason").filter(without).first(),
+    ).filter(pl.col("n") > 0)  # fmt: skip
+    told = []
+    for own in groups.partition_by("attribute", maintain_order=True):
+        title = words.title(own["attribute"][0])
+        named = [_without(row) for row in own.head(_LISTED).iter_rows(named=True)]
+        if own.height > _LISTED:
+            named.append(f"{own.height - _LISTED:,} more")
+        claim = f"Changes of these groups of {title} are not judged: {', '.join(named)}."
+        first = own.row(0, named=True)
+        told.append({
+            "analysis": _NAME, "claim": claim, "status": first["status"], "n": first["n_units_a"],
+            "attribute": first["attribute"],
+        })  # fmt: skip
+    return told
+
+
+def _without(row: Mapping[str, Any]) -> str:
+    some = "" if row["n"] == row["of"] else f" by {row['n']:,} of {row['of']:,} measures"
+    return f"{row['group_a']}{some} (n = {row['n_units_a'] or 0:,}; {row['reason']})"
 
 
 def _finding(row: Mapping[str, Any], claim: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.disparity.family import SCORE, adjust
+from isolux.disparity.family import SCORE, UNTESTED, adjust
 from isolux.disparity.rows import Rows, doubts_of, either, rows_of
 from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray
@@ -121,7 +121,9 @@ def _of_change(
         correlation = _correlations(drawn, first, second, null_max)
         apart = _apart(change.apart, first, second, correlation)
         still = (moved.std(axis=1) < _FLAT)[np.stack([first, second])].all(axis=0)
-        t = np.where(still, np.nan, deviates(apart, (z,)))  # nothing varies, and nothing is tested
+        # Where nothing varies, what the two changes' own intervals tell is all there is to test.
+        still &= np.abs(apart.a - apart.b) <= _FLAT
+        t = np.where(still, np.nan, deviates(apart, (z,)))
         found.append(_Pairs(attribute, change, first, second, apart, t))
     return found
 
@@ -192,8 +194,10 @@ def _rows(
 ) -> Rows:
     change = pairs.change
     first, second = change.groups[pairs.first], change.groups[pairs.second]
+    value = pairs.apart.a - pairs.apart.b
     doubts = either(doubts_of(estimates, change.a), doubts_of(estimates, change.b))
     why = either(doubts[first], doubts[second])
+    why[np.isnan(pairs.t) & (np.abs(value) > _FLAT)] = UNTESTED
     ends = pairs.apart.interval(z)
     if spec.interval == "percentile":
         moved = estimates.replicates[:, change.b] - estimates.replicates[:, change.a]
@@ -204,7 +208,7 @@ def _rows(
     low, high = (np.where(bare, np.nan, end) for end in (ends.low, ends.high))
     return rows_of(
         estimates, change.a, pairs.attribute, _KIND, groups=(first, second),
-        value=pairs.apart.a - pairs.apart.b, low=low, high=high,
+        value=value, low=low, high=high,
         method="percentile" if spec.interval == "percentile" else "paired, MOVER twice",
         p_value=two_sided(pairs.t), p_adjusted=adjusted, test=SCORE, family=family,
         status=[Status.BOUNDARY.value if w else Status.OK.value for w in why],

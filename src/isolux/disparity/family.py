@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.disparity.comparisons import Comparisons, compare_groups
-from isolux.disparity.everyone import is_among
+from isolux.disparity.everyone import is_among, others_of
 from isolux.groups.estimates import Estimates
 from isolux.io.threads import in_threads
 from isolux.stats.correlation import correlation_matrix
@@ -133,7 +133,7 @@ def test_family(
     share : float
         Of the error rate that this family may spend, 0 to 1: adjusted p-values are divided by it.
     """
-    plans = _plan(estimates, references)
+    plans = _plan(estimates, references, spec.min_units)
     found = {**_of_means(estimates, plans, spec), **_of_replicates(estimates, plans, spec)}
     tested = {key: replace(found[key], referenced=key[0] in references) for key in plans}
     null_max = np.zeros(spec.replicates)
@@ -163,8 +163,11 @@ def at_once(contrasts: Iterable[IntArray]) -> int:
 Plans = dict[tuple[str, int], tuple[IntArray, IntArray]]
 
 
-def _plan(estimates: Estimates, references: dict[str, str]) -> Plans:
-    """List, for each attribute and measure, the judged groups and the contrasts among them."""
+def _plan(estimates: Estimates, references: dict[str, str], least: int) -> Plans:
+    """List, for each attribute and measure, the judged groups and the contrasts among them.
+
+    A group is held to everyone else where these are ``least`` units or more.
+    """
     judged = estimates.judged()
     plans: Plans = {}
     for attribute in estimates.domain_of:
@@ -182,8 +185,9 @@ def _plan(estimates: Estimates, references: dict[str, str]) -> Plans:
                 pairs = np.column_stack([others, np.full(len(others), at[0])])
             else:
                 pairs = np.column_stack(np.triu_indices(len(members), 1))
-            held = len(members) if is_among(estimates, attribute, j) else 0
-            rest = np.column_stack([np.arange(held), np.full(held, REST)])
+            held = np.flatnonzero(others_of(estimates, members, j) >= max(least, 1))
+            held = held if judged[0, j] and is_among(estimates, attribute, j) else held[:0]
+            rest = np.column_stack([held, np.full(len(held), REST)])
             plans[attribute, j] = members, np.concatenate([pairs, rest]).astype(np.int64)
     return plans
 
@@ -204,7 +208,8 @@ def _observed(
     z = np.full(len(contrasts), np.nan)
     second = members[contrasts[~rest, 1]]
     z[~rest] = deviates(compared.pairs(first[~rest], second), exact)
-    z[rest] = deviates(compared.rests(first[rest]), exact)
+    if rest.any():
+        z[rest] = deviates(compared.rests(first[rest]), exact)
     return z
 
 

@@ -59,7 +59,7 @@ def measure_disparities(
         *whole_rows(estimates, family, spec),
         *within_rows(estimates, family, spec),
         *pair_rows(estimates, family, spec),
-        *unjudged_rows(estimates),
+        *unjudged_rows(estimates, spec),
         *verification_rows(estimates, family, spec),
     ]
     give_back()

@@ -4,16 +4,10 @@ A group's change is paired: both models' values rest on the same clusters. Its p
 of two: flipping the signs of clusters' changes, which is exact where the models are alike in all
 but name, and the reach at which the change's interval touches 0, which holds where one model's
 mistakes come in clusters and the other's do not.
-
-A gap (largest less smallest value) is never below 0 and grows with noise, so the model that is
-measured worse seems to have the larger one. Each model's gap is therefore shrunk to what noise
-leaves of the groups' spread (tau over the standard deviation), and bounded with all pairs at once
-at half the error; the change of the gap lies between the differences of these bounds.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,18 +15,16 @@ import polars as pl
 
 from isolux.disparity.change_pairs import Changed, change_pairs
 from isolux.disparity.detectable import least_detectable
-from isolux.disparity.family import BOOTSTRAP, SCORE, UNTESTED, Tested, adjust, test_family
-from isolux.disparity.formulas import value_range
+from isolux.disparity.family import BOOTSTRAP, SCORE, UNTESTED, adjust, test_family
+from isolux.disparity.gap_changes import gap_rows
 from isolux.disparity.paired import paired_difference
 from isolux.disparity.rows import Rows, doubts_of, either, rows_of, table_of
-from isolux.disparity.whole import among, both_ways, range_interval
-from isolux.groups.chance_added import ENLARGED, is_enlarged
+from isolux.groups.chance_added import is_enlarged
 from isolux.groups.drawn import is_census
 from isolux.groups.estimates import Estimates
 from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference, deviates, two_sided
-from isolux.stats.dispersion import noise_corrected_sd
 from isolux.stats.intervals import (
     Interval,
     difference_interval,
@@ -103,7 +95,8 @@ def compare_models(
     tests = test_family(estimates, spec, {}).tested
     for change, p_adjusted in zip(changes, adjusted, strict=True):
         frames += _rows(estimates, spec, change, p_adjusted, critical, family[0])
-        frames += _gaps(estimates, spec, (change.a, change.b), change.groups, tests)
+        frames += gap_rows(estimates, spec, (change.a, change.b), change.groups, tests)
+        frames += _unjudged(estimates, change)
     changed = [Changed(c.a, c.b, c.groups, c.apart) for c in changes if pairs]
     unlike, of_pairs = change_pairs(estimates, spec, changed, _z(spec))
     frames += unlike
@@ -127,7 +120,7 @@ def compare_runs(estimates: Estimates, spec: Comparing, runs: tuple[str, str]) -
         parts += _by_attribute(
             estimates, spec, (a, b), groups, paired_difference(estimates, groups, a, b)
         )
-        parts += _gaps(estimates, spec, (a, b), groups, tests)
+        parts += gap_rows(estimates, spec, (a, b), groups, tests)
     return parts
 
 
@@ -157,13 +150,16 @@ def _change(estimates: Estimates, spec: Comparing, a: int, b: int) -> _Change:
     z = deviates(apart, (_z(spec),))
     if is_census(estimates.design):  # flips would ask about clusters that were never drawn
         return _Change(a, b, groups, replace(null, t=z, p_value=two_sided(z)), SCORE, apart)
-    # The larger p of the two; t of the flips keeps its own scale, on which max-T is taken.
-    t = np.sign(null.t) * np.minimum(np.abs(null.t), np.abs(z))
-    p = np.maximum(null.p_value, two_sided(z))
+    # The larger p of the two; t of the flips keeps its own scale, on which max-T is taken. Where
+    # everyone changes by the same there is no interval, and the signs say it all.
+    t = np.sign(null.t) * np.fmin(np.abs(null.t), np.abs(z))
+    p = np.where(np.isnan(null.t), np.nan, np.fmax(null.p_value, two_sided(z)))
     return _Change(a, b, groups, replace(null, t=t, p_value=p), _FLIPS, apart)
 
 
 _FLIPS = "cluster sign-flip and score interval"
+_ROUNDING = 1e-12
+"""A change below this is what is left of equal numbers."""
 Columns2 = tuple[tuple[int, int], tuple[int, int]]
 
 
@@ -250,9 +246,15 @@ def _by_attribute(
     a, b = pair
     value = estimates.value[groups, b] - estimates.value[groups, a]
     ends = _ends(estimates, groups, a, b, spec, apart)
+    p = None if tested is None else tested["p_value"]
+    ends = ends if p is None else _agreeing(ends, p, 1.0 - spec.level)
     frames = []
     attribute_of = [estimates.groups[g].attribute for g in groups]
     doubts = either(doubts_of(estimates, a), doubts_of(estimates, b))[groups]
+    if p is not None:
+        mute = np.isnan(p) & (np.abs(value) > _ROUNDING)
+        doubts[mute] = UNTESTED
+        ends = Interval(np.where(mute, np.nan, ends.low), np.where(mute, np.nan, ends.high))
     for attribute in dict.fromkeys(attribute_of):
         k = np.array([i for i, one in enumerate(attribute_of) if one == attribute])
         frames.append(
@@ -266,6 +268,34 @@ def _by_attribute(
             )
         )  # fmt: skip
     return frames
+
+
+def _unjudged(estimates: Estimates, change: _Change) -> list[Rows]:
+    """Say of each group that is not judged in both models why it is not compared."""
+    frames = []
+    for attribute in estimates.domain_of:
+        left = np.setdiff1d(estimates.members(attribute), change.groups)
+        if not len(left):
+            continue
+        of = np.where(estimates.judged()[left, change.a], change.b, change.a)
+        frames.append(
+            rows_of(
+                estimates, change.a, attribute, "model_difference", groups=(left, left),
+                value=np.full(len(left), np.nan), status=estimates.status[left, of].tolist(),
+                reason=estimates.reason[left, of].tolist(),
+            )
+        )  # fmt: skip
+    return frames
+
+
+def _agreeing(ends: Interval, p: FloatArray, alpha: float) -> Interval:
+    """Let intervals reach 0 where the larger of the two p-values cannot tell the change from it.
+
+    Signs of few changes that were flipped may say less than the interval does.
+    """
+    unsure = p > alpha
+    low, high = np.minimum(ends.low, 0.0), np.maximum(ends.high, 0.0)
+    return Interval(np.where(unsure, low, ends.low), np.where(unsure, high, ends.high))
 
 
 def _possible(estimates: Estimates, j: int, least: FloatArray) -> FloatArray:
@@ -292,86 +322,3 @@ def _ends(
         for j in (b, a)
     )
     return difference_interval(apart.a, one, apart.b, two, apart.correlation(_z(spec)))
-
-
-def _gaps(
-    estimates: Estimates,
-    spec: Comparing,
-    pair: tuple[int, int],
-    groups: IntArray,
-    tests: dict[tuple[str, int], Tested],
-) -> list[Rows]:
-    """Return how much larger or smaller each attribute's range is under the second model."""
-    frames = []
-    half = spec.model_copy(update={"level": 1.0 - (1.0 - spec.level) / 2.0})
-    a, b = pair
-    for attribute in estimates.domain_of:
-        of_b, of_a = (tests.get((attribute, j)) for j in (b, a))
-        rows = np.intersect1d(estimates.members(attribute), groups)
-        if len(rows) < 2 or of_b is None or of_a is None:
-            continue
-        value, low, high, why = _gap_of_both(estimates, half, pair, rows, (of_b, of_a))
-        known, sure = math.isfinite(value), Status.OK if why is None else Status.BOUNDARY
-        frames.append(
-            rows_of(
-                estimates, a, attribute, "gap_difference", groups=(None, None),
-                value=np.array([value]), low=np.array([low]), high=np.array([high]),
-                method="noise-corrected, simultaneous pairs", reason=[why],
-                status=[(sure if known else Status.UNDEFINED).value],
-            )
-        )  # fmt: skip
-    return frames
-
-
-def _gap_of_both(
-    estimates: Estimates,
-    spec: Comparing,
-    pair: tuple[int, int],
-    rows: IntArray,
-    tests: tuple[Tested, Tested],
-) -> tuple[float, float, float, str | None]:
-    """Return the second model's range less the first's, its ends, and what is in doubt or amiss."""
-    a, b = pair
-    doubts = either(doubts_of(estimates, a)[rows], doubts_of(estimates, b)[rows])
-    doubt = next(filter(None, doubts), None)
-    if is_enlarged(estimates.measures[a]):
-        return math.nan, math.nan, math.nan, ENLARGED
-    (low_b, high_b, gap_b), (low_a, high_a, gap_a) = (
-        _gap(estimates, among(one, rows), j, spec) for one, j in zip(tests, (b, a), strict=True)
-    )
-    low, high = low_b - high_a, high_b - low_a
-    if math.isfinite(low) and math.isfinite(high):
-        return gap_b - gap_a, low, high, doubt
-    bare = np.isnan(estimates.interval.low[rows][:, [a, b]]).any()
-    return math.nan, math.nan, math.nan, doubt if bare else UNTESTED
-
-
-def _gap(
-    estimates: Estimates, tested: Tested, j: int, spec: Comparing
-) -> tuple[float, float, float]:
-    """Bounds of one model's range, and the range less its noise."""
-    low, high = range_interval(estimates, tested, j, spec, log=False)
-    values = estimates.value[tested.members, j]
-    spread = float(np.std(values, ddof=1))
-    errors = np.diag(estimates.standard_error[tested.members, j] ** 2)
-    pairs = tested.compared.pairs(*both_ways(tested.members))
-    covariance = _covariance(errors, pairs.standard_error, tested.members)
-    # A flawless group's errors are not nothing: what its interval's width implies.
-    ends = estimates.interval
-    width = ends.high[tested.members, j] - ends.low[tested.members, j]
-    implied = np.nan_to_num((width / (2.0 * _z(spec))) ** 2)
-    covariance += np.diag(np.where(np.diagonal(covariance) > 0, 0.0, implied))
-    tau = noise_corrected_sd(values, covariance, spec.level).tau
-    share = tau / spread if spread > 0 else 0.0
-    return low, high, float(value_range(values)) * share
-
-
-def _covariance(errors: FloatArray, apart: FloatArray, members: IntArray) -> FloatArray:
-    """Covariance of values whose own and whose differences' standard errors are known."""
-    n = len(members)
-    square = np.zeros((n, n))
-    square[~np.eye(n, dtype=bool)] = apart**2
-    own = np.diagonal(errors)
-    full = (own[:, None] + own[None, :] - square) / 2.0
-    np.fill_diagonal(full, own)
-    return np.asarray((full + full.T) / 2.0)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from isolux.disparity.detectable import least_detectable
-from isolux.disparity.everyone import is_among
+from isolux.disparity.everyone import is_among, others_of
 from isolux.disparity.family import UNTESTED, Family, Tested, at_once, untested
 from isolux.disparity.formulas import difference, log_ratio, ratio
 from isolux.disparity.rows import Rows, doubts_of, either, rows_of
@@ -29,7 +28,7 @@ from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
-from isolux.vocabulary.words import OUTSIDE
+from isolux.vocabulary.words import NO_RATIO, OUTSIDE
 
 __all__ = ["pair_rows", "unjudged_rows"]
 
@@ -54,14 +53,47 @@ def _of_key(
     second = tested.members[tested.contrasts[at, 1]]
     if not tested.referenced:
         first, second = _worse_first(estimates, key[1], first, second)
+    doubts = doubts_of(estimates, key[1])
     frames = [
-        _rows(estimates, family, key, numbers, first, second, at)
+        _rows(
+            estimates,
+            family,
+            key,
+            numbers,
+            first,
+            second,
+            at,
+            either(doubts[first], doubts[second]),
+        )
         for numbers in _of_pairs(estimates, family, spec, key, first, second)
     ]
     at = np.flatnonzero(is_rest)
+    if not len(at):
+        return frames
     first = tested.members[tested.contrasts[at, 0]]
     numbers = _of_rests(estimates, family, spec, key, first)
-    return [*frames, _rows(estimates, family, key, numbers, first, np.zeros_like(first), at)]
+    every = np.zeros_like(first)
+    doubts = either(
+        doubts[first], doubts[every], _of_others(estimates, tested, key[1], doubts, first)
+    )
+    return [*frames, _rows(estimates, family, key, numbers, first, every, at, doubts)]
+
+
+def _of_others(
+    estimates: Estimates,
+    tested: Tested,
+    j: int,
+    doubts: npt.NDArray[np.object_],
+    first: IntArray,
+) -> npt.NDArray[np.object_]:
+    """Return what is in doubt of everyone else, where that is the other of two groups."""
+    found = np.full(len(first), None, dtype=object)
+    if len(tested.members) == 2:
+        one, two = tested.members
+        other = np.where(first == one, two, one)
+        whole = others_of(estimates, first, j) == estimates.n_units[other, j]
+        found[whole] = doubts[other][whole]
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,35 +123,31 @@ def _rows(
     first: IntArray,
     second: IntArray,
     at: IntArray,
+    doubts: npt.NDArray[np.object_],
 ) -> Rows:
     attribute, j = key
     tested: Tested = family.tested[key]
-    status = _status(estimates, j, first, second, numbers.value)
-    doubts = doubts_of(estimates, j)
+    undefined = np.isnan(numbers.value)
+    p, adjusted = (
+        np.where(undefined, np.nan, one[at]) for one in (tested.null.p_value, tested.adjusted)
+    )
+    mute = np.isnan(p) & untested(estimates, j, first, second)
+    open_ = np.isnan(numbers.ends.low) | np.isnan(numbers.ends.high)
+    why = doubts.copy()
+    if numbers.kind in ("ratio", "log_ratio"):
+        why[open_ & ~why.astype(bool)] = NO_RATIO
+    why[mute] = UNTESTED
+    why[undefined] = "a value of 0 has no ratio"
+    sure = np.where(why.astype(bool), Status.BOUNDARY.value, Status.OK.value)
     return rows_of(
         estimates, j, attribute, numbers.kind,
         groups=(first, second), value=numbers.value, low=numbers.ends.low, high=numbers.ends.high,
         method=numbers.method,
-        p_value=tested.null.p_value[at], p_adjusted=tested.adjusted[at],
+        p_value=p, p_adjusted=adjusted,
         test=tested.test, family=family.name, detectable=numbers.detectable,
-        status=status,
-        reason=_reasons(
-            either(doubts[first], doubts[second]),
-            np.isnan(numbers.value),
-            np.isnan(tested.null.p_value[at]) & untested(estimates, j, first, second),
-        ),
+        status=np.where(undefined, Status.UNDEFINED.value, sure).tolist(),
+        reason=why.tolist(),
     )  # fmt: skip
-
-
-def _reasons(
-    why: npt.NDArray[np.object_],
-    undefined: npt.NDArray[np.bool_],
-    untestable: npt.NDArray[np.bool_],
-) -> list[str | None]:
-    """Say why a row has no value; of groups that are apart, why no test; why it is in doubt."""
-    why[untestable] = UNTESTED
-    why[undefined] = "a value of 0 has no ratio"
-    return cast("list[str | None]", why.tolist())
 
 
 def _of_pairs(
@@ -275,24 +303,14 @@ def _method_name(estimates: Estimates, j: int, spec: Comparing, apart: Differenc
     return f"{estimates.method[0, j].split(',')[0]}, {_PAIR if asked else _MOVER}"
 
 
-def _status(
-    estimates: Estimates, j: int, first: IntArray, second: IntArray, value: FloatArray
-) -> list[str]:
-    pair = np.stack([estimates.status[first, j], estimates.status[second, j]])
-    edge = (pair == Status.BOUNDARY.value).any(axis=0)
-    status = np.where(edge, Status.BOUNDARY.value, Status.OK.value).astype(object)
-    status[np.isnan(value)] = Status.UNDEFINED.value
-    return cast("list[str]", status.tolist())
-
-
-def unjudged_rows(estimates: Estimates) -> list[Rows]:
+def unjudged_rows(estimates: Estimates, spec: Comparing) -> list[Rows]:
     """Say of each group that was too small, or not scored, that it was not compared."""
     judged = estimates.judged()
     frames = []
     for attribute in estimates.domain_of:
         rows = estimates.members(attribute)
         for j in range(len(estimates.measures)):
-            frames += _beside_no_measure(estimates, attribute, j, rows[judged[rows, j]])
+            frames += _beside_no_measure(estimates, spec, attribute, j, rows[judged[rows, j]])
             left = rows[~judged[rows, j]]
             if not len(left):
                 continue
@@ -312,20 +330,23 @@ def unjudged_rows(estimates: Estimates) -> list[Rows]:
 
 
 def _beside_no_measure(
-    estimates: Estimates, attribute: str, j: int, judged: IntArray
+    estimates: Estimates, spec: Comparing, attribute: str, j: int, judged: IntArray
 ) -> list[Rows]:
-    """Say of groups why they are not held to everyone, whose value lies outside of theirs."""
-    if (
-        not estimates.measures[j].info.pooled
-        or len(judged) < 2
-        or is_among(estimates, attribute, j)
-    ):
+    """Say of groups why they are not held to everyone, or to everyone else."""
+    if not estimates.measures[j].info.pooled or len(judged) < 2:
+        return []
+    word, why = Status.UNDEFINED, OUTSIDE
+    if not estimates.judged()[0, j]:
+        word, why = Status(str(estimates.status[0, j])), f"everyone: {estimates.reason[0, j]}"
+    elif is_among(estimates, attribute, j):
+        judged = judged[others_of(estimates, judged, j) < max(spec.min_units, 1)]
+        word, why = Status.INSUFFICIENT_UNITS, f"everyone else: fewer than {spec.min_units} units"
+    if not len(judged):
         return []
     return [
         rows_of(
             estimates, j, attribute, "difference_to_overall",
             groups=(judged, np.zeros_like(judged)), value=np.full(len(judged), np.nan),
-            status=[Status.UNDEFINED.value] * len(judged),
-            reason=[OUTSIDE] * len(judged),
+            status=[word.value] * len(judged), reason=[why] * len(judged),
         )
     ]  # fmt: skip

@@ -122,7 +122,7 @@ def doubts_of(estimates: Estimates, j: int) -> npt.NDArray[np.object_]:
     edge = estimates.status[:, j] == Status.BOUNDARY.value
     why = np.full(len(edge), None, dtype=object)
     for g in np.flatnonzero(edge):
-        why[g] = str(estimates.reason[g, j]).partition(": ")[0]
+        why[g] = str(estimates.reason[g, j]).partition(": ")[0].replace(" in it", " in a group")
     return why
 
 

@@ -40,8 +40,17 @@ from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import Direction
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
+from isolux.vocabulary.words import NO_RATIO
 
 __all__ = ["among", "both_ways", "odds_rows", "of_known", "range_interval", "whole_rows"]
+
+
+_FLAT = "nothing varies within the groups"
+
+
+def _largest_sd(n: int) -> float:
+    """Return the largest standard deviation (over n - 1) of n values from 0 to 1."""
+    return math.sqrt((n * n // 4) / (n * max(n - 1, 1)))
 
 
 def whole_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
@@ -85,7 +94,6 @@ class _Whole:
         self.worst, self.best = int(self.members[order[0]]), int(self.members[order[-1]])
         self.bounds: dict[bool, tuple[float, float]] = {}
         self.doubt = next(filter(None, doubts_of(estimates, j)[self.members]), None)
-        self.status = Status.OK.value if self.doubt is None else Status.BOUNDARY.value
 
     def frames(self, plain: Sequence[PlainMeasure]) -> list[Rows]:
         of = self.estimates.measures[self.j]
@@ -107,18 +115,24 @@ class _Whole:
         p: tuple[float, float] = (math.nan, math.nan),
         groups: tuple[int | None, int | None] | None = None,
         why: str = "the formula divides by nothing here",
+        doubt: str | None = None,
     ) -> Rows:
+        """Lay out one row; ``why`` it has no value, or is in ``doubt`` beside its groups."""
         a, b = (self.worst, self.best) if groups is None else groups
         test = self.tested.test if not math.isnan(p[0]) else None
         undefined = not math.isfinite(value)
+        doubt = self.doubt or doubt
+        sure = Status.OK if doubt is None else Status.BOUNDARY
+        if undefined:
+            ends = (math.nan, math.nan)
         return rows_of(
             self.estimates, self.j, self.attribute, kind,
             groups=(None if a is None else np.array([a]), None if b is None else np.array([b])),
             value=np.array([value]), low=np.array([ends[0]]), high=np.array([ends[1]]),
             method=method, p_value=np.array([p[0]]), p_adjusted=np.array([p[1]]), test=test,
             family=self.family.name if test else None,
-            status=[Status.UNDEFINED.value if undefined else self.status],
-            reason=[why if undefined else self.doubt],
+            status=[(Status.UNDEFINED if undefined else sure).value],
+            reason=[why if undefined else doubt],
         )  # fmt: skip
 
     def _any_difference(self) -> Rows:
@@ -160,10 +174,14 @@ class _Whole:
         of = self.estimates.measures[self.j].info
         most = math.inf
         if of.low is not None and of.high is not None:
-            most = max((of.high - of.low) / 2.0, found.tau)
+            half = (of.high - of.low) / 2.0
+            wide = (of.high - of.low) * _largest_sd(len(self.members))
+            most = half if found.tau < half else max(wide, found.tau)
+        flat = self._is_flat()
+        ends = (math.nan, math.nan) if flat else (found.low, min(found.high, most))
         return self._row(
-            "noise_corrected_sd", found.tau, (found.low, min(found.high, most)),
-            method="Paule–Mandel, Q-profile", groups=(None, None),
+            "noise_corrected_sd", found.tau, ends, method="Paule–Mandel, Q-profile",
+            groups=(None, None), doubt=_FLAT if flat else None,
         )  # fmt: skip
 
     def _shares_no_cluster(self) -> bool:
@@ -195,9 +213,12 @@ class _Whole:
         chosen = {"ddof": self.spec.ddof, "log_base": self.spec.log_base}
         value = float(measure.value(self.value, {"overall": np.array(overall), **chosen}))
         if measure.info.interval != "percentile":
-            bounds = self._bounds(log=measure.info.interval == "largest log ratio")
-            ends = measure.ends(bounds, chosen)
-            return self._row(measure.name, value, ends, method="simultaneous pairs")
+            log = measure.info.interval == "largest log ratio"
+            ends = measure.ends(self._bounds(log=log), chosen)
+            bare = (NO_RATIO if log else UNTESTED) if math.isnan(ends[0]) else None
+            return self._row(measure.name, value, ends, method="simultaneous pairs", doubt=bare)
+        if self._is_flat():
+            return self._row(measure.name, value, groups=(None, None), doubt=_FLAT)
         drawn = measure.value(self.drawn.T, {"overall": overall_drawn, **chosen})
         of = percentile(drawn, self.spec.level)
         # Noise moves groups apart: all replicates may lie above a spread that is next to 0.
@@ -206,6 +227,13 @@ class _Whole:
             (float(np.minimum(of.low, value)), float(np.maximum(of.high, value))),
             method="percentile (cannot hold 0)", groups=(None, g if measure.of_centre else None),
         )  # fmt: skip
+
+    def _is_flat(self) -> bool:
+        """Tell whether every replicate is alike, so that none says how sure a value is."""
+        known = np.isfinite(self.drawn)
+        low = np.min(self.drawn, axis=1, where=known, initial=np.inf)
+        high = np.max(self.drawn, axis=1, where=known, initial=-np.inf)
+        return bool((high - low <= 1e-12 * np.abs(high)).all())
 
     def _bounds(self, *, log: bool) -> tuple[float, float]:
         """Bound the largest difference or log ratio, once for all measures that read it."""
@@ -230,8 +258,9 @@ class _Whole:
         at = int(np.flatnonzero(self.members == self.worst)[0])
         share = float(formula.worst_share(self.drawn.T, direction)[at])
         return self._row(
-            "worst_group", share, method="share of replicates", groups=(self.worst, None)
-        )
+            "worst_group", share, method="share of replicates", groups=(self.worst, None),
+            doubt=_FLAT if self._is_flat() else None,
+        )  # fmt: skip
 
 
 def of_known(estimates: Estimates, tested: Tested) -> Tested:
@@ -255,18 +284,21 @@ def range_interval(
     Every pair's interval reaches as far as the largest of all pairs' deviates does in 95 of 100
     worlds in which nothing differs; the range then lies between the largest lower and the largest
     upper end, and its lower end is 0 where the test of any difference finds none. None where a
-    group has no interval of its own.
+    group has no interval of its own, and no log ratio where a value is 0.
     """
     members = tested.members
     if np.isnan(estimates.interval.low[members, j]).any():
         return math.nan, math.nan
-    critical = critical_value(tested.null.largest_pair, 1.0 - spec.level)
-    if not np.isfinite(critical) or critical <= 0:
+    if log and (estimates.value[members, j] <= 0.0).any():
         return math.nan, math.nan
-    pairs = tested.contrasts[:, 1] != REST
-    strongest = float(np.nanmax(np.abs(tested.null.t[pairs])))
-    found_any = strongest * (1.0 - 1e-10) > critical  # a tie by rounding is no finding
-    if tested.referenced:  # only pairs with the reference were drawn; the range is over all
+    critical = critical_value(tested.null.largest_pair, 1.0 - spec.level)
+    flat = not np.isfinite(critical) or critical <= 0  # nothing varies: nothing was drawn
+    critical = 0.0 if flat else critical
+    t = np.abs(tested.null.t[tested.contrasts[:, 1] != REST])
+    strongest = float(np.max(t, where=np.isfinite(t), initial=0.0))
+    # A tie by rounding is no finding.
+    found_any = not flat and strongest * (1.0 - 1e-10) > critical
+    if tested.referenced or flat:  # not all pairs were drawn; the range is over all
         n_pairs = len(members) * (len(members) - 1) // 2
         critical = max(critical, float(two_sided_critical(1.0 - spec.level, n_pairs)))
     z = max(critical, float(two_sided_critical(1.0 - spec.level)))
@@ -316,11 +348,12 @@ def among(tested: Tested, members: IntArray) -> Tested:
 
 
 def _undefined(estimates: Estimates, j: int, attribute: str, few: int) -> Rows:
-    words = ("no group", "only one group", "the reference group was not, or only one group")
+    words = ("no group has", "only one group has", "the reference group, or all but one, lacks")
     word = words[min(few, 2)]
     return rows_of(
         estimates, j, attribute, "any_difference", groups=(None, None), value=np.array([np.nan]),
-        status=[Status.UNDEFINED.value], reason=[f"{word} was large enough to compare"],
+        status=[Status.UNDEFINED.value],
+        reason=[f"{word} enough units and clusters to be compared"],
     )  # fmt: skip
 
 

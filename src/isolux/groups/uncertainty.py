@@ -248,6 +248,11 @@ def _closed(name: str, mean: ClusterMeans, clusters: FloatArray, level: float) -
     return Interval(np.where(good, ends.low, np.nan), np.where(good, ends.high, np.nan))
 
 
+_RELATIVE = 1e-12
+"""A standard error below this share of its value is what is left of equal numbers."""
+_EVEN = "nothing varies in it: the interval may be too narrow"
+
+
 def _few(least: int) -> str:
     return f"fewer than {least} effective clusters: the interval may be too narrow"
 
@@ -286,7 +291,10 @@ def statuses(
             )
             inside = (value[:, j] > 0.0) & (value[:, j] < 1.0)
             own[:, j] = inside & no_spread(value[:, j], se[:, j])
-            mark(own, Status.BOUNDARY, "nothing varies in it: the interval may be too narrow")
+            mark(own, Status.BOUNDARY, _EVEN)
+        elif not measure.fraction:
+            own[:, j] = se[:, j] <= _RELATIVE * np.abs(value[:, j])
+            mark(own, Status.BOUNDARY, _EVEN)
         own[:, j] = held < least
         mark(own, Status.BOUNDARY, _few(least))
     bare = np.isnan(interval.low) & (n_clusters < _NO_INTERVAL_BELOW)

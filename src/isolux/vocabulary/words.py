@@ -10,6 +10,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Literal, Union, get_args, get_origin
 
 __all__ = [
+    "NO_RATIO",
     "OUTSIDE",
     "UNTESTED",
     "brief",
@@ -26,7 +27,9 @@ __all__ = [
     "wanted",
 ]
 
-UNTESTED = "nothing varies within the groups, so that they differ cannot be tested"
+NO_RATIO = "a value is 0, or may be by chance: its ratio has no interval"
+"""Why a ratio has no interval, or no upper end."""
+UNTESTED = "nothing varies within the groups, so whether they differ cannot be tested"
 """Why groups that are apart have no p-value."""
 OUTSIDE = "everyone's value lies outside the groups' values, so no group is compared with it"
 """Why a group's row beside everyone has no value; findings say it too."""

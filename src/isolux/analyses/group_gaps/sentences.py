@@ -23,9 +23,10 @@ _FLAT = (
 _WHOLE = "The whole population was drawn, so there is no difference beyond what its values show."
 _ALONE = ", of this comparison alone)."
 _NOISY = (
-    " Chance alone makes this value larger, most in a small group; the interval and the test allow "
-    "for that."
+    " Chance alone makes this value larger, most in a small group; intervals and tests allow for "
+    "that."
 )
+_EQUAL = 1e-12
 _LISTED = 10
 _NEARLY = 0.9
 """A gap that shrinks by less is said as it is."""
@@ -76,9 +77,15 @@ def _known(row: Mapping[str, Any], words: Words) -> str:
     gap, unit = row["known_gap"], words.unit(row)
     return (
         f"no two known groups of {words.title(row['attribute'])} were found to differ in "
-        f"{lowered(words.measure(row))}; the widest gap is {size(gap, unit)}, "
-        f"{row['known_a']} {'below' if gap < 0 else 'above'} {row['known_b']}. "
+        f"{lowered(words.measure(row))}; {_gap(gap, row, unit)}. "
     )
+
+
+def _gap(gap: float, row: Mapping[str, Any], unit: str) -> str:
+    if abs(gap) < _EQUAL:
+        return "they have the same value"
+    way = "below" if gap < 0 else "above"
+    return f"the widest gap is {size(gap, unit)}, {row['known_a']} {way} {row['known_b']}"
 
 
 def only_overall(row: Mapping[str, Any], words: Words) -> str:
@@ -105,7 +112,7 @@ def no_difference(row: Mapping[str, Any], words: Words) -> str:
         return words.start(row["model"], f"{words.measure(row)} was not tested: {told}")
     seen = (
         "all groups judged have the same value"
-        if row["value"] == 0
+        if abs(row["value"]) < _EQUAL
         else f"the widest gap is {_widest(row, words)}"
     )
     told = (
@@ -117,7 +124,7 @@ def no_difference(row: Mapping[str, Any], words: Words) -> str:
         told += f" But {_bare(row, words)}"
     shown = row["value"] != 0 and row["range_low"] is not None
     care, within = _care(row, interval=shown), _within(row, words)
-    if row["flat"] and not shown:
+    if row["flat"] and not shown and row["detectable_best"] is None:
         care = ""  # that nothing varies is said
     most, worst = row["at_most"], row["detectable_worst"]
     if not care and within.endswith(_ALONE) and worst is not None and most <= worst:
