@@ -62,7 +62,7 @@ def test_that_nothing_could_be_compared_is_said_with_the_reason(monkeypatch, cap
     said = " ".join(done.out.split())
     assert "holds nobody of their value ('m' 60)" in said
     assert "no more often than anyone" not in said
-    assert "nothing could be compared. Of 2 of 4 numbers of groups: nobody in this group" in said
+    assert "m (n = 0); nobody in this group was scored on this metric." in said
 
 
 def test_a_rate_at_a_rate_is_said_in_english():

@@ -30,7 +30,7 @@ METRICS = ("recall_at_iou", "normalised_average_precision")
 
 @pytest.mark.parametrize("metric", METRICS if FULL else METRICS[:1])
 def test_size_ranks_first_where_it_alone_matters(metric):
-    worlds = scaled(100, 2)  # of 200 size ranked first in all
+    worlds = scaled(50, 2)  # of 200 size ranked first in all
     found = ranks_first(metric, worlds=worlds, replicates=100, clusters=1700)
     record(f"confounders-first-{metric}", [found], worlds=worlds, replicates=100)
     assert found["boxes"] > 19_000, found
@@ -71,16 +71,17 @@ NOTHING = [(metric, varies) for metric in METRICS for varies in ("cluster", "ima
 @pytest.mark.parametrize(("metric", "varies"), NOTHING if FULL else NOTHING[:3])
 def test_where_nothing_matters_little_is_found(metric, varies):
     dear = metric == "normalised_average_precision"  # every replicate reads 10 curves a cell
-    worlds, replicates = scaled(400, 10 if dear else 24), 199 if dear else sized(599, 199)
+    worlds = scaled(250, 10) if dear else scaled(400, 24)
+    replicates = 199 if dear else sized(599, 199)
     found = false_findings(metric, varies, worlds=worlds, replicates=replicates)
     record(f"confounders-null-{metric}-{varies}", [found], worlds=worlds, replicates=replicates)
-    # Of 600 worlds three standard errors are .027; of recall 2,000 worlds found less than .01.
-    highest = at_most(0.05, worlds, full=0.083)
+    # Three standard errors; of recall 2,000 worlds found less than .01.
+    highest = at_most(0.05, worlds, full=0.092 if dear else 0.083)
     assert found["any finding"] <= highest, found
 
 
 def test_small_cells_compare_more_people_and_keep_the_interval_honest():
-    worlds, many = scaled(200, 15), (60, 150, 400) if FULL else (60,)
+    worlds, many = scaled(100, 15), (60, 150, 400) if FULL else (60,)
     sizes = (2, 5, 10, 20, 50) if FULL else (5, 50)
     rows = [
         row
@@ -89,8 +90,8 @@ def test_small_cells_compare_more_people_and_keep_the_interval_honest():
     ]
     record("confounders-cells", rows, worlds=worlds, replicates=REPLICATES)
     for row in (row for row in rows if row["people a cell"] == 5):
-        lowest = at_least(0.95, worlds, full=0.9)  # 200 worlds: three standard errors
-        assert lowest <= row["covers 0"] <= (0.985 if FULL else 1.0), row
+        lowest = at_least(0.95, worlds, full=0.884)  # three standard errors
+        assert lowest <= row["covers 0"] <= (0.99 if FULL else 1.0), row
     at_sixty = {row["people a cell"]: row["compared"] for row in rows if row["clusters"] == 60}
     assert at_sixty[5] > at_sixty[50] + 0.2, rows
 
@@ -108,14 +109,14 @@ def test_where_nothing_matters_and_the_audit_has_tested_the_gap(varies):
 
 
 def test_the_published_reading_where_nothing_matters():
-    worlds, replicates = scaled(200, 12), 199
+    worlds, replicates = scaled(100, 12), 199
     rows = [
         false_findings(metric, "cluster", worlds=worlds, replicates=replicates, published=True)
         for metric in (METRICS if FULL else METRICS[:1])
     ]
     record("confounders-published", rows, worlds=worlds, replicates=replicates)
     # Recall has no false alarms: the reading is the same, and the tests hold.
-    assert rows[0]["any finding"] <= at_most(0.05, worlds, full=0.077), rows
+    assert rows[0]["any finding"] <= at_most(0.05, worlds, full=0.116), rows
 
 
 def test_the_published_reading_favours_the_smaller_group():

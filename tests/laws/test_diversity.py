@@ -14,7 +14,7 @@ from isolux.stats.diversity import vendi_of_subjects, vendi_score
 from tests.laws._figures import at_least, record, scaled
 
 pytestmark = pytest.mark.law
-WORLDS = scaled(2_000, 50)
+WORLDS = scaled(1_000, 50)
 WIDTH, KINDS = 64, 6
 _RNG = np.random.default_rng(41)
 CENTRES = _RNG.normal(size=(KINDS, WIDTH))

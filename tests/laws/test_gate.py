@@ -191,22 +191,22 @@ HOLDS = [  # worlds in which every rule just holds
 @pytest.mark.parametrize("case", range(len(LIMIT)))
 def test_a_policy_that_is_at_its_limit_passes_seldom(case):
     rule, world, asked = LIMIT[case]
-    worlds = scaled(2000, 200)
+    worlds = scaled(1000, 200)
     found = float(passes(asked(*worlds_of(world, worlds, case))).mean())
     row = {"rule": rule, "world": world.name(), "passes, %": found}
     record(f"gate-limit-{case:02}", [row], worlds=worlds, replicates=1)
     # Small: more than 19 of 200 come about once in 250 times at .05.
-    assert found <= (0.065 if FULL else 0.095), row
+    assert found <= (0.071 if FULL else 0.095), row
 
 
 @pytest.mark.parametrize("case", range(len(HOLDS)))
 def test_a_policy_that_just_holds_fails_seldom(case):
     rule, world, asked = HOLDS[case]
-    worlds = scaled(2000, 200)
+    worlds = scaled(1000, 200)
     found = float(fails(asked(*worlds_of(world, worlds, 100 + case))).mean())
     row = {"rules": rule, "world": world.name(), "fails, %": found}
     record(f"gate-fails-{case:02}", [row], worlds=worlds, replicates=1)
-    assert found <= (0.065 if FULL else 0.095), row
+    assert found <= (0.071 if FULL else 0.095), row
 
 
 ALIKE = [
@@ -218,7 +218,7 @@ ALIKE = [
 @pytest.mark.parametrize("case", range(len(ALIKE)))
 def test_what_init_proposes_is_kept_with_the_power_that_it_says(case):
     """Propose from one world as ``policy/proposal.py`` does, ask another of the same law."""
-    world, worlds = ALIKE[case], scaled(2000, 200)
+    world, worlds = ALIKE[case], scaled(1000, 200)
     first, later = (worlds_of(world, worlds, seed) for seed in (200 + case, 300 + case))
     n = len(world.rates) * (len(world.rates) - 1)
     reach = reach_of(n)
@@ -233,7 +233,7 @@ def test_what_init_proposes_is_kept_with_the_power_that_it_says(case):
     row = {"world": world.name(), "within passes, %": float(kept.mean()),
            "at_least passes, %": float(above.mean())}  # fmt: skip
     record(f"gate-power-{case}", [row], worlds=worlds, replicates=1)
-    assert min(row["within passes, %"], row["at_least passes, %"]) >= (0.78 if FULL else 0.7), row
+    assert min(row["within passes, %"], row["at_least passes, %"]) >= (0.77 if FULL else 0.7), row
 
 
 def above(limit):

@@ -111,7 +111,7 @@ def held_by(name, groups, photos, worlds):
 
 @pytest.mark.parametrize("place", range(len(OWN)) if FULL else (0, 2))
 def test_a_groups_own_interval_allows_for_bad_scores_that_it_does_not_hold(place):
-    found = held_by(f"means-held-{place}", *OWN[place], scaled(4000, 100))
+    found = held_by(f"means-held-{place}", *OWN[place], scaled(2000, 100))
     assert found["held, %"] >= found["by Student's t: held, %"], found
     if not FULL:  # these two are what the law is about
         assert found["by Student's t: held, %"] < 0.93, found
@@ -119,14 +119,14 @@ def test_a_groups_own_interval_allows_for_bad_scores_that_it_does_not_hold(place
 
 @pytest.mark.parametrize("place", range(len(AS_WIDE)) if FULL else (0, 4))
 def test_an_interval_of_scores_that_are_never_far_off_is_as_wide_as_students(place):
-    found = held_by(f"means-wide-{place}", *AS_WIDE[place], scaled(4000, 60))
+    found = held_by(f"means-wide-{place}", *AS_WIDE[place], scaled(2000, 60))
     assert found["width over Student's"] <= (1.05 if FULL else 1.06), found
 
 
 @pytest.mark.skipif(not FULL, reason="figures of the page, of which nothing is promised")
 @pytest.mark.parametrize("place", range(len(ALONE)))
 def test_a_group_that_nobody_lends_to_is_no_worse_than_by_students(place):
-    (groups, photos), worlds = ALONE[place], scaled(4000, 4000)
+    (groups, photos), worlds = ALONE[place], scaled(2000, 2000)
     found = own_intervals(groups, worlds, **photos)
     record(f"means-alone-{place}", [found], worlds=worlds, replicates=1)
     assert found["held, %"] >= found["by Student's t: held, %"], found

@@ -22,7 +22,7 @@ from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, MEMBERSHIP
 from tests.laws._figures import FULL, at_least, record, scaled
 
 pytestmark = pytest.mark.law
-WORLDS = scaled(2_000, 50)
+WORLDS = scaled(1_000, 50)
 PEOPLE, EACH = 120, 4
 INFO = DatasetInfo(title="x", summary="x", references=())
 

@@ -55,14 +55,14 @@ def test_annotators_who_err_are_corrected():
 
 
 def test_bounds_hold_however_labels_are_wrong():
-    worlds = scaled(400, 8)
+    worlds = scaled(150, 8)
     rows = [bounded_gaps(how, worlds=worlds) for how in ("chance", "worst")]
     rows += [
         bounded_gaps("chance", worlds=worlds, wrong=wrong, rates=rates, subjects=120, photos=1)
         for wrong, rates in ((0.0, (0.99, 0.97)), (0.02, (0.99, 0.97)), (0.0, (0.7, 0.9)))
     ]
     record("label-errors-bounds", rows, worlds=worlds, replicates=200)
-    lowest = at_least(0.95, worlds, full=0.93)
+    lowest = at_least(0.95, worlds, full=0.897)  # three standard errors
     held = [row["bounds' interval holds it, %"] for row in rows]
     assert min(held) >= lowest, rows
     assert sum(held) / len(held) >= at_least(0.95, worlds * len(rows), full=0.93), rows

@@ -43,7 +43,7 @@ def test_intervals_hold_what_was_planted(name, model, groups):
 
 
 def test_what_is_confounded_is_explained_away_and_what_is_biased_is_not():
-    worlds, replicates = scaled(1000, 24), sized(400, 150)
+    worlds, replicates = scaled(400, 24), sized(400, 150)
     confounded, biased = (
         control(name, worlds=worlds, replicates=replicates) for name in ("confounded", "biased")
     )
@@ -51,8 +51,8 @@ def test_what_is_confounded_is_explained_away_and_what_is_biased_is_not():
     for found in (confounded, biased):
         assert found["as it stands"] < -0.06, found
         assert found["darker tones worse off, %"] > 0.95, found
-    assert abs(confounded["at one mix of lights"]) < (0.006 if FULL else 0.03), confounded
+    assert abs(confounded["at one mix of lights"]) < (0.009 if FULL else 0.03), confounded
     # 24 worlds at .95: fewer than 19 that hold 0 have a chance below 1 in 1,000.
-    assert confounded["interval at one mix holds 0, %"] >= (0.925 if FULL else 0.79), confounded
+    assert confounded["interval at one mix holds 0, %"] >= (0.917 if FULL else 0.79), confounded
     assert biased["at one mix of lights"] < -0.08, biased
     assert biased["interval at one mix holds 0, %"] < 0.05, biased

@@ -12,11 +12,11 @@ from tests.laws._figures import FULL, at_most, record, scaled, sized
 from tests.laws._scenes import cover_scenes, false_findings
 
 pytestmark = pytest.mark.law
-WORLDS, REPLICATES = scaled(400, 12), sized(600, 200)
-# Of 600 worlds a share of .95 has a standard error of at most .009. A small run has 60 rates a
+WORLDS, REPLICATES = scaled(250, 12), sized(600, 200)
+# Of 250 worlds a share of .95 has a standard error of at most .014. A small run has 60 rates a
 # metric and 48 differences of 12 worlds, alike within a world: a standard error of about .034, and
 # a bound of four of them.
-LOWEST, HIGHEST = (0.92, 0.983) if FULL else (0.81, 1.0)
+LOWEST, HIGHEST = (0.908, 0.992) if FULL else (0.81, 1.0)
 
 
 @pytest.mark.parametrize("varies", ["person", "cluster"])
@@ -31,12 +31,12 @@ def test_intervals_hold_the_planted_recalls(matters, varies):
 
 @pytest.mark.parametrize("varies", ["person", "cluster"])
 def test_where_nothing_matters_little_is_claimed(varies):
-    worlds, replicates = scaled(400, 12), sized(599, 199)
+    worlds, replicates = scaled(250, 12), sized(599, 199)
     found = false_findings(varies, worlds=worlds, replicates=replicates)
     record(f"scenes-null-{varies}", [found], worlds=worlds, replicates=replicates)
     assert found["tests"] > 20, found
-    # Whole: three standard errors of 600 worlds.
-    assert found["any claim"] <= at_most(0.05, worlds, full=0.083), found
+    # Whole: three standard errors.
+    assert found["any claim"] <= at_most(0.05, worlds, full=0.092), found
 
 
 @pytest.mark.law(whole=True)
