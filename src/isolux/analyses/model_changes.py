@@ -6,8 +6,9 @@ finding. Everyone comes first (of single classes, where the change is confirmed)
 whose change the family-adjusted test confirms: single attributes before intersections, then by the
 end of their interval that is nearer to 0, losses before gains of the same size; then, in the same
 order, two groups whose changes differ, the surest pair of each attribute and metric; then the
-widest gaps that became wider or narrower; then how much stayed unconfirmed. A change that says
-again what an earlier one said (a rate that is one minus another, of the same people) comes last.
+groups of which no change is judged; then the widest gaps that became wider or narrower; then how
+much stayed unconfirmed. A change that says again what an earlier one said (a rate that is one minus
+another, of the same people) comes last.
 """
 
 from __future__ import annotations
@@ -279,7 +280,7 @@ def _same(same: pl.DataFrame, changes: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _unjudged(rows: pl.DataFrame, words: Words) -> list[dict[str, Any]]:
-    """Name the groups whose change is not judged by all metrics, or not by some."""
+    """Name the groups whose change is not judged by any metric, or not by some."""
     without = pl.col("value").is_null()
     counted = rows.filter(pl.col("attribute").is_not_null()).group_by(
         "attribute", "group_a", maintain_order=True

@@ -110,9 +110,10 @@ def no_difference(row: Mapping[str, Any], words: Words) -> str:
     if row["any_p"] is None and row["n_untested"]:
         told = f"{_bare(row, words)}{_care(row)}"
         return words.start(row["model"], f"{words.measure(row)} was not tested: {told}")
+    equal = abs(row["value"]) < _EQUAL
     seen = (
         "all groups judged have the same value"
-        if abs(row["value"]) < _EQUAL
+        if equal
         else f"the widest gap is {_widest(row, words)}"
     )
     told = (
@@ -122,7 +123,7 @@ def no_difference(row: Mapping[str, Any], words: Words) -> str:
     )
     if row["n_untested"]:
         told += f" But {_bare(row, words)}"
-    shown = row["value"] != 0 and row["range_low"] is not None
+    shown = not equal and row["range_low"] is not None
     care, within = _care(row, interval=shown), _within(row, words)
     if row["flat"] and not shown and row["detectable_best"] is None:
         care = ""  # that nothing varies is said

@@ -2,6 +2,8 @@
 
     load → read predictions → score → put into groups → measure → compare groups → say it plainly
 
+The steps from "put into groups" on stand in ``found.py``, the same for files and for memory.
+
 ``run_audit`` starts from files, as the command line does; ``audit`` from files too, or from scores
 that are already at hand, made by ``isolux.score`` or by anyone.
 """
@@ -23,10 +25,7 @@ from isolux.tasks import score
 from isolux.verbs._in_memory import as_dataset, as_scores, columns_of
 from isolux.verbs._reports import write_with_report
 from isolux.verbs.audit.asked import asked_for, names_file, read_settings
-from isolux.verbs.audit.drawn import (
-    columns_of_sample,
-    refuse_protocol,
-)
+from isolux.verbs.audit.drawn import columns_of_sample, refuse_protocol
 from isolux.verbs.audit.found import found_in
 from isolux.verbs.audit.held import Held, held_people, holds_answers, plain_numbers
 from isolux.verbs.audit.inputs import read_answers, resolved, task_options
