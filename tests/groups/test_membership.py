@@ -265,3 +265,30 @@ def test_groups_that_differ_by_case_alone_are_refused_with_their_sizes():
     merged = Grouping(attribute="gender", merge={"Male": ("Male", "male")})
     found = membership(rows, ["gender"], {"gender": merged}).frame
     assert found["group"].to_list() == ["Male"] * 3
+
+
+@pytest.mark.parametrize("taken", ["everyone", " Everyone ", "everyone else"])
+def test_a_group_may_not_have_the_name_of_all_people_together(taken):
+    rows = pl.DataFrame(
+        {"unit_kind": "instance", "unit_id": ["a", "b"], "attribute": "who", "value": [taken, "b"]}
+    )
+    with pytest.raises(SpecError, match="as all people together are") as caught:
+        membership(rows, ["who"])
+    assert f'--group "who:all={taken}"' in str(caught.value)
+    renamed = Grouping(attribute="who", merge={"all": (taken,)})
+    assert membership(rows, ["who"], {"who": renamed}).frame["group"].to_list() == ["all", "b"]
+
+
+def test_combinations_that_hold_no_one_are_named():
+    rows = pl.DataFrame(
+        {"unit_kind": "instance", "unit_id": ["a", "a", "b", "b", "c", "c"],
+         "attribute": ["tone", "light"] * 3, "value": ["1", "day", "2", "night", "1", None]}
+    )  # fmt: skip
+    told = [n for n in membership(rows, ["tone", "tone*light"]).notes if "no one" in n]
+    assert told == ["2 of 4 combinations of tone × light hold no one: 1 × night, 2 × day."]
+    others = pl.DataFrame(
+        {"unit_kind": "instance", "unit_id": ["x", "x", "y", "y"],
+         "attribute": ["tone", "light"] * 2, "value": ["1", "night", "2", "day"]}
+    )  # fmt: skip
+    every = membership(pl.concat([rows, others]), ["tone*light"]).notes
+    assert not [n for n in every if "no one" in n]

@@ -125,3 +125,25 @@ def test_no_bound_is_named_where_a_score_hangs_on_the_predictions_of_others(tmp_
     (told,) = [w for w in audit.run.record["warnings"] if w.startswith("Predictions are missing")]
     assert "day lacks 15 of 60 (25 %)" in told
     assert "would be" not in told
+
+
+def test_answers_that_lack_in_one_group_and_count_as_mistakes_are_named_by_group() -> None:
+    n = 180
+    light = ["day", "dusk", "night"] * (n // 3)
+    table = {"id": [f"p{k}" for k in range(n)], "light": light, "truth": ["cat", "dog"] * (n // 2)}
+    answers = [
+        None if who == "night" and k % 2 else truth
+        for k, (who, truth) in enumerate(zip(light, table["truth"], strict=True))
+    ]
+    settings = {"id": "id", "by": "light", "target": "truth", "prediction_column": "says",
+                "metric": ["accuracy"], "replicates": 100}  # fmt: skip
+    told = isolux.audit({**table, "says": answers}, **settings).run.record["warnings"]
+    assert told[0].startswith(
+        "Missing answers are uneven (light, model 'says'): night lacks 30 of 60 (50 %); day lacks "
+        "0 of 60 (0 %); dusk lacks 0 of 60 (0 %)."
+    )
+    evenly = [None if k % 60 < 3 else truth for k, truth in enumerate(table["truth"])]
+    told = isolux.audit({**table, "says": evenly}, **settings).run.record["warnings"]
+    assert not any("uneven" in said for said in told)
+    left = isolux.audit({**table, "says": answers}, undetected="leave-out", **settings)
+    assert not any("as mistakes" in said for said in left.run.record["warnings"])

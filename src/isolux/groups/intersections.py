@@ -6,6 +6,8 @@ memberships. FACET, section 6.2 (tone × hair type), FairFace, Table 4 (race × 
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +18,7 @@ import polars as pl
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.grouping import crossed
 
-__all__ = ["TIMES", "Crossing", "Part", "crossing", "display", "entries", "parts"]
+__all__ = ["TIMES", "Crossing", "Part", "crossing", "display", "entries", "on_empty", "parts"]
 
 TIMES = " × "
 IntArray = npt.NDArray[np.int64]
@@ -204,3 +206,40 @@ def crossing(crossed: Sequence[Part], n_units: int) -> Crossing:
         numbers[cell],
         unit,
     )
+
+
+def on_empty(one: Crossing, values: Sequence[Sequence[str]], most: int = 3) -> list[str]:
+    """Say which combinations of known values hold no one: nothing is measured of them.
+
+    Parameters
+    ----------
+    one : Crossing
+        The intersection.
+    values : sequence of sequence of str
+        The known values of each of its attributes, in the order of display.
+    most : int
+        Combinations that are named.
+
+    Returns
+    -------
+    list of str
+        One sentence, or none.
+
+    Examples
+    --------
+    >>> race = Part("race", pl.DataFrame({"unit": [0, 1], "code": [0, 1]}), ("Black", "White"))
+    >>> tone = Part("tone", pl.DataFrame({"unit": [0, 0, 1], "code": [0, 1, 0]}), ("3", "4"))
+    >>> on_empty(crossing([race, tone], 2), [race.values, tone.values])
+    ['1 of 4 combinations of race × tone holds no one: White × 4.']
+    """
+    every = math.prod(len(part) for part in values)
+    held = {cell for cell in one.cells if all(v in p for v, p in zip(cell, values, strict=True))}
+    lacking = every - len(held)
+    if len(values) < 2 or not lacking:
+        return []
+    empty = (cell for cell in itertools.product(*values) if cell not in held)
+    named = [display(cell) for cell in itertools.islice(empty, most)]
+    more = f" and {lacking - most:,} more" if lacking > most else ""
+    holds = "holds" if lacking == 1 else "hold"
+    who = f"{lacking:,} of {every:,} combinations of {one.handle.replace('*', TIMES)}"
+    return [f"{who} {holds} no one: {', '.join(named)}{more}."]

@@ -18,13 +18,14 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.binning import binned, parse_bins
-from isolux.groups.intersections import Crossing, Part, crossing, entries
+from isolux.groups.intersections import Crossing, Part, crossing, entries, on_empty
 from isolux.groups.merging import merged
 from isolux.groups.nesting import leaves, nested
 from isolux.groups.no_groups import (
     check_continuous,
     check_join,
     check_many,
+    check_taken,
     check_twins,
 )
 from isolux.groups.ordering import natural_order
@@ -150,7 +151,8 @@ def membership(
         If an attribute does not exist.
     SpecError
         If a setting names values that do not occur, or a number with more than 30 different
-        values has no bins, or an attribute has more than ``most`` values.
+        values has no bins, or an attribute has more than ``most`` values or a group that is called
+        everyone.
     TableError
         If votes are negative, or a value that is to be binned is not a number.
     JoinError
@@ -177,8 +179,12 @@ def membership(
         name: _place(of_attribute[name], (groupings or {}).get(name), name, judged, most, where)
         for name in used
     }
-    found = [one for entry in wanted for one in _crossed([placed[name] for name in entry], judged)]
     notes = [note for name in used for note in placed[name].notes]
+    found = []
+    for entry in wanted:
+        ours = [placed[name] for name in entry]
+        found += _crossed(ours, judged)
+        notes += on_empty(found[-1], [[v for v in p.values if v != UNKNOWN] for p in ours])
     return Membership(judged["unit_id"], tuple(found), tuple(notes))
 
 
@@ -279,6 +285,7 @@ def _place(
         notes += said
     found, values = _ordered(found, values, times)
     check_twins(found, values, name, times)
+    check_taken(values, name)
     if how.bins is None:
         check_continuous(values, name)
     check_many(values, name, most)

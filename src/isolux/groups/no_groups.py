@@ -1,4 +1,4 @@
-"""Values that cannot be groups, refused by name: of other units, twins, too many, plain numbers."""
+"""Values that cannot be groups, refused by name: twins, names taken, too many, plain numbers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import polars as pl
 from isolux.vocabulary.counts import people_at
 from isolux.vocabulary.errors import JoinError, SpecError
 
-__all__ = ["MOST_NUMBERS", "check_continuous", "check_join", "check_many", "check_twins"]
+__all__ = [
+    "MOST_NUMBERS", "check_continuous", "check_join", "check_many", "check_taken", "check_twins",
+]  # fmt: skip
 
 MOST_NUMBERS = 30
 """An attribute with more different numbers than this needs bins."""
+_TAKEN = ("everyone", "everyone else")
 
 
 def check_join(rows: pl.DataFrame, theirs: pl.DataFrame, judged: pl.DataFrame, name: str) -> None:
@@ -49,6 +52,18 @@ def check_twins(
         found=", ".join(f"{value!r} ({n:,})" for value, n in sizes.items()),
         hint=f'if they are one group, --group "{name}:{kept}={",".join(sizes)}"',
     )
+
+
+def check_taken(values: Sequence[str], name: str) -> None:
+    """Refuse a group with the name that all people together have in every table and sentence."""
+    taken = next((v for v in values if v.strip().casefold() in _TAKEN), None)
+    if taken is not None:
+        raise SpecError(
+            f"a group of {name!r} is called {taken!r}, as all people together are",
+            expected="another name for it",
+            found=repr(taken),
+            hint=f'rename it: --group "{name}:all={taken}"',
+        )
 
 
 def check_many(values: Sequence[str], name: str, most: int | None) -> None:

@@ -1,20 +1,23 @@
-"""People without a prediction, by group: where they are uneven, every comparison may be wrong.
+"""People without an answer, by group: where they are uneven, every comparison may be wrong.
 
-A model that gives no answer where it would be wrong looks better than it is. So people without an
-answer are counted by group before any value is believed.
+A model that gives no answer where it would be wrong looks better than it is; one whose missing
+answers count as mistakes looks worse. So both are counted by group before any value is believed.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 import polars as pl
 
 from isolux.groups.membership import Membership
+from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.counts import TIMES
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["NO_PREDICTION", "cautions", "unanswered"]
+__all__ = ["NO_PREDICTION", "cautions", "missed", "on_missed", "unanswered"]
 
 NO_PREDICTION = "no prediction"
 """The reason of a score that is null because the model said nothing of the unit."""
@@ -82,11 +85,7 @@ def _of_model(
     units = pl.DataFrame({"unit_id": members.units}).join(
         each, on="unit_id", how="left", maintain_order="left"
     )
-    worth = np.ones(units.height, dtype=np.int64)
-    if times is not None:
-        held = times.select("unit_id", TIMES).unique("unit_id")
-        counted = units.join(held, on="unit_id", how="left", maintain_order="left")
-        worth = counted[TIMES].fill_null(1).to_numpy().astype(np.int64)
+    worth = _worth(units, times)
     n = units["silent"].is_not_null().to_numpy() * worth
     missing = units["silent"].fill_null(value=False).to_numpy() * worth
     right = units["value"].fill_null(0.0).to_numpy() * worth
@@ -153,6 +152,90 @@ def cautions(counted: pl.DataFrame, *, bounds: bool = True) -> list[Caution]:
             )
         )
     return told
+
+
+def missed(evidence: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
+    """Take the evidence of answers where people who were not detected count as mistakes.
+
+    Parameters
+    ----------
+    evidence : mapping of str to polars.DataFrame
+        As ``Scores`` holds it.
+
+    Returns
+    -------
+    polars.DataFrame or None
+        The judged rows of ``classification``, ``detected`` true or false; none: everyone judged
+        was detected, or those who were not count in nothing.
+    """
+    found = evidence.get("classification")
+    if found is None or not {"detected", "correct"} <= set(found.columns):
+        return None
+    judged = found.filter(pl.col("correct").is_not_null())
+    judged = judged.with_columns(pl.col("detected").fill_null(value=True))
+    lost = judged.filter(~pl.col("detected"))
+    return judged if lost.height and not lost["correct"].any() else None
+
+
+def on_missed(
+    judged: pl.DataFrame | None, members: Membership, times: pl.DataFrame | None = None
+) -> list[Caution]:
+    """Caution where people who were not detected, and count as mistakes, are of some groups.
+
+    Parameters
+    ----------
+    judged : polars.DataFrame, optional
+        As ``missed`` returns it.
+    members : Membership
+    times : polars.DataFrame, optional
+        As ``unanswered`` takes it.
+
+    Returns
+    -------
+    list of Caution
+        One for each model and attribute whose groups differ by 3 points or more in it, and by more
+        than chance. A group of fewer than 20 people is not looked at.
+    """
+    told = []
+    for (model,), mine in () if judged is None else judged.group_by("model", maintain_order=True):
+        units = pl.DataFrame({"unit_id": members.units}).join(
+            mine.select("unit_id", "detected"), on="unit_id", how="left", maintain_order="left"
+        )
+        worth = _worth(units, times)
+        n = units["detected"].is_not_null().to_numpy() * worth
+        lost = (~units["detected"].fill_null(value=True)).to_numpy() * worth
+        for one in members.crossings:
+            names, size = one.listed()["group"], len(one.cells)
+            of, gone = (np.bincount(one.cell, part[one.unit], size) for part in (n, lost))
+            rows = pl.DataFrame({"group": names, "n": of, "lost": gone})
+            rows = rows.filter(pl.col("n") >= _FEWEST)
+            rows = rows.sort(pl.col("lost") / pl.col("n"), descending=True, maintain_order=True)
+            if not _uneven(rows["lost"].to_numpy(), rows["n"].to_numpy()):
+                continue
+            most = [f"{name} lacks {k:,.0f} of {m:,.0f} ({100 * k / m:.0f} %)"
+                    for name, m, k in _both_ends(rows).rows()]  # fmt: skip
+            told.append(
+                Caution(
+                    f"Missing answers are uneven ({one.handle}, model {model!r}): "
+                    f"{'; '.join(most)}. They count as not detected, so as mistakes: a difference "
+                    "of accuracy may be one of detection. --undetected leave-out leaves them out."
+                )
+            )
+    return told
+
+
+def _both_ends(rows: pl.DataFrame) -> pl.DataFrame:
+    """Keep the groups with the largest shares, and the one with the least."""
+    return rows if rows.height <= _SHOWN else pl.concat([rows.head(_SHOWN - 1), rows.tail(1)])
+
+
+def _worth(units: pl.DataFrame, times: pl.DataFrame | None) -> IntArray:
+    """Return how many people each unit stands for."""
+    if times is None:
+        return np.ones(units.height, dtype=np.int64)
+    held = times.select("unit_id", TIMES).unique("unit_id")
+    counted = units.join(held, on="unit_id", how="left", maintain_order="left")
+    return counted[TIMES].fill_null(1).to_numpy().astype(np.int64)
 
 
 def _uneven(missing: FloatArray, n: FloatArray) -> bool:

@@ -9,33 +9,21 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.groups.unanswered import missed
 from isolux.report.document import Caution, Line
 from isolux.report.wording import points, with_unit
 from isolux.vocabulary.containers import Run
 
 __all__ = ["undetected_of_audit", "undetected_of_two"]
 
-_EVIDENCE = "classification"
 _HEADLINE = "People who were not detected count as mistakes."
 _WORTH_SAYING = 0.01
 """Share of people not detected from which it is said before the numbers."""
 
 
-def _answers(run: Run) -> pl.DataFrame | None:
-    """Take the evidence where undetected people were judged, that is: counted as mistakes."""
-    found = run.evidence.get(_EVIDENCE)
-    if found is None or not {"detected", "correct"} <= set(found.columns):
-        return None
-    counted = found.filter(pl.col("correct").is_not_null()).with_columns(
-        pl.col("detected").fill_null(value=True)
-    )
-    missed = counted.filter(~pl.col("detected"))
-    return counted if missed.height and not missed["correct"].any() else None
-
-
 def undetected_of_audit(run: Run, line: Line | None) -> Caution | None:
     """Say how many people were not detected, where they count as mistakes in accuracy."""
-    answers = _answers(run)
+    answers = missed(run.evidence)
     if answers is None or line is None or line.metric != "accuracy":
         return None
     answers = answers.filter(model=line.model)
@@ -51,7 +39,7 @@ def undetected_of_audit(run: Run, line: Line | None) -> Caution | None:
 
 def undetected_of_two(run: Run, models: tuple[str, str], line: Line | None) -> Caution | None:
     """Say what of a difference between two models is detection, on the people both detected."""
-    answers = _answers(run)
+    answers = missed(run.evidence)
     if answers is None or line is None or line.metric != "accuracy":
         return None
     sides = [answers.filter(model=model) for model in models]

@@ -274,11 +274,14 @@ def _one(kind: Any) -> str:
 
 
 def brief(name: str, width: int = 60) -> str:
-    """Cut a name that would drown its sentence; tables have it whole.
+    """Cut the middle of a name that would drown its sentence; tables have it whole.
 
     Examples
     --------
-    >>> brief("Black"), brief("a" * 100, 5)
-    ('Black', 'aaaa…')
+    >>> brief("Black"), brief("a" * 100 + "1", 7), brief("a" * 100 + "2", 7)
+    ('Black', 'aaaa…a1', 'aaaa…a2')
     """
-    return name if len(name) <= width else name[: width - 1] + "…"
+    if len(name) <= width:
+        return name
+    end = width // 3
+    return f"{name[: width - 1 - end]}…{name[-end:]}"

@@ -14,7 +14,7 @@ from isolux.groups.measure import measure_groups
 from isolux.groups.membership import Membership, membership
 from isolux.groups.settings import check_references, groupings, references
 from isolux.groups.small_groups import with_small_groups
-from isolux.groups.unanswered import cautions, unanswered
+from isolux.groups.unanswered import cautions, missed, on_missed, unanswered
 from isolux.io.ahead import pack_ahead
 from isolux.io.record_paths import unrooted
 from isolux.people.blotting import unnamed
@@ -153,9 +153,10 @@ def _compared(
 def _notes(
     spec: AuditSpec, dataset: Dataset, scores: Scores, members: Membership, found: Disparities
 ) -> tuple[str, ...]:
-    silent = unanswered(scores.units, members, scores.evidence.get(COUNTS))
+    times = scores.evidence.get(COUNTS)
     each = scores.info.one_by_one and not record_of_sample(spec, scores)
-    lacking = cautions(silent, bounds=each)
+    lacking = cautions(unanswered(scores.units, members, times), bounds=each)
+    lacking += on_missed(missed(scores.evidence), members, times)
     notes = (*lacking, *dataset.notes, *scores.notes, *members.notes, *found.notes)
     return tuple(unnamed(notes, dataset.withdrawn))
 
