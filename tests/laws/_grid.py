@@ -34,13 +34,27 @@ class Cell:
 
     def name(self) -> str:
         """Say what is not as usual."""
+        if self.first is not None:
+            return f"rate {self.rate:g}, {self._sides()}"
         said = [f"rate {self.rate:g}", f"correlation {self.icc:g}", f"{self.clusters} clusters"]
         said += [self.sizes] if self.sizes != "equal" else []
         said += [f"{self.where} {self.prevalence:g}"]
-        for word, value in (("first group", self.first), ("other correlation", self.other_icc),
-                            ("other photos", self.other_photos)):  # fmt: skip
-            said += [f"{word} {value:g}"] if value is not None else []
+        said += [f"{100 * self.lumpy:g} in 100 all right or all wrong"] if self.lumpy else []
         return ", ".join(said)
+
+    def _sides(self) -> str:
+        """Say how many clusters each group has, of how many photos, and how alike those are."""
+        first = self.first or 0
+        photos = self.photos if self.other_photos is None else self.other_photos
+        alike = self.icc if self.other_icc is None else self.other_icc
+        one, two = (
+            f"{n} clusters of {photos} with correlation {icc:g}"
+            for n, photos, icc in (
+                (first, self.photos, self.icc),
+                (self.clusters - first, photos, alike),
+            )
+        )
+        return f"{one} beside {two}"
 
 
 def draw(rng: np.random.Generator, cell: Cell, worlds: int) -> tuple[np.ndarray, np.ndarray]:

@@ -253,6 +253,9 @@ MORE = [  # a world whose rates are drawn around the limit, how far either way, 
     ("within 8 points", World((0.85, 0.85), FEW), 0.12, closer(0.08)),
     ("within 10 points", World((0.85,) * 3, (200, 200, 80)), 0.12, closer(0.1)),
     ("within 8 points", World((0.85, 0.85), (80, 80), 6, 0.3), 0.12, closer(0.08)),
+    # As the fourth and the seventh, but with truths that may lie far beyond the limit, too.
+    ("at_least 80 %", World((0.8,) * 4, (120,) * 4), 0.19, above(0.8)),
+    ("within 10 points", World((0.7,) * 3, (200, 200, 80)), 0.3, closer(0.1)),
 ]  # fmt: skip
 
 
@@ -282,8 +285,9 @@ def test_the_people_that_are_asked_for_decide(case):
            "times as many people more, median": float(np.median(times)),
            "left out for asking too many, %": too_many / (too_many + worlds)}  # fmt: skip
     record(f"gate-more-{case}", [row], worlds=worlds, replicates=1)
-    # The aim is .8; three groups of which one is small miss it, as the page says.
-    assert share >= (0.6 if FULL else 0.5), row
+    # The aim is .8; groups that cannot be far below the limit miss it, as the page says.
+    least = 0.6 if case in (3, 6) else 0.73
+    assert share >= (least if FULL else 0.5), row
 
 
 @pytest.mark.law(whole=True)

@@ -160,7 +160,7 @@ def test_metrics_and_times_that_are_refused(runs):
     assert monitor(runs[:2], at=[early, late]).record["runs"][0]["at"] == "2026-03-01T22:30:00"
     with pytest.raises(SpecError, match=r"(?s)with and without an offset.*an offset in each"):
         monitor(runs[:2], at=["2026-03-01", early])
-    with pytest.raises(SpecError, match="such a level is none"):
+    with pytest.raises(SpecError, match="the level cannot be used"):
         monitor(runs[:2], level=1.0)
     open_ended = {"score": {"title": "Score", "unit": "cm", "direction": "lower"}}
     other = replace(runs[0], record={**runs[0].record, "measures": open_ended})
@@ -186,3 +186,26 @@ def test_a_gap_within_some_clusters_and_between_others_is_called_a_mixture():
         runs.append(replace(run, record=made))
     [claim] = monitor(runs).findings
     assert "it is a mixture. 40 of 60 differences are within clusters" in claim
+
+
+def test_a_gap_that_closed_has_no_size_since_it_began():
+    """A size "since look 1" would be of a gap that is known not to have stayed the same."""
+    rng, runs = np.random.default_rng(0), []
+    for look in range(16):
+        ids = [f"{look}-{i}" for i in range(200)]
+        tone = np.array(["a", "b"] * 100)
+        right = rng.random(200) < np.where((tone == "a") & (look < 5), 0.6, 0.9)
+        scores = pl.DataFrame({"unit_id": ids, "value": right.astype(float)})
+        people = pl.DataFrame({"unit_id": ids, "tone": tone})
+        runs.append(isolux.audit(scores, people, by="tone", replicates=100))
+    seen = monitor(runs)
+    row = seen.summary.row(0, named=True)
+    assert row["alarm_at"] == 1
+    assert row["changed_at"] is not None
+    assert row["began_from"] is row["began_to"] is row["low"] is row["high"] is None
+    last = 100 * seen.table["gap"][-1]
+    assert (
+        "; no gap that began once and kept one size since fits these looks; in the last look a less"
+        f" b is {last:.1f} points. It has changed: no single gap fits all looks"
+    ) in seen.findings[0].replace("\N{MINUS SIGN}", "-")
+    assert "between looks" not in seen.findings[0]

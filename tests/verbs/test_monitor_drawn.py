@@ -96,7 +96,7 @@ def test_weights_that_no_chance_can_be_made_of_are_refused(runs):
     assert monitor([runs[0], heavy], heaviest=6).table.height == 2
     with pytest.raises(SpecError, match=r"(?s)weighs more.*at most 2, --heaviest.*found: 3"):
         monitor(runs[:2], heaviest=2)
-    with pytest.raises(SpecError, match="such a weight is none"):
+    with pytest.raises(SpecError, match="the weight cannot be used"):
         monitor(runs[:2], heaviest=0.0)
     with pytest.raises(SpecError, match="these runs have no weights"):
         monitor([day(d, weight=None) for d in range(2)], heaviest=3)

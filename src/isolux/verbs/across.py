@@ -14,12 +14,11 @@ from typing import Any
 
 import polars as pl
 
-from isolux.io import run_directory
 from isolux.io.atomic import staged_directory, write_parquet, write_text
 from isolux.io.csv_text import csv_text
-from isolux.io.paths import as_path
 from isolux.report.side_by_side import latex_table
 from isolux.verbs._finished import given_twice
+from isolux.verbs._run_source import RunSource, is_run_source, run_of
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import is_weighted
@@ -55,7 +54,7 @@ class Across:
 
 
 def across(
-    runs: Mapping[str, Run | str | Path | Sequence[Run | str | Path]],
+    runs: Mapping[str, RunSource | Sequence[RunSource]],
     *,
     average: Sequence[str] = (),
     out: str | Path | None = None,
@@ -102,7 +101,7 @@ def across(
     >>> across({"A": run, "B": run}).values.filter(dataset="Average", column="White")["value"][0]
     0.5
     """
-    read = {name: [_run(one) for one in _listed(own)] for name, own in runs.items()}
+    read = {name: [run_of(one) for one in _listed(own)] for name, own in runs.items()}
     if not any(read.values()):
         raise SpecError("there is no run to lay out", expected="DATASET=RUN", found="none")
     paper = registry.load("papers", "fairface")
@@ -162,13 +161,7 @@ def _not_averaged(values: pl.DataFrame, datasets: Sequence[str]) -> Iterator[str
 
 
 def _listed(own: Any) -> Sequence[Any]:
-    return [own] if isinstance(own, Run | str | Path) else list(own)
-
-
-def _run(source: Run | str | Path) -> Run:
-    if isinstance(source, Run):
-        return source
-    return run_directory.load(as_path(source, "a run", instead="isolux.audit makes one"))
+    return [own] if is_run_source(own) else list(own)
 
 
 def _record(runs: Mapping[str, Sequence[Run]], average: Sequence[str]) -> dict[str, Any]:

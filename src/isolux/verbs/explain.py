@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 
-from isolux.io import run_directory
 from isolux.verbs._reports import write_with_report
+from isolux.verbs._run_source import HasRun, run_of
 from isolux.verbs.ledger import entered, judged
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Explained, Run, printed
@@ -91,13 +91,6 @@ def first_analyses(run: Run) -> list[str]:
     return [FIRST, *(one for held in run.evidence for one in BESIDE.get(held, ()))]
 
 
-class _HasRun(Protocol):
-    """An audit or a comparison: whatever holds a finished run."""
-
-    @property
-    def run(self) -> Run: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """A run with what analyses say of it.
@@ -124,7 +117,7 @@ class Explanation:
 
 
 def explain(
-    run: Run | _HasRun | str | Path,
+    run: Run | HasRun | str | Path,
     *,
     analysis: Sequence[str] = (),
     analysis_option: Sequence[str] = (),
@@ -162,10 +155,7 @@ def explain(
     >>> explain(run, analysis=["group_gaps"]).findings.height
     0
     """
-    if isinstance(run, str | Path):
-        loaded = run_directory.load(run)
-    else:
-        loaded = run if isinstance(run, Run) else run.run
+    loaded = run_of(run)
     options = [*analysis_option, *role_options(role, analysis or None)]
     if analysis:
         return Explanation(explain_run(loaded, analysis, options))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from isolux.io import run_directory
+from isolux.verbs._run_source import HasRun, run_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.extras import needed
 
@@ -15,15 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["plot"]
 
 
-class _HasRun(Protocol):
-    """An audit, or what else holds a finished run."""
-
-    @property
-    def run(self) -> Run: ...
-
-
 def plot(
-    run: Run | _HasRun | str | Path,
+    run: Run | HasRun | str | Path,
     metric: str | None = None,
     attribute: str | None = None,
     *,
@@ -76,8 +69,6 @@ def plot(
     from isolux.report.figures.notebook import chart_of
 
     charts: Any = needed("altair", package="altair", extra="notebook", purpose="a chart")
-    finished = run_directory.load(run) if isinstance(run, str | Path) else run
-    finished = finished if isinstance(finished, Run) else finished.run
-    spec = chart_of(finished, metric, attribute, label=label, threshold=threshold)
+    spec = chart_of(run_of(run), metric, attribute, label=label, threshold=threshold)
     chart: alt.LayerChart = charts.Chart.from_dict(spec)
     return chart

@@ -75,8 +75,8 @@ class Watched:
         Looks between which the gap began, and
     since : (float, float)
         how large it has been since: together a confidence set of "no gap at first, then one of one
-        size". From the last look on which nothing is known the size may be anything. Both are of
-        the last look alone; without an alarm NaN, and no look.
+        size". From the last look on which nothing is known the size may be anything. Without an
+        alarm, and where no such gap is left, NaN and no look (-1).
     """
 
     e_value: FloatArray
@@ -196,7 +196,7 @@ def watched(difference: FloatArray, look: IntArray, n_looks: int, threshold: flo
     ends = np.searchsorted(look, np.arange(n_looks), side="right").astype(np.int64)
     values = np.ascontiguousarray(difference, dtype=np.float64)
     starts, weights = schedule(n_looks)
-    gaps, reached = _searched(values, ends, 0, _GRID, threshold, ever=True)
+    gaps, reached = _searched(values, ends, 0, _GRID, threshold)
     mixed, last = _bets(values, ends, starts, weights, np.zeros(1))
     own = weights * last[:, 0]
     s = int(own.argmax())
@@ -244,9 +244,9 @@ def _begun(
     """Say when a gap that began once did so, and how large it has been since.
 
     A look s and a size m are left if neither the bet on any gap before s nor the bet against m
-    since then has reached twice the threshold: half of the level each, so the true pair is among
-    them. Bets against m begin at the scheduled looks alone; a gap that began between two of them is
-    held against the later one's.
+    since then has ever reached twice the threshold: half of the level each, so the true pair is
+    among them. Bets against m begin at the scheduled looks alone; a gap that began between two of
+    them is held against the later one's. Where no pair is left, no gap began once and stayed.
     """
     starts, _ = schedule(len(ends))
     before = np.maximum.accumulate(capital)
@@ -256,22 +256,21 @@ def _begun(
     possible = np.flatnonzero(earned < 2.0 * threshold)
     low, high = np.ones(len(starts)), -np.ones(len(starts))
     for s in possible:
-        gaps, last = _searched(
-            values, ends, int(starts[s]), _GRID[::_COARSE], 2.0 * threshold, ever=False
-        )
-        own = _ends(gaps, last < 2.0 * threshold)
+        gaps, reached = _searched(values, ends, int(starts[s]), _GRID[::_COARSE], 2.0 * threshold)
+        own = _ends(gaps, reached[-1:] < 2.0 * threshold)
         low[s], high[s] = own[0][0], own[1][0]
     some = possible[np.isfinite(low[possible])]
     after = starts[-1] + 1 < len(ends) and before[starts[-1]] < 2.0 * threshold
-    if after or not len(some):
-        begun = (int(first[some[0]]) if len(some) else 0, len(ends) - 1)
-        return begun, (-1.0, 1.0)
+    if after:
+        return (int(first[some[0]]) if len(some) else 0, len(ends) - 1), (-1.0, 1.0)
+    if not len(some):
+        return (-1, -1), (float("nan"), float("nan"))
     since = float(low[some].min()), float(high[some].max())
     return (int(first[some[0]]), int(starts[some[-1]])), since
 
 
 def _searched(
-    values: FloatArray, ends: IntArray, start: int, gaps: FloatArray, bound: float, *, ever: bool
+    values: FloatArray, ends: IntArray, start: int, gaps: FloatArray, bound: float
 ) -> tuple[FloatArray, FloatArray]:
     """Bet from one look on against a grid of gaps that becomes finer until it shows what is left.
 
@@ -284,18 +283,17 @@ def _searched(
         The grid to begin with, rising.
     bound : float
         Capital at which a gap is ruled out.
-    ever : bool
-        Whether the capital after every look counts, as the largest so far; else the last look's.
 
     Returns
     -------
     gaps : [k] float
-    capital : [looks or 1, k] float
+    capital : [looks, k] float
+        The largest so far.
     """
 
     def capital(at: FloatArray) -> FloatArray:
         found, _ = _bets(values, ends, np.array([start]), np.ones(1), at)
-        return np.maximum.accumulate(found, axis=0) if ever else found[-1:]
+        return np.maximum.accumulate(found, axis=0)
 
     known = capital(gaps)
     for _ in range(_ROUNDS):

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from isolux.cards import Card, facts_template, read_facts, source_of
-from isolux.verbs.card.finished import HasRun, finished_run
+from isolux.verbs._run_source import HasRun
+from isolux.verbs.card.finished import finished_run
 from isolux.verbs.publish import publish
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from isolux.io import run_directory
 from isolux.io.atomic import RUN_MARK
 from isolux.io.hashing import sha256_file
 from isolux.io.run_changes import refuse_changed
+from isolux.verbs._run_source import held_run
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import IsoluxError, RunError
 from isolux.vocabulary.progress import at
 
-__all__ = ["Finished", "HasRun", "finished_run"]
-
-
-class HasRun(Protocol):
-    """An audit: what holds a finished run."""
-
-    @property
-    def run(self) -> Run:
-        """The finished run."""
-        ...
+__all__ = ["Finished", "finished_run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +36,8 @@ def finished_run(run: Any) -> Finished:
         No run, a damaged one, files that were changed, no hashes, or a comparison.
     """
     if not isinstance(run, str | Path):
-        found = run if isinstance(run, Run) else getattr(run, "run", None)
-        if not isinstance(found, Run):
+        found = held_run(run)
+        if found is None:
             raise RunError(
                 "there is no run to make a card from", expected="an audit, a run or its directory",
                 found=type(run).__name__,

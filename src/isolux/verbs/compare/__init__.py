@@ -22,15 +22,13 @@ from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
-from isolux.io import run_directory
 from isolux.io.ids import IdFrom
-from isolux.io.paths import as_path
 from isolux.io.record_paths import unrooted
 from isolux.people.withdrawal import runs_without
 from isolux.people.withdrawn_lists import read_withdrawn
 from isolux.stats.drawn_design import unweighted
 from isolux.verbs._reports import write_with_report
-from isolux.verbs.audit import Audit
+from isolux.verbs._run_source import HasRun, run_of
 from isolux.verbs.compare.drawn import shared_sample
 from isolux.verbs.compare.joining import judged_units, same_people
 from isolux.verbs.compare.notes import notes_on
@@ -80,8 +78,8 @@ class Comparison:
 
 
 def compare(
-    a: Audit | Run | str | Path,
-    b: Audit | Run | str | Path,
+    a: Run | HasRun | str | Path,
+    b: Run | HasRun | str | Path,
     *,
     id_from: IdFrom | None = None,
     allow_disagreement: float = 0.0,
@@ -140,7 +138,7 @@ def compare(
     >>> change.select("group_a", "value").rows()
     [('everyone', 0.0), ('day', -0.5), ('night', 0.5)]
     """
-    first, second = _run(a), _run(b)
+    first, second = run_of(a), run_of(b)
     for run in (first, second):
         refuse_counts(run.evidence, "a comparison of models", "two audits of the same people")
     if withdrawn is not None:
@@ -200,16 +198,6 @@ def paired(
     )  # fmt: skip
     estimates = measure_groups(measured, members, spec.statistics)
     return Paired(scores, estimates, spec, names, same.notes)
-
-
-def _run(source: Audit | Run | str | Path) -> Run:
-    if isinstance(source, Audit):
-        return source.run
-    if isinstance(source, Run):
-        return source
-    return run_directory.load(
-        as_path(source, "a run", instead="isolux.audit makes one of a table in memory")
-    )
 
 
 def _shared_spec(first: Run, second: Run) -> AuditSpec:

@@ -12,33 +12,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from isolux.policy import Decision, Policy, read_policy
 from isolux.policy.asking import Baseline
 from isolux.policy.deciding import decide
 from isolux.policy.rules import SamePeople
+from isolux.verbs._run_source import HasRun, RunSource
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 
 __all__ = ["gate", "proposed_policy"]
 
 
-class _HasRun(Protocol):
-    """An audit: what holds a finished run."""
-
-    @property
-    def run(self) -> Run: ...
-
-
-Source = Run | _HasRun | str | Path
-
-
 def gate(
-    run: Run | _HasRun | str | Path,
+    run: Run | HasRun | str | Path,
     policy: Policy | Mapping[str, Any] | str | Path,
     *,
-    baseline: Run | _HasRun | str | Path | None = None,
+    baseline: Run | HasRun | str | Path | None = None,
 ) -> Decision:
     """Check a finished audit against a policy: pass, fail, or not enough people to tell.
 
@@ -99,7 +90,7 @@ def gate(
     return _named(found, asked, run, baseline if needs else None)
 
 
-def _named(found: Decision, asked: Policy, run: Source, baseline: Source | None) -> Decision:
+def _named(found: Decision, asked: Policy, run: RunSource, baseline: RunSource | None) -> Decision:
     return replace(
         found,
         policy=asked.name or ("" if asked.source == "in memory" else asked.source),
@@ -108,7 +99,7 @@ def _named(found: Decision, asked: Policy, run: Source, baseline: Source | None)
     )
 
 
-def proposed_policy(run: Run | _HasRun | str | Path) -> str:
+def proposed_policy(run: Run | HasRun | str | Path) -> str:
     """Propose a policy for a run, as YAML with a comment a line.
 
     Parameters

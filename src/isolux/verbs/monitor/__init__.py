@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from isolux.stats.sequences import Watched, watched
+from isolux.verbs._run_source import HasRun
 from isolux.verbs.monitor.drawn import kept_by_weight
 from isolux.verbs.monitor.gaps import Gap, gaps_of, mixture
 from isolux.verbs.monitor.looks import Look, Repeated, looks_of, people_once
@@ -60,9 +61,9 @@ class Monitoring:
         A row a gap: ``e_value, p_adjusted`` (1 over the largest e-value, times the gaps; at most
         1), ``alarm_at`` (look; null: none), ``since`` (look), ``share`` of the evidence,
         ``delay`` (looks from ``since`` to the alarm); if there was no gap and then one of one size:
-        ``began_from, began_to`` (looks between which it began), ``low, high`` (its size since;
-        null: not known yet); ``constant_low, constant_high`` (of a gap that is the same at all
-        looks), ``changed_at`` (look from which there is none such).
+        ``began_from, began_to`` (looks between which it began; null: there was no such gap),
+        ``low, high`` (its size since; null: not known yet); ``constant_low, constant_high`` (of a
+        gap that is the same at all looks), ``changed_at`` (look from which there is none such).
     findings : list of str
         Sentences, alarms first.
     notes : tuple of str
@@ -123,7 +124,7 @@ class Monitoring:
 
 
 def monitor(
-    runs: Sequence[Run | str | Path],
+    runs: Sequence[Run | HasRun | str | Path],
     *,
     metric: str | None = None,
     at: Sequence[str] = (),
@@ -136,7 +137,7 @@ def monitor(
 
     Parameters
     ----------
-    runs : sequence of Run, str or Path
+    runs : sequence of Audit, Run, str or Path
         Audits of one model by one set of rules, in order of time; each adds a look.
     metric : str, optional
         A metric that is a mean of people's scores with a range; default: the first such metric of
@@ -173,13 +174,15 @@ def monitor(
     ...     right = rng.random(200) < np.where((tone == "b") & (day > 2), 0.5, 0.9)
     ...     scores = pl.DataFrame({"unit_id": ids, "value": right.astype(float)})
     ...     people = pl.DataFrame({"unit_id": ids, "tone": tone})
-    ...     runs.append(isolux.audit(scores, people, by="tone", replicates=100).run)
+    ...     runs.append(isolux.audit(scores, people, by="tone", replicates=100))
     >>> seen = isolux.monitor(runs)
     >>> seen.summary.select("group", "alarm_at", "since").rows()
     [('a', 5, 4)]
     """
     if not 0.5 <= level < 1.0:
-        raise SpecError("such a level is none", expected="0.5 to below 1", found=str(level))
+        raise SpecError(
+            "the level cannot be used", expected="0.5 to below 1, as 0.95", found=str(level)
+        )
     _check_heaviest(heaviest)
     looks, notes = people_once(looks_of(runs, at), repeated)
     looks, said = kept_by_weight(looks, heaviest, seed)
@@ -206,7 +209,7 @@ def monitor(
 def _check_heaviest(heaviest: float | None) -> None:
     if heaviest is not None and not 0.0 < heaviest < float("inf"):
         raise SpecError(
-            "such a weight is none", expected="a finite number above 0", found=f"{heaviest:g}",
+            "the weight cannot be used", expected="a finite number above 0", found=f"{heaviest:g}",
             where="--heaviest",
         )  # fmt: skip
 
@@ -247,7 +250,8 @@ def _summary(
 ) -> dict[str, Any]:
     alarm = next((row["look"] for row in rows if row["alarm"]), None)
     changed = next((t + 1 for t, e in enumerate(found.change) if e >= threshold), None)
-    known = alarm is not None and found.since[1] - found.since[0] < _ANY
+    once = alarm is not None and found.began[0] >= 0
+    known = once and found.since[1] - found.since[0] < _ANY
     low, high = (_number(x * gap.scale) if known else None for x in found.since)
     since = None if alarm is None else found.start + 1
     largest = float(found.e_value.max())
@@ -259,8 +263,8 @@ def _summary(
         "since": since,
         "share": None if alarm is None else round(found.share, 4),
         "delay": None if alarm is None or since is None else max(alarm - since, 0),
-        "began_from": None if alarm is None else found.began[0] + 1,
-        "began_to": None if alarm is None else found.began[1] + 1,
+        "began_from": found.began[0] + 1 if once else None,
+        "began_to": found.began[1] + 1 if once else None,
         "low": low,
         "high": high,
         "constant_low": rows[-1]["low"],
@@ -288,7 +292,7 @@ def _record(
         "task": first.get("task"),
         "level": level,
         "gaps_watched": n_gaps,
-        "alarm_from": threshold,
+        "alarm_from": round(threshold, 9),
         "repeated": repeated,
         "seed": seed,
         "runs": [{"run": look.name, "at": look.at} for look in looks],

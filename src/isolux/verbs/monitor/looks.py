@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from isolux.io import run_directory
+from isolux.verbs._run_source import RunSource, run_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.errors import SpecError
@@ -41,12 +41,12 @@ class Look:
     run: Run
 
 
-def looks_of(runs: Sequence[Run | str | Path], at: Sequence[str] = ()) -> list[Look]:
+def looks_of(runs: Sequence[RunSource], at: Sequence[str] = ()) -> list[Look]:
     """Read runs as looks, and refuse those that cannot stand in one row.
 
     Parameters
     ----------
-    runs : sequence of Run, str or Path
+    runs : sequence of Audit, Run, str or Path
         In order of time.
     at : sequence of str
         When each was looked at, in ISO 8601 (``2026-03-05``), with an offset from UTC in each or in
@@ -62,7 +62,7 @@ def looks_of(runs: Sequence[Run | str | Path], at: Sequence[str] = ()) -> list[L
         raise SpecError(
             "there is nothing to watch", expected="two runs or more", found=f"{len(runs)}"
         )
-    loaded = [run if isinstance(run, Run) else run_directory.load(run) for run in runs]
+    loaded = [run_of(run) for run in runs]
     names = [_name(run, i) for i, run in enumerate(runs, start=1)]
     times = _times(loaded, names, at)
     looks = [Look(*parts) for parts in zip(names, times, loaded, strict=True)]
@@ -117,8 +117,8 @@ def people_once(looks: Sequence[Look], repeated: Repeated) -> tuple[list[Look], 
     return kept, (note,) if left else ()
 
 
-def _name(run: Run | str | Path, place: int) -> str:
-    return f"run {place}" if isinstance(run, Run) else str(run)
+def _name(run: RunSource, place: int) -> str:
+    return str(run) if isinstance(run, str | Path) else f"run {place}"
 
 
 def _clusters(run: Run) -> pl.DataFrame:

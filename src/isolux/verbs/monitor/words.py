@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,15 +34,6 @@ def sentence(
             f"{could} ({said})."
         )
     alarm, since = looks[found["alarm_at"] - 1], looks[found["since"] - 1]
-    both_ways = (found["low"] or 0.0) < 0.0 < (found["high"] or 0.0)
-    unsettled = ", its sign not known yet" if both_ways else ""
-    size = (
-        f"how large {gap.named['group']} less {gap.others} is since then, later looks will say"
-        if found["low"] is None
-        else f"if it began once, it did so between looks {found['began_from']} and "
-        f"{found['began_to']}, and {gap.named['group']} less {gap.others} is "
-        f"{_range(gap, found['low'], found['high'])} since{unsettled} ({said})"
-    )
     begun = (
         "most likely since the first look"
         if found["since"] == 1
@@ -49,6 +41,7 @@ def sentence(
     )
     looks_late = "1 look" if found["delay"] == 1 else f"{found['delay']} looks"
     late = f", {looks_late} earlier" if found["since"] != 1 and found["delay"] else ""
+    size = _size(gap, found, len(looks), said)
     told = (
         f"{what} for {who} differs from that for {gap.others}: alarm at look {found['alarm_at']} "
         f"({alarm.at}; an alarm needs an e-value of {_e(threshold)}, the largest so far is "
@@ -62,6 +55,28 @@ def sentence(
             f" {found['changed_at']} ({when})."
         )
     return told
+
+
+def _size(gap: Gap, found: dict[str, Any], looks: int, said: str) -> str:
+    """Word how large a gap has been since it began; one that came and went has no one size."""
+    less = f"{gap.named['group']} less {gap.others}"
+    if found["began_from"] is None:
+        measured = gap.of_look(looks - 1) * gap.scale
+        last = "" if math.isnan(measured) else f"; in the last look {less} is {_one(gap, measured)}"
+        return f"no gap that began once and kept one size since fits these looks{last}"
+    if found["low"] is None:
+        return f"how large {less} is since then, later looks will say"
+    first, latest = found["began_from"], found["began_to"]
+    when = f"at look {first}" if first == latest else f"between looks {first} and {latest}"
+    unsettled = ", its sign not known yet" if found["low"] < 0.0 < found["high"] else ""
+    size = _range(gap, found["low"], found["high"])
+    return f"if it began once, it did so {when}, and {less} is {size} since{unsettled} ({said})"
+
+
+def _one(gap: Gap, value: float) -> str:
+    percent = gap.metric.unit == "fraction"
+    number = f"{100 * value:.1f} points" if percent else f"{value:.3g} {gap.metric.unit}"
+    return number.replace("-", _MINUS).rstrip()
 
 
 def _range(gap: Gap, low: float | None, high: float | None) -> str:

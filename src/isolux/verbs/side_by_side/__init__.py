@@ -19,13 +19,11 @@ import polars as pl
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
-from isolux.io import run_directory
 from isolux.io.ids import IdFrom
-from isolux.io.paths import as_path
 from isolux.people.withdrawal import runs_without
 from isolux.people.withdrawn_lists import WithdrawnList, read_withdrawn
 from isolux.verbs._finished import given_twice
-from isolux.verbs.audit import Audit
+from isolux.verbs._run_source import RunSource, is_run_source, run_of
 from isolux.verbs.compare.notes import notes_on_many
 from isolux.verbs.compare.ordering import in_one_order, laid_out
 from isolux.verbs.side_by_side.changes import changes_of_pairs
@@ -43,7 +41,6 @@ from isolux.vocabulary.spec import recorded_spec
 
 __all__ = ["SideBySide", "side_by_side"]
 
-_Source = Audit | Run | str | Path
 _TWO = 2
 
 
@@ -89,7 +86,7 @@ class SideBySide:
 
 
 def side_by_side(
-    runs: Mapping[str, _Source | Sequence[_Source]] | Sequence[_Source],
+    runs: Mapping[str, RunSource | Sequence[RunSource]] | Sequence[RunSource],
     *,
     id_from: IdFrom | None = None,
     allow_disagreement: float = 0.0,
@@ -185,15 +182,15 @@ def side_by_side(
 
 
 def _named(
-    runs: Mapping[str, _Source | Sequence[_Source]] | Sequence[_Source],
+    runs: Mapping[str, RunSource | Sequence[RunSource]] | Sequence[RunSource],
 ) -> dict[str, list[Run]]:
     """Give every model its name and its runs."""
     if isinstance(runs, Mapping):
-        found = {str(name): [_run(one) for one in _listed(own)] for name, own in runs.items()}
+        found = {str(name): [run_of(one) for one in _listed(own)] for name, own in runs.items()}
     else:
         found = {}
-        for source in (runs,) if isinstance(runs, str | Path | Run | Audit) else runs:
-            run = _run(source)
+        for source in (runs,) if is_run_source(runs) else runs:
+            run = run_of(source)
             name = one_model(run)
             if name in found:
                 raise SpecError(
@@ -231,18 +228,8 @@ def _without(
     return {name: [next(kept) for _ in own] for name, own in named.items()}
 
 
-def _listed(own: _Source | Sequence[_Source]) -> Sequence[_Source]:
-    return [own] if isinstance(own, Audit | Run | str | Path) else own
-
-
-def _run(source: _Source) -> Run:
-    if isinstance(source, Audit):
-        return source.run
-    if isinstance(source, Run):
-        return source
-    return run_directory.load(
-        as_path(source, "a run", instead="isolux.audit makes one of a table in memory")
-    )
+def _listed(own: RunSource | Sequence[RunSource]) -> Sequence[RunSource]:
+    return [own] if is_run_source(own) else list(own)  # type: ignore[arg-type]
 
 
 def _refuse_other_tasks(runs: Sequence[Run]) -> None:

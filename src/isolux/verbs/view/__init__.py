@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
 
 import polars as pl
 
 from isolux.io import run_directory, write_text
 from isolux.io.run_changes import blaming_changes, changed_files
+from isolux.verbs._run_source import HasRun, RunSource, run_of
 from isolux.verbs.view.pictures import pictures_of
 from isolux.verbs.view.published import shown_published
 from isolux.verbs.view.withdrawn import refuse_differences, shown_without
@@ -30,18 +30,8 @@ from isolux.vocabulary.errors import OutputError, SpecError, UnknownNameError
 __all__ = ["serve_view", "shown_runs", "view"]
 
 
-class _HasRun(Protocol):
-    """An audit or a comparison: what holds a finished run."""
-
-    @property
-    def run(self) -> Run: ...
-
-
-Source = Run | _HasRun | str | Path
-
-
 def view(
-    runs: Run | _HasRun | str | Path | Sequence[Run | _HasRun | str | Path],
+    runs: Run | HasRun | str | Path | Sequence[Run | HasRun | str | Path],
     bundle: str | Path,
     *,
     metric: Sequence[str] = (),
@@ -123,7 +113,7 @@ def view(
 
 
 def serve_view(
-    runs: Source | Sequence[Source],
+    runs: RunSource | Sequence[RunSource],
     ready: Callable[[str, bool], None],
     *,
     metric: Sequence[str] = (),
@@ -174,7 +164,7 @@ def serve_view(
 
 
 def shown_runs(
-    runs: Source | Sequence[Source],
+    runs: RunSource | Sequence[RunSource],
     *,
     metric: Sequence[str] = (),
     withdrawn: str | Path | None = None,
@@ -189,7 +179,7 @@ def shown_runs(
     for a file, from which no one who withdrew may be worked out.
     """
     one = isinstance(runs, str | Path) or not isinstance(runs, Sequence)
-    sources: list[Source] = [runs] if one else list(runs)  # type: ignore[list-item, arg-type]
+    sources: list[RunSource] = [runs] if one else list(runs)  # type: ignore[list-item, arg-type]
     found = [_shown(source, i) for i, source in enumerate(sources, start=1)]
     if metric:
         known = pl.concat([s.run.group_metrics["metric"] for s in found]).unique(
@@ -207,7 +197,9 @@ def shown_runs(
     return shown_published(found, kept, publish_min) if publish_min else kept
 
 
-def _contents(runs: Source | Sequence[Source], shown: Sequence[Shown], *, people: bool) -> Contents:
+def _contents(
+    runs: RunSource | Sequence[RunSource], shown: Sequence[Shown], *, people: bool
+) -> Contents:
     """Give what the page holds; a run that was changed by hand is named where that fails."""
     sources = runs if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
     with ExitStack() as blamed:
@@ -217,18 +209,12 @@ def _contents(runs: Source | Sequence[Source], shown: Sequence[Shown], *, people
         return contents_of(shown, people=people, figures=True)
 
 
-def _shown(source: Source, place: int) -> Shown:
+def _shown(source: RunSource, place: int) -> Shown:
     if isinstance(source, str | Path):
         run = run_directory.load(source, changed="told")  # the page says it first
         name = Path(source).expanduser().resolve().name
         return Shown(run, name, changed_files(source))
-    held: Any = source if isinstance(source, Run) else getattr(source, "run", None)
-    if not isinstance(held, Run):
-        raise SpecError(
-            "this is not a run", expected="an audit, a run or its directory",
-            found=type(source).__name__,
-        )  # fmt: skip
-    return Shown(held, f"run {place}")
+    return Shown(run_of(source), f"run {place}")
 
 
 def _of_metrics(run: Run, names: Sequence[str]) -> Run:

@@ -1,0 +1,68 @@
+"""A finished run, however it is given: an audit, a run in memory, or its directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol, TypeGuard
+
+from isolux.io import run_directory
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.errors import SpecError
+
+__all__ = ["HasRun", "RunSource", "held_run", "is_run_source", "run_of"]
+
+
+class HasRun(Protocol):
+    """An audit or a comparison: what holds a finished run."""
+
+    @property
+    def run(self) -> Run:
+        """The finished run."""
+        ...
+
+
+RunSource = Run | HasRun | str | Path
+
+
+def held_run(source: object) -> Run | None:
+    """Return the run that is in memory; None: there is none in it."""
+    found: Any = source if isinstance(source, Run) else getattr(source, "run", None)
+    return found if isinstance(found, Run) else None
+
+
+def is_run_source(source: object) -> TypeGuard[RunSource]:
+    """Tell one run from a list of them."""
+    return isinstance(source, str | Path) or held_run(source) is not None
+
+
+def run_of(source: object) -> Run:
+    """Take a run from memory, or read its directory.
+
+    Raises
+    ------
+    SpecError
+        It is neither.
+    RunError, FileError
+        The directory holds no run, or a damaged one.
+
+    Examples
+    --------
+    >>> run_of(3)
+    Traceback (most recent call last):
+    ...
+    isolux.vocabulary.errors.SpecError: this is not a run
+      expected: an audit, a run or its directory
+      found: int
+      what to do: isolux.audit makes one of a table in memory
+    """
+    held = held_run(source)
+    if held is not None:
+        return held
+    if isinstance(source, str | Path):
+        return run_directory.load(source)
+    raise SpecError(
+        "this is not a run",
+        expected="an audit, a run or its directory",
+        found=type(source).__name__,
+        hint="isolux.audit makes one of a table in memory",
+    )
