@@ -15,19 +15,32 @@ def series(rng, rate, *, looks, clusters, gap=0.0, begins=0, icc=0.3, sizes="equ
     Clusters have 1 to 30 photos, alike within a cluster; the smaller group has a quarter of the
     clusters where sizes are uneven.
     """
-    values, look = [], []
     n = (clusters, clusters) if sizes == "equal" else (max(1, clusters // 4), clusters)
-    for t in range(looks):
-        sides = []
-        for side, k in enumerate(n):
-            p = rate - gap * (side == 0 and t >= begins)
-            photos = np.full(k, 8) if sizes == "equal" else np.minimum(
-                rng.lognormal(1, 1.6, k).astype(int) + 1, 30)  # fmt: skip
-            own = rng.beta(p * (1 / icc - 1), (1 - p) * (1 / icc - 1), k) if icc else p
-            sides.append(rng.binomial(photos, own) / photos)
-        values.append(differences(*sides))
-        look.append(np.full(len(values[-1]), t))
-    return np.concatenate(values), np.concatenate(look)
+    means = []
+    for side, k in enumerate(n):
+        p = np.full((looks, 1), rate)
+        p[begins:] -= gap * (side == 0)
+        shape = looks, k
+        photos = np.full(shape, 8) if sizes == "equal" else np.minimum(
+            rng.lognormal(1, 1.6, shape).astype(int) + 1, 30)  # fmt: skip
+        own = rng.beta(p * (1 / icc - 1), (1 - p) * (1 / icc - 1), shape) if icc else p
+        means.append(rng.binomial(photos, own) / photos)
+    x = paired(*means)
+    return x.ravel(), np.repeat(np.arange(looks), x.shape[1])
+
+
+def paired(first, second):
+    """Pair the clusters of all looks at once, ``[looks, clusters]``, as ``differences`` does each.
+
+    Every mean of the smaller side is held against that of a block of the larger.
+    """
+    n = min(first.shape[1], second.shape[1])
+    sides = []
+    for means in (first, second):
+        k = means.shape[1]
+        starts = np.searchsorted(np.arange(k) * n // k, np.arange(n))
+        sides.append(np.add.reduceat(means, starts, axis=1) / np.diff([*starts, k]))
+    return sides[0] - sides[1]
 
 
 def false_alarms(rate, sizes, *, worlds, looks=1000, clusters=6):

@@ -5,12 +5,23 @@ Whole: 1,000 looks and 500 series; small: a few dozen, with bounds of about four
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from isolux.stats.sequences import differences
 from tests.laws._figures import FULL, record, scaled, sized
-from tests.laws._sequences import covers, delay, false_alarms, weighted_alarms
+from tests.laws._sequences import covers, delay, false_alarms, paired, weighted_alarms
 
 pytestmark = pytest.mark.law
+
+
+@pytest.mark.law(whole=True)
+@pytest.mark.parametrize(("a", "b"), [(6, 6), (1, 6), (10, 3), (4, 1)])
+def test_looks_drawn_together_are_paired_as_each_is(a, b):
+    rng = np.random.default_rng(0)
+    first, second = rng.random((5, a)), rng.random((5, b))
+    expected = [differences(*look) for look in zip(first, second, strict=True)]
+    np.testing.assert_allclose(paired(first, second), expected)
 
 
 @pytest.mark.parametrize("sizes", ["equal", "uneven"])
