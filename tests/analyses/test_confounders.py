@@ -71,8 +71,9 @@ def test_a_gap_that_size_explains_whole():
 
 def test_variance_and_population_degrees_of_freedom():
     found = confounders.explain(
-        made(SIZE_ONLY), explanatory=["size"], min_cell=10, dispersion="variance", ddof=0
-    )
+        made(SIZE_ONLY), explanatory=["size"], min_cell=10, dispersion="variance", ddof=0,
+        roles={"size": "before"},
+    )  # fmt: skip
     # Two values .24 apart: a population variance of .12².
     row = table(found, "Explanatory").row(0, named=True)
     assert row["proxy_dispersion"] == pytest.approx(0.0144)

@@ -175,3 +175,35 @@ def test_roles_through_the_front_door(masked):
         explain_run(masked, ["confounders"], ["roles={light: collider}"])
     drawn = explain_run(masked, ["confounders"], ["dag=light->tone, light->score"])
     assert "tone ← light → score" in "".join(drawn.findings["claim"])
+
+
+def test_advice_is_about_the_value_that_the_worse_group_has_more_of():
+    """Of two values each is the other's mirror; a stronger model at the easy one widens the gap."""
+    cells = [("a", "easy", 350, 50), ("a", "hard", 60, 40), ("b", "easy", 88, 12),
+             ("b", "hard", 240, 160)]  # fmt: skip
+    scores = [x for _, _, right, wrong in cells for x in [1.0] * right + [0.0] * wrong]
+    who = [(t, v) for t, v, right, wrong in cells for _ in range(right + wrong)]
+    run = run_of(scores, attributes(tone=[t for t, _ in who], light=[v for _, v in who]))
+    said = {}
+    for role in ("before", "unknown"):
+        found = confounders.explain(
+            run, explanatory=["light"], replicates=199, roles={"light": role}
+        )
+        said[role] = " ".join(found.findings["claim"])
+        (ranking,) = (t for caption, t in found.tables.items() if caption.startswith("Explan"))
+        said[role, "verdict"] = ranking["verdict"].to_list()
+    # Of b 80 % are hard, of a 20 %; everyone is right in 300 of 500 there.
+    assert (
+        "80 % of b and 20 % of a have the value 'hard', at which everyone gets 60.0 %"
+        in (said["before"])
+    )
+    assert "'easy'" not in said["before"]
+    assert said["before", "verdict"] == ["probable explanation"]
+    assert said["unknown", "verdict"] == ["associated (role not known)"]
+
+
+def test_the_models_own_answer_explains_nothing():
+    run = run_of([1.0, 0.0] * 60, attributes(tone=["a", "b"] * 60, says=["x", "y", "x"] * 40))
+    run.record["spec"]["prediction_column"] = "says"
+    with pytest.raises(SpecError, match="'says' is the model's answer"):
+        confounders.explain(run, explanatory=["says"])

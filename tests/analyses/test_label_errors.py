@@ -257,3 +257,14 @@ def test_through_the_front_door(tmp_path):
     )
     assert found.findings["analysis"].unique().to_list() == ["label_errors"]
     assert "If up to 20 % of the labels" in found.findings["claim"][1]
+
+
+def test_a_matrix_that_turns_judgements_round_is_a_warning_and_its_findings_are_in_doubt(tmp_path):
+    turned = "true,labelled,count\na,a,30\na,b,270\nb,a,270\nb,b,30\n"
+    matrix = f"label_errors.matrix={written(tmp_path, turned)}"
+    run = explain_run(made(), ["label_errors"], [matrix])
+    (told,) = [w for w in run.record["warnings"] if "turns judgements round" in w]
+    assert "swapped in the file?" in told
+    assert told not in run.record["notes"]
+    own = run.findings.filter(analysis="label_errors").row(0, named=True)
+    assert own["status"] == "boundary"

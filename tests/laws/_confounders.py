@@ -25,6 +25,9 @@ EXPLANATORY = ("size", "occluded", "light")
 BEFORE = dict.fromkeys(EXPLANATORY, "before")
 PUBLISHED = {"false_alarms": "class and value", "count": "mean of peers"}
 
+EVIDENT = ("probable explanation", "associated (role not known)")
+"""The paper's verdict, with the attribute's role and without."""
+
 
 def scene_of(matters, *, varies="person", **settings):
     """A scene, and a detector for which sizes, the tone, both or nothing matters."""
@@ -75,7 +78,7 @@ def ranks_first(metric, *, worlds, replicates, clusters):
         )
         rows = table(found, "Explanatory")
         first += rows["explanatory"][0] == "size"
-        evidenced += rows["verdict"][0] == "probable explanation"
+        evidenced += rows["verdict"][0] in EVIDENT
         boxes += run.attributes.filter(attribute="size").height
     return {
         "metric": metric, "boxes": round(boxes / worlds), "size first": first / worlds,
@@ -149,7 +152,7 @@ def false_findings(
                                     roles=BEFORE, **(PUBLISHED if published else {}))  # fmt: skip
         claims += bool((found.findings["p_adjusted"] <= 0.05).any())
         rows = table(found, "Explanatory")
-        printed += bool((rows["verdict"] == "probable explanation").any())
+        printed += bool(rows["verdict"].is_in(EVIDENT).any())
     return {
         "metric": metric, "varies": varies, "reading": "published" if published else "default",
         "clusters": clusters, "any finding": claims / worlds,

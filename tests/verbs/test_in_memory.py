@@ -59,3 +59,13 @@ def test_minus_zero_and_zero_are_one_group():
 def test_a_metric_that_gives_no_number_is_named(metric, match):
     with pytest.raises(SpecError, match=match):
         isolux.metric_frame(metrics=metric, **ARRAYS)
+
+
+def test_a_margin_in_points_of_what_is_no_share_is_a_warning():
+    table = {"id": [f"p{k}" for k in range(200)], "tone": ["a", "b"] * 100,
+             "age": [20.0, 30.0, 40.0, 25.0] * 50}  # fmt: skip
+    settings = {"id": "id", "by": "tone", "task": "number", "score_column": "age",
+                "metric": ["mean"], "replicates": 100}  # fmt: skip
+    told = isolux.audit(table, margin=3, **settings).run.record["warnings"]
+    assert [w for w in told if w.startswith("--margin 3 is in points, and ")]
+    assert not [w for w in isolux.audit(table, **settings).run.record["warnings"] if "margin" in w]

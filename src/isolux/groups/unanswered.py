@@ -143,7 +143,7 @@ def cautions(counted: pl.DataFrame, *, bounds: bool = True) -> list[Caution]:
         shown = (many if many.height else rows).head(_SHOWN)
         of = [_of_group(row, bounds=bounds) for row in shown.iter_rows(named=True)]
         more = many.height - len(of)
-        of += [f"and {more:,} more groups"] if more > 0 else []
+        of += [f"and {more:,} more group{'s' * (more > 1)}"] if more > 0 else []
         lead = "Missing predictions are uneven" if uneven else "Predictions are missing"
         told.append(
             Caution(

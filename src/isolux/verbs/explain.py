@@ -19,6 +19,7 @@ from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.drawn import SAMPLE, refuse_drawn
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notebook import FindingsFrame
+from isolux.vocabulary.notes import by_severity
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.tables import FINDINGS, check
@@ -320,8 +321,8 @@ def _with(run: Run, name: str, explained: Explained, options: Sequence[str]) -> 
     ran[name] = said | {"assumptions": list(info.assumptions)}
     shown = in_order([one for one in ran if one not in _ELSEWHERE])
     record["analyses"] = [ran[one] for one in (*(n for n in ran if n in _ELSEWHERE), *shown)]
-    notes = [*record.get("notes", ()), *explained.notes]
-    record["notes"] = list(dict.fromkeys(notes))
+    for kind, own in zip(("warnings", "notes"), by_severity(explained.notes), strict=True):
+        record[kind] = list(dict.fromkeys([*record.get(kind, ()), *own]))
     cited = [
         {"key": r.key, "citation": r.citation, "place": r.place, "url": r.url}
         for r in info.references

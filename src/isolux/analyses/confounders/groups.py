@@ -21,7 +21,7 @@ from isolux.groups.unknown import UNKNOWN, mark_unknown
 from isolux.stats.design import IntArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import Grouping, Groups
+from isolux.vocabulary.spec import Grouping, Groups, recorded_spec
 
 __all__ = ["Sensitive", "Strata", "crossed", "explanatory_names", "sensitive_of", "strata_of"]
 
@@ -115,6 +115,14 @@ def explanatory_names(run: Run, names: Sequence[str], sensitive: Sequence[str]) 
                 expected="explanatory attributes other than " + ", ".join(sensitive),
                 found=", ".join(both),
                 where="--analysis-option confounders.explanatory",
+            )
+        answers = recorded_spec(run.record).predictions.prediction_column
+        if answers in names:
+            raise SpecError(
+                f"{answers!r} is the model's answer, from which the scores are computed",
+                expected="explanatory attributes of the people or pictures",
+                found=answers,
+                where="--analysis-option confounders.explanatory, or --role",
             )
         return list(dict.fromkeys(names))
     computed = [n for n in present if n in derive.names() and n not in sensitive]

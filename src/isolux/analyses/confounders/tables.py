@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses.confounders.cases import Case, Number, number_of
+from isolux.analyses.confounders.cases import PROBABLE, Case, Number, number_of
 from isolux.analyses.confounders.words import agreement
 
 __all__ = ["CONTROLLED", "COUNTS", "EQUAL_MIX", "GROUPS", "RANKING", "VALUES", "tables_of"]
@@ -119,8 +119,16 @@ def _ranking(case: Case, probable: float) -> Iterable[Row]:
             "controlled_dispersion": _round(number_of(one.within.value)),
             **_ends("reduction", case.spread_of(one.reduction)),
             "people_compared": _round(one.covered),
-            "verdict": case.verdict(s, probable),
+            "verdict": _verdict(case, s, probable),
         }
+
+
+def _verdict(case: Case, s: int, probable: float) -> str:
+    """Give the paper's verdict, which names a cause only where the role lets it."""
+    told = case.verdict(s, probable)
+    if told == PROBABLE and case.standing[s].reading in ("unknown", "after"):
+        return "associated (role not known)"
+    return told
 
 
 def _equal_mix(case: Case, adjust: Adjust, audit: str) -> Iterable[Row]:

@@ -238,7 +238,9 @@ def _advice(case: Case, s: int) -> str:
     shares = units / np.maximum(units.sum(axis=1, keepdims=True), 1.0)
     direction = -1.0 if case.info.direction == "lower" else 1.0
     centre = np.nansum(value * shares.mean(axis=0))
-    harm = (shares[worse] - shares[other]) * direction * (centre - value)
+    # Of two values either is the other's mirror: the one that the worse group has more of is meant.
+    over, below = shares[worse] - shares[other], direction * (centre - value)
+    harm = np.where((over > 0) & (below > 0), over * below, np.nan)
     if not np.isfinite(harm).any():
         return ""
     e = int(np.nanargmax(harm))

@@ -19,6 +19,7 @@ laws and what honesty costs: ``docs/methods/label_errors.md``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -206,7 +207,8 @@ def _corrected(
             without="without a matrix, bounds are given: leave out label_errors.matrix",
         )  # fmt: skip
         where = f"label_errors, {people.attribute}"
-        notes += [Caution(f"{where}: {told[:1].lower()}{told[1:]}") for told in doubts_of(read)]
+        doubts = doubts_of(read)
+        notes += [Caution(f"{where}: {told[:1].lower()}{told[1:]}") for told in doubts]
         if read.counts is None:
             notes.append(
                 f"{where}: the confusion matrix has shares and no counts, so intervals take it as "
@@ -216,7 +218,7 @@ def _corrected(
             notes.append(
                 f"{where}: people whom the matrix has as labelled unknown are left out of it"
             )
-        return by_matrix(people, read, *how)
+        return replace(by_matrix(people, read, *how), turned=bool(doubts))
     votes = votes_of(run, people) if annotators else None
     if votes is None:
         return None
@@ -275,7 +277,7 @@ def _status(people: People, found: Corrected, k: int) -> str:
     low, high = found.gap_low[k], found.gap_high[k]
     if not np.isfinite([found.gap[k], low, high]).all():
         return Status.UNDEFINED.value
-    nothing = says_nothing(people, float(low), float(high))
+    nothing = found.turned or says_nothing(people, float(low), float(high))
     return (Status.BOUNDARY if nothing or is_outside(people, found) else Status.OK).value
 
 

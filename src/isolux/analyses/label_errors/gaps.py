@@ -42,7 +42,8 @@ class Corrected:
     """Means of the true groups, and the gaps of ``sides``, each with the ends of its interval.
 
     ``value, low, high [g]``; ``gap, gap_low, gap_high [k]``, whose intervals hold all at once. A
-    gap is of values cut to what scores can be. NaN: not to be had.
+    gap is of values cut to what scores can be. NaN: not to be had. ``turned``: by the matrix most
+    labels of some group are wrong, so that undoing them turns judgements round.
     """
 
     value: FloatArray
@@ -52,6 +53,7 @@ class Corrected:
     gap_low: FloatArray
     gap_high: FloatArray
     method: str
+    turned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

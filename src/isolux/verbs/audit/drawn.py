@@ -107,6 +107,8 @@ def drawn_scores(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tuple[Dat
         scores = _without(scores, gone)
         table = table.filter(pl.col("weight") > 0)
         note = f"{len(gone):,} units weigh 0: they represent nobody and are left out."
+        if len(gone) == 1:
+            note = "1 unit weighs 0: it represents nobody and is left out."
         scores = replace(scores, notes=(note, *scores.notes))
     told = cautions_on_ids(dataset.sample["weight"], spec.sample.weight)
     if spec.sample.population:

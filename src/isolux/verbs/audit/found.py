@@ -28,6 +28,7 @@ from isolux.verbs.explain import explain_run, first_analyses, role_options
 from isolux.verbs.ledger import audits_share
 from isolux.vocabulary.containers import Dataset, Run, Scores
 from isolux.vocabulary.counts import COUNTS, with_times
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, SCORES, check
@@ -157,8 +158,22 @@ def _notes(
     each = scores.info.one_by_one and not record_of_sample(spec, scores)
     lacking = cautions(unanswered(scores.units, members, times), bounds=each)
     lacking += on_missed(missed(scores.evidence), members, times)
-    notes = (*lacking, *dataset.notes, *scores.notes, *members.notes, *found.notes)
+    notes = (
+        *lacking, *_on_margin(spec, scores), *dataset.notes, *scores.notes, *members.notes,
+        *found.notes,
+    )  # fmt: skip
     return tuple(unnamed(notes, dataset.withdrawn))
+
+
+def _on_margin(spec: AuditSpec, scores: Scores) -> list[Caution]:
+    """Caution where a margin in points was asked of what is no share."""
+    if spec.disparity.margin is None:
+        return []
+    other = [m.title for m in scores.info.metrics if m.unit != "fraction"]
+    if not other:
+        return []
+    told = f"--margin {spec.disparity.margin:g} is in points, and {', '.join(other)}"
+    return [Caution(f"{told} is not a share: that no two groups differ by more was not tested.")]
 
 
 def _explained(run: Run, spec: AuditSpec, kept: Mapping[str, pl.DataFrame]) -> Run:

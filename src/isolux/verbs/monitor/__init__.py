@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from isolux.stats.sequences import Watched, watched
@@ -22,7 +23,7 @@ from isolux.verbs._run_source import HasRun
 from isolux.verbs.monitor.drawn import kept_by_weight
 from isolux.verbs.monitor.gaps import Gap, gaps_of, mixture
 from isolux.verbs.monitor.looks import Look, Repeated, looks_of, people_once
-from isolux.verbs.monitor.words import sentence
+from isolux.verbs.monitor.words import e_text, sentence
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 
@@ -83,7 +84,9 @@ class Monitoring:
         two = pl.col("low", "high", "constant_low", "constant_high").round(4)
         measure = [c for c in ("metric", "label", "threshold") if self.summary[c].n_unique() > 1]
         return self.summary.with_columns(
-            two, pl.col("e_value").round_sig_figs(4), pl.col("p_adjusted").round_sig_figs(2)
+            two,
+            pl.col("e_value").map_elements(e_text, pl.String),
+            pl.col("p_adjusted").round_sig_figs(2),
         ).select(
             *measure, "attribute", "group", "e_value", pl.col("p_adjusted").alias("adjusted p"),
             pl.col("alarm_at").alias("alarm at look"), pl.col("since").alias("since look"),
@@ -225,8 +228,11 @@ def _rows(
     gap: Gap, found: Watched, looks: Sequence[Look], threshold: float
 ) -> list[dict[str, Any]]:
     alarmed, rows = False, []
+    # Once it is known that the gap has changed, none that is always the same is left.
+    changed = np.maximum.accumulate(found.change) >= threshold
     for t, look in enumerate(looks):
         alarmed = alarmed or bool(found.e_value[t] >= threshold)
+        low, high = (np.nan, np.nan) if changed[t] else (found.low[t], found.high[t])
         rows.append(
             {
                 **gap.named,
@@ -236,8 +242,8 @@ def _rows(
                 "n_clusters": gap.sizes[t][0],
                 "n_others": gap.sizes[t][1],
                 "gap": _number(gap.of_look(t) * gap.scale),
-                "low": _number(float(found.low[t]) * gap.scale),
-                "high": _number(float(found.high[t]) * gap.scale),
+                "low": _number(float(low) * gap.scale),
+                "high": _number(float(high) * gap.scale),
                 "e_value": float(found.e_value[t]),
                 "alarm": alarmed,
             }

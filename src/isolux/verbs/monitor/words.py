@@ -10,7 +10,7 @@ from isolux.verbs.monitor.gaps import Gap
 from isolux.verbs.monitor.looks import Look
 from isolux.vocabulary.drawn import weighted_title
 
-__all__ = ["sentence"]
+__all__ = ["e_text", "sentence"]
 
 _MINUS = "\N{MINUS SIGN}"
 
@@ -27,7 +27,7 @@ def sentence(
         could = _range(gap, found["constant_low"], found["constant_high"])
         start = (
             f"{what} for {who}: no gap to {gap.others} is shown in {len(looks)} looks "
-            f"(e-value {_e(found['e_value'])}; an alarm needs {_e(threshold)})"
+            f"(e-value {e_text(found['e_value'])}; an alarm needs {e_text(threshold)})"
         )
         return (
             f"{start}. If it is always the same, {gap.named['group']} less {gap.others} is "
@@ -44,8 +44,8 @@ def sentence(
     size = _size(gap, found, len(looks), said)
     told = (
         f"{what} for {who} differs from that for {gap.others}: alarm at look {found['alarm_at']} "
-        f"({alarm.at}; an alarm needs an e-value of {_e(threshold)}, the largest so far is "
-        f"{_e(found['e_value'])}), {begun} "
+        f"({alarm.at}; an alarm needs an e-value of {e_text(threshold)}, the largest so far is "
+        f"{e_text(found['e_value'])}), {begun} "
         f"({100 * found['share']:.0f} % of the evidence){late}; {size}."
     )
     if found["changed_at"] is not None:
@@ -88,5 +88,6 @@ def _range(gap: Gap, low: float | None, high: float | None) -> str:
     return f"from {ends[0]} to {ends[1]} {unit}".replace("-", _MINUS).rstrip()
 
 
-def _e(x: float) -> str:
+def e_text(x: float) -> str:
+    """Write an e-value: 0.2, 2,797, 4.0e+18."""
     return f"{x:,.1f}" if x < 100 else f"{x:,.0f}" if x < 1e6 else f"{x:.1e}"
