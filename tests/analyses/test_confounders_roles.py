@@ -207,3 +207,13 @@ def test_the_models_own_answer_explains_nothing():
     run.record["spec"]["prediction_column"] = "says"
     with pytest.raises(SpecError, match="'says' is the model's answer"):
         confounders.explain(run, explanatory=["says"])
+
+
+def test_an_open_way_of_the_graph_is_said_of_a_mix_of_what_the_graph_lacks():
+    light = [*["day", "day", "night"] * 133, "day"]
+    held = attributes(tone=["a", "b"] * 200, light=light, cam=["x", "x", "y", "y"] * 100)
+    run = run_of([1.0, 0.0, 1.0, 1.0] * 100, held)
+    graph = "light -> tone, light -> score, tone -> score"
+    found = confounders.explain(run, explanatory=["cam"], replicates=199, dag=graph)
+    claims = " ".join(found.findings["claim"])
+    assert "this mix leaves open tone ← light → score; the back-door rule does not hold" in claims

@@ -68,8 +68,9 @@ class Roles:
         """Say what holds of some attributes held alike together."""
         role = max((self.role(sensitive, name) for name in parts), key=_ORDER.index)
         graph = self._graph_of(sensitive)
-        if graph is None or not set(parts) & set(graph.names):
+        if graph is None:
             return Standing(role)
+        # What the graph lacks blocks nothing in it: its open ways stay open, and that is said.
         return Standing(role, graph.adjustment(sensitive, parts))
 
     def role(self, sensitive: str, name: str) -> Role:

@@ -89,11 +89,12 @@ def bounds_sentence(people: People, gap: Gap, wrong: float, words: Words) -> str
         if wrong == 0
         else f"if up to {100 * wrong:g} % of the labels of {who} and of {others} are wrong"
     )
+    here = f"anywhere from {_range(gap.wrong, unit)}" if wrong else _signed(gap.labelled, unit)
     told = (
-        f"{so_far}, {lowered(what)} of {who} minus that of {others} is anywhere from "
-        f"{_range(gap.wrong, unit)} in these people, and from {_range(gap.sampled, unit)} in "
-        f"everyone they represent ({level_of(words)} interval{at_once}). As labelled it is "
-        f"{_signed(gap.labelled, unit)}. {least}"
+        f"{so_far}, {lowered(what)} of {who} minus that of {others} is {here} in these people, "
+        f"and from {_range(gap.sampled, unit)} in everyone they represent "
+        f"({level_of(words)} interval{at_once}). As labelled it is {_signed(gap.labelled, unit)}. "
+        f"{least}"
     )
     return words.start(people.row["model"], told)
 
