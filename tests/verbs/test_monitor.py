@@ -209,6 +209,7 @@ def test_a_gap_that_closed_has_no_size_since_it_began():
         f" b is {last:.1f} points. It has changed: no single gap fits all looks"
     ) in seen.findings[0].replace("\N{MINUS SIGN}", "-")
     assert "between looks" not in seen.findings[0]
+    assert "for a (tone) has differed from that for b: alarm at look 1" in seen.findings[0]
     # No gap that was the same at all looks is left once it is known that it changed.
     known = row["changed_at"] - 1
     assert seen.table["low"].is_null().arg_true().to_list() == list(range(known, 16))

@@ -42,8 +42,9 @@ def sentence(
     looks_late = "1 look" if found["delay"] == 1 else f"{found['delay']} looks"
     late = f", {looks_late} earlier" if found["since"] != 1 and found["delay"] else ""
     size = _size(gap, found, len(looks), said)
+    differs = "has differed" if found["began_from"] is None else "differs"  # it may be over
     told = (
-        f"{what} for {who} differs from that for {gap.others}: alarm at look {found['alarm_at']} "
+        f"{what} for {who} {differs} from that for {gap.others}: alarm at look {found['alarm_at']} "
         f"({alarm.at}; an alarm needs an e-value of {e_text(threshold)}, the largest so far is "
         f"{e_text(found['e_value'])}), {begun} "
         f"({100 * found['share']:.0f} % of the evidence){late}; {size}."
