@@ -70,15 +70,12 @@ def summed(rows: list[dict[str, object]]) -> list[dict[str, object]]:
 
 @pytest.mark.skipif(not FULL, reason="the whole grid takes half an hour")
 def test_the_whole_grid_of_samples():
-    worlds = scaled(600, 100)
-    rows = [judge(cell, worlds) for cell in GRID]
-    record("samples", summed(rows), worlds=worlds, replicates=1)
+    rows = [judge(cell, WORLDS) for cell in GRID]
+    record("samples", summed(rows), worlds=WORLDS, replicates=1)
     for row in rows:
         # Nothing is promised of groups called boundary; there three standard errors are bounds.
         promised = row.get("covered where ok, %") is not None
-        most = 0.075 if promised else 0.05 + 3.0 * (0.05 * 0.95 / max(row["judged"], 1)) ** 0.5
+        most = 0.07 if promised else 0.05 + 3.0 * (0.05 * 0.95 / max(row["judged"], 1)) ** 0.5
         assert (row.get("p <= .05, %") or 0.0) <= most, row
     for row in summed(rows):
-        # 1,200 intervals that hold the truth in 95 of 100 have a standard error of .6; the smallest
-        # of 320 cells is asked.
-        assert (row["smallest covered where ok, %"] or 1.0) >= 0.925, row
+        assert (row["smallest covered where ok, %"] or 1.0) >= 0.93, row
