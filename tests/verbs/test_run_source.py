@@ -17,6 +17,16 @@ def audited(start: int, model: str = "m"):
     return isolux.audit(scores.with_columns(model=pl.lit(model)), people, by="tone", replicates=100)
 
 
+class Elsewhere:
+    """A path of another library."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __fspath__(self):
+        return str(self.folder / "run")
+
+
 @pytest.fixture(scope="module")
 def audits():
     return audited(0), audited(1000)
@@ -25,7 +35,7 @@ def audits():
 def test_an_audit_a_run_and_a_directory_are_one(audits, tmp_path):
     audit = audits[0]
     audit.report(tmp_path / "run")
-    for source in (audit, audit.run, tmp_path / "run", str(tmp_path / "run")):
+    for source in (audit, audit.run, tmp_path / "run", str(tmp_path / "run"), Elsewhere(tmp_path)):
         assert is_run_source(source)
         assert run_of(source).group_metrics.equals(audit.run.group_metrics)
     for several in ([audit], (audit, audit), {"m": audit}):

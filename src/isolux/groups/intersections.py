@@ -232,8 +232,8 @@ def on_empty(one: Crossing, values: Sequence[Sequence[str]], most: int = 3) -> l
     >>> on_empty(crossing([race, tone], 2), [race.values, tone.values])
     ['1 of 4 combinations of race × tone holds no one: White × 4.']
     """
-    every = math.prod(len(part) for part in values)
-    held = {cell for cell in one.cells if all(v in p for v, p in zip(cell, values, strict=True))}
+    every, known = math.prod(len(part) for part in values), [set(part) for part in values]
+    held = {cell for cell in one.cells if all(v in p for v, p in zip(cell, known, strict=True))}
     lacking = every - len(held)
     if len(values) < 2 or not lacking:
         return []

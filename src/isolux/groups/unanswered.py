@@ -165,8 +165,8 @@ def missed(evidence: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
     Returns
     -------
     polars.DataFrame or None
-        The judged rows of ``classification``, ``detected`` true or false; none: everyone judged
-        was detected, or those who were not count in nothing.
+        The judged rows of ``classification``, ``detected`` true or false. None if everyone who
+        was judged was detected, or if those who were not are left out.
     """
     found = evidence.get("classification")
     if found is None or not {"detected", "correct"} <= set(found.columns):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
@@ -25,14 +26,14 @@ RunSource = Run | HasRun | str | Path
 
 
 def held_run(source: object) -> Run | None:
-    """Return the run that is in memory; None: there is none in it."""
+    """Return the run that an object holds or is; None for anything else, such as a path."""
     found: Any = source if isinstance(source, Run) else getattr(source, "run", None)
     return found if isinstance(found, Run) else None
 
 
 def is_run_source(source: object) -> TypeGuard[RunSource]:
     """Tell one run from a list of them."""
-    return isinstance(source, str | Path) or held_run(source) is not None
+    return isinstance(source, str | os.PathLike) or held_run(source) is not None
 
 
 def run_of(source: object) -> Run:
@@ -58,8 +59,8 @@ def run_of(source: object) -> Run:
     held = held_run(source)
     if held is not None:
         return held
-    if isinstance(source, str | Path):
-        return run_directory.load(source)
+    if isinstance(source, str | os.PathLike):
+        return run_directory.load(Path(source))
     raise SpecError(
         "this is not a run",
         expected="an audit, a run or its directory",
