@@ -56,6 +56,11 @@ class Standing:
         """How the gap at an equal mix may be read: a way left open makes it unknown."""
         return "unknown" if self.rule_fails and self.role != "after" else self.role
 
+    @property
+    def may_cause(self) -> bool:
+        """Whether a sentence may speak of the attribute as a cause."""
+        return self.reading not in ("unknown", "after")
+
 
 @dataclass(frozen=True, slots=True)
 class Roles:

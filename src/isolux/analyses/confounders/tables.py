@@ -126,9 +126,8 @@ def _ranking(case: Case, probable: float) -> Iterable[Row]:
 def _verdict(case: Case, s: int, probable: float) -> str:
     """Give the paper's verdict, which names a cause only where the role lets it."""
     told = case.verdict(s, probable)
-    if told == PROBABLE and case.standing[s].reading in ("unknown", "after"):
-        return "associated (role not known)"
-    return told
+    known = told != PROBABLE or case.standing[s].may_cause
+    return told if known else "associated (role not known)"
 
 
 def _equal_mix(case: Case, adjust: Adjust, audit: str) -> Iterable[Row]:

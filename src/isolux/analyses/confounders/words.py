@@ -249,7 +249,7 @@ def _advice(case: Case, s: int) -> str:
         f"{100 * shares[other][e]:.0f} % of {case.groups[other]} have the value "
         f"{strata.values[e]!r}, at which everyone gets {_level(float(value[e]), case)}. "
     )
-    if case.standing[s].reading in ("unknown", "after"):
+    if not case.standing[s].may_cause:
         return told.strip()  # what would narrow the gap depends on the role
     if strata.of_images:
         return told + "Collecting images with a similar mix for all groups would show what remains."
