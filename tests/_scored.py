@@ -55,13 +55,17 @@ def stacked(*parts: Scores) -> Scores:
 
 def members(**attributes: Sequence[str | Sequence[str] | None]) -> pl.DataFrame:
     """Give unit k the k-th group (or groups, or none) of each attribute."""
-    rows = []
+    parts = []
     for attribute, groups in attributes.items():
-        for k, given in enumerate(groups):
-            names = [given] if isinstance(given, str) else list(given or ())
-            rows += [
-                {"attribute": attribute, "group": g, "values": [g], "unit_id": f"u{k}"}
-                for g in names
-            ]
-    frame = pl.DataFrame(rows, schema=MEMBERSHIP.schema)
+        named = [(given,) if isinstance(given, str) else given or () for given in groups]
+        part = pl.DataFrame(
+            {
+                "unit_id": [f"u{k}" for k, names in enumerate(named) for _ in names],
+                "group": [name for names in named for name in names],
+            },
+            schema={"unit_id": pl.String, "group": pl.String},
+        )
+        part = part.with_columns(attribute=pl.lit(attribute), values=pl.concat_list("group"))
+        parts.append(part.select(list(MEMBERSHIP.schema)))
+    frame = pl.concat(parts)
     return check(frame.sort("attribute", "group", maintain_order=True), MEMBERSHIP)

@@ -8,10 +8,12 @@ import pytest
 from scipy import stats
 
 from isolux.disparity import family as families
+from isolux.disparity import observed
 from isolux.groups.measure import measure_groups
 from isolux.stats.multiplicity import bonferroni, holm, max_t
 from isolux.stats.nulls import REST
 from isolux.stats.statistic import SumStatistic
+from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import Comparing
 from tests._scored import members, scored
@@ -195,3 +197,41 @@ def test_the_standard_error_of_a_difference_counts_shared_people():
     assert se == pytest.approx(np.sqrt((u**2).sum()), rel=0.04)
     apart = np.hypot(*estimates.standard_error[1:, 0])
     assert se < 0.8 * apart
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("products", [0.0, 7500.0])
+def test_attributes_compared_together_say_what_each_says_alone(monkeypatch, products, weights):
+    # h's groups share people, tone is not known of every eighth, and light varies within subjects.
+    n, rng = 240, np.random.default_rng(3)
+    subjects = [f"s{k // 4}" for k in range(n)]
+    groups = members(
+        g=["a" if k < n // 2 else "b" for k in range(n)],
+        h=[["x", "y"] if k % 3 == 0 else ["x"] if k % 3 == 1 else ["y"] for k in range(n)],
+        tone=[None if k % 8 == 0 else "12345"[k // 4 % 5] for k in range(n)],
+        light=rng.choice(["day", "night", "dusk"], n).tolist(),
+    )
+    evidence = {}
+    if weights:
+        evidence[SAMPLE] = pl.DataFrame(
+            {"model": ["m"] * n, "unit_id": [f"u{k}" for k in range(n)], "cluster_id": subjects,
+             "weight": rng.lognormal(0.0, 0.5, n),
+             "stratum": [f"t{k // 4 % 2}" for k in range(n)], "stratum_clusters": [n // 8] * n}
+        )  # fmt: skip
+    right = (rng.random(n) < 0.8).astype(float).tolist()
+    scores = scored(right, subjects, evidence=evidence)
+    _, together = _family(groups, scores=scores)
+    monkeypatch.setattr(observed, "_PRODUCTS", products)
+    _, alone = _family(groups, scores=scores)
+    assert list(together.tested) == list(alone.tested)
+    assert {name for name, _ in together.tested} == {"g", "h", "tone", "light"}
+    for key, one in together.tested.items():
+        other = alone.tested[key]
+        np.testing.assert_allclose(one.null.t, other.null.t, rtol=1e-10)
+        np.testing.assert_allclose(one.adjusted, other.adjusted, rtol=1e-10)
+        ends = [x.compared.pairs(x.members[:1], x.members[1:2]).interval(Z) for x in (one, other)]
+        np.testing.assert_allclose(ends[0].low, ends[1].low, rtol=1e-9)
+        np.testing.assert_allclose(ends[0].high, ends[1].high, rtol=1e-9)
+        own = other.compared.share_of_others(other.members)
+        np.testing.assert_allclose(one.compared.share_of_others(one.members), own, rtol=1e-12)
+        assert one.compared.overlap == other.compared.overlap == (key[0] == "h")

@@ -39,9 +39,10 @@ def worlds_of(cell: Cell, worlds: int, seed: int = 0) -> tuple[np.ndarray, np.nd
 def _rows(values: np.ndarray) -> csr_array:
     """Lay ``[w, k, c]`` out as w k rows over w c clusters."""
     w, k, c = values.shape
-    world, row, cluster = np.nonzero(values)
-    at = (world * k + row, world * c + cluster)
-    return csr_array((values[world, row, cluster].astype(float), at), shape=(w * k, w * c))
+    flat = np.flatnonzero(values)  # row by row, as they are kept
+    ends = np.concatenate([[0], np.cumsum(np.count_nonzero(values, axis=2))])
+    column = flat // (k * c) * c + flat % c
+    return csr_array((values.ravel()[flat].astype(float), column, ends), shape=(w * k, w * c))
 
 
 def reduced(photos: np.ndarray, right: np.ndarray) -> tuple[ClusterMeans, ClusterMeans]:

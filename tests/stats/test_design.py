@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from isolux.stats import design as designs
 from isolux.stats.design import build_design
 
 
@@ -88,3 +90,33 @@ def test_clusters_of_few_kinds_are_never_taken_for_one_another():
     for g, c, row in zip(group, cluster, columns, strict=True):
         by_hand[g, :, c] += row
     np.testing.assert_allclose(laid, by_hand)
+
+
+@given(st.data())
+def test_small_designs_are_laid_out_and_come_out_the_same(data):
+    n = data.draw(st.integers(0, 12))
+    columns = data.draw(st.lists(st.lists(st.integers(-2, 3), min_size=2, max_size=2),
+                                 min_size=n, max_size=n))  # fmt: skip
+    clusters = data.draw(st.lists(st.integers(0, 4), min_size=n, max_size=n))
+    clusters = np.unique(clusters, return_inverse=True)[1]
+    entries = data.draw(st.lists(st.tuples(st.integers(0, 2), st.integers(0, max(n - 1, 0))),
+                                 max_size=3 * n if n else 0))  # fmt: skip
+    group_of, unit_of = [g for g, _ in entries], [u for _, u in entries]
+    found = []
+    with pytest.MonkeyPatch.context() as patch:
+        for most in (10**9, -1):
+            patch.setattr(designs, "SMALL", most)
+            columns_of = np.array(columns).reshape(n, 2)
+            found.append(_build(columns_of, clusters, group_of, unit_of, 3))
+    laid, summed = found
+    np.testing.assert_array_equal(laid.matrix.toarray(), summed.matrix.toarray())
+    np.testing.assert_array_equal(laid.copies, summed.copies)
+    np.testing.assert_array_equal(laid.distinct_of, summed.distinct_of)
+
+
+def test_numbers_that_are_not_whole_are_summed_in_an_order_that_rows_do_not_decide():
+    # In three orders: laid out, the sums would differ in their last digit, and not merge.
+    tenths = [[0.1], [0.2], [0.3]]
+    columns = [tenths[k] for order in ((0, 1, 2), (2, 1, 0), (1, 2, 0)) for k in order]
+    design = _build(columns, [0, 0, 0, 1, 1, 1, 2, 2, 2], [0] * 9, range(9), 1)
+    assert design.copies.tolist() == [3]

@@ -15,6 +15,7 @@ from isolux.stats.resampling import (
     jackknife_acceleration,
     replicate_ranks,
     replicate_sums,
+    sums,
 )
 from isolux.stats.statistic import MEAN, RankStatistic
 from isolux.vocabulary.spec import Bootstrap
@@ -87,6 +88,14 @@ def test_more_replicates_begin_with_the_same_ones():
     design = _design()
     few, many = (replicate_sums(design, [RATE], _spec(r))[0, 0] for r in (256, 700))
     np.testing.assert_array_equal(few, many[:256])
+
+
+@pytest.mark.parametrize("weights", ["multinomial", "poisson"])
+def test_replicates_held_at_once_are_those_held_in_parts(monkeypatch, weights):
+    design, spec = _design(groups=((0, 1, 2, 3), (3,))), _spec(300, seed=5, weights=weights)
+    at_once = replicate_sums(design, [RATE], spec)
+    monkeypatch.setattr(sums, "_SMALL", 0)
+    np.testing.assert_array_equal(at_once, replicate_sums(design, [RATE], spec))
 
 
 def test_counting_alike_clusters_changes_nothing_in_distribution():

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, vstack
 
+from isolux.stats import drawn_design as drawn_designs
 from isolux.stats.design import build_design
 from isolux.stats.drawn_design import DrawnDesign, build_drawn
 from isolux.stats.raking import Margins, rake, rake_replicates
@@ -211,6 +212,16 @@ def _design(
         assert apart < 1e-9
     strata = Strata(np.arange(24) % 3, np.full(3, 8), left)
     return build_drawn(columns, school, entries, plain, weight, strata, margins)
+
+
+def test_small_samples_are_laid_out_and_come_out_the_same(monkeypatch):
+    laid = _design()
+    monkeypatch.setattr(drawn_designs, "SMALL", -1)
+    summed = _design()
+    for one, other in ((laid.matrix, summed.matrix), (laid.squares, summed.squares)):
+        assert np.array_equal(one.indptr, other.indptr)
+        assert np.array_equal(one.indices, other.indices)
+        np.testing.assert_allclose(one.data, other.data, rtol=1e-14)
 
 
 def _photographer() -> np.ndarray:

@@ -12,6 +12,7 @@ first order only: their value is held to everyone's, and the interval to everyon
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -29,11 +30,11 @@ from isolux.stats.deviates import Difference
 from isolux.stats.differences import of_means, paired_means
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.joint_law import products
-from isolux.stats.rows import AT_ONCE, less_each
+from isolux.stats.rows import AT_ONCE, less_each, some_rows
 from isolux.stats.shares import ClusterMeans, cluster_means, joined
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Comparisons", "MeanComparisons", "compare_groups"]
+__all__ = ["Comparisons", "MeanComparisons", "compare_attributes", "compare_groups"]
 
 
 class Comparisons(Protocol):
@@ -62,7 +63,26 @@ def compare_groups(estimates: Estimates, attribute: str, j: int) -> Comparisons:
     return _of_means(estimates.design, measure, rows)
 
 
-def _of_means(design: Design, measure: Measure, rows: IntArray) -> Comparisons:
+def compare_attributes(
+    estimates: Estimates, attributes: Sequence[str], j: int
+) -> list[Comparisons]:
+    """Return the comparisons of several attributes of one domain on measure ``j``, a mean.
+
+    What ``compare_groups`` returns of each, with all groups' clusters reduced at once. Attributes
+    whose groups overlap, or do not, alike have one object: pairs of several can be asked together.
+    """
+    measure, design = estimates.measures[j], estimates.design
+    domain = [estimates.domain_of[attribute] for attribute in attributes]
+    members = [estimates.members(attribute) for attribute in attributes]
+    rows = np.concatenate([domain[:1], *members])
+    every = _of_means(design, measure, rows)
+    either = {every.overlap: every, not every.overlap: replace(every, overlap=not every.overlap)}
+    return [either[every.overlaps(own)] for own in members]
+
+
+def _of_means(
+    design: Design, measure: Measure, rows: IntArray
+) -> MeanComparisons | DrawnComparisons:
     if isinstance(design, DrawnDesign):
         return DrawnComparisons.of(design, measure, rows)
     return MeanComparisons.of(design, measure, rows)
@@ -91,15 +111,18 @@ class MeanComparisons:
 
         People who count in two of the others make them overlap.
         """
-        from scipy.sparse import csr_array, vstack
-
         assert measure.mean is not None  # noqa: S101 - callers ask of means only
-        stacked = csr_array(vstack([design.rows(rows, column) for column in measure.mean]))
+        at = np.concatenate([rows * design.n_columns + column for column in measure.mean])
+        stacked = some_rows(design.matrix, at)
         every, k = products(stacked, design.copies), len(rows)
-        means = means_of(design, measure, rows)
-        overlap = bool(means.units[1:].sum() > means.units[0] + 0.5)
         parts = every[:k, :k], every[:k, k:], every[k:, k:]
-        return cls(design, measure, rows, means, *parts, overlap)
+        found = cls(design, measure, rows, means_of(design, measure, rows), *parts, overlap=False)
+        return replace(found, overlap=found.overlaps(rows[1:]))
+
+    def overlaps(self, groups: IntArray) -> bool:
+        """Tell whether rows are in several of some groups."""
+        units = self.means.units
+        return bool(units[places(self.rows, groups)].sum() > units[0] + 0.5)
 
     def pairs(self, first: IntArray, second: IntArray) -> Difference:
         """Compare groups with groups."""

@@ -62,14 +62,20 @@ class DrawnComparisons:
         sums, counts = measure.mean
         held, k = design.rows(rows, counts), len(rows)
         every = design.products(rows, (sums, counts))
-        plain = design.unweighted
-        people = np.asarray(plain.rows(rows, counts) @ plain.copies.astype(np.float64))
-        overlap = bool(people[1:].sum() > people[0] + 0.5)
         weight = np.asarray(held.sum(axis=1)).ravel()
-        return cls(
+        found = cls(
             design, measure, rows, drawn_means(design, measure, rows), every[:k, :k],
-            every[:k, k:], every[k:, k:], _shared(design, measure, rows), weight, overlap,
+            every[:k, k:], every[k:, k:], _shared(design, measure, rows), weight, overlap=False,
         )  # fmt: skip
+        return replace(found, overlap=found.overlaps(rows[1:]))
+
+    def overlaps(self, groups: IntArray) -> bool:
+        """Tell whether people are in several of some groups."""
+        assert self.measure.mean is not None  # noqa: S101 - as in ``of``
+        plain = self.design.unweighted
+        held = plain.rows(np.append(self.rows[0], groups), self.measure.mean[1])
+        people = np.asarray(held @ plain.copies.astype(np.float64))
+        return bool(people[1:].sum() > people[0] + 0.5)
 
     def pairs(self, first: IntArray, second: IntArray) -> Difference:
         """Compare groups with groups."""

@@ -25,11 +25,12 @@ import numpy.typing as npt
 
 from isolux.disparity.comparisons import Comparisons, compare_groups
 from isolux.disparity.everyone import is_among, others_of
+from isolux.disparity.observed import Key, Plans, batches, looked_at, observed
 from isolux.groups.estimates import Estimates
 from isolux.io.threads import in_threads
 from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import IntArray
-from isolux.stats.deviates import deviates, two_sided
+from isolux.stats.deviates import two_sided
 from isolux.stats.drawn_design import DrawnDesign, strata_of_varying
 from isolux.stats.joint_law import Blocks, correlated_normals, joint_draws
 from isolux.stats.multiplicity import (
@@ -160,9 +161,6 @@ def at_once(contrasts: Iterable[IntArray]) -> int:
     return 4 if max(map(len, contrasts), default=0) >= _LONG else 1
 
 
-Plans = dict[tuple[str, int], tuple[IntArray, IntArray]]
-
-
 def _plan(estimates: Estimates, references: dict[str, str], least: int) -> Plans:
     """List, for each attribute and measure, the judged groups and the contrasts among them.
 
@@ -196,23 +194,6 @@ def _is_mean(estimates: Estimates, j: int) -> bool:
     return estimates.measures[j].mean is not None
 
 
-def _observed(
-    compared: Comparisons, members: IntArray, contrasts: IntArray, spec: Comparing
-) -> FloatArray:
-    """Return each contrast's deviate, with the sign of a − b."""
-    from scipy.special import ndtri
-
-    exact = (float(ndtri(0.5 + spec.level / 2.0)),)
-    rest = contrasts[:, 1] == REST
-    first = members[contrasts[:, 0]]
-    z = np.full(len(contrasts), np.nan)
-    second = members[contrasts[~rest, 1]]
-    z[~rest] = deviates(compared.pairs(first[~rest], second), exact)
-    if rest.any():
-        z[rest] = deviates(compared.rests(first[rest]), exact)
-    return z
-
-
 def _of_means(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple[str, int], Tested]:
     """Test means; one draw of the clusters' weights carries all metrics and attributes."""
     from scipy.sparse import csr_array, vstack
@@ -238,17 +219,19 @@ def _of_means(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple
     stops = np.cumsum([2 * sums.shape[0] for sums, _ in at.values()])
     own = dict(zip(at, np.split(drawn, stops), strict=False))
 
-    def test(key: tuple[str, int]) -> Tested:
+    def test(key: Key, compared: Comparisons, z: FloatArray) -> Tested:
         members, contrasts = plans[key]
-        compared = compare_groups(estimates, *key)
         law = score_deviates(*at[key], design.copies, contrasts, own[key], strata, chance.get(key))
-        z = _observed(compared, members, contrasts, spec)
         null = null_test(z, law, contrasts[:, 1] != REST, two_sided)
         shares = getattr(compared, "means").shares  # noqa: B009 - a protocol has no fields
         return Tested(members, contrasts, null, SCORE if shares else STUDENT, compared)
 
+    def test_all(keys: list[Key]) -> dict[Key, Tested]:
+        return {key: test(key, *looked) for key, looked in looked_at(estimates, plans, keys, spec)}
+
     most = at_once(plans[key][1] for key in wanted)
-    return dict(zip(wanted, in_threads(test, wanted, most=most), strict=True))
+    parts = in_threads(test_all, batches(estimates, wanted), most=most)
+    return {key: one for part in parts for key, one in part.items()}
 
 
 _Rows = dict[tuple[str, int], tuple["csr_array", "csr_array"]]
@@ -289,7 +272,7 @@ def _of_replicates(
         usable = np.where(scale > _rounding(estimates, j), scale, np.nan)
         law = _apart(drawn, (contrasts[:, 0], second), usable)
         compared = compare_groups(estimates, attribute, j)
-        z = _observed(compared, members, contrasts, spec)
+        z = observed(compared, [(members, contrasts)], spec)[0]
         null = null_test(z, law, contrasts[:, 1] != REST, two_sided)
         results[attribute, j] = Tested(members, contrasts, null, BOOTSTRAP, compared)
     return results

@@ -220,7 +220,7 @@ def rows_effect(design: DrawnDesign, measure: Measure) -> RowsEffect:
     assert measure.mean is not None  # noqa: S101 - callers ask of means only
     sums, counts = measure.mean
     s, n = design.rows(0, sums).toarray()[0], design.rows(0, counts).toarray()[0]
-    right, every = (float(design.rows_of_squares(0, q).sum()) for q in (sums, counts))
+    right, every = (float(design.rows_of_squares(0, q).data.sum()) for q in (sums, counts))
     rare = min(int((s > 0).sum()), int((s < n * (1.0 - 1e-9)).sum()))
     return RowsEffect.of(float(s.sum() / n.sum()) if n.sum() > 0 else 0.0, right, every, rare)
 

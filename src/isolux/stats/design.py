@@ -24,13 +24,15 @@ from isolux.stats.rows import some_rows
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Design", "IntArray", "build_design", "parts_clusters"]
+__all__ = ["SMALL", "Design", "IntArray", "build_design", "laid_out", "parts_clusters"]
 
 IntArray = npt.NDArray[np.int64]
 
 
 _FEW = 8
 """Columns of weights up to which turning the matrix costs more than it saves."""
+SMALL = 20_000
+"""Cells (rows times clusters) that are quicker laid out than summed as entries."""
 _REPEATED = 8
 """Copies of a mark, on average, from which looking marks up is quicker than sorting them."""
 
@@ -120,6 +122,10 @@ def build_design(
     """
     n_clusters = int(cluster_of.max(initial=-1)) + 1
     row_of = np.arange(columns.shape[0]) if row_of is None else row_of
+    if n_groups * columns.shape[1] * n_clusters <= SMALL and _whole(columns):
+        adds = columns.toarray()[row_of]
+        every = laid_out(adds, cluster_of, (group_of, unit_of), n_groups)
+        return _merged(every, n_groups, columns.shape[1])
     kind_of, example = _kinds(columns, row_of, group_of, unit_of)
     # A cluster is what units of which kinds it holds; one of each is laid out.
     held = np.zeros(n_clusters, dtype=np.uint64)
@@ -134,6 +140,61 @@ def build_design(
     matrix = matrix[:, own]
     matrix.sort_indices()
     return Design(matrix, copies, distinct_of, n_groups, columns.shape[1])
+
+
+def _whole(columns: csr_array) -> bool:
+    """Tell whether all numbers are whole: then they add up to the same in any order."""
+    return bool((columns.data == np.rint(columns.data)).all())
+
+
+def laid_out(
+    adds: npt.NDArray[np.float64],
+    cluster_of: IntArray,
+    entries: tuple[IntArray, IntArray],
+    n_groups: int,
+) -> npt.NDArray[np.float64]:
+    """Sum what units add to columns by group and cluster, all cells laid out.
+
+    Parameters
+    ----------
+    adds : [n_units, n_columns] float
+    cluster_of : [n_units] int
+    entries : ([m] int, [m] int)
+        Group and unit of every membership.
+    n_groups : int
+
+    Returns
+    -------
+    [n_groups * n_columns, n_clusters] float
+
+    Examples
+    --------
+    >>> both = np.array([0, 0]), np.array([0, 1])
+    >>> laid_out(np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([0, 0]), both, 1).tolist()
+    [[1.0], [2.0]]
+    """
+    group_of, unit_of = entries
+    n_clusters = int(cluster_of.max(initial=-1)) + 1
+    at = group_of * n_clusters + cluster_of[unit_of]
+    cells = n_groups * n_clusters
+    sums = [np.bincount(at, weights=own[unit_of], minlength=cells) for own in adds.T]
+    by_group = np.stack(sums).reshape(len(sums), n_groups, n_clusters).swapaxes(0, 1)
+    return np.asarray(by_group.reshape(n_groups * len(sums), n_clusters), dtype=np.float64)
+
+
+def _merged(every: npt.NDArray[np.float64], n_groups: int, n_columns: int) -> Design:
+    """Merge clusters that are alike; what comes out does not depend on how they were laid out."""
+    from scipy.sparse import csr_array
+
+    mixed = _mix(np.arange(1, len(every) + 1, dtype=np.uint64))[:, None] ^ every.view(np.uint64)
+    signature = np.where(every != 0.0, _mix(mixed), np.uint64(0)).sum(axis=0, dtype=np.uint64)
+    _, own, distinct_of, copies = np.unique(
+        signature, return_index=True, return_inverse=True, return_counts=True
+    )
+    return Design(
+        csr_array(every[:, own]), copies.astype(np.int64), distinct_of.astype(np.int64), n_groups,
+        n_columns,
+    )  # fmt: skip
 
 
 def _kinds(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.design import Design, IntArray
+from isolux.stats.design import SMALL, Design, IntArray, laid_out
 from isolux.stats.raking import Calibration, Margins, calibration_of, rake_replicates
 from isolux.stats.rows import some_rows
 from isolux.stats.sampling import Strata, inner, products_of, rao_wu, rao_wu_in_parts
@@ -64,10 +64,8 @@ class DrawnDesign(Design):
 
     def products(self, groups: IntArray, columns: tuple[int, ...]) -> FloatArray:
         """Sum the products of columns of groups over clusters: ``[k g, k g]`` of k columns."""
-        from scipy.sparse import csr_array, vstack
-
-        rows = csr_array(vstack([self._left(groups, column) for column in columns]))
-        own = products_of(rows, self.strata)
+        at = np.concatenate([groups * self.n_columns + column for column in columns])
+        own = products_of(self._left_of(at), self.strata)
         if self.ways is None:
             return own
         return together(own, *(way.products(groups, columns) for way in self.ways))
@@ -93,7 +91,9 @@ class DrawnDesign(Design):
         return csr_array(hstack([rows, self.ways[0].varying(group, column)]))
 
     def _left(self, group: int | IntArray, column: int) -> csr_array:
-        at = np.atleast_1d(group) * self.n_columns + column
+        return self._left_of(np.atleast_1d(group) * self.n_columns + column)
+
+    def _left_of(self, at: IntArray) -> csr_array:
         rows = some_rows(self.matrix, at)
         return rows if self.calibration is None else self.calibration.left(rows, at)
 
@@ -212,6 +212,9 @@ def build_drawn(
     group_of, unit_of = entries
     n_clusters = int(cluster_of.max(initial=-1)) + 1
     shape = unweighted.n_groups * unweighted.n_columns, n_clusters
+    if margins is None and shape[0] * shape[1] <= SMALL:
+        matrix, squares = _laid_out(columns, cluster_of, entries, weight, unweighted.n_groups)
+        return _designed(matrix, squares, unweighted, weight, strata)
     spread_out = columns[unit_of].tocoo()
     unit = unit_of[spread_out.row]
     # Half as long as numbers of other sums: these are most of what a large sample takes.
@@ -226,11 +229,38 @@ def build_drawn(
         strata = strata or _one_stratum(n_clusters)
     matrix = _summed(data, at, shape)
     squares = _squares(matrix, data, at)
+    return _designed(matrix, squares, unweighted, weight, strata, calibration)
+
+
+def _designed(
+    matrix: csr_array,
+    squares: csr_array,
+    unweighted: Design,
+    weight: FloatArray,
+    strata: Strata | None,
+    calibration: Calibration | None = None,
+) -> DrawnDesign:
+    n_clusters = matrix.shape[1]
     return DrawnDesign(
         matrix, np.ones(n_clusters, dtype=np.int64), np.arange(n_clusters),
         unweighted.n_groups, unweighted.n_columns, squares, weight, strata,
         unweighted, calibration,
     )  # fmt: skip
+
+
+def _laid_out(
+    columns: csr_array,
+    cluster_of: IntArray,
+    entries: tuple[IntArray, IntArray],
+    weight: FloatArray,
+    n_groups: int,
+) -> tuple[csr_array, csr_array]:
+    """Sum weighted columns and their squares by cluster, all cells laid out."""
+    from scipy.sparse import csr_array
+
+    weighted = columns.toarray() * weight[:, None]
+    sums, squares = (laid_out(of, cluster_of, entries, n_groups) for of in (weighted, weighted**2))
+    return csr_array(sums), csr_array(squares)
 
 
 def with_other_way(

@@ -12,7 +12,7 @@ from isolux.stats.statistic import FloatArray
 __all__ = ["Excess", "passing_zero"]
 
 _ROUNDS = 60
-"""Fifteen are usual."""
+"""Twelve are usual."""
 _CLOSE = 1e-13  # of gaps, ratios and reaches
 _EXACT = 1e-14  # of shares
 _NEAR = 1e-6  # of shares
@@ -32,8 +32,8 @@ def passing_zero(
 ) -> FloatArray:
     """Find where a function that is at most 0 at ``near`` passes 0 on the way to ``far``: ``[h]``.
 
-    ``far`` itself where it does not. The Illinois method, now and then a step to the middle, so
-    that nothing that bends can hold it up.
+    ``far`` itself where it does not. The method of Anderson and Björck, now and then a step to the
+    middle, so that nothing that bends can hold it up.
 
     Parameters
     ----------
@@ -44,6 +44,11 @@ def passing_zero(
         Rows to the function of those alone. Then rows that have been found are not asked again.
     slope : [h] float, optional
         About how fast the function rises at ``near``, for the first step.
+
+    References
+    ----------
+    .. [1] Anderson, N. and Björck, Å. (1973). A new high order method of regula falsi type for
+       computing a root of an equation. BIT 13(3), 253-264.
 
     Examples
     --------
@@ -73,14 +78,15 @@ def passing_zero(
             if slope is not None and number == 0:
                 x = first
             inside = (x - near) * (x - far) <= 0  # not so either where it is no number
-            x = np.where(inside & (number % 5 != 4), x, (near + far) / 2.0)
+            x = np.where(inside & (number % 8 != 7), x, (near + far) / 2.0)
             at_x = excess(x)
             side = np.where(at_x > 0, 1.0, -1.0)
             found[rows[open_]] = x[open_]
-            # An end that stays twice counts half, or it would stay for good.
-            twice = side == before
-            at_near = np.where(side < 0, at_x, np.where(twice, at_near / 2.0, at_near))
-            at_far = np.where(side > 0, at_x, np.where(twice, at_far / 2.0, at_far))
+            # An end that stays twice counts less, or it would stay for good.
+            kept = 1.0 - at_x / np.where(side < 0, at_near, at_far)
+            kept = np.where(side == before, np.where(kept > 0.0, kept, 0.5), 1.0)
+            at_near = np.where(side < 0, at_x, at_near * kept)
+            at_far = np.where(side > 0, at_x, at_far * kept)
             near, far = np.where(side < 0, x, near), np.where(side > 0, x, far)
             before = side
             open_ = open_ & (np.abs(at_x) > _EXACT) & (np.abs(far - near) > _CLOSE)

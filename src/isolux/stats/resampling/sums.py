@@ -29,6 +29,8 @@ __all__ = ["Columns", "jackknife_acceleration", "replicate_sums"]
 
 _LONG = 2e9
 """Entries times replicates beyond which clusters take too long to draw; sums are, as normal."""
+_SMALL = 500_000
+"""Numbers up to which a block of replicates is held at once: its parts cost more than they hold."""
 _FEW_ROWS = 1000
 """Groups up to which their covariance is small beside the draws that it saves."""
 
@@ -76,7 +78,10 @@ def replicate_sums(design: Design, measures: list[Columns], bootstrap: Bootstrap
         summed = design.ways[1]
     summed = by_columns(summed)  # once for all parts
     for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
-        for times in _drawn(rng, design, size, bootstrap):
+        parts = _drawn(rng, design, size, bootstrap)
+        if max(summed.matrix.shape) * size <= _SMALL:
+            parts = iter([np.hstack(list(parts))])
+        for times in parts:
             if varies is not None:
                 sums = _calibrated_sums(design, varies, times)
             else:

@@ -112,10 +112,10 @@ def _true_shares(sums: FloatArray) -> tuple[_Parts, FloatArray]:
 
 def _drawn_shares(sums: FloatArray, first: int) -> tuple[_Parts, FloatArray]:
     """As ``_true_shares`` of ``[g, r, k]``, each replicate with its own draw of the counts."""
-    parts, shares = _true_shares(sums)
+    parts = _Parts.of(sums)
     held = np.argwhere(parts.count > 0)
     if not len(held) or parts.exact[tuple(held[0])] > 0.5:
-        return parts, shares
+        return parts, _solved(parts.judged, _row_shares(parts.matrix))
     counts = parts.matrix[tuple(held[0])]
     # A case more, shared out: a mistake that was never seen is not impossible.
     draws = _drawn_matrices(counts + 1.0 / len(counts), first, sums.shape[1])

@@ -1,0 +1,82 @@
+"""How far apart groups are seen to be: the deviates of an audit's contrasts.
+
+Attributes with few groups are compared together: they have their clusters reduced and their
+deviates asked once, and say what each says alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from isolux.disparity.comparisons import Comparisons, compare_attributes, compare_groups
+from isolux.groups.estimates import Estimates
+from isolux.stats.design import IntArray
+from isolux.stats.deviates import deviates
+from isolux.stats.nulls import REST
+from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.spec import Comparing
+
+__all__ = ["Key", "Plan", "Plans", "batches", "looked_at", "observed"]
+
+_PRODUCTS = 1e7
+"""Multiplications up to which attributes are compared together: some milliseconds."""
+
+Key = tuple[str, int]
+"""An attribute and a measure."""
+Plan = tuple[IntArray, IntArray]
+"""The judged groups ``[g]``, and the contrasts ``[h, 2]`` among them."""
+Plans = dict[Key, Plan]
+
+
+def observed(compared: Comparisons, plans: Sequence[Plan], spec: Comparing) -> list[FloatArray]:
+    """Return each plan's deviates, with the sign of a − b: of each contrast of its groups."""
+    from scipy.special import ndtri
+
+    exact = (float(ndtri(0.5 + spec.level / 2.0)),)
+    first = np.concatenate([members[contrasts[:, 0]] for members, contrasts in plans])
+    # Where everyone else is the second, the row that is taken means nothing, and is not asked.
+    second = np.concatenate([members[contrasts[:, 1]] for members, contrasts in plans])
+    rest = np.concatenate([contrasts[:, 1] == REST for _, contrasts in plans])
+    z = np.full(len(first), np.nan)
+    z[~rest] = deviates(compared.pairs(first[~rest], second[~rest]), exact)
+    if rest.any():
+        z[rest] = deviates(compared.rests(first[rest]), exact)
+    return np.split(z, np.cumsum([len(contrasts) for _, contrasts in plans])[:-1])
+
+
+def batches(estimates: Estimates, wanted: list[Key]) -> list[list[Key]]:
+    """Put attributes with few groups together, those of one measure and one domain.
+
+    As long as the products of what clusters add to all their groups take no time worth sparing.
+    """
+    most = int(np.sqrt(_PRODUCTS / max(estimates.design.matrix.shape[1], 1)) / 2.0)
+    found: list[list[Key]] = []
+    open_: dict[tuple[int, int], tuple[list[Key], int]] = {}
+    for key in wanted:
+        alike, groups = (key[1], estimates.domain_of[key[0]]), len(estimates.members(key[0]))
+        batch, held = open_.get(alike, ([], most))
+        if held + groups > most:
+            batch, held = [], 0
+            found.append(batch)
+        batch.append(key)
+        open_[alike] = batch, held + groups
+    return found
+
+
+def looked_at(
+    estimates: Estimates, plans: Plans, keys: list[Key], spec: Comparing
+) -> Iterator[tuple[Key, tuple[Comparisons, FloatArray]]]:
+    """Compare the groups of each attribute of a batch: those that overlap alike, in one go."""
+    if len(keys) == 1:
+        every = [compare_groups(estimates, *key) for key in keys]
+    else:
+        every = compare_attributes(estimates, [attribute for attribute, _ in keys], keys[0][1])
+    of: dict[int, list[int]] = {}
+    for at, compared in enumerate(every):
+        of.setdefault(id(compared), []).append(at)
+    for some in of.values():
+        compared = every[some[0]]
+        z = observed(compared, [plans[keys[at]] for at in some], spec)
+        yield from ((keys[at], (compared, part)) for at, part in zip(some, z, strict=True))
