@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -217,3 +219,28 @@ def test_an_open_way_of_the_graph_is_said_of_a_mix_of_what_the_graph_lacks():
     found = confounders.explain(run, explanatory=["cam"], replicates=199, dag=graph)
     claims = " ".join(found.findings["claim"])
     assert "this mix leaves open tone ← light → score; the back-door rule does not hold" in claims
+
+
+def test_what_is_not_examined_though_one_would_expect_it_is_said(masked):
+    own = masked.attributes
+    twin = own.filter(attribute="light")
+    more = [own, *(twin.with_columns(attribute=pl.lit(name)) for name in ("cam", "box_size"))]
+    run = replace(masked, attributes=pl.concat(more))
+    named = confounders.explain(
+        run, explanatory=["light"], roles={"light": "before", "cam": "before"}, replicates=199
+    )
+    (said,) = [n for n in named.notes if "not examined" in n]
+    assert said == (
+        "confounders: not examined, though a role was given: cam (the explanatory attributes that "
+        "were named: light)"
+    )
+    by_role = confounders.explain(run, roles={"light": "before"}, replicates=199)
+    (said,) = [n for n in by_role.notes if "not examined" in n]
+    assert said == (
+        "confounders: not examined, though computed with the audit: box_size (others have a role "
+        "or are in the graph; --role box_size=unknown examines it too)"
+    )
+    both = confounders.explain(
+        run, roles={"light": "before", "box_size": "unknown"}, replicates=199
+    )
+    assert not [n for n in both.notes if "not examined" in n]

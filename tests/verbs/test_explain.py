@@ -69,6 +69,9 @@ def test_what_an_analysis_said_before_is_replaced(run, weather):
     assert again.findings.filter(analysis="weather").height == 1
     assert [entry["name"] for entry in again.record["analyses"]] == ["group_gaps", "weather"]
     assert [r["key"] for r in again.record["references"]].count("almanac") == 1
+    assert "Seen from Leeds." in once.record["notes"]
+    assert "Seen from Leeds." not in again.record["notes"]
+    assert "Seen from Hull." in again.record["notes"]
     assert again.record["explained"]["weather"]["Rain <i>by</i> place"] == {
         "columns": ["place", "mm"],
         "rows": [["Hull", None]],  # NaN is no JSON

@@ -41,7 +41,7 @@ def monitor(
     for note in found.notes:
         document.note(note)
     typer.echo("")
-    shown = found.shown()
+    shown = found.shown() if document.giving() else found.brief()
     rows = [[_cell(x) for x in row] for row in shown.rows()]
     show_table("", [name.replace("_", "-") for name in shown.columns], rows)
     if out is not None:

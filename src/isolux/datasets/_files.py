@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from isolux.vocabulary.errors import FileError
+from isolux.vocabulary.errors import FileError, files_like
 
 __all__ = ["LARGEST", "file_in", "optional_file", "read_file", "sha256_bytes"]
 
@@ -96,7 +95,7 @@ def _missing(path: Path) -> FileError:
     if path.is_dir():
         return FileError("this is a folder, and a file is needed", where=str(path))
     beside = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
-    near = difflib.get_close_matches(path.name, beside, n=3, cutoff=0.5)
+    near = files_like(path.name, beside)
     return FileError(
         "there is no such file or folder",
         where=str(path),

@@ -7,7 +7,6 @@ numbers that a caller asks for. JSON arrays and lists in Parquet stay lists.
 
 from __future__ import annotations
 
-import difflib
 import gzip
 import json
 import re
@@ -22,7 +21,7 @@ from isolux.io.delimited import read_delimited
 from isolux.io.panics import panics_unprinted
 from isolux.io.sheets import SHEETS, read_sheet
 from isolux.io.text import decodable
-from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, place
+from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, files_like, place
 
 __all__ = ["FORMATS", "LARGEST", "format_of", "read_table", "refuse_unless_file"]
 
@@ -227,7 +226,7 @@ def refuse_unless_file(path: Path) -> None:
             found=f"no folder {folder}",
             where=str(path),
         )
-    near = difflib.get_close_matches(path.name, beside, n=3, cutoff=0.5)
+    near = files_like(path.name, beside)
     raise FileError(
         "there is no such file",
         where=str(path),

@@ -155,8 +155,9 @@ def _refuse_sizes(drawn: pl.DataFrame, sample: Sample) -> None:
         raise TableError(
             "a stratum has several sizes",
             expected="one number of clusters for each stratum",
-            found=f"{torn['stratum_size'][0].to_list()} in {torn['stratum'][0] or 'everyone'!r}",
+            found=f"{_few(torn['stratum_size'][0])} in {torn['stratum'][0] or 'everyone'!r}",
             where=where,
+            hint="the column has the same number for all people of a stratum",
         )
     few = of.filter(pl.col("stratum_size").list.first() < pl.col("stratum_clusters"))
     if few.height:
@@ -168,6 +169,12 @@ def _refuse_sizes(drawn: pl.DataFrame, sample: Sample) -> None:
             where=where,
             hint="it counts clusters (--cluster), not people",
         )
+
+
+def _few(numbers: pl.Series) -> str:
+    """Write the first of some numbers, and how many there are if that is not all."""
+    first = " and ".join(f"{number:,.15g}" for number in numbers.head(2))
+    return first if len(numbers) < 3 else f"{first}, {len(numbers)} different ones"
 
 
 def _cells(dataset: Dataset, name: str, flag: str) -> pl.DataFrame:

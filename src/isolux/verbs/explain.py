@@ -318,11 +318,16 @@ def _with(run: Run, name: str, explained: Explained, options: Sequence[str]) -> 
     info = registry.info("analyses", name)
     said: dict[str, Any] = {"name": name, "title": info.title, "options": list(options)}
     ran = {entry["name"]: entry for entry in record.get("analyses", ())}
-    ran[name] = said | {"assumptions": list(info.assumptions)}
+    before = ran.get(name, {}).get("said", ())
+    ran[name] = said | {"assumptions": list(info.assumptions), "said": [*map(str, explained.notes)]}
+    # What it said before is replaced, but for what others say too.
+    kept = {text for entry in ran.values() for text in entry.get("said", ())}
+    gone = set(before) - kept
     shown = in_order([one for one in ran if one not in _ELSEWHERE])
     record["analyses"] = [ran[one] for one in (*(n for n in ran if n in _ELSEWHERE), *shown)]
     for kind, own in zip(("warnings", "notes"), by_severity(explained.notes), strict=True):
-        record[kind] = list(dict.fromkeys([*record.get(kind, ()), *own]))
+        already = [text for text in record.get(kind, ()) if text not in gone]
+        record[kind] = list(dict.fromkeys([*already, *own]))
     cited = [
         {"key": r.key, "citation": r.citation, "place": r.place, "url": r.url}
         for r in info.references

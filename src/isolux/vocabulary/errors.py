@@ -39,6 +39,7 @@ __all__ = [
     "TableError",
     "UnknownNameError",
     "columns_shown",
+    "files_like",
     "place",
 ]
 
@@ -194,6 +195,20 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f"did you mean {near[0]!r}?" if near else None
+
+
+def files_like(name: str, beside: Iterable[str]) -> list[str]:
+    """List up to three files whose name is like another; the suffix alone makes none alike.
+
+    Examples
+    --------
+    >>> files_like("peple.csv", ["people.csv", "population.csv", "pop.csv"])
+    ['people.csv']
+    """
+    stem = name.partition(".")[0]
+    of = {one: one.partition(".")[0] or one for one in beside}
+    near = difflib.get_close_matches(stem or name, sorted(set(of.values())), n=3, cutoff=0.6)
+    return [one for like in near for one in of if of[one] == like][:3]
 
 
 def columns_shown(names: Iterable[str], kind: str = "columns") -> str:

@@ -80,6 +80,7 @@ from isolux.analyses.confounders.findings import (
 from isolux.analyses.confounders.groups import (
     Sensitive,
     Strata,
+    computed_names,
     explanatory_names,
     sensitive_of,
     strata_of,
@@ -327,7 +328,10 @@ def explain(
         for case in _cases(run, measure, one, strata[one.name], numbers, asked, family)
     ]
     findings = findings_of(run, cases, family, probable=probable, alpha=1.0 - spec.statistics.level)
-    notes = (*chosen.notes(whose, names), *standing.notes(whose, annotated))
+    notes = (
+        *chosen.notes(whose, names, computed_names(run, whose)),
+        *standing.notes(whose, annotated),
+    )
     notes += notes_of(cases, rules.min_cell)
     if metrics and how.alarms == "class and value" and normalised:
         notes += (_FEWER,)

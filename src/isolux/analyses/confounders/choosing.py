@@ -52,15 +52,43 @@ class Chosen:
             self._refuse(sensitive, [one.name for one in singles if one not in left])
         return left + self._crossed(sensitive, left, singles)
 
-    def notes(self, sensitive: Iterable[str], names: Sequence[str]) -> tuple[str, ...]:
-        """Say what was left out of each comparison, and why."""
-        return tuple(
+    def notes(
+        self, sensitive: Iterable[str], names: Sequence[str], computed: Sequence[str] = ()
+    ) -> tuple[str, ...]:
+        """Say what was left out of each comparison, and why.
+
+        Parameters
+        ----------
+        sensitive, names : sequence of str
+            The sensitive attributes, and the explanatory ones that were examined.
+        computed : sequence of str
+            Attributes that are examined where none is named.
+        """
+        return self._aside(names, computed) + tuple(
             f"confounders, {of}: {name} is not held equal: {self.roles.why_after(of, name)}, and "
             "an equal mix of something that follows can create a gap where there is none"
             for of in sensitive
             for name in names
             if self._refused(of, name)
         )
+
+    def _aside(self, names: Sequence[str], computed: Sequence[str]) -> tuple[str, ...]:
+        """Say which attributes a reader would expect to be examined, and were not."""
+        said = []
+        unused = [name for name in self.roles.given if name not in names]
+        if unused:
+            said.append(
+                f"confounders: not examined, though a role was given: {', '.join(unused)} (the "
+                f"explanatory attributes that were named: {', '.join(names)})"
+            )
+        left = [name for name in computed if name not in names] if not self.explicit else []
+        if left:
+            said.append(
+                f"confounders: not examined, though computed with the audit: {', '.join(left)} "
+                f"(others have a role or are in the graph; --role {left[0]}=unknown examines "
+                "it too)"
+            )
+        return tuple(said)
 
     def _refused(self, sensitive: str, name: str) -> bool:
         return not self.adjust_after and self.roles.role(sensitive, name) == "after"

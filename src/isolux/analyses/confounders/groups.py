@@ -23,7 +23,15 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import Grouping, Groups, recorded_spec
 
-__all__ = ["Sensitive", "Strata", "crossed", "explanatory_names", "sensitive_of", "strata_of"]
+__all__ = [
+    "Sensitive",
+    "Strata",
+    "computed_names",
+    "crossed",
+    "explanatory_names",
+    "sensitive_of",
+    "strata_of",
+]
 
 _MOST_VALUES = 30
 
@@ -125,7 +133,7 @@ def explanatory_names(run: Run, names: Sequence[str], sensitive: Sequence[str]) 
                 where="--analysis-option confounders.explanatory, or --role",
             )
         return list(dict.fromkeys(names))
-    computed = [n for n in present if n in derive.names() and n not in sensitive]
+    computed = computed_names(run, sensitive)
     if not computed:
         others = [n for n in present if n not in sensitive]
         raise SpecError(
@@ -136,6 +144,12 @@ def explanatory_names(run: Run, names: Sequence[str], sensitive: Sequence[str]) 
             hint="name some of them there, or compute some with the audit: --derive box_size",
         )
     return computed
+
+
+def computed_names(run: Run, sensitive: Sequence[str]) -> list[str]:
+    """Name the attributes that were computed with the audit (``--derive``)."""
+    present = run.attributes["attribute"].unique(maintain_order=True).to_list()
+    return [name for name in present if name in derive.names() and name not in sensitive]
 
 
 def strata_of(

@@ -98,6 +98,17 @@ class Monitoring:
             pl.col("changed_at").alias("changed by look"),
         )  # fmt: skip
 
+    def brief(self) -> pl.DataFrame:
+        """Return what fits on a screen of 80 columns: the whole is on the page."""
+        shown = self.shown()
+        measure = shown.columns[: shown.columns.index("attribute")]
+        ends = pl.format("{} to {}", "from", "to")  # null where either is
+        return shown.select(
+            *measure, "attribute", "group", "e_value", "adjusted p",
+            pl.col("alarm at look").alias("alarm at"), pl.col("since look").alias("since"),
+            ends.alias("gap since then"), pl.col("changed by look").alias("changed by"),
+        )  # fmt: skip
+
     def report(self, out: str | Path, *, overwrite: bool = False) -> Path:
         """Write ``monitor.parquet``, ``monitor.json`` and ``monitor.html``; return the page's path.
 
