@@ -166,13 +166,13 @@ def compared(world: World, *, weights: bool, clusters: bool = True) -> tuple[obj
     columns = csr_array(np.column_stack([world.right, np.ones(n)]))
     group = np.concatenate([np.zeros(n, dtype=np.int64), world.group + 1])
     unit = np.concatenate([ids, ids])
-    _, dense = np.unique(world.cluster if clusters else ids, return_inverse=True)
+    seen, dense = np.unique(world.cluster if clusters else ids, return_inverse=True)
     plain = build_design(columns, dense, group, unit, 3)
     one, two, rows = np.array([1]), np.array([2]), np.arange(3)
     if not weights:
         found = MeanComparisons.of(plain, MEASURE, rows)
         return found.pairs(one, two), found.means
-    held = world.stratum[np.unique(world.cluster)]
+    held = world.stratum[seen]
     strata = None
     if world.stratum.max() > 0:
         strata = Strata(held, np.bincount(world.stratum))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from isolux.stats.rows import held_at, less_each, row_numbers, some_rows
+from isolux.stats.rows import from_dense, held_at, less_each, row_numbers, some_rows
 
 
 def _matrix(seed: int, rows: int = 7, columns: int = 11, density: float = 0.4) -> csr_array:
@@ -16,12 +16,25 @@ def _matrix(seed: int, rows: int = 7, columns: int = 11, density: float = 0.4) -
     )
 
 
-@pytest.mark.parametrize("at", [3, [3], [0, 6, 3, 3], [], list(range(7)) * 100])
+@pytest.mark.parametrize("at", [3, [3], [0, 6, 3, 3], [], [*range(7)] * 3, [*range(7)] * 100])
 def test_rows_are_those_that_scipy_takes(at):
     matrix = _matrix(1)
     wanted = np.asarray(at, dtype=np.int64)
     found = some_rows(matrix, wanted)
-    assert found.toarray().tolist() == matrix[np.atleast_1d(wanted)].toarray().tolist()
+    theirs = matrix[np.atleast_1d(wanted)]
+    assert found.toarray().tolist() == theirs.toarray().tolist()
+    assert (found.shape, found.nnz) == (theirs.shape, theirs.nnz)
+    assert (found @ np.arange(11.0)).tolist() == pytest.approx((theirs @ np.arange(11.0)).tolist())
+    found.check_format(full_check=True)
+
+
+@pytest.mark.parametrize("shape", [(7, 11), (1, 5), (3, 0), (0, 3)])
+def test_laid_out_numbers_become_the_matrix_that_scipy_makes(shape):
+    laid = _matrix(9).toarray()[: shape[0], : shape[1]]
+    found, theirs = from_dense(laid), csr_array(laid)
+    assert found.shape == theirs.shape
+    for name in ("data", "indices", "indptr"):
+        assert getattr(found, name).tolist() == getattr(theirs, name).tolist()
 
 
 def test_rows_are_a_copy():

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.rows import some_rows
+from isolux.stats.rows import from_dense, some_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -184,15 +184,13 @@ def laid_out(
 
 def _merged(every: npt.NDArray[np.float64], n_groups: int, n_columns: int) -> Design:
     """Merge clusters that are alike; what comes out does not depend on how they were laid out."""
-    from scipy.sparse import csr_array
-
     mixed = _mix(np.arange(1, len(every) + 1, dtype=np.uint64))[:, None] ^ every.view(np.uint64)
     signature = np.where(every != 0.0, _mix(mixed), np.uint64(0)).sum(axis=0, dtype=np.uint64)
     _, own, distinct_of, copies = np.unique(
         signature, return_index=True, return_inverse=True, return_counts=True
     )
     return Design(
-        csr_array(every[:, own]), copies.astype(np.int64), distinct_of.astype(np.int64), n_groups,
+        from_dense(every[:, own]), copies.astype(np.int64), distinct_of.astype(np.int64), n_groups,
         n_columns,
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from isolux.stats.design import SMALL, Design, IntArray, laid_out
 from isolux.stats.raking import Calibration, Margins, calibration_of, rake_replicates
-from isolux.stats.rows import some_rows
+from isolux.stats.rows import from_dense, some_rows
 from isolux.stats.sampling import Strata, inner, products_of, rao_wu, rao_wu_in_parts
 from isolux.stats.statistic import FloatArray
 from isolux.stats.two_ways import HALF, together
@@ -256,11 +256,9 @@ def _laid_out(
     n_groups: int,
 ) -> tuple[csr_array, csr_array]:
     """Sum weighted columns and their squares by cluster, all cells laid out."""
-    from scipy.sparse import csr_array
-
     weighted = columns.toarray() * weight[:, None]
     sums, squares = (laid_out(of, cluster_of, entries, n_groups) for of in (weighted, weighted**2))
-    return csr_array(sums), csr_array(squares)
+    return from_dense(sums), from_dense(squares)
 
 
 def with_other_way(

@@ -112,12 +112,15 @@ def products_of(rows: csr_array, strata: Strata | None) -> FloatArray:
             return np.asarray(laid @ laid.T)
         factor = strata.factor
         raw = (laid * factor[strata.of]) @ laid.T
+        h = len(strata.drawn)
+        by_row = [np.bincount(strata.of, weights=row, minlength=h) for row in laid]
+        totals = np.asarray(by_row, dtype=np.float64).reshape(len(laid), h)
     elif strata is None:
         return np.asarray((rows @ rows.T).todense())
     else:
         factor = strata.factor
         raw = np.asarray((rows.multiply(factor[strata.of][None, :]) @ rows.T).todense())
-    totals = stratum_totals(rows, strata)
+        totals = stratum_totals(rows, strata)
     return np.asarray(raw - (totals * (factor / strata.drawn)) @ totals.T)
 
 
