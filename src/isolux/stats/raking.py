@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolux.stats.design import IntArray
+from isolux.stats.rows import from_dense, some_rows
 from isolux.stats.statistic import FloatArray
 
 if TYPE_CHECKING:
@@ -93,10 +94,8 @@ class Calibration:
 
     def left(self, rows: csr_array, at: IntArray) -> csr_array:
         """Return rows ``at`` of the design less what the cells explain."""
-        from scipy.sparse import csr_array
-
-        explained = (self.of_cell[at] @ self.inverse) @ self.of_cluster
-        return csr_array(rows.toarray() - explained)
+        explained = (some_rows(self.of_cell, at) @ self.inverse) @ self.of_cluster
+        return from_dense(rows.toarray() - explained)
 
 
 def calibration_of(
@@ -118,26 +117,25 @@ def calibration_of(
     """
     from scipy.sparse import coo_array, csr_array
 
-    cells = np.column_stack(
-        [code + start for code, start in zip(margins.codes, margins.starts, strict=True)]
-    )
-    n, tables = cells.shape
-    unit = np.repeat(np.arange(n), tables)
-    of_unit = csr_array((np.ones(n * tables), (unit, cells.ravel())), shape=(n, margins.cells))
+    def counted(one: int, by: IntArray, size: int, mass: FloatArray) -> FloatArray:
+        """Sum a mass by the cells of one table and another number: ``[cells, size]``."""
+        rows = margins.sizes[one]
+        found = np.bincount(margins.codes[one] * size + by, weights=mass, minlength=rows * size)
+        return found.astype(np.float64).reshape(rows, size)
+
+    tables, clusters = range(len(margins.codes)), int(cluster_of.max(initial=-1)) + 1
     before = weight if margins.base is None else margins.base
-    weighted = of_unit.multiply(weight[:, None])
-    square = np.asarray((of_unit.T @ of_unit.multiply(before[:, None])).todense())
-    place = csr_array(
-        (np.ones(n), (np.arange(n), cluster_of)), shape=(n, int(cluster_of.max(initial=-1)) + 1)
+    of_cluster = np.concatenate([counted(t, cluster_of, clusters, weight) for t in tables])
+    square = np.block(
+        [[counted(t, margins.codes[u], margins.sizes[u], before) for u in tables] for t in tables]
     )
-    of_cluster = np.asarray((weighted.T @ place).todense())
-    data, row, at = sums[:3]
+    data, row, at, rows = sums
     data = data * (before / weight)[at]
-    by_unit = csr_array(coo_array((data, (row, at)), shape=(sums[3], n)))
-    return Calibration(
-        margins, csr_array(by_unit @ of_unit), np.linalg.pinv(square, hermitian=True), of_cluster,
-        cluster_of,
-    )  # fmt: skip
+    cells = [code[at] + start for code, start in zip(margins.codes, margins.starts, strict=True)]
+    place = np.tile(row, len(cells)), np.concatenate(cells)
+    of_cell = coo_array((np.tile(data, len(cells)), place), shape=(rows, margins.cells))
+    inverse = np.asarray(np.linalg.pinv(square, hermitian=True), dtype=np.float64)
+    return Calibration(margins, csr_array(of_cell), inverse, of_cluster, cluster_of)
 
 
 def rake(
