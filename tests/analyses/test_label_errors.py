@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
 import polars as pl
 import pytest
 
@@ -148,6 +151,67 @@ def test_several_annotators_correct_without_a_matrix():
     ]
 
 
+def annotated(said):
+    """Make a run of 300 people, labelled by the annotators of the columns of ``said``."""
+    people = [
+        {"unit_kind": "instance", "unit_id": f"p{i}", "attribute": "tone", "value": "ab"[v],
+         "annotator": f"r{k}"}
+        for i, row in enumerate(said)
+        for k, v in enumerate(row)
+    ]  # fmt: skip
+    rows = ATTRIBUTES.conform(pl.DataFrame(people))
+    scores = [float(i % 20 < (18 if i % 2 else 12)) for i in range(len(said))]
+    return run_of(scores, rows, metric="accuracy", task="classification",
+                  spec={"votes": "top-or-none"})  # fmt: skip
+
+
+def _said(*right, seed=0):
+    rng = np.random.default_rng(seed)
+    true = np.arange(300) % 2
+    return np.stack([np.where(rng.random(300) < r, true, 1 - true) for r in right], axis=1)
+
+
+def _copied():
+    said = _said(0.75, 0.75, 0.75)
+    said[:, 1] = said[:, 0]
+    return said
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (_said(0.9, 0.7), "two annotators who disagree do not show which of them is wrong"),
+        (_copied(), "r0 and r1 hardly ever disagree, and r2 often differs from both"),
+        (_said(0.9, 0.15, 0.15), r"r0 named the right group less often than chance \(\d+ %\)"),
+    ],
+)
+def test_annotators_who_are_not_to_be_relied_on_are_a_warning_and_in_the_sentence(said, told):
+    run = explain_run(annotated(said), ["label_errors"])
+    own = run.findings.filter(reference="dawid-skene-1979").row(0, named=True)
+    assert own["status"] == "boundary"
+    assert re.search(f"This is not to be relied on: .*{told}", own["claim"])
+    (warned,) = [w for w in run.record["warnings"] if w.startswith("label_errors, tone: ")]
+    assert re.search(told, warned)
+
+
+def test_one_of_five_who_turns_groups_round_is_a_warning_alone():
+    run = explain_run(annotated(_said(0.85, 0.85, 0.85, 0.85, 0.15)), ["label_errors"])
+    assert run.findings.filter(reference="dawid-skene-1979")["status"].to_list() == ["ok"]
+    (warned,) = [w for w in run.record["warnings"] if w.startswith("label_errors, tone: ")]
+    assert "r4 named the right group less often than chance" in warned
+
+
+def test_annotators_who_agree_by_chance_alone_correct_nothing():
+    run = explain_run(annotated(_said(0.5, 0.5, 0.5)), ["label_errors"])
+    own = run.findings.filter(reference="dawid-skene-1979").row(0, named=True)
+    assert own["claim"].endswith(
+        "cannot be corrected: the annotators agree no more often than by chance, so their labels "
+        "do not tell who belongs to which group."
+    )
+    assert (own["effect"], own["low"], own["high"]) == (None, None, None)
+    assert own["status"] == "undefined"
+
+
 def test_people_in_several_groups_are_refused():
     rows = pl.concat([made().attributes, attributes(tone=["b"] * 10)])
     run = run_of(made().scores["value"].to_list(), rows, metric="accuracy", task="classification")
@@ -268,3 +332,4 @@ def test_a_matrix_that_turns_judgements_round_is_a_warning_and_its_findings_are_
     assert told not in run.record["notes"]
     own = run.findings.filter(analysis="label_errors").row(0, named=True)
     assert own["status"] == "boundary"
+    assert "This is not to be relied on: by this matrix most labels of some group" in own["claim"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.laws._figures import FULL, at_least, record, scaled
+from tests.laws._annotators import BROKEN, KINDS, SOUND, doubted
+from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws._mislabelled import annotated_gaps, bounded_gaps, corrected_gaps
 
 pytestmark = pytest.mark.law
@@ -52,6 +53,20 @@ def test_annotators_who_err_are_corrected():
     for row in rows:
         assert row["holds it, %"] >= at_least(0.95, worlds, full=0.91), row
         assert abs(row["corrected"] - row["true gap"]) < (0.015 if FULL else 0.05), row
+
+
+@pytest.mark.parametrize("kind", KINDS if FULL else [*SOUND[:1], *BROKEN[2:3]])
+def test_annotators_whose_errors_are_not_independent_are_doubted(kind):
+    sound = kind in SOUND
+    worlds, replicates = scaled(200 if sound else 60, 12), sized(200 if sound else 100, 60)
+    row = doubted(kind, worlds=worlds, replicates=replicates)
+    slug = list(KINDS).index(kind)
+    record(f"label-errors-doubts-{slug:02}", [row], worlds=worlds, replicates=replicates)
+    if sound:
+        assert row["ok, %"] >= at_least(0.95, worlds, full=0.9), row
+        assert row["covered where ok, %"] >= at_least(0.95, worlds, full=0.9), row
+    elif kind in BROKEN:
+        assert row["ok, %"] <= at_most(0.1, worlds, full=0.25), row
 
 
 def test_bounds_hold_however_labels_are_wrong():

@@ -202,8 +202,8 @@ def test_photos_may_be_alike_both_ways(tmp_path):
     assert both["value"].to_list() == pytest.approx(plain["value"].to_list())
     assert (both["n_clusters"] <= plain["n_clusters"]).all()
     assert both["n_clusters"][0] == 12  # photographers, of 24 schools
-    assert "Clusters count both ways, the other being 'photographer'." in repr(found).replace(
-        "\n", " "
+    assert "Clusters count both ways: those of 'school' and of 'photographer'." in (
+        " ".join(repr(found).split())
     )
     file = tmp_path / "people.csv"
     survey().with_columns(truth=pl.lit("1"), says=pl.col("right").cast(pl.Int64)).write_csv(file)

@@ -106,7 +106,9 @@ def refuse_drawn(names: Container[str], what: str, instead: str) -> None:
     """
     if SAMPLE in names:
         raise SpecError(
-            f"{what} takes no weights and no strata yet, and would ignore the sample of this run",
+            f"{what} takes no weights, no strata and no clusters both ways yet, and would ignore "
+            "how the people of this run were drawn",
             expected=instead,
-            found="a run with --weight, --strata, --population or --population-size",
+            found="a run with --weight, --strata, --population or --population-size, or with two "
+            "columns in --cluster",
         )

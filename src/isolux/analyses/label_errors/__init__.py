@@ -27,12 +27,14 @@ import polars as pl
 
 from isolux.analyses._found import settings_of
 from isolux.analyses._words import Words, words_of
+from isolux.analyses.label_errors.annotators import doubts_of as doubts_of_annotators
 from isolux.analyses.label_errors.gaps import (
     Corrected,
     Gap,
     by_annotators,
     by_matrix,
     gap_of,
+    nothing_by_annotators,
     of_each,
     sides,
 )
@@ -57,6 +59,10 @@ __all__ = ["INFO", "explain"]
 MATRIX_METHOD, BOUNDS, ANNOTATORS = "greenland-1988", "horowitz-manski-1995", "dawid-skene-1979"
 _GROUPS = "Groups, as labelled and with labels corrected"
 _GAPS = "Gaps to everyone else, if labels are wrong"
+_TURNED = (
+    "by this matrix most labels of some group are wrong, so that undoing them turns the difference "
+    "round: check that its columns and names are not exchanged"
+)
 _MOST = 72
 _GROUPS_NEEDED = 2
 
@@ -218,17 +224,24 @@ def _corrected(
             notes.append(
                 f"{where}: people whom the matrix has as labelled unknown are left out of it"
             )
-        return replace(by_matrix(people, read, *how), turned=bool(doubts))
-    votes = votes_of(run, people) if annotators else None
-    if votes is None:
+        return replace(by_matrix(people, read, *how), doubt=_TURNED if doubts else "")
+    found = votes_of(run, people) if annotators else None
+    if found is None:
         return None
+    votes, who = found
+    where = f"label_errors, {people.attribute}"
+    against = doubts_of_annotators(votes, who, spec.statistics.seed)
+    notes += [Caution(f"{where}: {told}") for told in against.told()]
+    if against.nothing:
+        return nothing_by_annotators(people, against.nothing)
     left = int((votes.sum(axis=(1, 2)) == 0).sum())
     if left:
         notes.append(
-            f"label_errors, {people.attribute}: {left:,} people without a named annotator's label "
+            f"{where}: {left:,} people without a named annotator's label "
             "are left out of the correction"
         )
-    return by_annotators(people, votes, *how)
+    doubt = "; ".join(against.boundary)
+    return replace(by_annotators(people, votes, *how), doubt=doubt)
 
 
 def _findings(
@@ -277,8 +290,8 @@ def _status(people: People, found: Corrected, k: int) -> str:
     low, high = found.gap_low[k], found.gap_high[k]
     if not np.isfinite([found.gap[k], low, high]).all():
         return Status.UNDEFINED.value
-    nothing = found.turned or says_nothing(people, float(low), float(high))
-    return (Status.BOUNDARY if nothing or is_outside(people, found) else Status.OK).value
+    doubted = bool(found.doubt) or says_nothing(people, float(low), float(high))
+    return (Status.BOUNDARY if doubted or is_outside(people, found) else Status.OK).value
 
 
 def _groups(people: People, found: Corrected | None) -> Iterator[dict[str, Any]]:

@@ -29,8 +29,18 @@ from isolux.stats.mislabelled import (
 )
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Corrected", "Gap", "by_annotators", "by_matrix", "gap_of", "of_each", "sides"]
+__all__ = [
+    "Corrected",
+    "Gap",
+    "by_annotators",
+    "by_matrix",
+    "gap_of",
+    "nothing_by_annotators",
+    "of_each",
+    "sides",
+]
 
+ANNOTATORS_METHOD = "annotators' posterior"
 _RESAMPLED = 200
 """Replicates of the bounds: each sorts everybody; their two errors need no more."""
 _STEPS = 20
@@ -42,8 +52,8 @@ class Corrected:
     """Means of the true groups, and the gaps of ``sides``, each with the ends of its interval.
 
     ``value, low, high [g]``; ``gap, gap_low, gap_high [k]``, whose intervals hold all at once. A
-    gap is of values cut to what scores can be. NaN: not to be had. ``turned``: by the matrix most
-    labels of some group are wrong, so that undoing them turns judgements round.
+    gap is of values cut to what scores can be. NaN: not to be had. ``why_not``: why, where labels
+    themselves say so. ``doubt``: why they are not to be relied on, or empty.
     """
 
     value: FloatArray
@@ -53,7 +63,8 @@ class Corrected:
     gap_low: FloatArray
     gap_high: FloatArray
     method: str
-    turned: bool = False
+    why_not: str = ""
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +137,15 @@ def by_annotators(
         replicated[r] = posterior_means(own[None], fitted, score, more=more)[0]
         sizes[r] = own @ fitted
     return _with_intervals(
-        people, value, replicated, chance.sum(axis=0), sizes, level, "annotators' posterior"
+        people, value, replicated, chance.sum(axis=0), sizes, level, ANNOTATORS_METHOD
     )
+
+
+def nothing_by_annotators(people: People, why: str) -> Corrected:
+    """Return what is left where annotators' labels carry no information: no numbers, and why."""
+    groups = np.full(len(people.groups), np.nan)
+    gaps = np.full(len(sides(len(people.groups))), np.nan)
+    return Corrected(groups, groups, groups, gaps, gaps, gaps, ANNOTATORS_METHOD, why_not=why)
 
 
 def _with_intervals(

@@ -147,10 +147,11 @@ def people_of(
         )  # fmt: skip
 
 
-def votes_of(run: Run, people: People) -> FloatArray | None:
-    """Count each annotator's labels of each person: ``[n, annotators, g]``; None: too few.
+def votes_of(run: Run, people: People) -> tuple[FloatArray, list[str]] | None:
+    """Count each annotator's labels of each person: ``[n, annotators, g]``, and name annotators.
 
-    Values that are no group of the run (unknown ones, or values merged into a group) do not count.
+    None where no person has two. Values that are no group of the run (unknown ones, or values
+    merged into a group) do not count.
     """
     if "annotator" not in run.attributes.columns:
         return None
@@ -171,4 +172,4 @@ def votes_of(run: Run, people: People) -> FloatArray | None:
     counted = at["votes"].fill_null(1) if "votes" in at.columns else pl.repeat(1, at.height)
     weight = pl.select(counted).to_series().to_numpy().astype(np.float64)
     np.add.at(votes, (at["_person"].to_numpy(), who, what), weight)
-    return votes
+    return votes, [str(name) for name in names]

@@ -29,10 +29,11 @@ def corrected_sentence(people: People, found: Corrected, gap: Gap, k: int, words
     what, who, others = _names(people, gap, words)
     value, low, high = (float(x[k]) for x in (found.gap, found.gap_low, found.gap_high))
     if value != value:  # noqa: PLR0124 - NaN
-        told = (
-            f"{what} for {who} and {others} cannot be corrected: according to the {found.method}, "
-            "a group has no people, or a negative number"
+        why = found.why_not or (
+            f"according to the {found.method}, one of the groups would have no people, or fewer "
+            "than none"
         )
+        told = f"{what} for {who} and {others} cannot be corrected: {why}"
         return words.start(people.row["model"], told + ".")
     ends = _range(Bounds(low, high), unit)
     if len(found.gap) > 1:  # the group farthest from the others speaks
@@ -55,6 +56,8 @@ def corrected_sentence(people: People, found: Corrected, gap: Gap, k: int, words
             " The correction went beyond the possible range of scores and was cut there: these "
             f"labels may err in other ways than the {found.method} says."
         )
+    if found.doubt:
+        told += f" This is not to be relied on: {found.doubt}."
     return words.start(people.row["model"], told)
 
 

@@ -187,6 +187,7 @@ def record_of_sample(spec: AuditSpec, scores: Scores) -> dict[str, Any]:
         "population": [list(names) for names in _names(spec)],
         "population_size": spec.sample.population_size,
         "census": _is_census(table),
+        "one_way": ways_of(spec.people.cluster)[0],
         "other_way": ways_of(spec.people.cluster)[1],
         "n_units": table.height,
         "n_effective": worth,
@@ -247,7 +248,9 @@ def said_of_sample(told: Mapping[str, Any]) -> str:
                 "population's, and any difference between them is there"
             )
     if told["other_way"]:
-        parts.append(f"clusters count both ways, the other being {told['other_way']!r}")
+        first = told.get("one_way")
+        ways = f"of {first!r} and of" if first else "also of"
+        parts.append(f"clusters count both ways: those {ways} {told['other_way']!r}")
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}."
 
