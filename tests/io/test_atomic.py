@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from isolux.io import atomic, staged_directory, write_parquet, write_text
+from isolux.io.atomic import refuse_existing
 from isolux.io.disk_errors import in_plain_words
 from isolux.vocabulary.errors import OutputError
 
@@ -206,6 +207,14 @@ def test_files_that_come_at_the_last_moment_come_back(tmp_path, monkeypatch):
         make_run(tmp_path / "run", "new")
     assert listing(tmp_path) == ["run", "run/chapter.txt"]
     assert (tmp_path / "run" / "chapter.txt").read_text() == "old"
+
+
+@pytest.mark.parametrize("name", ["report.html", "Report.HTML", "numbers.csv"])
+def test_a_new_directory_with_the_name_of_a_file_is_refused(tmp_path, name):
+    said = r"(?s)file's name, and a directory is written.*such as (report|Report|numbers)\b"
+    with pytest.raises(OutputError, match=said):
+        refuse_existing(tmp_path / name, overwrite=False)
+    refuse_existing(tmp_path / "run.v2", overwrite=False)
 
 
 def test_an_empty_directory_may_be_overwritten(tmp_path):

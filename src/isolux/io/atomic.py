@@ -38,6 +38,7 @@ __all__ = [
 RUN_MARK = "audit.json"
 """The file that makes a directory a run; a directory without it is never overwritten."""
 _RUN = (RUN_MARK,)
+_OF_FILES = frozenset((".htm", ".html", ".json", ".csv", ".parquet", ".pdf", ".md", ".zip"))
 _SHOWN = 5
 _LEVEL = 1
 """Of zstd: scores are packed as small as by polars' own level, in three quarters of the time."""
@@ -235,6 +236,12 @@ def refuse_existing(
                 hint="choose another path",
             )
         if not os.path.lexists(target):
+            if target.suffix.lower() in _OF_FILES:
+                raise OutputError(
+                    "this is a file's name, and a directory is written",
+                    expected=f"the name of a directory, such as {target.stem}",
+                    where=str(target),
+                )
             return
         if not target.is_dir():
             raise OutputError(
