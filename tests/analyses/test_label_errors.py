@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -145,7 +146,7 @@ def test_several_annotators_correct_without_a_matrix():
                  spec={"votes": "top-or-none"})  # fmt: skip
     found = label_errors.explain(run)
     assert found.findings["reference"][0] == "dawid-skene-1979"
-    assert "corrected by the annotators' posterior" in found.findings["claim"][0]
+    assert "corrected by the model of the annotators" in found.findings["claim"][0]
     assert label_errors.explain(run, annotators=False).findings["reference"].to_list() == [
         "horowitz-manski-1995"
     ]
@@ -199,6 +200,40 @@ def test_one_of_five_who_turns_groups_round_is_a_warning_alone():
     assert run.findings.filter(reference="dawid-skene-1979")["status"].to_list() == ["ok"]
     (warned,) = [w for w in run.record["warnings"] if w.startswith("label_errors, tone: ")]
     assert "r4 named the right group less often than chance" in warned
+
+
+def test_an_answer_that_is_written_down_twice_counts_once():
+    run = annotated(_said(0.8, 0.85, 0.8))
+    first = run.attributes.filter(annotator="r0")
+    doubled = replace(run, attributes=pl.concat([run.attributes, first, first]))
+    weighed = replace(run, attributes=run.attributes.with_columns(
+        votes=pl.when(pl.col("annotator") == "r0").then(3.0).otherwise(1.0)
+    ))  # fmt: skip
+    found = [label_errors.explain(one).findings["effect"][0] for one in (run, doubled, weighed)]
+    assert found[1:] == pytest.approx([found[0]] * 2)
+
+
+def test_annotators_who_never_disagree_are_in_doubt():
+    run = explain_run(annotated(np.tile(_said(0.8), 3)), ["label_errors"])
+    own = run.findings.filter(reference="dawid-skene-1979").row(0, named=True)
+    assert own["status"] == "boundary"
+    assert "never wrong or wrong together" in own["claim"]
+
+
+def test_labels_that_do_not_enter_the_correction_are_counted():
+    run = annotated(_said(0.8, 0.85, 0.8))
+    some = pl.col("annotator") == "r2"
+    nameless = run.attributes.with_columns(
+        annotator=pl.when(some).then(None).otherwise(pl.col("annotator"))
+    )
+    notes = label_errors.explain(replace(run, attributes=nameless)).notes
+    assert (
+        "label_errors, tone: 300 labels without an annotator's name do not enter the correction"
+        in (notes)
+    )
+    alone = replace(run, attributes=run.attributes.filter(annotator="r0"))
+    (note,) = [n for n in label_errors.explain(alone).notes if "no person has labels of two" in n]
+    assert note.endswith("a confusion matrix would tell too")
 
 
 def test_annotators_who_agree_by_chance_alone_correct_nothing():

@@ -77,6 +77,8 @@ class AnnotatorFit:
         The mean over groups of the chance to name a person's group; NaN: nothing to go by.
     worse_than_chance : list of int
         Annotators who name the group more seldom than by chance, for sure.
+    agree : float
+        The share of people on whom two agree, of the pair that agrees least; NaN: no pair.
     alone : (int, int) or None
         Two of three who hardly ever err by the model, while the third does: they may have copied.
     """
@@ -89,6 +91,7 @@ class AnnotatorFit:
     worst: PairFit | None
     right: FloatArray
     worse_than_chance: list[int]
+    agree: float
     alone: tuple[int, int] | None
 
 
@@ -132,6 +135,7 @@ def annotator_fit(votes: FloatArray, seed: int = 0) -> AnnotatorFit:
         max(found, key=_distance, default=None),
         right,
         _worse(fitted, right),
+        min((pair.agree for pair in found), default=float("nan")),
         _alone(right, given, groups),
     )
 

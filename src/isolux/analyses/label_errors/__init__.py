@@ -38,7 +38,13 @@ from isolux.analyses.label_errors.gaps import (
     of_each,
     sides,
 )
-from isolux.analyses.label_errors.people import People, groups_of, people_of, votes_of
+from isolux.analyses.label_errors.people import (
+    People,
+    groups_of,
+    people_of,
+    unused_answers,
+    votes_of,
+)
 from isolux.analyses.label_errors.words import (
     bounds_sentence,
     corrected_sentence,
@@ -225,11 +231,13 @@ def _corrected(
                 f"{where}: people whom the matrix has as labelled unknown are left out of it"
             )
         return replace(by_matrix(people, read, *how), doubt=_TURNED if doubts else "")
+    where = f"label_errors, {people.attribute}"
     found = votes_of(run, people) if annotators else None
+    if annotators:
+        notes += unused_answers(run, people, where, used=found is not None)
     if found is None:
         return None
     votes, who = found
-    where = f"label_errors, {people.attribute}"
     against = doubts_of_annotators(votes, who, spec.statistics.seed)
     notes += [Caution(f"{where}: {told}") for told in against.told()]
     if against.nothing:

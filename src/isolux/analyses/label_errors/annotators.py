@@ -18,6 +18,8 @@ _FITS = 0.02
 _TWO, _MAJORITY = 2, 2
 """Annotators who are too few; and how many more must be better than chance than are worse."""
 _NAMED = 3
+_UNANIMOUS = 0.995
+"""Agreement of every two from which there is nothing to learn errors from."""
 _LABELS, _PEOPLE = 2.5, 50.0
 """Labels a person, and people an annotator and group, below which corrected gaps come out small."""
 
@@ -80,8 +82,8 @@ def doubts_of(votes: FloatArray, names: Sequence[str], seed: int) -> Doubts:
 def _of_numbers(fit: AnnotatorFit, groups: int) -> Iterator[str]:
     if fit.labels_each < _LABELS:
         yield (
-            f"people have {fit.labels_each:.1f} labels on average, and with fewer than three the "
-            "corrected difference tends to be too small"
+            f"people have {fit.labels_each:.1f} labels on average, and with so few the corrected "
+            "difference tends to be too small"
         )
     if fit.people_each < _PEOPLE * groups:
         yield (
@@ -98,9 +100,10 @@ def _of_worse(fit: AnnotatorFit, names: Sequence[str], *, clear: bool) -> str:
     told = f"according to the others, {who} named the right group less often than chance ({rates})"
     if clear:
         return f"{told}: check whether groups' names are exchanged there"
+    was = "was" if len(fit.worse_than_chance) == 1 else "were"
     return (
-        f"{told}. If the others are wrong in its place, the corrected gap has the opposite "
-        "sign: check whether groups' names are exchanged"
+        f"{told}. If {who} {was} right and the others wrong, the corrected difference would have "
+        "the opposite sign: check whether groups' names are exchanged"
     )
 
 
@@ -108,11 +111,17 @@ def _of_fit(fit: AnnotatorFit, names: Sequence[str]) -> Iterator[str]:
     if fit.fit_p <= _FITS and fit.worst is not None:
         pair = fit.worst
         yield (
-            f"the annotators' answers do not fit independent errors (p = {fit.fit_p:.2g}): for "
-            f"instance, {names[pair.first]} and {names[pair.second]} agree on "
-            f"{100 * pair.agree:.0f} % of the {pair.people:,} people whom both labelled, where "
-            f"{100 * pair.expected:.0f} % would be expected. Some annotators may copy, or some "
-            "people mislead several of them"
+            f"the annotators' answers do not fit independent errors (p = {fit.fit_p:.2g}): of the "
+            f"pairs of annotators, the one that is farthest off agrees on {100 * pair.agree:.0f} % "
+            f"of people, where {100 * pair.expected:.0f} % would be expected. Either some "
+            "annotators copied, not necessarily these two, or some people mislead several "
+            "annotators at once"
+        )
+    if fit.agree >= _UNANIMOUS:
+        yield (
+            f"the annotators hardly ever disagree (every two give {100 * fit.agree:.1f} % of "
+            "people or more the same label), so nothing shows whether they are never wrong or "
+            "wrong together, as after copying"
         )
     if fit.alone is not None:
         one, two = (names[a] for a in fit.alone)

@@ -40,7 +40,7 @@ __all__ = [
     "sides",
 ]
 
-ANNOTATORS_METHOD = "annotators' posterior"
+ANNOTATORS_METHOD = "model of the annotators"
 _RESAMPLED = 200
 """Replicates of the bounds: each sorts everybody; their two errors need no more."""
 _STEPS = 20

@@ -20,7 +20,7 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import AuditSpec
 
-__all__ = ["People", "groups_of", "labelled", "people_of", "votes_of"]
+__all__ = ["People", "groups_of", "labelled", "people_of", "unused_answers", "votes_of"]
 
 _MEASURE = ("model", "metric", "label", "threshold")
 _ANNOTATORS = 2
@@ -172,4 +172,30 @@ def votes_of(run: Run, people: People) -> tuple[FloatArray, list[str]] | None:
     counted = at["votes"].fill_null(1) if "votes" in at.columns else pl.repeat(1, at.height)
     weight = pl.select(counted).to_series().to_numpy().astype(np.float64)
     np.add.at(votes, (at["_person"].to_numpy(), who, what), weight)
+    # An annotator is one witness of a person, however often asked or written down.
+    votes /= np.maximum(votes.sum(axis=2, keepdims=True), 1e-12)
     return votes, [str(name) for name in names]
+
+
+def unused_answers(run: Run, people: People, where: str, *, used: bool) -> list[str]:
+    """Say which answers do not enter a correction: those without a name, or of one annotator alone.
+
+    ``used``: whether some person has answers of two annotators.
+    """
+    if "annotator" not in run.attributes.columns:
+        return []
+    mine = pl.DataFrame({"unit_id": people.unit}, schema={"unit_id": pl.String})
+    rows = run.attributes.filter(pl.col("attribute") == people.attribute)
+    annotator = rows.join(mine, on="unit_id", how="semi")["annotator"]
+    nameless = annotator.null_count()
+    if nameless == len(annotator):
+        return []
+    said = []
+    if nameless:
+        said.append(f"{nameless:,} labels without an annotator's name do not enter the correction")
+    if not used:
+        said.append(
+            "no person has labels of two annotators, whose disagreements would tell how they err; "
+            "a confusion matrix would tell too"
+        )
+    return [f"{where}: {text}" for text in said]
