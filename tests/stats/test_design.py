@@ -105,7 +105,7 @@ def test_small_designs_are_laid_out_and_come_out_the_same(data):
     found = []
     with pytest.MonkeyPatch.context() as patch:
         for most in (10**9, -1):
-            patch.setattr(designs, "SMALL", most)
+            patch.setattr(designs, "_SMALL", most)
             columns_of = np.array(columns).reshape(n, 2)
             found.append(_build(columns_of, clusters, group_of, unit_of, 3))
     laid, summed = found

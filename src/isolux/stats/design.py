@@ -24,15 +24,16 @@ from isolux.stats.rows import from_dense, some_rows
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["SMALL", "Design", "IntArray", "build_design", "laid_out", "parts_clusters"]
+__all__ = ["Design", "IntArray", "build_design", "is_small", "laid_out", "parts_clusters"]
 
 IntArray = npt.NDArray[np.int64]
 
 
 _FEW = 8
 """Columns of weights up to which turning the matrix costs more than it saves."""
-SMALL = 20_000
-"""Cells (rows times clusters) that are quicker laid out than summed as entries."""
+_SMALL, _NUMBERS = 20_000, 2_000_000
+"""Cells (rows times clusters) that are quicker laid out than summed as entries; and numbers that
+units may add to them, so that many units in few cells take no more memory than their entries."""
 _REPEATED = 8
 """Copies of a mark, on average, from which looking marks up is quicker than sorting them."""
 
@@ -122,7 +123,7 @@ def build_design(
     """
     n_clusters = int(cluster_of.max(initial=-1)) + 1
     row_of = np.arange(columns.shape[0]) if row_of is None else row_of
-    if n_groups * columns.shape[1] * n_clusters <= SMALL and _whole(columns):
+    if is_small(len(row_of), columns.shape[1], n_groups, n_clusters) and _whole(columns):
         adds = columns.toarray()[row_of]
         every = laid_out(adds, cluster_of, (group_of, unit_of), n_groups)
         return _merged(every, n_groups, columns.shape[1])
@@ -140,6 +141,17 @@ def build_design(
     matrix = matrix[:, own]
     matrix.sort_indices()
     return Design(matrix, copies, distinct_of, n_groups, columns.shape[1])
+
+
+def is_small(n_units: int, n_columns: int, n_groups: int, n_clusters: int) -> bool:
+    """Tell whether a design is quicker laid out than summed as entries.
+
+    Examples
+    --------
+    >>> is_small(1_000, 2, 3, 200), is_small(1_000, 2, 3, 20_000), is_small(10**7, 2, 3, 200)
+    (True, False, False)
+    """
+    return n_groups * n_columns * n_clusters <= _SMALL and n_units * n_columns <= _NUMBERS
 
 
 def _whole(columns: csr_array) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.design import SMALL, Design, IntArray, laid_out
+from isolux.stats.design import Design, IntArray, is_small, laid_out
 from isolux.stats.raking import Calibration, Margins, calibration_of, rake_replicates
 from isolux.stats.rows import from_dense, some_rows
 from isolux.stats.sampling import Strata, inner, products_of, rao_wu, rao_wu_in_parts
@@ -212,7 +212,8 @@ def build_drawn(
     group_of, unit_of = entries
     n_clusters = int(cluster_of.max(initial=-1)) + 1
     shape = unweighted.n_groups * unweighted.n_columns, n_clusters
-    if margins is None and shape[0] * shape[1] <= SMALL:
+    sizes = unweighted.n_columns, unweighted.n_groups, n_clusters
+    if margins is None and is_small(len(weight), *sizes):
         matrix, squares = _laid_out(columns, cluster_of, entries, weight, unweighted.n_groups)
         return _designed(matrix, squares, unweighted, weight, strata)
     spread_out = columns[unit_of].tocoo()
