@@ -150,7 +150,7 @@ class _Fitted:
 
 
 def _fitted(said: IntArray, given: npt.NDArray[np.bool_], groups: int) -> _Fitted:
-    """Fit the model to one answer each of who has labelled whom."""
+    """Fit the model to one answer of each annotator about each person."""
     item, who = (x.astype(np.int32) for x in np.nonzero(given))
     own = said[item, who].astype(np.int32)
     n, annotators = given.shape
@@ -232,7 +232,7 @@ def _crowd_beyond_chance(said: IntArray, given: npt.NDArray[np.bool_], groups: i
     """Test the same without asking who they are, as of many annotators with few people in common.
 
     How many answers to one person agree, beside how many would if each annotator gave the same
-    shares of answers whoever was asked about.
+    shares of answers, no matter about which person.
     """
     from scipy.stats import norm
 

@@ -150,8 +150,8 @@ def people_of(
 def votes_of(run: Run, people: People) -> tuple[FloatArray, list[str]] | None:
     """Count each annotator's labels of each person: ``[n, annotators, g]``, and name annotators.
 
-    None where no person has two. Values that are no group of the run (unknown ones, or values
-    merged into a group) do not count.
+    Return None if no person has labels of two annotators. Values that are not groups of the run
+    (unknown ones, or values merged into a group) do not count.
     """
     if "annotator" not in run.attributes.columns:
         return None
