@@ -107,3 +107,16 @@ def test_people_without_answers_and_annotators_with_none():
     assert np.isnan(fit.right).all()
     assert (fit.annotators, fit.labels_each, fit.people_each) == (0, 0.0, 0.0)
     assert fit.worst is None
+
+
+def test_an_annotator_who_gives_both_labels_has_given_no_answer():
+    rng = np.random.default_rng(5)
+    true = rng.integers(0, 2, 200)
+    votes = votes_of(answers(rng, true, [0.85, 0.85, 0.85]))
+    fit = annotator_fit(votes)
+    both = np.concatenate([votes, np.ones((200, 1, 2))], axis=1)
+    more = annotator_fit(both)
+    assert (more.annotators, more.labels_each) == (3, 3.0)
+    assert np.isnan(more.right[3])
+    assert more.right[:3].tolist() == pytest.approx(fit.right.tolist())
+    assert more.worse_than_chance == []

@@ -101,7 +101,8 @@ def annotator_fit(votes: FloatArray, seed: int = 0) -> AnnotatorFit:
     Parameters
     ----------
     votes : [n, annotators, g] float
-        How often each annotator gave each person each label.
+        How often each annotator gave each person each label; the one that is more than half of
+        them is the answer.
     seed : int
         Of the answers that are drawn from the fitted model.
 
@@ -118,7 +119,8 @@ def annotator_fit(votes: FloatArray, seed: int = 0) -> AnnotatorFit:
     scale = max(len(votes) / _MOST_PEOPLE, 1.0)
     if len(votes) > _MOST_PEOPLE:
         votes = votes[rng.choice(len(votes), _MOST_PEOPLE, replace=False)]
-    said, given = votes.argmax(axis=2), votes.sum(axis=2) > 0
+    # Who gave a person two labels alike often has given no answer that could agree.
+    said, given = votes.argmax(axis=2), 2.0 * votes.max(axis=2) > votes.sum(axis=2)
     shared = given & (given.sum(axis=1, keepdims=True) > 1)
     pairs, groups = _pairs(given), votes.shape[2]
     fitted = _fitted(said, given, groups)
