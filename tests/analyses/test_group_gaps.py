@@ -155,7 +155,7 @@ def test_the_level_is_the_specs():
     assert claims(pair(p_adjusted=0.08))[0].startswith("No difference")
 
 
-def test_the_pair_whose_interval_keeps_farthest_from_0_speaks():
+def test_the_worst_group_speaks_and_the_next_is_named_where_their_order_is_not_established():
     rows = [
         pair("race", "A", "B", -0.30, -0.58, -0.02),
         pair("race", "C", "B", -0.20, -0.25, -0.15),
@@ -163,8 +163,25 @@ def test_the_pair_whose_interval_keeps_farthest_from_0_speaks():
     ]
     told = claims(*rows)
     assert len(told) == 1
-    assert told[0].startswith("Accuracy for C (race) is 20.0 points lower")
-    assert "2 of 3 pairs of groups differ by this test." in told[0]
+    assert told[0].startswith("Accuracy for A (race) is 30.0 points lower")
+    assert (
+        "2 of 3 pairs of groups differ by this test. For C it is 20.0 points lower (95 % interval "
+        "15.0 to 25.0) than for B; which of the two groups is lower is not established." in told[0]
+    )
+
+
+def test_a_group_that_looks_worse_than_the_leader_is_named_with_its_doubt():
+    rows = [
+        pair("race", "A", "B", -0.30, -0.62, 0.02, p_adjusted=0.07),
+        pair("race", "C", "B", -0.02, -0.03, -0.01),
+    ]
+    groups = [EVERYONE, *(group("race", n, v) for n, v in (("A", 0.65), ("B", 0.95), ("C", 0.93)))]
+    told = claims(*rows, groups=groups)[0]
+    assert told.startswith("Accuracy for C (race) is 2.0 points lower")
+    assert (
+        "For A it is 30.0 points lower (95 % interval \N{MINUS SIGN}2.0 to 62.0) than for B, a "
+        "difference that is not established." in told
+    )
 
 
 def test_named_groups_speak_before_the_unknown():
@@ -438,7 +455,9 @@ def test_a_difference_as_a_whole_without_a_pair():
     assert told.startswith("Accuracy differs across race (adjusted p = 0.030), but no single pair")
     assert "the widest gap is 10.0 points, A below B" in told
     told = claims(*rows, record={**RECORD, "withheld": True})[0]
-    assert "no single pair of groups shown here stands out; the widest gap is 10.0" in told
+    assert (
+        "no single pair of groups shown here stands out; the widest gap shown here is 10.0" in told
+    )
 
 
 def test_groups_too_small_are_named_with_their_n():
@@ -516,18 +535,18 @@ def test_order_found_then_small_then_not_found_then_said_again():
         ("gender", "accuracy"),
         ("race", None),
         ("light", "accuracy"),
-        ("race", "false_negative_rate"),
         ("race*gender", "accuracy"),
+        ("race", "false_negative_rate"),
         ("light*race", "accuracy"),
     ]
 
 
-def test_an_intersection_that_exceeds_its_parts_follows_them():
+def test_an_intersection_that_exceeds_its_parts_comes_before_them():
     rows = [
         pair("race", "A", "B", -0.13, -0.15, -0.11),
         pair("race*gender", "A × Female", "B × Male", -0.43, -0.47, -0.39),
     ]
-    assert explain(run_of(rows))["attribute"].to_list() == ["race", "race*gender"]
+    assert explain(run_of(rows))["attribute"].to_list() == ["race*gender", "race"]
 
 
 def test_worse_by_being_higher_ranks_as_worse_by_being_lower_does():
@@ -552,7 +571,7 @@ def test_the_main_metric_and_metrics_that_have_a_better_direction_come_first():
     assert explain(asked)["metric"].to_list()[0] == "balanced_accuracy"
 
 
-def test_large_groups_speak_for_an_attribute_before_small_ones_that_lie_farther_apart():
+def test_the_worst_group_speaks_for_an_attribute_whatever_its_size():
     everyone = EVERYONE | {"n_units": 2000}
     sizes = {"n_units_a": 900, "n_units_b": 950}
     tones = [
@@ -560,7 +579,7 @@ def test_large_groups_speak_for_an_attribute_before_small_ones_that_lie_farther_
         pair("tone", "darker", "lighter", -0.13, -0.16, -0.10) | sizes,
     ]
     told = explain(run_of(tones, [everyone]))["claim"][0]
-    assert told.startswith("Accuracy for darker (tone) is 13.0 points lower")
+    assert told.startswith("Accuracy for 10 (tone) is 19.0 points lower")
 
 
 def test_a_metric_at_a_second_threshold_is_not_told_again_among_what_leads():

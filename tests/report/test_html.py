@@ -139,7 +139,7 @@ def test_the_answer_says_what_was_found_before_how(trees):
     places = [
         text.index(words)
         for words in (
-            "By perceived gender presentation, the model works worse for Female than for Male",
+            "By perceived race × perceived gender presentation, the model works worse for",
             "Accuracy also differs across perceived race",
             "10,954 units in 3,651 clusters (subject)",
             "Accuracy, everyone",
@@ -227,7 +227,8 @@ def test_no_sentence_is_read_twice(make):
 
 def test_the_finding_that_the_answer_says_does_not_lead_again():
     run = runs.full_run()
-    of = {"metric": "accuracy", "attribute": "gender", "group_a": "Female", "group_b": "Male"}
+    of = {"metric": "accuracy", "attribute": "race*gender"}
+    of |= {"group_a": "Black × Female", "group_b": "Middle Eastern × Male"}
     said = [{"rank": 1, "claim": "the answer's own"} | of, *({"rank": i, "claim": f"claim {i}"}
             for i in range(2, 7))]  # fmt: skip
     rows = pl.DataFrame(

@@ -147,16 +147,17 @@ def said(text):
 
 def test_the_answer_is_who_is_served_worse_by_how_much_and_how_surely(full):
     first, second = said(full.answer).split(". ")
-    # Female .561, Male .898: difference −.337; both hold two fifths of 10,954, no race does.
+    # By gender Female are 33.7 points below Male. Of the intersection the interval begins at 47.2,
+    # beyond that gap and the widest by race: so it says more than either, and leads.
     assert first.startswith(
-        "By perceived gender presentation, the model works worse for Female than for Male: "
-        "accuracy is 56.1 % against 89.8 %, 33.7 points lower (95 % interval "
+        "By perceived race × perceived gender presentation, the model works worse for Black × "
+        "Female than for Middle Eastern × Male: accuracy is 41.9 % against 93.7 %, 51.9 points "
+        "lower (95 % interval 47.2 to 56.6; "
     )
-    assert first.endswith("; n = 5,162 and 5,792)")
+    assert first.endswith("; n = 757 and 639)")
     assert "adjusted p < 0.001" in first
     assert second == (
-        "Accuracy also differs across perceived race and perceived race × perceived gender "
-        "presentation (the widest: Black × Female 51.9 points below Middle Eastern × Male); "
+        "Accuracy also differs across perceived race and perceived gender presentation; "
         "across age no difference was found, which is not evidence that there is none."
     )
 
@@ -223,7 +224,7 @@ def test_the_answer_says_what_is_in_doubt_and_no_interval_where_there_is_none(ba
     assert told in answer
 
 
-def test_large_groups_lead_before_small_ones_that_lie_farther_apart():
+def test_the_worst_group_leads_whatever_its_size():
     tables, of = runs.Tables(), runs.line("accuracy")
     runs.add_everyone(tables, of, 2000, 0.73)
     tones = {("10",): (200, 0.55), ("1",): (200, 0.85), ("darker",): (900, 0.669),
@@ -233,10 +234,21 @@ def test_large_groups_lead_before_small_ones_that_lie_farther_apart():
     runs.add_attribute(tables, of, "tone*hair", both, everyone=0.73)
     answer = said(summarise(runs.run_of(tables)).answer)
     assert answer.startswith(
-        "By tone, the model works worse for darker than for lighter: accuracy is 66.9 % against "
-        "79.9 %, 13.0 points lower"
+        "By tone × hair, the model works worse for 10 × wavy than for 1 × coily: accuracy is "
+        "30.0 % against 95.0 %, 65.0 points lower"
     )
-    assert "(the widest: 10 × wavy 65.0 points below 1 × coily)" in answer
+
+
+def test_a_wider_gap_than_that_of_the_worst_group_is_named():
+    tables, of = runs.Tables(), runs.line("accuracy")
+    runs.add_everyone(tables, of, 2000, 0.8)
+    tones = {("dark",): (900, 0.60), ("light",): (900, 0.70)}
+    runs.add_attribute(tables, of, "tone", tones, everyone=0.8)
+    hair = {("curly",): (900, 0.65), ("straight",): (900, 0.90)}
+    runs.add_attribute(tables, of, "hair", hair, everyone=0.8)
+    answer = said(summarise(runs.run_of(tables)).answer)
+    assert answer.startswith("By tone, the model works worse for dark than for light")
+    assert "also differs across hair (a wider gap: curly 25.0 points below straight)" in answer
 
 
 def test_an_intersection_leads_only_where_no_single_attribute_differs():

@@ -5,22 +5,19 @@ From the tables ``disparities`` and ``group_metrics`` to the material of which s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 import polars as pl
 
-from isolux.groups.large import size_rank
+from isolux.disparity.leading import KEY, MEASURE, find_leading_comparisons, flag_known_groups
 from isolux.groups.unknown import UNKNOWN
 from isolux.stats.shrinkage import shrunken
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.words import OUTSIDE, UNTESTED
 
 __all__ = ["KEY", "blocks_of", "unjudged_of"]
 
-MEASURE = ("model", "task", "metric", "label", "threshold")
-KEY = (*MEASURE, "attribute")
 _PAIR = (
     "group_a", "group_b", "value", "low", "high", "p_adjusted", "status", "reason",
     "n_units_a", "n_units_b", "n_clusters_a", "n_clusters_b", "shrunken", "n_gaps",
@@ -32,7 +29,7 @@ _TIE = 1e-9
 _SMALL = ("insufficient units", "insufficient clusters")
 
 
-def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
+def blocks_of(run: Run, alpha: float, lower_is_better: Collection[str]) -> pl.DataFrame:
     """Lay out what was found about each metric and attribute.
 
     Parameters
@@ -40,14 +37,16 @@ def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
     run : Run
     alpha : float
         A pair differs if its family-adjusted p is at most this.
+    lower_is_better : collection of str
+        Metrics of which a higher value is worse.
 
     Returns
     -------
     polars.DataFrame
         Keyed by ``KEY``. The leading pair (``group_a``, ``group_b``, ``value``, …): of the pairs
-        that differ, those of large groups first (``groups.large``; ``large``: their rank), then
-        the one whose interval keeps farthest from 0; if no pair does but a group
-        differs from everyone else, that group and everyone; else the pair farthest apart. Known
+        that differ, the one of the group that is served worst (``disparity.leading``, which also
+        gives ``worst``, ``second_group``, …); if no pair does but a group differs from everyone
+        else, that group and everyone; else the pair farthest apart. Known
         groups go before people whose value is unknown; ``aside``: nothing but the unknown
         differs, and ``known_a``, ``known_b``, ``known_gap`` are the known groups farthest apart
         (null: there are no two). ``strength`` (0 or
@@ -71,14 +70,14 @@ def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
     """
     compared = _compared(run, alpha)
     pairs = compared.filter("pair")
-    found = _leading(compared)
+    found = _leading(compared, run.group_metrics, lower_is_better)
     for extra in (_counts(pairs), _known(pairs), _seen(pairs), *_whole(run.disparities)):
         found = found.join(extra, on=list(KEY), how="left", nulls_equal=True)
     everyone = run.group_metrics.filter(pl.col("attribute").is_null()).select(*MEASURE, "n_units")
     found = found.join(everyone, on=list(MEASURE), how="left", nulls_equal=True)
     # The range may lie between other groups: those whose value is unknown, or that no pair joins.
     widest = (pl.col("range_value") - pl.col("value").abs()).abs() < _TIE
-    found = found.with_columns(
+    return found.with_columns(
         pl.col("n_pairs", "n_differ", "n_untested").fill_null(0),
         pl.col("with_unknown", "outside").fill_null(value=False),
         *(pl.when(widest).then(name).alias(name) for name in ("range_low", "range_high")),
@@ -86,7 +85,6 @@ def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
         aside=pl.col("differs") & pl.col("named").not_(),
         any_found=(pl.col("any_p") <= alpha).fill_null(value=False),
     )
-    return _with_covered(found)
 
 
 def unjudged_of(group_metrics: pl.DataFrame) -> pl.DataFrame:
@@ -129,16 +127,8 @@ def unjudged_of(group_metrics: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _strength() -> pl.Expr:
-    """How far the interval keeps from 0; 0 where it holds 0, or where there is none."""
-    below, above = -pl.col("high"), pl.col("low")
-    return pl.max_horizontal(below, above, 0.0).fill_null(0.0)
-
-
 def _compared(run: Run, alpha: float) -> pl.DataFrame:
     """Take all comparisons of two groups, or of a group with everyone, that have a value."""
-    unknown = run.group_metrics.filter(pl.col("values").list.contains(UNKNOWN))
-    unnamed = unknown.select("attribute", "group").unique()
     # There is a row for each pair of groups: what is not read of them is not copied either.
     rows = (
         run.disparities.select(_READ)
@@ -147,26 +137,11 @@ def _compared(run: Run, alpha: float) -> pl.DataFrame:
             pl.col("value").is_not_null(),
         )
         .with_columns(
-            strength=_strength(),
             differs=(pl.col("p_adjusted") <= alpha).fill_null(value=False),
             pair=pl.col("kind") == "difference",
-            named=pl.lit(value=True),
         )
     )
-    rows = _with_shrunken(rows, alpha)
-    for side in ("group_a", "group_b"):
-        marked = unnamed.select("attribute", pl.col("group").alias(side), _mark=pl.lit(value=False))
-        rows = rows.join(marked, on=["attribute", side], how="left").with_columns(
-            named=pl.col("named") & pl.col("_mark").fill_null(value=True)
-        )
-        rows = rows.drop("_mark")
-    everyone = run.group_metrics.filter(pl.col("attribute").is_null())
-    sizes = everyone.select(*MEASURE, _everyone="n_units").unique(MEASURE, keep="first")
-    rows = rows.join(sizes, on=list(MEASURE), how="left", nulls_equal=True, maintain_order="left")
-    # Classes are ranked against one another by how sure their gap is; size would mislead there.
-    whole = pl.col("label").is_null()
-    large = size_rank("n_units_a", "n_units_b", "_everyone")
-    return rows.with_columns(large=pl.when(whole).then(large).otherwise(0))
+    return flag_known_groups(_with_shrunken(rows, alpha), run.group_metrics)
 
 
 def _with_shrunken(rows: pl.DataFrame, alpha: float) -> pl.DataFrame:
@@ -187,28 +162,29 @@ def _with_shrunken(rows: pl.DataFrame, alpha: float) -> pl.DataFrame:
     )
 
 
-def _leading(compared: pl.DataFrame) -> pl.DataFrame:
-    # Strength ranks only what differs: among the others all whose interval holds 0 tie. A known
-    # group against everyone does not go before a pair with the unknown: they are in everyone, and
-    # may be all that it differs from.
+def _leading(
+    compared: pl.DataFrame, group_metrics: pl.DataFrame, lower_is_better: Collection[str]
+) -> pl.DataFrame:
+    """Take each block's leading comparison; where nothing differs, the widest gap."""
+    # A known group against everyone does not go before a pair with the unknown: they are in
+    # everyone, and may be all that it differs from.
+    first = find_leading_comparisons(compared, group_metrics, lower_is_better)
     read = compared.with_row_index("_at").select(
-        *KEY,
-        "_at",
-        "differs",
-        "pair",
-        "named",
-        "group_a",
-        "group_b",
-        _large=pl.when("differs").then("large").otherwise(0),
-        _strength=pl.when("differs").then("strength").otherwise(0.0),
-        _size=pl.col("value").abs(),
+        *KEY, "_at", "differs", "pair", "named", "group_a", "group_b", _size=pl.col("value").abs()
     )
-    order = ("differs", "pair", "named", "_large", "_strength", "_size", "group_a", "group_b")
-    ranked = read.sort(order, descending=[True] * 6 + [False] * 2)
-    first = ranked.group_by(KEY, maintain_order=True).agg(pl.col("_at").first())
-    return compared[first["_at"]].select(
-        *KEY, *_PAIR, "strength", "differs", "pair", "named", "large"
+    order = ("pair", "named", "_size", "group_a", "group_b")
+    rest = (
+        read.join(first, on=list(KEY), how="anti", nulls_equal=True)
+        .sort(order, descending=[True] * 3 + [False] * 2)
+        .group_by(KEY, maintain_order=True)
+        .agg(pl.col("_at").first())
     )
+    same = compared[rest["_at"]].with_columns(strength=0.0, covered=False)
+    return pl.concat([first, same], how="diagonal").select(
+        *KEY, *_PAIR, "differs", "pair", "named", "strength", "worst", "covered",
+        "second_group", "second_reference", "second_value", "second_low", "second_high",
+        "second_differs",
+    )  # fmt: skip
 
 
 def _known(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -269,26 +245,3 @@ def _whole(disparities: pl.DataFrame) -> Iterable[pl.DataFrame]:
     yield within.select(
         *KEY, at_most="high", within_p="p_adjusted", within_status="status", within_reason="reason"
     )
-
-
-def _with_covered(blocks: pl.DataFrame) -> pl.DataFrame:
-    """Mark intersections whose gap is not shown to exceed that of an attribute within them."""
-    names = blocks["attribute"].unique().to_list()
-    within = [
-        {"attribute": whole, "part": part}
-        for whole in names
-        for part in names
-        if set(crossed(part)) < set(crossed(whole))
-    ]
-    schema = {"attribute": pl.String, "part": pl.String}
-    gaps = blocks.filter("found").select(*MEASURE, part="attribute", part_gap=pl.col("value").abs())
-    largest = (
-        pl.DataFrame(within, schema=schema)
-        .join(gaps, on="part")
-        .group_by(KEY)
-        .agg(pl.col("part_gap").max())
-    )
-    joined = blocks.join(largest, on=list(KEY), how="left", nulls_equal=True)
-    return joined.with_columns(
-        covered=(pl.col("strength") <= pl.col("part_gap") + _TIE).fill_null(value=False)
-    ).drop("part_gap")

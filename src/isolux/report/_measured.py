@@ -125,6 +125,24 @@ class PairRow:
 
 
 @dataclass(frozen=True, slots=True)
+class LeadingPair(PairRow):
+    """The pair of known groups that speaks for an attribute: of the group that is served worst.
+
+    ``worst`` is that group's value, turned so that lower is worse; ``covered``: an intersection
+    that is not shown to differ by more than an attribute in it. ``second_group``: a group that may
+    be served worse still, whose value minus the reference's is ``second_value``;
+    ``second_differs``: whether that difference is confirmed.
+    """
+
+    worst: float
+    covered: bool
+    second_group: str | None
+    second_reference: str | None
+    second_value: float | None
+    second_differs: bool | None
+
+
+@dataclass(frozen=True, slots=True)
 class NamedMeasure:
     """A disparity by its measure's title, what that is in words, and its interval."""
 
@@ -218,8 +236,8 @@ class Verdict:
 class AttributeSection:
     """Everything about one attribute or intersection; the first block's first table is the main.
 
-    ``lead`` is the pair of known groups that speaks for the attribute on the main line: large
-    groups first, then how far the interval keeps from 0; None where no pair differs beyond chance.
+    ``lead`` is the pair of known groups that speaks for the attribute on the main line; None where
+    no pair differs beyond chance.
     ``unknown`` says how far people whose value is unknown could move that pair's difference.
     ``in_sight``: its figure and table are open; those of others are folded behind one line.
     """
@@ -233,7 +251,7 @@ class AttributeSection:
     verdict: Verdict
     blocks: tuple[Block, ...]
     named: tuple[NamedMeasure, ...] = ()
-    lead: PairRow | None = None
+    lead: LeadingPair | None = None
     unknown: str = ""
     curves: tuple[Curve, ...] = ()
     breakdowns: tuple[Breakdown, ...] = ()

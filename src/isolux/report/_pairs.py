@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import polars as pl
 
-from isolux.groups.large import size_rank
-from isolux.groups.unknown import UNKNOWN
+from isolux.disparity.leading import find_leading_comparisons, flag_known_groups
 from isolux.report._lines import LINE, key_of
 
 __all__ = ["BLOCK", "Rows", "detectable", "keyed", "largest_pairs", "lead", "pair_counts"]
@@ -60,36 +60,24 @@ def largest_pairs(disparities: pl.DataFrame) -> Rows:
     return found
 
 
-def lead(group_metrics: pl.DataFrame, disparities: pl.DataFrame, alpha: float) -> Rows:
-    """Choose the pair that speaks for each attribute: both groups known, large, surely apart.
-
-    The end of the interval that is nearer to 0 ranks pairs of groups of like size: a small
-    group's wild estimate does not lead.
-    """
-    unknown = group_metrics.filter(pl.col("values").list.contains(UNKNOWN))
-    unnamed = unknown.select("attribute", "group").unique()
-    everyone = group_metrics.filter(pl.col("attribute").is_null()).select(*LINE, n="n_units")
-    pairs = disparities.select(*_READ, "kind").filter(
-        (pl.col("kind") == "difference")
-        & pl.col("value").is_not_null()
-        & (pl.col("p_adjusted") <= alpha)
+def lead(
+    group_metrics: pl.DataFrame,
+    disparities: pl.DataFrame,
+    alpha: float,
+    lower_is_better: Collection[str],
+) -> Rows:
+    """Choose the pair that speaks for each attribute: the known group that is served worst."""
+    is_pair = pl.col("kind") == "difference"
+    rows = disparities.select(*_READ, "kind").filter(
+        is_pair | (pl.col("kind") == "difference_to_overall"), pl.col("value").is_not_null()
     )
-    for side in ("group_a", "group_b"):
-        pairs = pairs.join(
-            unnamed, left_on=["attribute", side], right_on=unnamed.columns, how="anti"
-        )
-    pairs = pairs.join(everyone, on=list(LINE), how="left", nulls_equal=True)
-    ranked = pairs.with_columns(ratio=pl.lit(None, pl.Float64)).sort(
-        size_rank("n_units_a", "n_units_b", "n"),
-        pl.max_horizontal(-pl.col("high"), pl.col("low"), 0.0).fill_null(0.0),
-        pl.col("value").abs(),
-        "group_a",
-        "group_b",
-        descending=[True, True, True, False, False],
+    comparisons = flag_known_groups(rows, group_metrics).with_columns(
+        pair=is_pair,
+        differs=(pl.col("p_adjusted") <= alpha).fill_null(value=False),
+        ratio=pl.lit(None, pl.Float64),
     )
-    return keyed(
-        ranked.unique([*LINE, "attribute"], keep="first", maintain_order=True), "attribute"
-    )
+    leading = find_leading_comparisons(comparisons, group_metrics, lower_is_better)
+    return keyed(leading.filter("pair", "named"), "attribute")
 
 
 def pair_counts(disparities: pl.DataFrame) -> dict[tuple[Any, ...], int]:

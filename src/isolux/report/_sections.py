@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import polars as pl
@@ -18,6 +18,7 @@ from isolux.report.document import (
     Block,
     Estimate,
     GroupRow,
+    LeadingPair,
     Line,
     LineTable,
     NamedMeasure,
@@ -74,6 +75,7 @@ def sections_of(
 ) -> tuple[AttributeSection, ...]:
     """Return a section for each attribute, in the order in which they were asked for."""
     groups = keyed(group_metrics, "attribute")
+    lower_is_better = {x.metric for x in context.lines.values() if x.direction == "lower"}
     kind = pl.col("kind")
     everything = _Everything(
         groups=groups,
@@ -83,7 +85,7 @@ def sections_of(
         counts=pair_counts(disparities),
         detectable=detectable(disparities),
         named=_named(disparities, context),
-        lead=lead(group_metrics, disparities, context.alpha),
+        lead=lead(group_metrics, disparities, context.alpha, lower_is_better),
     )
     attributes = group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     return tuple(
@@ -152,7 +154,7 @@ def _section(
             for block, members in blocks.items()
         ),
         named=everything.named.get(attribute, ()),
-        lead=next(map(_pair, everything.lead.get((*keys[0], attribute), ())), None),
+        lead=next(map(_leading_pair, everything.lead.get((*keys[0], attribute), ())), None),
     )
 
 
@@ -169,9 +171,11 @@ def _block(key: tuple[Any, ...], tables: Sequence[LineTable], everything: _Every
 
 
 def _pair(row: Mapping[str, Any]) -> PairRow:
-    names = ("label", "group_a", "group_b", "value", "low", "high", "ratio", "p_adjusted")
-    more = ("detectable", "n_units_a", "n_units_b", "status", "reason")
-    return PairRow(**{name: row[name] for name in (*names, *more)})
+    return PairRow(**{field.name: row[field.name] for field in fields(PairRow)})
+
+
+def _leading_pair(row: Mapping[str, Any]) -> LeadingPair:
+    return LeadingPair(**{field.name: row[field.name] for field in fields(LeadingPair)})
 
 
 def arranged_names(values: Sequence[str]) -> list[str] | None:

@@ -13,10 +13,10 @@ another, a metric at a second threshold); then intersections and single classes 
 found. The first ``LEAD`` take some of each kind, so that silence about a group is read as early as
 a disparity.
 
-Confirmed differences begin with what is simple and concerns many: single attributes before
-intersections; then the audit's main metric; then metrics that have a better direction; then large
-groups (``groups.large``); then by the end of the interval that is nearer to 0, so that a small
-group's wild estimate does not lead.
+Confirmed differences begin with pairs of groups; then the audit's main metric; then metrics that
+have a better direction. Of the main metric the attribute with the worst-off group comes first,
+whatever that group's size (``disparity.leading``); other metrics and classes, of which there are
+many, are ordered by the end of the interval that is nearer to 0.
 
 Of a metric that is measured class by class one finding speaks for all classes (in how many groups
 differ, and in which most) and stands where its worst class would; the classes come later. Nothing
@@ -130,7 +130,8 @@ def _findings(run: Run) -> pl.DataFrame:
 
 def _of_blocks(run: Run, words: Words) -> Iterator[dict[str, Any]]:
     source = _CORRECTION_SOURCE.get((run.record.get("spec") or {}).get("correction", ""))
-    blocks = blocks_of(run, 1.0 - words.level)
+    lower_is_better = [name for name, m in words.metrics.items() if m.direction == "lower"]
+    blocks = blocks_of(run, 1.0 - words.level, lower_is_better)
     placed = _placed(blocks, run, words).with_row_index("place")
     classes = by_class(placed)
     for own in classes:
@@ -227,7 +228,7 @@ def _with_flat(blocks: pl.DataFrame, run: Run) -> pl.DataFrame:
 
 
 def _read_in_order(blocks: pl.DataFrame, run: Run, words: Words) -> pl.DataFrame:
-    """Sort blocks: what was found by what is simple and large, all else as it was asked for."""
+    """Sort blocks: what differs by who is served worst, all else as it was asked for."""
     metrics, attributes = _orders(run, words)
     bounded = {n: m for n, m in words.metrics.items() if m.low is not None and m.high is not None}
     spans = {name: (m.high or 0.0) - (m.low or 0.0) for name, m in bounded.items()}
@@ -242,14 +243,15 @@ def _read_in_order(blocks: pl.DataFrame, run: Run, words: Words) -> pl.DataFrame
             attributes, default=last, return_dtype=pl.Int64
         ),
     )
+    is_main = pl.col("of_metric") == _main_place(blocks, metrics, run)
     order = {  # a metric's first threshold is the one that the report leads with
-        "_intersection": pl.col("crossed").cast(pl.Float64),
-        "_side_metric": (pl.col("of_metric") != _main_place(blocks, metrics, run)).cast(pl.Float64),
+        "_against_everyone": pl.col("pair").not_().cast(pl.Float64),
+        "_side_metric": is_main.not_().cast(pl.Float64),
         "_neutral": pl.col("metric").is_in(neutral).cast(pl.Float64),
         "_side_threshold": (pl.col("threshold") != pl.col("threshold").first().over("metric"))
         .fill_null(value=False)
         .cast(pl.Float64),
-        "_small": -pl.col("large").cast(pl.Float64),
+        "_worst": pl.when(is_main & pl.col("label").is_null()).then("worst").otherwise(0.0),
         "_unsure": -pl.col("strength") / span,
         "_narrow": -pl.col("value").abs() / span,
     }

@@ -50,8 +50,31 @@ def differs(row: Mapping[str, Any], words: Words) -> str:
     elif row["n_pairs"] > 1:
         told += f" {row['n_differ']:,} of {row['n_pairs']:,} pairs of groups differ by this test."
         told += f" Beside them, {_bare(row, words)}" if row["n_untested"] else ""
-    told += _shrunken(row, words) + _spread(row, words) + _beside(row, words) + _care(row)
+    told += (
+        _second(row, words)
+        + _shrunken(row, words)
+        + _spread(row, words)
+        + _beside(row, words)
+        + _care(row)
+    )
     return words.start(row["model"], told + (_within(row, words) if words.margin else ""))
+
+
+def _second(row: Mapping[str, Any], words: Words) -> str:
+    """Name the group that may be worse off than the one that leads."""
+    if row["second_group"] is None:
+        return ""
+    value = row["second_value"]
+    ends = {"value": value, "low": row["second_low"], "high": row["second_high"]}
+    way = "lower" if value < 0 else "higher"
+    told = (
+        f" For {brief(row['second_group'])} it is "
+        f"{size(value, words.unit(row), row['second_low'], row['second_high'])} {way} "
+        f"({_interval({**row, **ends}, words)}) than for {brief(row['second_reference'])}"
+    )
+    if not row["second_differs"]:
+        return f"{told}, a difference that is not established."
+    return f"{told}; which of the two groups is {way} is not established."
 
 
 def _of_group(row: Mapping[str, Any], words: Words) -> str:
@@ -92,8 +115,8 @@ def only_overall(row: Mapping[str, Any], words: Words) -> str:
     """Say that the groups differ as a whole though no single pair stands out."""
     told = (
         f"{words.measure(row)} differs across {words.title(row['attribute'])} "
-        f"({words.p(row['any_p'])}), but no single pair of groups{_here(words)} stands out; the "
-        f"widest gap is {_widest(row, words)}."
+        f"({words.p(row['any_p'])}), but no single pair of groups{_here(words)} stands out; "
+        f"{_widest(row, words)}."
     )
     told += _spread(row, words) + _beside(row, words) + _care(row)
     return words.start(row["model"], told + _within(row, words))
@@ -111,11 +134,7 @@ def no_difference(row: Mapping[str, Any], words: Words) -> str:
         told = f"{_bare(row, words)}{_care(row)}"
         return words.start(row["model"], f"{words.measure(row)} was not tested: {told}")
     equal = abs(row["value"]) < _EQUAL
-    seen = (
-        "all groups judged have the same value"
-        if equal
-        else f"the widest gap is {_widest(row, words)}"
-    )
+    seen = "all groups judged have the same value" if equal else _widest(row, words)
     told = (
         f"no difference in {measure}{',' if ',' in measure else ''} was found across "
         f"{words.title(row['attribute'])} ({words.p(row['any_p'])}); {seen}. "
@@ -251,12 +270,14 @@ def _counts(row: Mapping[str, Any], words: Words) -> str:
 
 
 def _widest(row: Mapping[str, Any], words: Words) -> str:
-    """Name the widest gap, with an interval that holds for all pairs at once where there is one."""
+    """Name the widest gap, with an interval that holds for all pairs at once, if there is one."""
     unit = words.unit(row)
     way = "below" if row["value"] < 0 else "above"
     low, high = row["range_low"], row["range_high"]
+    of = " of known groups" if row["with_unknown"] and row["named"] else ""
     far = size(row["value"], unit, low, high)
-    told = f"{far}, {brief(row['group_a'])} {way} {brief(row['group_b'])}"
+    told = f"the widest gap{of}{_here(words)} is {far}, "
+    told += f"{brief(row['group_a'])} {way} {brief(row['group_b'])}"
     if low is None or high is None:
         return told
     ends = ends_text(low, high, unit, row["value"])

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.analyses._blocks import MEASURE
 from isolux.analyses.rank_tests.pairs import Grouped, Ranked
+from isolux.disparity.leading import MEASURE
 from isolux.stats.design import IntArray
 from isolux.stats.multiplicity import benjamini_hochberg, bonferroni, holm
 from isolux.stats.ranks import disparity_of_medians, median_replicates

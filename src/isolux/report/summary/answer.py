@@ -8,8 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isolux.groups.large import LARGE
-from isolux.report.document import AttributeSection, Audited, PairRow, Verdict
+from isolux.report.document import (
+    AttributeSection,
+    Audited,
+    LeadingPair,
+    Line,
+    PairRow,
+    Verdict,
+)
 from isolux.report.summary.sameness import sameness_text
 from isolux.report.wording import count, interval, listed, p_equals, points, share, with_unit
 from isolux.vocabulary.words import brief
@@ -24,9 +30,10 @@ _TITLE = 100  # characters of an attribute's title in a sentence
 def answer_of(sections: Sequence[AttributeSection], audited: Audited) -> str:
     """Answer in two sentences: who is served worse, by how much, how surely; then all the rest.
 
-    The first is about the largest groups of a single attribute that differ; an intersection leads
-    only where no single attribute differs. Without any difference, the first says so, and the
-    second says what could have been seen, and a third how far apart groups are at most.
+    The first is about the group that is served worst, of those that are shown to differ; an
+    intersection leads only if it is shown to differ by more than each attribute in it. Without any
+    difference, the first says so, and the second says what could have been seen, and a third how
+    far apart groups are at most.
     """
     if not sections and audited.publish_min:
         return (
@@ -52,7 +59,7 @@ def answer_of(sections: Sequence[AttributeSection], audited: Audited) -> str:
 
 
 def leading(sections: Sequence[AttributeSection]) -> AttributeSection | None:
-    """Choose the attribute that leads: a single one, of large groups, surely apart.
+    """Choose the attribute that leads: the one of the group that is served worst.
 
     None where the groups of no attribute differ.
     """
@@ -69,35 +76,26 @@ def reading_order(sections: Sequence[AttributeSection]) -> list[AttributeSection
     """
     kinds = {"differ": 0, "no difference found": 2, "not judged": 3}
 
-    def order(section: AttributeSection) -> tuple[int, tuple[bool, bool, int, float]]:
+    def order(section: AttributeSection) -> tuple[int, tuple[bool, bool, float]]:
         verdict = section.verdict
         if verdict.outcome == "differ":
             return (0, _place(section))
         kind = 1 if verdict.also else kinds[verdict.outcome]
-        return (kind, (section.is_intersection, False, 0, 0.0))
+        return (kind, (section.is_intersection, False, 0.0))
 
     return sorted(sections, key=order)
 
 
-def _place(section: AttributeSection) -> tuple[bool, bool, int, float]:
-    """Place an attribute whose groups differ: single, a pair of known groups, large, sure."""
-    pair, everyone = section.lead, section.main.overall
+def _place(section: AttributeSection) -> tuple[bool, bool, float]:
+    """Place an attribute whose groups differ by the group that is served worst."""
+    pair = section.lead
     if pair is None:
-        return (section.is_intersection, True, 0, 0.0)
-    smaller = min(pair.n_units_a or 0, pair.n_units_b or 0)
-    n = everyone.n_units if everyone else 0
-    rank = sum(smaller >= least * n > 0 for least in LARGE)
-    return (section.is_intersection, False, -rank, -_nearer(pair))
+        return (True, section.is_intersection, 0.0)
+    return (False, pair.covered, pair.worst)
 
 
-def _nearer(pair: PairRow) -> float:
-    if pair.low is None or pair.high is None:
-        return 0.0
-    return max(pair.low, -pair.high, 0.0)
-
-
-def _served_worse(section: AttributeSection, pair: PairRow, audited: Audited) -> str:
-    """Say which of two groups is served worse: values, difference, interval, p and n."""
+def _served_worse(section: AttributeSection, pair: LeadingPair, audited: Audited) -> str:
+    """Say which group is served worst, and which may be: values, difference, interval, p and n."""
     line, value = section.main.line, pair.value or 0.0
     up = line.direction == "lower"  # of an error rate the worse group has more
     turned = (value > 0) != up
@@ -116,12 +114,27 @@ def _served_worse(section: AttributeSection, pair: PairRow, audited: Audited) ->
     if line.direction == "none":
         return (
             f"By {by}, {line.phrase} is lower for {a} than for {b}: {rates}, a difference of "
-            f"{size} {sure}{care}."
+            f"{size} {sure}{care}.{_second(pair, line)}"
         )
     return (
         f"By {by}, {line.worse.format(a, b)}: {line.phrase} is {rates}, "
-        f"{size} {'higher' if up else 'lower'} {sure}{care}."
+        f"{size} {'higher' if up else 'lower'} {sure}{care}.{_second(pair, line)}"
     )
+
+
+def _second(pair: LeadingPair, line: Line) -> str:
+    """Name the group that may be served worse still."""
+    if pair.second_group is None:
+        return ""
+    value = pair.second_value or 0.0
+    far = (
+        f" {brief(pair.second_group)} is {points(value, line.unit)} "
+        f"{'below' if value < 0 else 'above'} {brief(pair.second_reference or '')}"
+    )
+    if not pair.second_differs:
+        return f"{far}, a difference that is not established."
+    order = "lower" if line.direction == "none" else "served worse"
+    return f"{far}; which of the two is {order} is not established."
 
 
 def _care(pair: PairRow) -> str:
@@ -191,7 +204,7 @@ def _rest(sections: Sequence[AttributeSection], first: AttributeSection, audited
 
 
 def _wider(others: Sequence[AttributeSection], first: AttributeSection) -> str:
-    """Name the widest of the other gaps, if it is wider than the one that leads."""
+    """Name the widest of the other attributes' gaps, if it is wider than the one that leads."""
     pairs = [s.lead for s in others if s.lead is not None]
     widest = max(pairs, key=lambda pair: abs(pair.value or 0.0), default=None)
     least = abs((first.lead.value if first.lead else None) or 0.0)
@@ -200,7 +213,7 @@ def _wider(others: Sequence[AttributeSection], first: AttributeSection) -> str:
     value = widest.value or 0.0
     way = "below" if value < 0 else "above"
     return (
-        f" (the widest: {brief(widest.group_a)} {points(value, first.main.line.unit)} {way} "
+        f" (a wider gap: {brief(widest.group_a)} {points(value, first.main.line.unit)} {way} "
         f"{brief(widest.group_b)})"
     )
 
