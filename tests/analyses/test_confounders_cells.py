@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isolux.analyses.confounders.audited import Audited
 from isolux.analyses.confounders.cells import laid_out, means_of_cells
 from isolux.analyses.confounders.detections import Precision, boxes_of, precision_of_cells
 from isolux.analyses.confounders.groups import Sensitive, Strata, crossed
@@ -192,3 +193,11 @@ def test_crossing_keeps_unknown_out():
     assert both.code.tolist() == [0, 1, -1]
     assert both.parts == ("size", "light")
     assert not both.of_images
+
+
+def test_the_worst_groups_pair_speaks_as_it_does_in_the_audits_findings():
+    # Pairs of A .93, B .60, C .95: A−B, A−C, B−C. All differ; B is worst, and C farthest from it.
+    gap, worst = np.array([0.33, 0.02, 0.35]), np.array([0.60, 0.93, 0.60])
+    assert Audited(np.array([0.01, 0.01, 0.01]), worst, gap).leading(0.05) == 2
+    # Of B nothing is established: A speaks, however far B seems to be.
+    assert Audited(np.array([0.2, 0.01, 0.3]), worst, gap).leading(0.05) == 1

@@ -34,14 +34,14 @@ class Audited:
     ----------
     p : [p] float
         Adjusted for the audit's family; NaN where the audit has no such test.
-    away : [p] float
-        How far the audit's interval keeps from 0; 0 where it holds 0.
+    worst : [p] float
+        Value of the worse group of each pair, turned so that lower is worse.
     gap : [p] float
         Size of the gap.
     """
 
     p: FloatArray
-    away: FloatArray
+    worst: FloatArray
     gap: FloatArray
 
     @property
@@ -55,9 +55,9 @@ class Audited:
         return float(np.nanmin(self.p)) if self.known else None
 
     def leading(self, alpha: float) -> int:
-        """Choose the pair that also speaks in ``group_gaps``: farthest from 0 if any differs."""
+        """Choose the pair that also speaks in ``group_gaps``: the worst group's, if any differs."""
         differs = np.isfinite(self.p) & (self.p <= alpha)
-        keys = [np.where(differs, self.away, 0.0), differs, np.isfinite(self.p)]
+        keys = [np.where(differs, -self.worst, 0.0), differs, np.isfinite(self.p)]
         return int(np.lexsort((-np.arange(len(self.p)), self.gap, *keys))[-1])
 
 
@@ -67,8 +67,7 @@ def audited_gaps(run: Run) -> pl.DataFrame:
     if "model" not in rows.columns:
         return pl.DataFrame()
     rows = rows.filter(pl.col("kind") == "difference").drop_nulls(["value", "p_adjusted"])
-    away = pl.max_horizontal(-pl.col("high"), pl.col("low"), 0.0).fill_null(0.0)
-    return rows.select(*_KEY, "group_a", "group_b", "value", "p_adjusted", away=away)
+    return rows.select(*_KEY, "group_a", "group_b", "value", "p_adjusted")
 
 
 def audited(
@@ -78,6 +77,7 @@ def audited(
     groups: Sequence[str],
     pairs: IntArray,
     gap: FloatArray,
+    worst: FloatArray,
 ) -> Audited:
     """Find the audit's tests of one metric's gaps between the judged groups.
 
@@ -94,17 +94,19 @@ def audited(
         Places among them.
     gap : [p] float
         First less second, as this analysis finds it.
+    worst : [p] float
+        Value of the worse one of the two, turned so that lower is worse.
     """
-    p, away = np.full(len(pairs), np.nan), np.zeros(len(pairs))
+    p = np.full(len(pairs), np.nan)
     named = {**row, "attribute": attribute}
     if tests is not None and not tests.is_empty():
         tests = tests.filter(*(pl.col(name).eq_missing(pl.lit(named[name])) for name in _KEY))
         place = {(groups[a], groups[b]): i for i, (a, b) in enumerate(pairs.tolist())}
-        columns = ("group_a", "group_b", "value", "p_adjusted", "away")
-        for a, b, value, own, far in tests.select(columns).iter_rows():
+        columns = ("group_a", "group_b", "value", "p_adjusted")
+        for a, b, value, own in tests.select(columns).iter_rows():
             i, sign = place.get((a, b)), 1.0
             if i is None:
                 i, sign = place.get((b, a)), -1.0
             if i is not None and abs(sign * value - gap[i]) < _SAME:
-                p[i], away[i] = own, far
-    return Audited(p, away, np.abs(gap))
+                p[i] = own
+    return Audited(p, worst, np.abs(gap))

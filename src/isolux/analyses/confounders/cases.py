@@ -265,6 +265,8 @@ def case_of(
         first[list(singles)] = ranked_first(np.column_stack(drawn))
     raw = replace(gaps(facts.value, facts.pairs), least=facts.least)
     groups = [layout.sensitive.groups[g] for g in facts.judged]
+    upwards = -1.0 if info.direction == "lower" else 1.0
+    worst = (upwards * facts.value.value[facts.pairs]).min(axis=1, initial=np.inf)
     return Case(
         row, info, layout, cells, facts, level, singles, clusters,
         gap(raw),
@@ -272,7 +274,7 @@ def case_of(
         tuple(gap(one.mixed.gap) for one in facts.explanations),
         tuple(untested(one.mixed.own) for one in facts.explanations),
         first,
-        audited(tested, row, layout.sensitive.name, groups, facts.pairs, raw.value),
+        audited(tested, row, layout.sensitive.name, groups, facts.pairs, raw.value, worst),
         standing,
         squared,
     )  # fmt: skip
