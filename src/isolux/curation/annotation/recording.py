@@ -16,6 +16,7 @@ from isolux.curation.annotation.stages import Stage
 from isolux.curation.project.database import writing
 from isolux.curation.project.folder import Project
 from isolux.curation.project.journal import add_row, new_salt, seal_of
+from isolux.curation.project.reading import revoked_photos
 from isolux.curation.project.tables import annotations_table, annotators, images, tasks
 
 __all__ = ["Given", "record", "sizes"]
@@ -42,6 +43,8 @@ class Given:
 def record(project: Project, stage: Stage, given: Sequence[Given]) -> tuple[int, int]:
     """Write answers that are new, or newer versions of those that are there.
 
+    Answers about photos of people who took their consent back are left where they are.
+
     Parameters
     ----------
     project : Project
@@ -54,16 +57,19 @@ def record(project: Project, stage: Stage, given: Sequence[Given]) -> tuple[int,
     int, int
         Answers that are new, and how many of them do not count by the stage's rules.
     """
+    revoked = revoked_photos(project)
     with writing(project.engine) as connection:
         size = sizes(connection, [one.task_id for one in given])
         held = _versions(connection, {one.source for one in given})
         may = graduates(connection, stage.name)
         golden = _golden(connection, stage.name)
+        image = dict(connection.execute(sa.select(tasks.c.task_id, tasks.c.image_id)).all())
         fresh: list[dict[str, Any]] = []
         older: list[str] = []
         for one in given:
             version, last_id, before = held.get((one.source, one.source_id), (0, None, None))
-            if before == (one.answer, one.updated_at, one.skipped):
+            is_recorded = before == (one.answer, one.updated_at, one.skipped)
+            if is_recorded or image[one.task_id] in revoked:
                 continue
             if last_id is not None:
                 older.append(last_id)

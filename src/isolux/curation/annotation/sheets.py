@@ -19,6 +19,7 @@ import sqlalchemy as sa
 
 from isolux.curation.annotation.answers import Answer, read_answers
 from isolux.curation.annotation.bringing import Pulled, without_withdrawn
+from isolux.curation.annotation.counted import note_crowded
 from isolux.curation.annotation.drawn import write_drawn
 from isolux.curation.annotation.following import follow
 from isolux.curation.annotation.pictures import shown
@@ -181,7 +182,9 @@ def read_given(
     new, refused = record(project, one, kept)
     left = len(given) - len(kept)
     told = [Caution(f"{numbered(left, 'answer')} left out: the annotators withdrew.")]
-    return Pulled(len(given), new, refused, follow(project, one), tuple(told if left else ()))
+    sent_back = follow(project, one)
+    notes = (*note_crowded(project), *(told if left else ()))
+    return Pulled(len(given), new, refused, sent_back, notes)
 
 
 def _text(frame: pl.DataFrame) -> pl.DataFrame:
