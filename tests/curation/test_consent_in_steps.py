@@ -287,7 +287,9 @@ def test_the_funnel_counts_a_revocation_once(lab: Project) -> None:
     assert before["remain"][-1] == N - 1
 
 
-def test_tasks_that_were_sent_before(lab: Project, run: Run, fake: Fake) -> None:
+def test_tasks_that_were_sent_before(
+    lab: Project, run: Run, fake: Fake, monkeypatch: Any, capsys: Any
+) -> None:
     """Their answers stay where they are, and are taken when the person agrees again."""
     assert _push(run, lambda: None, fake) == N
     for task in fake.tasks:
@@ -302,6 +304,12 @@ def test_tasks_that_were_sent_before(lab: Project, run: Run, fake: Fake) -> None
         run("grant", "p/consent.jsonl", "--who", "s2", "--scope", "evaluation", "--again").code == 0
     )
     assert pull(lab, "count", Server.from_environment(fake.url)).new == 1
+    for path in ("in", "boxes"):
+        shutil.rmtree(path)
+    # What is advised deletes the task.
+    _withdraw(monkeypatch, capsys, "p", "--who", "s2", "--server", fake.url)
+    assert len(fake.tasks) == N - 1
+    assert "still shows" not in run("pull", "p", "--stage", "count", "--server", fake.url).out
 
 
 def _withdraw(monkeypatch: Any, capsys: Any, *args: object) -> Ran:
@@ -333,16 +341,17 @@ def test_whoever_withdrew_is_not_brought_back(
     assert read_images(lab)["image_id"].to_list() == ["0", "1", "2", "3"]
 
 
+@pytest.mark.parametrize("scope", [(), ("--scope", "evaluation")])
 def test_a_project_remembers_who_withdrew_by_another_ledger(
-    lab: Project, run: Run, monkeypatch: Any, capsys: Any
+    scope: tuple[str, ...], lab: Project, run: Run, monkeypatch: Any, capsys: Any
 ) -> None:
     """Of two projects the ledger is named; both know the person from then on, and never by id."""
     create("q", who="ada")
     append("all.jsonl", "grant", "subject", [f"s{k}" for k in range(N)], SCOPES)
-    done = _withdraw(monkeypatch, capsys, "p", "q", "--who", "s2", "--ledger", "all.jsonl")
+    done = _withdraw(monkeypatch, capsys, "p", "q", "--who", "s2", "--ledger", "all.jsonl", *scope)
     assert done.code == 0, done.plain
     for name in ("p", "q"):
-        assert "s2" not in (Path(name) / "consent.jsonl").read_text()
+        assert ("s2" in (Path(name) / "consent.jsonl").read_text()) is bool(scope)
         assert "1 photo left out" in run("add", name, "photos.csv", "--photos", "in").out
         assert read_images(open_project(name), everything=True).height == N - 1
 

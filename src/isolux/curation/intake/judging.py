@@ -181,9 +181,9 @@ def _with_consent(project: Project, facts: pl.DataFrame) -> pl.DataFrame:
         said = ledger.allows(kind, facts[key].cast(pl.String), "evaluation")
         told = pl.when(said).then(pl.lit("yes")).when(~said).then(pl.lit("revoked"))
         if said.is_not_null().any():
-            is_by_sheet = column in facts.columns and not ledger.has_grants(kind)
-            told = pl.coalesce(told, column) if is_by_sheet else told
-            facts = facts.with_columns(told.alias(column))
+            has_sheet = column in facts.columns and not ledger.has_grants(kind)
+            answer = pl.coalesce(told, column) if has_sheet else told
+            facts = facts.with_columns(answer.alias(column))
     return facts
 
 
