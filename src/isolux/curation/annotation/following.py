@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.curation.annotation.answers import read_answers
-from isolux.curation.annotation.counted import hold_counted
+from isolux.curation.annotation.headcounts import hold_crowded_photos
 from isolux.curation.annotation.recording import REFUSED, STANDS
 from isolux.curation.annotation.stages import Stage
 from isolux.curation.project.bystanders import ANNOTATION, DRAWN_AGAIN
@@ -41,7 +41,7 @@ def follow(project: Project, stage: Stage) -> int:
         _retire(project, drawn)
     if stage.most_people is not None:
         _leave_out_by_count(project, stage)
-        hold_counted(project)
+        hold_crowded_photos(project)
     return _send_back(project, stage) if stage.requeue else 0
 
 

@@ -13,10 +13,10 @@ from isolux.curation.annotation.answers import Answer, fault
 from isolux.curation.annotation.graduates import graduates
 from isolux.curation.annotation.pictures import upright
 from isolux.curation.annotation.stages import Stage
-from isolux.curation.project.database import writing
+from isolux.curation.project.database import reading, writing
 from isolux.curation.project.folder import Project
 from isolux.curation.project.journal import add_row, new_salt, seal_of
-from isolux.curation.project.reading import revoked_photos
+from isolux.curation.project.reading import find_revoked_photos
 from isolux.curation.project.tables import annotations_table, annotators, images, tasks
 
 __all__ = ["Given", "record", "sizes"]
@@ -57,19 +57,17 @@ def record(project: Project, stage: Stage, given: Sequence[Given]) -> tuple[int,
     int, int
         Answers that are new, and how many of them do not count by the stage's rules.
     """
-    revoked = revoked_photos(project)
+    given = _drop_revoked(project, given)
     with writing(project.engine) as connection:
         size = sizes(connection, [one.task_id for one in given])
         held = _versions(connection, {one.source for one in given})
         may = graduates(connection, stage.name)
         golden = _golden(connection, stage.name)
-        image = dict(connection.execute(sa.select(tasks.c.task_id, tasks.c.image_id)).all())
         fresh: list[dict[str, Any]] = []
         older: list[str] = []
         for one in given:
             version, last_id, before = held.get((one.source, one.source_id), (0, None, None))
-            is_recorded = before == (one.answer, one.updated_at, one.skipped)
-            if is_recorded or image[one.task_id] in revoked:
+            if before == (one.answer, one.updated_at, one.skipped):
                 continue
             if last_id is not None:
                 older.append(last_id)
@@ -91,6 +89,16 @@ def record(project: Project, stage: Stage, given: Sequence[Given]) -> tuple[int,
             which = annotations_table.c.annotation_id.in_(older)
             connection.execute(sa.update(annotations_table).where(which).values(status=SUPERSEDED))
     return len(fresh), refused
+
+
+def _drop_revoked(project: Project, given: Sequence[Given]) -> list[Given]:
+    """Leave out answers about photos of people who took their consent back."""
+    revoked = find_revoked_photos(project)
+    query = sa.select(tasks.c.task_id, tasks.c.image_id)
+    query = query.where(tasks.c.task_id.in_({answer.task_id for answer in given}))
+    with reading(project.engine) as connection:
+        image_by_task = {str(task): image for task, image in connection.execute(query)}
+    return [answer for answer in given if image_by_task[answer.task_id] not in revoked]
 
 
 def sizes(connection: Connection, task_ids: Sequence[str]) -> dict[str, tuple[int, int]]:

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.curation._chain import digest_of
-from isolux.curation.annotation.bringing import note_revoked
+from isolux.curation.annotation.bringing import note_revoked_tasks
 from isolux.curation.annotation.labelling import labelling
 from isolux.curation.annotation.pictures import Box, shown
 from isolux.curation.annotation.planning import left_ids, plan, stage_of
@@ -90,7 +90,7 @@ def push(project: Project, stage: str, server: Server, *, training: bool = False
                 break
             _send(connection, project, one, server, number, batch)
             sent += len(batch)
-    return Pushed(planned, sent, found, number, note_revoked(project, server))
+    return Pushed(planned, sent, found, number, note_revoked_tasks(project, server))
 
 
 def server_project(

@@ -25,8 +25,8 @@ from isolux.curation.annotation.stages import Stage
 from isolux.curation.project.database import writing
 from isolux.curation.project.folder import Project
 from isolux.curation.project.journal import add_row
+from isolux.curation.project.reading import find_revoked_photos
 from isolux.curation.project.reading import read_table as read_own
-from isolux.curation.project.reading import revoked_photos
 from isolux.curation.project.tables import (
     annotations_table,
     annotators,
@@ -70,7 +70,7 @@ def golden(project: Project, stage: str, sheet: str | Path) -> int:
     frame = read_table(Path(sheet).expanduser())
     frame = frame.select(as_text(frame[name]).alias(name) for name in frame.columns)
     truth = answers_by_unit(frame, one, str(sheet))
-    revoked = revoked_photos(project)
+    revoked = find_revoked_photos(project)
     with writing(project.engine) as connection:
         image = _images(connection, one)
         for unit in truth:

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.curation.intake.facts import facts_of
-from isolux.curation.project.consent import without_revoked
+from isolux.curation.project.consent import drop_revoked_rows
 from isolux.curation.project.database import writing
 from isolux.curation.project.decisions import CAME, write_verdicts
 from isolux.curation.project.folder import PHOTOS, Project
@@ -95,7 +95,7 @@ def add(
     rows = _rows(_as_text(read_table(path)), str(path))
     known = None if subjects is None else _of_subjects(Path(subjects).expanduser())
     n_photos = rows["image_id"].n_unique()
-    rows, known = without_revoked(project, rows, known)
+    rows, known = drop_revoked_rows(project, rows, known)
     revoked = n_photos - rows["image_id"].n_unique()
     root = Path(photos).expanduser() if photos is not None else path.parent
     found = _located(rows, root, str(path))

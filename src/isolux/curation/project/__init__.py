@@ -27,13 +27,13 @@ from isolux.curation.project.folder import Project, create, open_project  # noqa
 from isolux.curation.project.held import listed, refuse_held  # noqa: E402
 from isolux.curation.project.journal import check_journal, read_journal  # noqa: E402
 from isolux.curation.project.reading import (  # noqa: E402
+    find_revoked_photos,
     left_out,
     read_bystanders,
     read_images,
     read_instances,
     read_subjects,
     read_table,
-    revoked_photos,
 )
 
 __all__ = [
@@ -42,6 +42,7 @@ __all__ = [
     "check_journal",
     "create",
     "decide",
+    "find_revoked_photos",
     "first_reasons",
     "funnel",
     "left_out",
@@ -56,6 +57,5 @@ __all__ = [
     "read_subjects",
     "read_table",
     "refuse_held",
-    "revoked_photos",
     "standing",
 ]

@@ -12,7 +12,7 @@ import polars as pl
 from isolux.curation.consent import Ledger
 
 __all__ = [
-    "ANNOTATION", "BYSTANDER", "COUNTED", "DRAWN_AGAIN", "assign_subjects", "list_crowded",
+    "ANNOTATION", "BYSTANDER", "COUNTED", "DRAWN_AGAIN", "assign_subjects", "list_crowded_photos",
 ]  # fmt: skip
 
 ANNOTATION = "annotation"
@@ -29,15 +29,14 @@ def assign_subjects(people: pl.DataFrame, out: pl.DataFrame) -> pl.DataFrame:
     out : polars.DataFrame
         The verdicts that stand, as of ``standing``.
     """
-    counted = people.join(_counts(people, out), on="image_id", maintain_order="left")
+    with_counts = people.join(_counts(people, out), on="image_id", maintain_order="left")
     is_subject = (pl.col("named") == 1) & (pl.col("drawn") == 1) & ~_is_dropped(out)
-    whose = pl.when(pl.col("origin") == "submitted").then("subject_id")
-    return counted.with_columns(subject_id=whose.when(is_subject).then("subject")).select(
-        people.columns
-    )
+    named_id = pl.when(pl.col("origin") == "submitted").then("subject_id")
+    subject_id = named_id.when(is_subject).then("subject")
+    return with_counts.with_columns(subject_id=subject_id).select(people.columns)
 
 
-def list_crowded(ledger: Ledger, people: pl.DataFrame, out: pl.DataFrame) -> pl.DataFrame:
+def list_crowded_photos(ledger: Ledger, people: pl.DataFrame, out: pl.DataFrame) -> pl.DataFrame:
     """List photos with more people drawn than named, where the ledger says who agreed.
 
     Returns

@@ -8,7 +8,7 @@ from isolux.curation.consent import Kind, Ledger, key_path, read_ledger
 from isolux.curation.project.folder import Project
 from isolux.vocabulary.errors import FileError
 
-__all__ = ["CONSENT", "list_revoked", "read_consent", "without_revoked"]
+__all__ = ["CONSENT", "drop_revoked_rows", "list_revoked_photos", "read_consent"]
 
 CONSENT: tuple[tuple[Kind, str, str], ...] = (
     ("subject", "consent", "subject_id"), ("copyright", "copyright", "copyright_holder"),
@@ -38,7 +38,7 @@ def read_consent(project: Project) -> Ledger | None:
     return None
 
 
-def list_revoked(ledger: Ledger, people: pl.DataFrame) -> pl.DataFrame:
+def list_revoked_photos(ledger: Ledger, people: pl.DataFrame) -> pl.DataFrame:
     """List photos whose subject or copyright holder took back their consent to evaluation.
 
     Parameters
@@ -65,7 +65,7 @@ def list_revoked(ledger: Ledger, people: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def without_revoked(
+def drop_revoked_rows(
     project: Project, rows: pl.DataFrame, subjects: pl.DataFrame | None
 ) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     """Take photos of people whose consent is revoked, and these subjects, out of sheets.
@@ -75,8 +75,8 @@ def without_revoked(
     ledger = read_consent(project)
     if ledger is None:
         return rows, subjects
-    gone = list_revoked(ledger, rows)["image_id"]
+    revoked_ids = list_revoked_photos(ledger, rows)["image_id"]
     if subjects is not None:
         is_allowed = ledger.allows("subject", subjects["subject_id"], "evaluation")
         subjects = subjects.filter(is_allowed.fill_null(value=True))
-    return rows.filter(~pl.col("image_id").is_in(gone.implode())), subjects
+    return rows.filter(~pl.col("image_id").is_in(revoked_ids.implode())), subjects

@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 import sqlalchemy as sa
 
-from isolux.curation.project.bystanders import BYSTANDER, assign_subjects, list_crowded
-from isolux.curation.project.consent import list_revoked, read_consent
+from isolux.curation.project.bystanders import BYSTANDER, assign_subjects, list_crowded_photos
+from isolux.curation.project.consent import list_revoked_photos, read_consent
 from isolux.curation.project.database import reading
 from isolux.curation.project.decisions import standing
 from isolux.curation.project.folder import Project
@@ -21,8 +21,13 @@ from isolux.curation.project.tables import META, images, instances, subjects
 from isolux.vocabulary.errors import UnknownNameError
 
 __all__ = [
-    "left_out", "read_bystanders", "read_images", "read_instances", "read_subjects", "read_table",
-    "revoked_photos",
+    "find_revoked_photos",
+    "left_out",
+    "read_bystanders",
+    "read_images",
+    "read_instances",
+    "read_subjects",
+    "read_table",
 ]  # fmt: skip
 
 FACTS: dict[str, Any] = {
@@ -157,22 +162,22 @@ def left_out(project: Project) -> pl.DataFrame:
     ledger = read_consent(project)
     if ledger is None:
         return recorded
-    now = pl.concat([list_revoked(ledger, people), list_crowded(ledger, people, out)]).join(
-        recorded, on=["image_id", "step", "rule"], how="anti", maintain_order="left"
-    )
+    current = pl.concat(
+        [list_revoked_photos(ledger, people), list_crowded_photos(ledger, people, out)]
+    ).join(recorded, on=["image_id", "step", "rule"], how="anti", maintain_order="left")
     latest = int(recorded.select(pl.col("decision_id").max().fill_null(0)).item())
-    now = now.with_columns(
+    current = current.with_columns(
         unit_kind=pl.lit("image"), unit_id=pl.col("image_id"), decision_id=pl.lit(latest + 1)
     )
-    return pl.concat([recorded, now.cast({"decision_id": pl.Int64})], how="diagonal")
+    return pl.concat([recorded, current.cast({"decision_id": pl.Int64})], how="diagonal")
 
 
-def revoked_photos(project: Project) -> frozenset[str]:
+def find_revoked_photos(project: Project) -> frozenset[str]:
     """List the photos of people who took back their consent to evaluation."""
     ledger = read_consent(project)
-    if ledger is None:
+    if ledger is None or all(row.act == "grant" for row in ledger.rows):
         return frozenset()
-    return frozenset(list_revoked(ledger, _with_facts(project, instances))["image_id"])
+    return frozenset(list_revoked_photos(ledger, _with_facts(project, instances))["image_id"])
 
 
 def _with_facts(project: Project, table: sa.Table) -> pl.DataFrame:

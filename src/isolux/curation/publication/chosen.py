@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.curation.annotation.counted import hold_counted, note_crowded
+from isolux.curation.annotation.headcounts import hold_crowded_photos, note_crowded_photos
 from isolux.curation.consent import Ledger
 from isolux.curation.consent.row import Kind, Scope
 from isolux.curation.project import (
@@ -72,8 +72,8 @@ def chosen_photos(project: Project, scopes: Sequence[Scope]) -> Chosen:
             hint=f"isolux curate grant {project.consent} --list subjects.txt --scope"
             f" {','.join(scopes)}",
         )  # fmt: skip
-    hold_counted(project)
-    notes = [*ledger.notes, *note_crowded(project)]
+    hold_crowded_photos(project)
+    notes = [*ledger.notes, *note_crowded_photos(project)]
     photos = read_images(project)
     people = read_instances(project).filter(pl.col("origin") == "submitted")
     whole = photos.filter(pl.col("file").is_not_null())

@@ -170,13 +170,13 @@ def finish(
 def _revoke_in_others(ledger: Path, key: bytes, plan: Plan, projects: Sequence[Path]) -> None:
     """Revoke their consent in ledgers of other projects, which know them by their mark from now."""
     names = plan.named.get(plan.kind, ())
-    who = [one for one in names if mark_of(plan.kind, one, key) in plan.marks]
+    people = [name for name in names if mark_of(plan.kind, name, key) in plan.marks]
     for other in [folder / CONSENT for folder in projects]:
         if other.exists() and other.samefile(ledger):
             continue
-        revoke(other, plan.kind, who, plan.scopes)  # type: ignore[arg-type]
-        if who and set(plan.scopes) >= set(SCOPES):
-            erase(other, [mark_of(plan.kind, one, key_of(other)) for one in who])
+        revoke(other, plan.kind, people, plan.scopes)  # type: ignore[arg-type]
+        if people and set(plan.scopes) >= set(SCOPES):
+            erase(other, [mark_of(plan.kind, name, key_of(other)) for name in people])
 
 
 def _searchable(plan: Plan, ledger: Path) -> list[Place]:
