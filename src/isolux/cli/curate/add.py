@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import typer
 
+from isolux.cli import document
 from isolux.vocabulary.words import numbered
 
 __all__ = ["add", "made"]
@@ -50,6 +51,12 @@ def add(
         from isolux.cli.curate.hashes import warn_of_matches
 
         warn_of_matches(done.matches)
+    if done.revoked:
+        document.warn(
+            f"{numbered(done.revoked, 'photo')} left out: people in them took their consent back."
+            f" `isolux curate grant {project}/consent.jsonl --who ID --scope evaluation --again`"
+            " records that someone consented again."
+        )
     typer.echo(
         f"{numbered(done.new, 'photo')} came in; {done.known:,} there already;"
         f" {done.changed:,} with new facts"

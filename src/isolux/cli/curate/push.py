@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import typer
 
+from isolux.cli import document
 from isolux.vocabulary.words import numbered
 
 __all__ = ["made", "push"]
@@ -46,6 +47,8 @@ def push(
     opened = open_project(project, who=curator)
     speaking = Server.from_environment(server, timeout_s=timeout)
     done = sent_of(opened, stage, speaking, training=training)
+    for note in done.notes:
+        document.warn(note)
     found = f", {done.found:,} found there that were not noted" if done.found else ""
     typer.echo(f"{numbered(done.planned, 'new task')}; {done.sent:,} sent{found}")
     typer.echo(f"annotate at {speaking.url}/projects/{done.server_project}")

@@ -20,7 +20,7 @@ from isolux.curation.annotation.brush import painted
 from isolux.curation.annotation.labelling import SECONDARY
 from isolux.curation.annotation.stages import UNKNOWN, Stage
 from isolux.curation.project.folder import Project
-from isolux.curation.project.reading import read_table
+from isolux.curation.project.reading import find_revoked_photos, read_table
 from isolux.geometry.masks import masks_from_counts, masks_to_coco
 
 __all__ = ["Answer", "fault", "from_label_studio", "read_answers"]
@@ -153,7 +153,8 @@ def _empty(pixels: int) -> str:
 def read_answers(project: Project, stage: str, *, everything: bool = False) -> pl.DataFrame:
     """Read the answers that count, one row an answer to a question, or a drawn shape.
 
-    Of one annotator about one unit the answer of the last round stands.
+    Of one annotator about one unit the answer of the last round stands. There are none about photos
+    of people who took their consent back.
 
     Parameters
     ----------
@@ -174,7 +175,7 @@ def read_answers(project: Project, stage: str, *, everything: bool = False) -> p
     asked = read_table(project, "tasks").filter(stage=stage)
     joined = given.join(
         asked.select("task_id", "unit_id", "image_id", "round", "golden"), on="task_id"
-    )
+    ).filter(~pl.col("image_id").is_in(list(find_revoked_photos(project))))
     if not everything:
         joined = joined.filter(~pl.col("golden"), pl.col("status") == "stands")
         last = pl.col("round").max().over("unit_id", "annotator_id")

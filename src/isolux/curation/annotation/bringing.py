@@ -12,17 +12,20 @@ import sqlalchemy as sa
 
 from isolux.curation.annotation.answers import from_label_studio
 from isolux.curation.annotation.following import follow
+from isolux.curation.annotation.headcounts import note_crowded_photos
 from isolux.curation.annotation.planning import stage_of
 from isolux.curation.annotation.recording import Given, record, sizes
 from isolux.curation.annotation.server import Server
 from isolux.curation.annotation.willing import Willing
 from isolux.curation.project.database import reading
 from isolux.curation.project.folder import Project
+from isolux.curation.project.reading import find_revoked_photos
 from isolux.curation.project.tables import annotations_table, settings, tasks
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.words import numbered
 
-__all__ = ["Pulled", "pull", "without_withdrawn"]
+__all__ = ["Pulled", "note_revoked_tasks", "pull", "without_withdrawn"]
 
 _TOGETHER = 100
 
@@ -87,7 +90,21 @@ def pull(project: Project, stage: str, server: Server, *, training: bool = False
         new, refused = new + fresh, refused + bad
     sent_back = 0 if training else follow(project, one)
     notes = _notes(strangers, left, _missing(project, server, int(number), seen))
+    notes = (*note_revoked_tasks(project, server), *note_crowded_photos(project), *notes)
     return Pulled(seen, new, refused, sent_back, notes)
+
+
+def note_revoked_tasks(project: Project, server: Server) -> tuple[str, ...]:
+    """Say how many tasks on the server still show people who took their consent back."""
+    revoked = find_revoked_photos(project)
+    with reading(project.engine) as connection:
+        query = sa.select(tasks.c.image_id).where(tasks.c.server == server.url)
+        n = sum(image in revoked for image in connection.execute(query).scalars())
+    message = (
+        f"The server still shows people who took their consent back, in {numbered(n, 'task')}:"
+        f" `isolux withdraw {project.folder} --who ID --server {server.url}` deletes them."
+    )
+    return (Caution(message),) if n else ()
 
 
 def _answers(

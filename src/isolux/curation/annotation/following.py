@@ -1,5 +1,7 @@
 """What answers mean for photos and tasks: done, left out, drawn, or sent back.
 
+Whose box it is, and whether it shows someone who is not named, ``project.bystanders`` says.
+
 FACET: photos with no one or more than five people leave (5.2, stage 1); boxes become people
 (stage 2); one of three raters who finds a box loose or a class wrong sends the photo back, and the
 box goes (A.3.2, C.4).
@@ -15,16 +17,16 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.curation.annotation.answers import read_answers
+from isolux.curation.annotation.headcounts import hold_crowded_photos
 from isolux.curation.annotation.recording import REFUSED, STANDS
 from isolux.curation.annotation.stages import Stage
+from isolux.curation.project.bystanders import ANNOTATION, DRAWN_AGAIN
 from isolux.curation.project.database import writing
 from isolux.curation.project.decisions import decide
 from isolux.curation.project.folder import Project
 from isolux.curation.project.tables import annotations_table, instances, tasks
 
 __all__ = ["follow"]
-
-_STEP = "annotation"
 
 
 def follow(project: Project, stage: Stage) -> int:
@@ -39,6 +41,7 @@ def follow(project: Project, stage: Stage) -> int:
         _retire(project, drawn)
     if stage.most_people is not None:
         _leave_out_by_count(project, stage)
+        hold_crowded_photos(project)
     return _send_back(project, stage) if stage.requeue else 0
 
 
@@ -84,7 +87,6 @@ def _draw(connection: Connection, stage: Stage) -> list[tuple[str, str]]:
     )  # fmt: skip
     last = {str(row["image_id"]): row for row in connection.execute(query).mappings()}
     known = set(connection.execute(sa.select(instances.c.instance_id)).scalars())
-    alone = _alone(connection)
     rows: list[dict[str, Any]] = []
     for image, row in last.items():
         for k, box in enumerate(row["answer"].get("boxes", ()), 1):
@@ -93,21 +95,12 @@ def _draw(connection: Connection, stage: Stage) -> list[tuple[str, str]]:
             sides = {side: box[side] for side in "xywh"}
             if name not in known:
                 rows.append(
-                    {"instance_id": name, "image_id": image, "subject_id": alone.get(image),
-                     "origin": stage.name, "facts": facts} | sides
+                    {"instance_id": name, "image_id": image, "origin": stage.name, "facts": facts}
+                    | sides
                 )  # fmt: skip
     if rows:
         connection.execute(sa.insert(instances), rows)
     return [(image, row["annotation_id"][:8]) for image, row in last.items()]
-
-
-def _alone(connection: Connection) -> dict[str, str]:
-    """Tell whose photo it is, where one subject alone is in it."""
-    query = sa.select(instances.c.image_id, sa.func.min(instances.c.subject_id)).where(
-        instances.c.origin == "submitted"
-    )
-    query = query.group_by(instances.c.image_id).having(sa.func.count(instances.c.subject_id) == 1)
-    return {str(image): str(subject) for image, subject in connection.execute(query)}
 
 
 def _retire(project: Project, drawn: Sequence[tuple[str, str]]) -> None:
@@ -122,7 +115,7 @@ def _retire(project: Project, drawn: Sequence[tuple[str, str]]) -> None:
     )
     looked = [name for name, _ in held]
     if looked:
-        decide(project, _STEP, "drawn again", refused, looked_at=looked, unit_kind="instance")
+        decide(project, ANNOTATION, DRAWN_AGAIN, refused, looked_at=looked, unit_kind="instance")
 
 
 def _leave_out_by_count(project: Project, stage: Stage) -> None:
@@ -140,7 +133,7 @@ def _leave_out_by_count(project: Project, stage: Stage) -> None:
         ),
     ):
         found = last.filter(label=answer).select(unit_id="instance_id", reason=pl.lit(reason))
-        decide(project, _STEP, rule, found, looked_at=last["instance_id"])
+        decide(project, ANNOTATION, rule, found, looked_at=last["instance_id"])
 
 
 def _send_back(project: Project, stage: Stage) -> int:
@@ -156,7 +149,7 @@ def _send_back(project: Project, stage: Stage) -> int:
     looked = said["instance_id"].unique(maintain_order=True)
     if looked.is_empty():
         return 0
-    decide(project, _STEP, "box or class", refused, looked_at=looked, unit_kind="instance")
+    decide(project, ANNOTATION, "box or class", refused, looked_at=looked, unit_kind="instance")
     with writing(project.engine) as connection:
         return _reopen(connection, stage, told)
 

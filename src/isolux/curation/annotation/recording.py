@@ -13,9 +13,10 @@ from isolux.curation.annotation.answers import Answer, fault
 from isolux.curation.annotation.graduates import graduates
 from isolux.curation.annotation.pictures import upright
 from isolux.curation.annotation.stages import Stage
-from isolux.curation.project.database import writing
+from isolux.curation.project.database import reading, writing
 from isolux.curation.project.folder import Project
 from isolux.curation.project.journal import add_row, new_salt, seal_of
+from isolux.curation.project.reading import find_revoked_photos
 from isolux.curation.project.tables import annotations_table, annotators, images, tasks
 
 __all__ = ["Given", "record", "sizes"]
@@ -42,6 +43,8 @@ class Given:
 def record(project: Project, stage: Stage, given: Sequence[Given]) -> tuple[int, int]:
     """Write answers that are new, or newer versions of those that are there.
 
+    Answers about photos of people who took their consent back are left where they are.
+
     Parameters
     ----------
     project : Project
@@ -54,6 +57,7 @@ def record(project: Project, stage: Stage, given: Sequence[Given]) -> tuple[int,
     int, int
         Answers that are new, and how many of them do not count by the stage's rules.
     """
+    given = _drop_revoked(project, given)
     with writing(project.engine) as connection:
         size = sizes(connection, [one.task_id for one in given])
         held = _versions(connection, {one.source for one in given})
@@ -85,6 +89,16 @@ def record(project: Project, stage: Stage, given: Sequence[Given]) -> tuple[int,
             which = annotations_table.c.annotation_id.in_(older)
             connection.execute(sa.update(annotations_table).where(which).values(status=SUPERSEDED))
     return len(fresh), refused
+
+
+def _drop_revoked(project: Project, given: Sequence[Given]) -> list[Given]:
+    """Leave out answers about photos of people who took their consent back."""
+    revoked = find_revoked_photos(project)
+    query = sa.select(tasks.c.task_id, tasks.c.image_id)
+    query = query.where(tasks.c.task_id.in_({answer.task_id for answer in given}))
+    with reading(project.engine) as connection:
+        image_by_task = {str(task): image for task, image in connection.execute(query)}
+    return [answer for answer in given if image_by_task[answer.task_id] not in revoked]
 
 
 def sizes(connection: Connection, task_ids: Sequence[str]) -> dict[str, tuple[int, int]]:

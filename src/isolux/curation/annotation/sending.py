@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.curation._chain import digest_of
+from isolux.curation.annotation.bringing import note_revoked_tasks
 from isolux.curation.annotation.labelling import labelling
 from isolux.curation.annotation.pictures import Box, shown
 from isolux.curation.annotation.planning import left_ids, plan, stage_of
@@ -44,6 +45,7 @@ class Pushed:
     sent: int
     found: int
     server_project: int
+    notes: tuple[str, ...] = ()
 
 
 def push(project: Project, stage: str, server: Server, *, training: bool = False) -> Pushed:
@@ -85,9 +87,10 @@ def push(project: Project, stage: str, server: Server, *, training: bool = False
                 if sent or found:
                     said = {"sent": sent, "found": found, "training": training}
                     add_row(connection, project, step="push", rule=stage, said=said, seals=())
-                return Pushed(planned, sent, found, number)
+                break
             _send(connection, project, one, server, number, batch)
             sent += len(batch)
+    return Pushed(planned, sent, found, number, note_revoked_tasks(project, server))
 
 
 def server_project(

@@ -21,6 +21,7 @@ from isolux.curation.annotation.answers import Answer, read_answers
 from isolux.curation.annotation.bringing import Pulled, without_withdrawn
 from isolux.curation.annotation.drawn import write_drawn
 from isolux.curation.annotation.following import follow
+from isolux.curation.annotation.headcounts import note_crowded_photos
 from isolux.curation.annotation.pictures import shown
 from isolux.curation.annotation.planning import left_ids, plan, stage_of
 from isolux.curation.annotation.recording import Given, record, sizes
@@ -181,7 +182,9 @@ def read_given(
     new, refused = record(project, one, kept)
     left = len(given) - len(kept)
     told = [Caution(f"{numbered(left, 'answer')} left out: the annotators withdrew.")]
-    return Pulled(len(given), new, refused, follow(project, one), tuple(told if left else ()))
+    sent_back = follow(project, one)
+    notes = (*note_crowded_photos(project), *(told if left else ()))
+    return Pulled(len(given), new, refused, sent_back, notes)
 
 
 def _text(frame: pl.DataFrame) -> pl.DataFrame:

@@ -25,6 +25,7 @@ from isolux.curation.annotation.stages import Stage
 from isolux.curation.project.database import writing
 from isolux.curation.project.folder import Project
 from isolux.curation.project.journal import add_row
+from isolux.curation.project.reading import find_revoked_photos
 from isolux.curation.project.reading import read_table as read_own
 from isolux.curation.project.tables import (
     annotations_table,
@@ -59,16 +60,28 @@ def golden(project: Project, stage: str, sheet: str | Path) -> int:
     -------
     int
         How many are new; known ones take the answers of the sheet.
+
+    Raises
+    ------
+    UnknownNameError, SpecError
+        A unit that there is not, or whose photo shows someone who took their consent back.
     """
     one = stage_of(stage)
     frame = read_table(Path(sheet).expanduser())
     frame = frame.select(as_text(frame[name]).alias(name) for name in frame.columns)
     truth = answers_by_unit(frame, one, str(sheet))
+    revoked = find_revoked_photos(project)
     with writing(project.engine) as connection:
         image = _images(connection, one)
         for unit in truth:
             if unit not in image:
                 raise UnknownNameError(one.unit_kind, unit, image, where=str(sheet))
+            if image[unit] in revoked:
+                raise SpecError(
+                    "a golden photo shows someone who took their consent back", found=repr(unit),
+                    expected="photos that may be used", where=str(sheet),
+                    hint="take its rows out of the sheet",
+                )  # fmt: skip
         held = set(
             connection.execute(
                 sa.select(tasks.c.unit_id).where(tasks.c.stage == stage, tasks.c.golden.is_(True))

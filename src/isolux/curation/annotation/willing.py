@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.curation.consent import read_ledger
+from isolux.curation.project.consent import read_consent
 from isolux.curation.project.folder import Project
 
 __all__ = ["Willing"]
@@ -21,7 +21,7 @@ class Willing:
     """
 
     def __init__(self, project: Project) -> None:
-        self._ledger = read_ledger(project.consent) if project.consent.exists() else None
+        self._ledger = read_consent(project)
 
     def are(self, annotators: pl.Series) -> pl.Series:
         """Tell of each whether their answers may be used.

@@ -13,9 +13,9 @@ from isolux.curation.consent.keys import key_of, key_path
 from isolux.curation.consent.ledger import Ledger, is_ledger, read_ledger
 from isolux.curation.consent.row import KINDS, SCOPES, Kind, Row, Scope
 from isolux.curation.consent.standing import revoked, standing
-from isolux.curation.consent.writing import append, erase
+from isolux.curation.consent.writing import append, erase, revoke
 
 __all__ = [
     "KINDS", "SCOPES", "Kind", "Ledger", "Row", "Scope", "append", "erase", "is_ledger", "key_of",
-    "key_path", "mark_of", "read_ledger", "revoked", "standing",
+    "key_path", "mark_of", "read_ledger", "revoke", "revoked", "standing",
 ]  # fmt: skip

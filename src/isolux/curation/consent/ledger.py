@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 import polars as pl
@@ -75,6 +76,10 @@ class Ledger:
         told = [state.get(marks.get(one, "")) for one in ids]
         return pl.Series(ids.name, told, dtype=pl.Boolean)
 
+    def has_grants(self, kind: Kind) -> bool:
+        """Tell whether anyone of a kind ever granted anything here."""
+        return any(row.kind == kind and row.act == "grant" for row in self.rows)
+
     def _mark(self, kind: str, name: str) -> str:
         if self.key is not None:
             return mark_of(kind, name, self.key)
@@ -142,8 +147,7 @@ def read_ledger(path: str | Path, *, key: str | Path | None = None) -> Ledger:
     secret = read_key(at) if at.exists() else None
     if secret is None and key is not None:
         raise FileError("there is no such key", expected="the project's key", where=str(key))
-    whole, unfinished = whole_lines(data)
-    rows = checked(whole, secret, str(path))
+    rows, unfinished = _rows(data, secret, str(path))
     if not rows and not unfinished:
         raise FileError("this ledger has no rows", expected="a row in each line", where=str(path))
     notes: list[str] = []
@@ -161,4 +165,11 @@ def read_ledger(path: str | Path, *, key: str | Path | None = None) -> Ledger:
                 "ledger could have rewritten it."
             )
         )
-    return Ledger(tuple(rows), secret is not None, tuple(notes), bool(unfinished), secret)
+    return Ledger(rows, secret is not None, tuple(notes), unfinished, secret)
+
+
+@lru_cache(maxsize=2)
+def _rows(data: bytes, secret: bytes | None, where: str) -> tuple[tuple[Row, ...], bool]:
+    """Check rows, and tell whether the last is unfinished; steps ask for the same bytes often."""
+    whole, unfinished = whole_lines(data)
+    return tuple(checked(whole, secret, where)), bool(unfinished)

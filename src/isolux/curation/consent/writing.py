@@ -9,14 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+import polars as pl
+
 from isolux.curation._chain import FIRST, make_key, read_key
 from isolux.curation.consent.checking import checked, whole_lines
 from isolux.curation.consent.keys import key_path
+from isolux.curation.consent.ledger import read_ledger
 from isolux.curation.consent.row import Act, Kind, Row, Scope, erased, signed
 from isolux.io.atomic import write_text
 from isolux.vocabulary.errors import OutputError, SpecError
 
-__all__ = ["append", "erase"]
+__all__ = ["append", "erase", "revoke"]
 
 
 def append(
@@ -79,6 +82,19 @@ def append(
             added.append(signed(row, secret))
         _write(stream, len(unfinished), "".join(row.line() + "\n" for row in added), file)
     return added
+
+
+def revoke(
+    path: Path, kind: Kind, who: Sequence[str], scopes: Sequence[Scope], *, note: str = "",
+    key: str | Path | None = None,
+) -> None:  # fmt: skip
+    """Add a revocation for each person of whom it does not stand yet."""
+    ledger = read_ledger(path, key=key) if path.exists() else None
+    ids = pl.Series(list(who), dtype=pl.String)
+    allowed = [ledger.allows(kind, ids, scope) for scope in scopes] if ledger is not None else [ids]
+    people = [one for k, one in enumerate(ids) if any(state[k] is not False for state in allowed)]
+    if people:
+        append(path, "revoke", kind, people, scopes, note=note, key=key)
 
 
 def erase(path: str | Path, marks: Sequence[str], *, key: str | Path | None = None) -> int:

@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.curation.intake.facts import facts_of
+from isolux.curation.project.consent import drop_revoked_rows
 from isolux.curation.project.database import writing
 from isolux.curation.project.decisions import CAME, write_verdicts
 from isolux.curation.project.folder import PHOTOS, Project
@@ -44,6 +45,7 @@ class Added:
     """What came in: photos, those already there, and those of which other facts were told.
 
     ``matches``: photos that match a list of known illegal material, by id; they were not copied.
+    ``revoked``: photos of people who took their consent back; they did not come in.
     """
 
     new: int
@@ -51,6 +53,7 @@ class Added:
     changed: int
     subjects: int
     matches: tuple[str, ...] = ()
+    revoked: int = 0
 
 
 def add(
@@ -61,7 +64,7 @@ def add(
     subjects: str | Path | None = None,
     hashes: HashList | None = None,
 ) -> Added:
-    """Bring photos into a project.
+    """Bring photos into a project, but for those of people who took their consent back.
 
     Parameters
     ----------
@@ -91,6 +94,9 @@ def add(
     path = Path(sheet).expanduser()
     rows = _rows(_as_text(read_table(path)), str(path))
     known = None if subjects is None else _of_subjects(Path(subjects).expanduser())
+    n_photos = rows["image_id"].n_unique()
+    rows, known = drop_revoked_rows(project, rows, known)
+    revoked = n_photos - rows["image_id"].n_unique()
     root = Path(photos).expanduser() if photos is not None else path.parent
     found = _located(rows, root, str(path))
     new = again = changed = 0
@@ -104,7 +110,8 @@ def add(
         if hashes is not None and matched:
             write_matches(project, matched, hashes)
             matches += matched
-    return Added(new, again, changed, 0 if known is None else known.height, tuple(matches))
+    n_subjects = 0 if known is None else known.height
+    return Added(new, again, changed, n_subjects, tuple(matches), revoked)
 
 
 def _batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -9,7 +9,7 @@ from typing import Any, cast, get_args, get_type_hints
 
 import polars as pl
 
-from isolux.curation.consent import Kind, read_ledger
+from isolux.curation.project.consent import CONSENT, read_consent
 from isolux.curation.project.decisions import IN, came_in, decide
 from isolux.curation.project.folder import MARK, Project
 from isolux.curation.project.held import listed
@@ -152,8 +152,7 @@ def _facts(project: Project) -> pl.DataFrame:
     # Of known illegal material nobody is told, and no rule looks at it.
     known = listed(project).filter(pl.col("state") != IN)["image_id"]
     facts = facts.filter(~pl.col("image_id").is_in(known.implode()))
-    if project.consent.exists():
-        facts = _with_consent(project, facts)
+    facts = _with_consent(project, facts)
     held = [c for c in facts.columns if c in _ALWAYS or facts[c].null_count() < facts.height]
     return facts.select(held)
 
@@ -171,21 +170,21 @@ def _joined(one: pl.DataFrame, other: pl.DataFrame, on: str) -> pl.DataFrame:
 
 
 def _with_consent(project: Project, facts: pl.DataFrame) -> pl.DataFrame:
-    """Put what the ledger says in place of what the sheets say."""
-    ledger = read_ledger(project.consent)
-    for kind, column, key in _CONSENT:
-        if key not in facts.columns or not any(row.kind == kind for row in ledger.rows):
+    """Put what the ledger says in place of what the sheets say.
+
+    Where nobody ever granted anything in the ledger, sheets still say who agreed.
+    """
+    ledger = read_consent(project)
+    for kind, column, key in CONSENT:
+        if ledger is None or key not in facts.columns:
             continue
         said = ledger.allows(kind, facts[key].cast(pl.String), "evaluation")
         told = pl.when(said).then(pl.lit("yes")).when(~said).then(pl.lit("revoked"))
         if said.is_not_null().any():
-            facts = facts.drop(column, strict=False).with_columns(told.alias(column))
+            has_sheet = column in facts.columns and not ledger.has_grants(kind)
+            answer = pl.coalesce(told, column) if has_sheet else told
+            facts = facts.with_columns(answer.alias(column))
     return facts
-
-
-_CONSENT: tuple[tuple[Kind, str, str], ...] = (
-    ("subject", "consent", "subject_id"), ("copyright", "copyright", "copyright_holder"),
-)  # fmt: skip
 
 
 def _with_years(facts: pl.DataFrame, path: Path) -> pl.DataFrame:

@@ -1,4 +1,8 @@
-"""The project's tables as frames; facts, which are JSON there, are columns here."""
+"""The project's tables as frames; facts, which are JSON there, are columns here.
+
+``left_out`` is the one place that says which photos may not be used now: every step reads photos
+and people through it. It asks the ledger of consent each time, so that a revocation counts at once.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,23 @@ from typing import Any
 import polars as pl
 import sqlalchemy as sa
 
+from isolux.curation.project.bystanders import BYSTANDER, assign_subjects, list_crowded_photos
+from isolux.curation.project.consent import list_revoked_photos, read_consent
 from isolux.curation.project.database import reading
 from isolux.curation.project.decisions import standing
 from isolux.curation.project.folder import Project
 from isolux.curation.project.tables import META, images, instances, subjects
 from isolux.vocabulary.errors import UnknownNameError
 
-__all__ = ["left_out", "read_images", "read_instances", "read_subjects", "read_table"]
+__all__ = [
+    "find_revoked_photos",
+    "left_out",
+    "read_bystanders",
+    "read_images",
+    "read_instances",
+    "read_subjects",
+    "read_table",
+]  # fmt: skip
 
 FACTS: dict[str, Any] = {
     "exif": pl.Boolean, "megapixels": pl.Float64, "exif_width": pl.Int64, "exif_height": pl.Int64,
@@ -75,9 +89,10 @@ def read_images(project: Project, *, everything: bool = False) -> pl.DataFrame:
         ``image_id, file, sha256, width, height`` and a column for each fact, by ``image_id``.
     """
     frame = _with_facts(project, images)
-    return (
-        frame if everything else frame.filter(~pl.col("image_id").is_in(_gone(project, "image_id")))
-    )
+    if everything:
+        return frame
+    gone = left_out(project)["image_id"].drop_nulls().unique()
+    return frame.filter(~pl.col("image_id").is_in(gone.implode()))
 
 
 def read_instances(project: Project, *, everything: bool = False) -> pl.DataFrame:
@@ -89,15 +104,28 @@ def read_instances(project: Project, *, everything: bool = False) -> pl.DataFram
         ``instance_id, image_id, subject_id, x, y, w, h`` (pixels; null: no box), ``origin``, and a
         column for each fact.
     """
-    frame = _with_facts(project, instances)
+    frame = assign_subjects(_with_facts(project, instances), standing(project))
     if everything:
         return frame
     gone = left_out(project)
     own = gone.filter(unit_kind="instance")["unit_id"]
     return frame.filter(
-        ~pl.col("image_id").is_in(_gone(project, "image_id")),
+        ~pl.col("image_id").is_in(gone["image_id"].drop_nulls().unique().implode()),
         ~pl.col("instance_id").is_in(own.implode()),
     )
+
+
+def read_bystanders(project: Project) -> pl.DataFrame:
+    """Read the boxes of which someone said that they show bystanders.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, x, y, w, h`` (pixels of the upright photo).
+    """
+    out = standing(project).filter(rule=BYSTANDER, unit_kind="instance")["unit_id"]
+    people = _with_facts(project, instances).filter(pl.col("instance_id").is_in(out.implode()))
+    return people.drop_nulls("x").select("image_id", "x", "y", "w", "h")
 
 
 def read_subjects(project: Project) -> pl.DataFrame:
@@ -108,13 +136,21 @@ def read_subjects(project: Project) -> pl.DataFrame:
 def left_out(project: Project) -> pl.DataFrame:
     """List why each photo is left out; a subject who is, takes their photos along.
 
+    Beside the verdicts that were recorded, the ledger is asked now. A photo is left out while the
+    consent of someone in it is revoked, and while more people are drawn in it than are named.
+
     Returns
     -------
     polars.DataFrame
         ``image_id`` (null of an instance alone), and the columns of ``standing``, oldest first.
+
+    Raises
+    ------
+    FileError, TableError
+        The ledger of consent does not verify, or is lost.
     """
     out = standing(project)
-    people = _with_facts(project, instances).select("image_id", "subject_id", "instance_id")
+    people = _with_facts(project, instances)
     of_images = out.filter(unit_kind="image").with_columns(image_id=pl.col("unit_id"))
     of_subjects = out.filter(unit_kind="subject").join(
         people.select("image_id", unit_id="subject_id").unique(), on="unit_id", how="left"
@@ -122,11 +158,26 @@ def left_out(project: Project) -> pl.DataFrame:
     rest = out.filter(~pl.col("unit_kind").is_in(["image", "subject"])).with_columns(
         image_id=pl.lit(None, dtype=pl.String)
     )
-    return pl.concat([of_images, of_subjects, rest], how="diagonal").sort("decision_id")
+    recorded = pl.concat([of_images, of_subjects, rest], how="diagonal").sort("decision_id")
+    ledger = read_consent(project)
+    if ledger is None:
+        return recorded
+    current = pl.concat(
+        [list_revoked_photos(ledger, people), list_crowded_photos(ledger, people, out)]
+    ).join(recorded, on=["image_id", "step", "rule"], how="anti", maintain_order="left")
+    latest = int(recorded.select(pl.col("decision_id").max().fill_null(0)).item())
+    current = current.with_columns(
+        unit_kind=pl.lit("image"), unit_id=pl.col("image_id"), decision_id=pl.lit(latest + 1)
+    )
+    return pl.concat([recorded, current.cast({"decision_id": pl.Int64})], how="diagonal")
 
 
-def _gone(project: Project, column: str) -> pl.Expr:
-    return pl.lit(left_out(project)[column].drop_nulls().unique().implode())
+def find_revoked_photos(project: Project) -> frozenset[str]:
+    """List the photos of people who took back their consent to evaluation."""
+    ledger = read_consent(project)
+    if ledger is None or all(row.act == "grant" for row in ledger.rows):
+        return frozenset()
+    return frozenset(list_revoked_photos(ledger, _with_facts(project, instances))["image_id"])
 
 
 def _with_facts(project: Project, table: sa.Table) -> pl.DataFrame:

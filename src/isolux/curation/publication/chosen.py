@@ -12,9 +12,16 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.curation.consent import Ledger, read_ledger
+from isolux.curation.annotation.headcounts import hold_crowded_photos, note_crowded_photos
+from isolux.curation.consent import Ledger
 from isolux.curation.consent.row import Kind, Scope
-from isolux.curation.project import Project, read_images, read_instances, refuse_held
+from isolux.curation.project import (
+    Project,
+    read_consent,
+    read_images,
+    read_instances,
+    refuse_held,
+)
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.notes import Caution
 
@@ -57,15 +64,16 @@ def chosen_photos(project: Project, scopes: Sequence[Scope]) -> Chosen:
         A ledger that was tampered with.
     """
     refuse_held(project)
-    if not project.consent.is_file():
+    ledger = read_consent(project)
+    if ledger is None:
         raise FileError(
             "the project has no ledger of consent, and nothing says that anyone agreed to be"
             " published", expected=str(project.consent), where=str(project.folder),
             hint=f"isolux curate grant {project.consent} --list subjects.txt --scope"
             f" {','.join(scopes)}",
         )  # fmt: skip
-    ledger = read_ledger(project.consent)
-    notes = list(ledger.notes)
+    hold_crowded_photos(project)
+    notes = [*ledger.notes, *note_crowded_photos(project)]
     photos = read_images(project)
     people = read_instances(project).filter(pl.col("origin") == "submitted")
     whole = photos.filter(pl.col("file").is_not_null())

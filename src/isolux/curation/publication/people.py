@@ -15,8 +15,7 @@ import polars as pl
 
 from isolux.curation.annotation import STAGES, read_answers
 from isolux.curation.annotation.pictures import upright
-from isolux.curation.consent import read_ledger
-from isolux.curation.project import Project, read_instances
+from isolux.curation.project import Project, read_consent, read_instances
 from isolux.curation.publication.settling import settled_answers
 from isolux.curation.publication.splits import together
 from isolux.curation.quality.units import facts_of_units
@@ -152,8 +151,7 @@ def _said(project: Project, units: pl.Series) -> tuple[pl.DataFrame, pl.DataFram
     parts = [read_answers(project, name) for name, one in STAGES.items()
              if one.unit_kind == "instance"]  # fmt: skip
     whole = pl.concat(parts).filter(pl.col("instance_id").is_in(units.implode()))
-    if project.consent.is_file():
-        ledger = read_ledger(project.consent)
+    if (ledger := read_consent(project)) is not None:
         who = whole["annotator"].unique().sort()
         no = who.filter(~ledger.allows("annotator", who, "publication").fill_null(value=True))
         whole = whole.filter(~pl.col("annotator").is_in(no.implode()))

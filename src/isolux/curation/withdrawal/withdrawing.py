@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isolux.curation.consent import SCOPES, erase, read_ledger
-from isolux.curation.project.folder import Project, open_project
+from isolux.curation._chain import mark_of
+from isolux.curation.consent import SCOPES, erase, key_of, read_ledger, revoke
+from isolux.curation.project.folder import CONSENT, Project, open_project
 from isolux.curation.project.journal import now, read_journal
 from isolux.curation.withdrawal.changing import (
     artefact_of,
@@ -145,7 +146,7 @@ def finish(
     os.sync()  # deleted files are deleted on the disk, before what names them goes
     if set(plan.scopes) >= set(SCOPES):
         erase(ledger, plan.marks, key=key_file)
-        _erase_in_others(ledger, plan, projects)
+    _revoke_in_others(ledger, key, plan, projects)
     searched = Searched()
     if search is not None:
         searched = search(_searchable(plan, ledger), terms, plan.looks)
@@ -166,15 +167,16 @@ def finish(
     return done
 
 
-def _erase_in_others(ledger: Path, plan: Plan, projects: Sequence[Path]) -> None:
-    """Erase them from ledgers of projects that are not the one that is asked: of a backup."""
-    for folder in projects:
-        other = open_project(folder).consent
-        if other.exists() and not other.samefile(ledger):
-            held = read_ledger(other)
-            who = set(plan.named.get(plan.kind, ()))
-            marks = [row.mark for row in held.rows if row.kind == plan.kind and row.who in who]
-            erase(other, marks)
+def _revoke_in_others(ledger: Path, key: bytes, plan: Plan, projects: Sequence[Path]) -> None:
+    """Revoke their consent in ledgers of other projects, which know them by their mark from now."""
+    names = plan.named.get(plan.kind, ())
+    people = [name for name in names if mark_of(plan.kind, name, key) in plan.marks]
+    for other in [folder / CONSENT for folder in projects]:
+        if other.exists() and other.samefile(ledger):
+            continue
+        revoke(other, plan.kind, people, plan.scopes)  # type: ignore[arg-type]
+        if people and set(plan.scopes) >= set(SCOPES):
+            erase(other, [mark_of(plan.kind, name, key_of(other)) for name in people])
 
 
 def _searchable(plan: Plan, ledger: Path) -> list[Place]:
@@ -182,7 +184,7 @@ def _searchable(plan: Plan, ledger: Path) -> list[Place]:
     folders = [Path(one) for one in plan.folders]
     apart = [Path(f"{ledger}.key"), work_path(ledger)]
     if not set(plan.scopes) >= set(SCOPES):
-        apart.append(ledger)
+        apart += [ledger, *(project / CONSENT for project in projects_in(folders))]
     if "evaluation" not in plan.scopes:
         apart += [one for project in projects_in(folders) for one in of_project(project)]
     return list(files_below(folders, apart=apart))

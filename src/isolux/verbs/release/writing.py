@@ -14,7 +14,7 @@ from isolux.curation.privacy import NO_KEY
 from isolux.curation.privacy.photos import copy_photos, read_regions
 from isolux.curation.privacy.redact import Box, filler
 from isolux.curation.privacy.table import AGGREGATE_ONLY, Told, anonymised, identified, pseudonym
-from isolux.curation.project import read_images
+from isolux.curation.project import read_bystanders, read_images
 from isolux.curation.publication import split_by_subject
 from isolux.curation.publication.people import FIXED, Published
 from isolux.datasets import TERMS
@@ -90,6 +90,8 @@ def ready(
     counted = tuple(dict.fromkeys([*never, *aggregate]))
     every = read_images(project, everything=True).select("image_id")
     by_image = read_regions(redact, every, "image_id", column="image_id")
+    for image, *box in read_bystanders(project).iter_rows():
+        by_image.setdefault(image, []).append((box[0], box[1], box[2], box[3]))
     files = dict(people.select("image_id", _PHOTO_FILE).unique().rows())
     regions = {files[image]: boxes for image, boxes in by_image.items() if image in files}
     prepared = Ready(whole, tuple(dates), counted, regions, least, ())

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from isolux.curation import withdrawal
-from isolux.curation.consent import SCOPES, append, key_of, mark_of, read_ledger
+from isolux.curation.consent import SCOPES, key_of, mark_of, read_ledger, revoke
 from isolux.curation.project.folder import CONSENT
 from isolux.vocabulary.errors import SpecError
 
@@ -46,14 +46,7 @@ def begin(
 ) -> withdrawal.Plan:  # fmt: skip
     """Write the revocation into the ledger, where it does not stand there, and make the plan."""
     if not dry_run:
-        held = read_ledger(ledger, key=key) if ledger.exists() else None
-        asked = pl.Series(people, dtype=pl.String)
-        open_ = [
-            one for k, one in enumerate(people)
-            if held is None or any(held.allows(kind, asked, s)[k] is not False for s in scopes)
-        ]  # fmt: skip
-        if open_:
-            append(ledger, "revoke", kind, open_, scopes, note=note, key=key)
+        revoke(ledger, kind, people, scopes, note=note, key=key)
     secret = key_of(ledger, key)
     return withdrawal.plan_of(
         places,
