@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from isolux.models import open_model
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError
+from scripts.onnx_file import Node, _bytes, _node, _number, _text, _value
 from tests.models._networks import fixed_boxes, mean_colours
 
 pytest.importorskip(
@@ -160,8 +163,91 @@ def test_the_key_is_the_weights_and_the_settings_and_no_name(tmp_path):
     assert told(other).key != told(path).key
     for option in ("fit=pad", "mean=.1,.1,.1", "filter=bicubic", "top=1", "colours=bgr"):
         assert told(path, option).key != told(path).key, option
-    (tmp_path / "a.onnx.data").write_bytes(b"weights that are kept beside the file")
-    assert told(path).key != told(same).key
+    (tmp_path / "a.onnx.data").write_bytes(b"a file that the network does not name")
+    assert told(path).key == told(same).key
+
+
+def external(path, location, *, in_node=False):
+    """Write a network, the mean of each colour times a matrix that is in another file."""
+    entry = _bytes(13, _text(1, "location") + _text(2, location))
+    tensor = _number(1, 3) + _number(1, 3) + _number(2, 1) + entry + _number(14, 1)
+    graph = b"".join(_bytes(1, _node(node)) for node in (
+        Node("GlobalAveragePool", ["x"], ["pooled"]), Node("Flatten", ["pooled"], ["flat"]),
+        Node("MatMul", ["flat", "w"], ["logits"]),
+    ))  # fmt: skip
+    if in_node:  # the matrix is a constant: an attribute of an operator
+        held = _text(1, "value") + _bytes(5, tensor) + _number(20, 4)
+        graph = _bytes(1, _text(2, "w") + _text(4, "Constant") + _bytes(5, held)) + graph
+    else:
+        graph += _bytes(5, tensor + _text(8, "w"))
+    graph += _text(2, "g") + _bytes(11, _value("x", "float32", ("n", 3, 4, 4)))
+    graph += _bytes(12, _value("logits", "float32", ("n", 3)))
+    path.write_bytes(_number(1, 8) + _bytes(7, graph) + _bytes(8, _number(2, 17)))
+    return path
+
+
+def labelled(path, names):
+    return told(path, "answers=labels", f"labels={names}", "top=1")
+
+
+@pytest.mark.parametrize("in_node", [False, True])
+def test_a_changed_file_of_weights_or_of_labels_is_another_model(tmp_path, in_node):
+    (tmp_path / "names.txt").write_text("red\ngreen\nblue\n")
+    (tmp_path / "any name.bin").write_bytes(np.eye(3, dtype="<f4").tobytes())
+    path = external(tmp_path / "net.onnx", "any name.bin", in_node=in_node)
+    first = labelled(path, tmp_path / "names.txt")
+    assert labelled(path, tmp_path / "names.txt").key == first.key
+    assert in_node or asked(first, [RED])["label"].item() == "red"
+    (tmp_path / "any name.bin").write_bytes(np.eye(3, dtype="<f4")[::-1].tobytes())
+    second = labelled(path, tmp_path / "names.txt")
+    assert second.key != first.key
+    assert in_node or asked(second, [RED])["label"].item() == "blue"
+    (tmp_path / "names.txt").write_text("blue\ngreen\nred\n")
+    assert labelled(path, tmp_path / "names.txt").key != second.key
+
+
+def test_changed_weights_beside_a_network_are_predicted_again(tmp_path, monkeypatch):
+    import polars as pl
+    from PIL import Image
+
+    import isolux
+
+    monkeypatch.chdir(tmp_path)
+    Image.fromarray(RED).save("a.png")
+    Path("people.csv").write_text("id\na.png\n")
+    Path("names.txt").write_text("red\ngreen\nblue\n")
+    path = external(Path("net.onnx"), "w.bin")
+    said = []
+    for matrix in (np.eye(3), np.eye(3), np.eye(3)[::-1]):
+        Path("w.bin").write_bytes(matrix.astype("<f4").tobytes())
+        found = isolux.predict("table:people.csv", f"onnx:{path}", out="o",
+                               model_option=["answers=labels", "labels=names.txt"])  # fmt: skip
+        again = any("not again" in note for note in found.notes)
+        said.append((found.predictions.filter(pl.col("rank") == 1)["label"].item(), again))
+    assert said == [("red", False), ("red", True), ("blue", False)]
+
+
+@pytest.mark.parametrize("location", ["../w.bin", "sub/../../w.bin", "{root}/w.bin", "link.bin"])
+def test_weights_outside_the_networks_folder_are_refused(tmp_path, location):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "w.bin").write_bytes(np.eye(3, dtype="<f4").tobytes())
+    (tmp_path / "in" / "link.bin").symlink_to(tmp_path / "w.bin")
+    path = external(tmp_path / "in" / "net.onnx", location.format(root=tmp_path))
+    with pytest.raises(FileError, match="a path leads out of its folder"):
+        told(path)
+
+
+def test_weights_that_are_not_there_are_named(tmp_path):
+    path = external(tmp_path / "net.onnx", "gone.bin")
+    with pytest.raises(FileError, match=r"(?s)weights of this network is not there.*gone\.bin"):
+        told(path)
+
+
+@pytest.mark.parametrize("data", [b"", b"\x3a\xff", b"\x3b", b"\xff" * 12])
+def test_bytes_that_are_no_network_are_said(tmp_path, data):
+    (tmp_path / "net.onnx").write_bytes(data)
+    with pytest.raises(FileError, match="cannot be run as an ONNX network"):
+        told(tmp_path / "net.onnx")
 
 
 @pytest.mark.parametrize(

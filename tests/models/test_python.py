@@ -89,6 +89,27 @@ def test_source_settings_and_files_are_the_key_and_names_are_not(module, tmp_pat
     assert open_model(spec, ["settings=weights=a.bin"]).key != one
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import isolux_test_near\ndef net():\n    return print\n",
+        "def net():\n    import isolux_test_near\n    return print\n",
+        "def net():\n    def ask(p):\n        import isolux_test_near\n    return ask\n",
+    ],
+)
+def test_neighbours_that_a_module_imports_are_the_key(module, tmp_path, source):
+    """Also one that is imported when the model is first asked, and what it imports itself."""
+    (tmp_path / "isolux_test_near.py").write_text("import isolux_test_pack")
+    (tmp_path / "isolux_test_pack").mkdir()
+    keys = []
+    for limit in ("LIMIT = 1", "LIMIT = 1", "LIMIT = 2"):
+        (tmp_path / "isolux_test_pack" / "__init__.py").write_text(limit)
+        keys.append(open_model(f"{module(source)}:net").key)
+        for name in ("isolux_test_near", "isolux_test_pack"):
+            sys.modules.pop(name, None)
+    assert keys[0] == keys[1] != keys[2]
+
+
 def test_weights_that_nothing_names_are_said(module, tmp_path):
     (note,) = open_model(f"{module()}:net").notes
     assert "not the files that it reads" in note

@@ -168,10 +168,13 @@ def load(
     held = {"state": state_hash(inner)} if weights is None else put_weights(inner, weights)
     inner = on_device(inner, device)
     prepare = _preprocessing(inner)
-    words = _directions(torch, inner, library.get_tokenizer(arch), told, device, several)
+    tokenizer = library.get_tokenizer(arch)
+    words = _directions(torch, inner, tokenizer, told, device, several)
     identity = {
-        "arch": arch, "weights": held, "preprocessing": prepare.said(), "answers": answers,
-        "prompts": [[name, list(texts)] for name, texts in told.items()], "top": top,
+        "arch": arch, "config": library.get_model_config(arch), "weights": held,
+        "preprocessing": prepare.said(), "answers": answers,
+        "prompts": [[name, list(texts)] for name, texts in told.items()],
+        "tokens": [tokenizer(list(texts)).tolist() for texts in told.values()], "top": top,
         "several": several, "device": device,
     }  # fmt: skip
     return OpenClip(torch, inner, prepare, answers, told, words, top, several, device, identity)

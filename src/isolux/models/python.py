@@ -7,6 +7,7 @@ each picture, embeddings an array of one row for each; everything else is a fram
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import os
@@ -36,6 +37,7 @@ INFO = ModelInfo(
     needs="a module that Python can import, here or in the working folder",
 )
 
+_LIBRARIES = frozenset({"site-packages", "dist-packages"})
 _SHAPE = "MODULE:FACTORY, such as my_models:gender_net"
 
 
@@ -215,24 +217,47 @@ def _made(make: Callable[..., Any], given: Mapping[str, Any], spec: str) -> Call
 
 
 def _sources(module: ModuleType) -> dict[str, str]:
-    """Hash the module's file and its loaded neighbours: what is its own code, not a library's."""
+    """Hash the module's file and the neighbours that it imports: its own code, not a library's."""
     own = getattr(module, "__file__", None)
     if own is None:
         return {}
     top = module.__name__.partition(".")[0]
     folder = Path(own).resolve().parent
-    alone = folder.name in ("site-packages", "dist-packages")
     resolved = cache(Path.resolve)  # thousands of modules lie in few folders
-    found = {}
+    found: dict[Path, str] = {}
     for name, one in list(sys.modules.items()):
         file = getattr(one, "__file__", None)
-        if not file or not file.endswith(".py"):
+        if not file:
             continue
         path = resolved(Path(file).parent) / Path(file).name
-        beside = path.is_relative_to(folder) and not alone
+        beside = path.is_relative_to(folder) and not _LIBRARIES & set(path.parts)
         if (beside or name.partition(".")[0] == top) and path.is_file():
-            found[name] = sha256_file(path)
-    return dict(sorted(found.items()))
+            found[path] = path.relative_to(folder).as_posix() if beside else name
+    waiting = [] if _LIBRARIES & set(folder.parts) else list(found)
+    while waiting:
+        for path in _imports(waiting.pop(), folder):
+            if path not in found:
+                found[path] = path.relative_to(folder).as_posix()
+                waiting.append(path)
+    return {name: sha256_file(path) for path, name in sorted(found.items())}
+
+
+def _imports(source: Path, folder: Path) -> list[Path]:
+    """Find the files of a folder that a source imports anywhere, also within functions."""
+    try:
+        tree = ast.parse(source.read_bytes() if source.suffix == ".py" else "")
+    except (SyntaxError, ValueError):  # it cannot be imported either
+        return []
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {one.name for one in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            start = f"{node.module}." if node.module else ""
+            names |= {start.rstrip("."), *(start + one.name for one in node.names)}
+    paths = [Path(base, *name.split(".")) for base in {folder, source.parent} for name in names]
+    files = [file for path in paths for file in (path.with_suffix(".py"), path / "__init__.py")]
+    return sorted({file for file in files if file.is_file()})
 
 
 def _content(value: Any) -> Any:

@@ -14,15 +14,10 @@ from typing import Literal
 
 from isolux.models._classes import ClassMap, class_map
 from isolux.models._prompts import Several, read_prompts
-from isolux.models.hf.asking import (
-    Classifying,
-    Describing,
-    Detecting,
-    Embedding,
-    Finding,
-    Masking,
-)
+from isolux.models.hf.asking import Classifying, Describing, Embedding
+from isolux.models.hf.drawing import Detecting, Finding, Masking
 from isolux.models.hf.loading import Loaded, Task, open_checkpoint
+from isolux.models.hf.missing import refuse_random_weights
 from isolux.models.hf.places import Places
 from isolux.models.hf.posing import Posing
 from isolux.models.hf.questions import Questioning
@@ -145,7 +140,8 @@ def load(
     ------
     SpecError
         transformers or PyTorch is not installed, weights are not on this machine, a checkpoint
-        that is a pickle, an architecture that does not do the task, prompts that are missing.
+        that is a pickle or that lacks weights which the answers depend on, an architecture that
+        does not do the task, prompts that are missing.
 
     Examples
     --------
@@ -163,21 +159,25 @@ def load(
         spec, task, device=device, precision=precision, online=online, trusted=trust_checkpoint
     )
     _refuse_unfit(found.task, spec, prompts=prompts, question=question, classes=classes)
-    if told is not None and found.task in _PROMPTED and found.task != "grounding":
-        if found.task == "zero-shot":
+    how = _writing(words, beams, top_p, seed, spec)
+
+    def make(found: Loaded) -> Predictor:
+        if told is not None and found.task == "zero-shot":
             return Describing(found, told, top=top, several=several)
-        return Finding(found, told, top=top, least_score=least_score)
-    if found.task in (*_FREE, "grounding"):
-        how = _writing(words, beams, top_p, seed, spec)
-        return _in_words(found, how, told, question, classes, places, place_bins, place_order,
-                         top, spec)  # fmt: skip
-    if found.task in _PLAIN:
-        return _PLAIN[found.task](found)
-    names = _names(found)
-    if found.task == "classification":
-        return Classifying(found, class_map(names, classes), top)
-    drawing = Detecting if found.task == "detection" else Masking
-    return drawing(found, ClassMap(names), least_score)
+        if told is not None and found.task == "zero-shot-detection":
+            return Finding(found, told, top=top, least_score=least_score)
+        if found.task in (*_FREE, "grounding"):
+            return _in_words(found, how, told, question, classes, places, place_bins, place_order,
+                             top, spec)  # fmt: skip
+        if found.task in _PLAIN:
+            return _PLAIN[found.task](found)
+        names = _names(found)
+        if found.task == "classification":
+            return Classifying(found, class_map(names, classes), top)
+        drawing = Detecting if found.task == "detection" else Masking
+        return drawing(found, ClassMap(names), least_score)
+
+    return make(refuse_random_weights(found, make, spec))
 
 
 def _writing(words: int, beams: int, top_p: float | None, seed: int, spec: str) -> Writing:

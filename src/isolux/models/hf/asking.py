@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,18 +15,14 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.images import Pixels
-from isolux.models._boxes import boxes_table, once
 from isolux.models._classes import ClassMap, label_rows, probabilities
 from isolux.models._prompts import Several, described_rows
 from isolux.models.hf.loading import Loaded
-from isolux.vocabulary.errors import IsoluxError, SpecError
+from isolux.vocabulary.errors import SpecError
 
-__all__ = ["Classifying", "Describing", "Detecting", "Embedding", "Finding", "Masking", "Shown"]
+__all__ = ["Asking", "Classifying", "Describing", "Embedding", "Shown", "tokenised"]
 
-_MASKS = {
-    "picture": pl.Int64, "label": pl.String, "score": pl.Float64, "mask_counts": pl.String,
-    "mask_height": pl.Int64, "mask_width": pl.Int64,
-}  # fmt: skip
+_APART = 0.01  # of the largest number of a vector: more than a GPU's rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +40,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class _Asking:
+class Asking:
     """What all of them share: the model, how a picture is prepared, batches of one shape."""
 
     loaded: Loaded
@@ -54,6 +49,11 @@ class _Asking:
     def identity(self) -> dict[str, Any]:
         """What moves an answer."""
         return {**self.loaded.identity, **self._more()}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of the checkpoint."""
+        return self.loaded.notes
 
     def _more(self) -> dict[str, Any]:
         return {}
@@ -83,7 +83,24 @@ class _Asking:
 
 
 @dataclass(frozen=True)
-class Classifying(_Asking):
+class _Numbering(Asking):
+    """What those share whose answers are a row of numbers for each picture."""
+
+    def numbers(self, shown: Sequence[Shown]) -> npt.NDArray[np.float64]:
+        """Give the rows, before labels are made of them."""
+        with self.loaded.torch.inference_mode():
+            rows = [self._numbers(self._run(values)) for _, _, values in self._batches(shown)]
+        return np.concatenate(rows) if rows else np.zeros((0, self._width()))
+
+    def _run(self, values: Any) -> Any:
+        raise NotImplementedError
+
+    def _width(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class Classifying(_Numbering):
     """A classifier: the labels of highest probability."""
 
     classes: ClassMap
@@ -92,36 +109,66 @@ class Classifying(_Asking):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What did not map."""
-        return self.classes.notes
+        """What is to be said of the checkpoint, and what did not map."""
+        return (*self.loaded.notes, *self.classes.notes)
 
     def _more(self) -> dict[str, Any]:
         return {"classes": [list(self.classes.names), self.classes.members], "top": self.top}
 
     def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
         """Answer for prepared pictures."""
-        rows = [np.zeros((0, len(self.classes.names)))]
-        with self.loaded.torch.inference_mode():
-            for _, _, values in self._batches(pictures):
-                logits = self._numbers(self.loaded.model(pixel_values=values).logits)
-                rows.append(self.classes(probabilities(logits, "softmax")))
-        return label_rows(np.concatenate(rows), self.classes.names, self.top)
+        scores = self.classes(probabilities(self.numbers(pictures), "softmax"))
+        return label_rows(scores, self.classes.names, self.top)
+
+    def _run(self, values: Any) -> Any:
+        return self.loaded.model(pixel_values=values).logits
+
+    def _width(self) -> int:
+        return self.classes.count
 
 
 @dataclass(frozen=True)
-class Embedding(_Asking):
-    """A vector of each picture: the model's own, else that of its first token."""
+class Embedding(_Numbering):
+    """A vector of each picture: the pooled one that the model gives, else that of its class token.
+
+    A model without a class token, and one whose authors set ``use_mean_pooling``, gives the mean of
+    its patches.
+    """
 
     predicts: str = "embeddings"
+    vector: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        picture = np.random.default_rng(0).integers(0, 256, (64, 64, 3)).astype(np.uint8)
+        with self.loaded.torch.inference_mode():
+            ((_, _, values),) = self._batches([self.prepare(picture)])
+            name, first = _vector(self.loaded.model, values)
+            _, second = _vector(self.loaded.model, values)
+            apart = (first - second).abs().max() > _APART * first.abs().max()
+        if bool(apart):
+            raise SpecError(
+                "this model gives other embeddings of one picture each time it is asked",
+                expected="a model that draws nothing at random",
+                found=type(self.loaded.model).__name__,
+            )
+        object.__setattr__(self, "vector", name)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of the checkpoint, and what a vector is."""
+        return (*self.loaded.notes, f"An embedding is the model's {self.vector}.")
+
+    def _more(self) -> dict[str, Any]:
+        return {"vector": self.vector}
 
     def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
         """Answer for prepared pictures."""
-        rows: list[list[float]] = []
-        with self.loaded.torch.inference_mode():
-            for _, _, values in self._batches(pictures):
-                rows += self._numbers(_features(self.loaded.model, values)).tolist()
+        rows = self.numbers(pictures).tolist()
         vectors = pl.Series(rows, dtype=pl.List(pl.Float64)).cast(pl.List(pl.Float32))
         return pl.DataFrame({"picture": pl.int_range(len(rows), eager=True), "embedding": vectors})
+
+    def _run(self, values: Any) -> Any:
+        return _vector(self.loaded.model, values)[1]
 
     @property
     def torch(self) -> Any:
@@ -147,10 +194,10 @@ class Embedding(_Asking):
 
     def features(self, values: Any) -> Any:
         """Give the vectors of pictures as a tensor: to be fine-tuned."""
-        return _features(self.loaded.model, values.to(self.loaded.model.dtype))
+        return self._run(values.to(self.loaded.model.dtype))
 
 
-def _tokens(loaded: Loaded, texts: Sequence[str], *, whole: bool) -> Any:
+def tokenised(loaded: Loaded, texts: Sequence[str], *, whole: bool) -> Any:
     """Write prompts as tokens, padded to the longest or as far as the model reads (``whole``).
 
     Raises
@@ -175,20 +222,27 @@ def _tokens(loaded: Loaded, texts: Sequence[str], *, whole: bool) -> Any:
     return tokenizer(list(texts), padding=padding, return_tensors="pt").to(loaded.device)
 
 
-def _features(model: Any, values: Any) -> Any:
-    """Take a picture's vector out of what a model gives."""
+def _vector(model: Any, values: Any) -> tuple[str, Any]:
+    """Take a picture's vector out of what a model gives, and say which it is."""
     if hasattr(model, "get_image_features"):
         found = model.get_image_features(pixel_values=values)
-        return getattr(found, "pooler_output", found)  # a tensor until transformers 4
+        return "image features", getattr(found, "pooler_output", found)  # a tensor before 5.0
     found = model(pixel_values=values)
     pooled = getattr(found, "pooler_output", None)
     if pooled is not None:
-        return pooled.flatten(1)
-    return found.last_hidden_state[:, 0]
+        return "pooled output", pooled.flatten(1)
+    states = found.last_hidden_state
+    if states.ndim == 4:  # of a network of convolutions: a map
+        return "mean of patches", states.flatten(2).mean(2)
+    names = {name.rpartition(".")[2] for name, _ in model.named_parameters()}
+    has_class_token = bool(names & {"cls_token", "class_token", "class_embedding"})
+    if has_class_token and not getattr(model.config, "use_mean_pooling", False):
+        return "class token", states[:, 0]
+    return "mean of patches", states[:, int(has_class_token) :].mean(1)
 
 
 @dataclass(frozen=True)
-class Describing(_Asking):
+class Describing(_Numbering):
     """Zero-shot classification: which class's prompts, or which prompt, a picture is nearest to."""
 
     prompts: Mapping[str, tuple[str, ...]]
@@ -202,7 +256,7 @@ class Describing(_Asking):
         rows = []
         with torch.inference_mode():
             for texts in self.prompts.values():
-                tokens = _tokens(self.loaded, texts, whole=self._sigmoid)
+                tokens = tokenised(self.loaded, texts, whole=self._sigmoid)
                 found = model.get_text_features(**tokens)
                 found = getattr(found, "pooler_output", found)
                 units = found / found.norm(dim=-1, keepdim=True)
@@ -223,160 +277,17 @@ class Describing(_Asking):
 
     def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
         """Answer for prepared pictures."""
-        model = self.loaded.model
-        rows = [np.zeros((0, len(self.words)))]
-        with self.loaded.torch.inference_mode():
-            for _, _, values in self._batches(pictures):
-                found = _features(model, values)
-                units = found / found.norm(dim=-1, keepdim=True)
-                logits = model.logit_scale.exp() * units @ self.words.T
-                if self._sigmoid:
-                    logits = logits + model.logit_bias
-                rows.append(self._numbers(logits))
         return described_rows(
-            np.concatenate(rows), self.prompts, several=self.several, sigmoid=self._sigmoid,
+            self.numbers(pictures), self.prompts, several=self.several, sigmoid=self._sigmoid,
             top=self.top,
         )  # fmt: skip
 
+    def _run(self, values: Any) -> Any:
+        model = self.loaded.model
+        _, found = _vector(model, values)
+        units = found / found.norm(dim=-1, keepdim=True)
+        logits = model.logit_scale.exp() * units @ self.words.T
+        return logits + model.logit_bias if self._sigmoid else logits
 
-@dataclass(frozen=True)
-class Detecting(_Asking):
-    """A detector of its own classes."""
-
-    classes: ClassMap
-    least_score: float
-    predicts: str = "boxes"
-
-    def _more(self) -> dict[str, Any]:
-        return {"classes": list(self.classes.names), "least_score": self.least_score}
-
-    def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
-        """Answer for prepared pictures."""
-        rows: list[tuple[Any, ...]] = []
-        torch, processor = self.loaded.torch, self.loaded.processor
-        with torch.inference_mode():
-            for at, part, values in self._batches(pictures):
-                outputs = self.loaded.model(pixel_values=values)
-                found = processor.post_process_object_detection(
-                    outputs, threshold=self.least_score, target_sizes=_sizes(torch, part)
-                )
-                for k, one in enumerate(found):
-                    names = [self._name(int(j)) for j in one["labels"]]
-                    rows += _box_rows(at + k, one, names, part[k], self._numbers)
-        return boxes_table(rows)
-
-    def _name(self, number: int) -> str:
-        known = self.classes.names
-        return known[number] if 0 <= number < len(known) else str(number)
-
-
-@dataclass(frozen=True)
-class Finding(_Asking):
-    """Zero-shot detection and grounding: boxes of what the prompts name, a prompt at a time.
-
-    A text with several phrases lets them compete for a box, so that one class's answers depend on
-    which others are asked for; one at a time they do not. Of one box that several prompts of a
-    class find, the highest score counts.
-    """
-
-    prompts: Mapping[str, tuple[str, ...]]
-    top: int
-    least_score: float
-    predicts: str = "boxes"
-
-    def _more(self) -> dict[str, Any]:
-        return {"prompts": [[name, list(texts)] for name, texts in self.prompts.items()],
-                "least_score": self.least_score}  # fmt: skip
-
-    def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
-        """Answer for prepared pictures."""
-        rows: list[tuple[Any, ...]] = []
-        with self.loaded.torch.inference_mode():
-            for at, part, values in self._batches(pictures):
-                for k, one in enumerate(part):
-                    for name, texts in self.prompts.items():
-                        for text in texts:
-                            rows += self._found(at + k, one, values[k : k + 1], name, text)
-        return boxes_table(once(rows))
-
-    def _found(
-        self, picture: int, shown: Shown, values: Any, name: str, text: str
-    ) -> list[tuple[Any, ...]]:
-        torch, processor = self.loaded.torch, self.loaded.processor
-        grounding = "grounding" in str(self.loaded.model.config.model_type)
-        asked = text.rstrip(".") + "." if grounding else text
-        tokens = _tokens(self.loaded, [asked], whole=not grounding)
-        outputs = self.loaded.model(pixel_values=values, **tokens)
-        sizes = _sizes(torch, [shown])
-        if grounding:
-            (one,) = processor.post_process_grounded_object_detection(
-                outputs, tokens["input_ids"], threshold=self.least_score, text_threshold=0.0,
-                target_sizes=sizes,
-            )  # fmt: skip
-        else:
-            (one,) = processor.post_process_grounded_object_detection(
-                outputs, threshold=self.least_score, target_sizes=sizes
-            )
-        return _box_rows(picture, one, [name] * len(one["scores"]), shown, self._numbers)
-
-
-@dataclass(frozen=True)
-class Masking(_Asking):
-    """Instance segmentation: a mask of each object."""
-
-    classes: ClassMap
-    least_score: float
-    predicts: str = "masks"
-
-    def _more(self) -> dict[str, Any]:
-        return {"classes": list(self.classes.names), "least_score": self.least_score}
-
-    def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
-        """Answer for prepared pictures."""
-        rows: list[tuple[Any, ...]] = []
-        processor = self.loaded.processor
-        post = getattr(processor, "post_process_instance_segmentation", None)
-        if post is None:
-            raise IsoluxError(
-                "this model's processor makes no instances of its masks",
-                found=type(processor).__name__,
-            )
-        with self.loaded.torch.inference_mode():
-            for at, part, values in self._batches(pictures):
-                outputs = self.loaded.model(pixel_values=values)
-                found = post(outputs, threshold=self.least_score,
-                             target_sizes=[(one.height, one.width) for one in part])  # fmt: skip
-                for k, one in enumerate(found):
-                    rows += self._rows(at + k, one)
-        return pl.DataFrame(rows, schema=_MASKS, orient="row")
-
-    def _rows(self, picture: int, found: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        coco = import_module("pycocotools.mask")
-        drawn = found["segmentation"].cpu().numpy()
-        rows = []
-        for one in found["segments_info"]:
-            inside = np.asfortranarray((drawn == one["id"]).astype(np.uint8))
-            counts = coco.encode(inside)["counts"].decode()
-            number = int(one["label_id"])
-            known = self.classes.names
-            name = known[number] if 0 <= number < len(known) else str(number)
-            rows.append((picture, name, float(one["score"]), counts, *inside.shape))
-        return rows
-
-
-def _sizes(torch: Any, part: Sequence[Shown]) -> Any:
-    return torch.tensor([[one.height, one.width] for one in part])
-
-
-def _box_rows(
-    picture: int, found: Mapping[str, Any], names: Sequence[str], shown: Shown, numbers: Any
-) -> list[tuple[Any, ...]]:
-    """Make rows of boxes that are corners in the picture's pixels, cut off at its edges."""
-    left, top, right, bottom = numbers(found["boxes"]).reshape(-1, 4).T
-    left, right = (np.clip(x, 0, shown.width) for x in (left, right))
-    top, bottom = (np.clip(y, 0, shown.height) for y in (top, bottom))
-    sides = zip(left, top, np.maximum(right - left, 0), np.maximum(bottom - top, 0), strict=True)
-    return [
-        (picture, name, *(float(side) for side in box), float(score))
-        for name, box, score in zip(names, sides, numbers(found["scores"]), strict=True)
-    ]
+    def _width(self) -> int:
+        return len(self.words)

@@ -45,6 +45,9 @@ _ZERO_SHOT_DETECTORS = ("owlvit", "owlv2", "grounding-dino", "mm-grounding-dino"
 _WORDS = ("clip", "siglip", "siglip2", "align", "altclip", "chinese_clip")
 _WORDED = ("zero-shot", "zero-shot-detection", "grounding", "captioning", "question")
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt")
+_SHOWN = 5
+_UNREAD = (".md", ".h5", ".msgpack", ".ot", ".onnx", ".tflite", ".py", ".png", ".jpg", ".gif")
+"""Files beside a checkpoint that are not opened: documentation, and other libraries' weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,10 @@ class Loaded:
     device : str
     identity : mapping
         Hashes of its files, the processor's backend, device and precision.
+    missing : frozenset of str
+        Weights of the model that the checkpoint lacks, or has in another size.
+    notes : tuple of str
+        For the record and the report.
     """
 
     torch: Any
@@ -67,6 +74,8 @@ class Loaded:
     task: str
     device: str
     identity: Mapping[str, Any]
+    missing: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
 
 
 def open_checkpoint(
@@ -82,16 +91,21 @@ def open_checkpoint(
     library.logging.disable_progress_bar()
     folder = _folder(spec, online=online)
     _refuse_pickles(folder, spec, trusted=trusted)
+    _refuse_outside(folder)
     done = task or _task(folder, spec)
     dtype = getattr(torch, precision)
     name = str(folder)
     try:
-        model = _class_of(library, done, folder).from_pretrained(
-            name, local_files_only=True, dtype=dtype, use_safetensors=None if trusted else True
-        )
+        model, told = _class_of(library, done, folder).from_pretrained(
+            name, local_files_only=True, dtype=dtype, use_safetensors=None if trusted else True,
+            output_loading_info=True, ignore_mismatched_sizes=True,
+        )  # fmt: skip
         processor = _processor(library, name, done)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         raise _not_opened(error, done, spec) from error
+    missing = {*told["missing_keys"], *(one[0] for one in told["mismatched_keys"])}
+    if done == "embeddings":
+        missing -= _without_pooler(model, missing)
     try:
         model = model.to(device).eval()
     except (RuntimeError, AssertionError) as error:
@@ -104,7 +118,30 @@ def open_checkpoint(
         "precision": precision,
         "processor": f"{type(pictures).__module__}.{type(pictures).__qualname__}",
     }
-    return Loaded(torch, model, processor, done, device, identity)
+    notes = _unused(sorted(told["unexpected_keys"]))
+    return Loaded(torch, model, processor, done, device, identity, frozenset(missing), notes)
+
+
+def _without_pooler(model: Any, missing: set[str]) -> set[str]:
+    """Take away a pooler of which the checkpoint has nothing; give its weights' names.
+
+    AutoModel adds one to every model, random where the checkpoint is a classifier's.
+    """
+    pooler = getattr(model, "pooler", None)
+    names = set() if pooler is None else {f"pooler.{k}" for k, _ in pooler.named_parameters()}
+    if not names or not names <= missing:
+        return set()
+    model.pooler = None
+    return names
+
+
+def _unused(names: list[str]) -> tuple[str, ...]:
+    """Say which weights of a checkpoint are not used."""
+    if not names:
+        return ()
+    more = ", …" if len(names) > _SHOWN else ""
+    shown = ", ".join(names[:_SHOWN]) + more
+    return (f"{len(names):,} weights of the checkpoint have no part in this: {shown}.",)
 
 
 def _not_opened(error: Exception, task: str, spec: str) -> SpecError:
@@ -212,10 +249,30 @@ def _config(folder: Path) -> dict[str, Any]:
 
 
 def _hashes(folder: Path) -> dict[str, str]:
-    """Hash what moves an answer: weights, configuration, tokenizer, processor."""
-    kept = (".safetensors", ".json", ".txt", ".model", *_PICKLES)
+    """Hash what may move an answer: weights, configuration, tokenizer, processor, templates."""
+    paths = {path.relative_to(folder): path for path in sorted(folder.rglob("*"))}
     return {
-        path.name: sha256_file(path)
-        for path in sorted(folder.iterdir())
-        if path.is_file() and path.suffix in kept
-    }
+        name.as_posix(): sha256_file(path)
+        for name, path in paths.items()
+        if path.is_file() and path.suffix not in _UNREAD
+        and not any(part.startswith(".") for part in name.parts)
+    }  # fmt: skip
+
+
+def _refuse_outside(folder: Path) -> None:
+    """Refuse an index of shards that names a file outside the checkpoint's folder.
+
+    Raises
+    ------
+    FileError
+    """
+    for index in folder.glob("*.index.json"):
+        told = json.loads(index.read_text(encoding="utf-8"))
+        for name in set(told.get("weight_map", {}).values()):
+            if Path(name).is_absolute() or ".." in Path(name).parts:
+                raise FileError(
+                    "a path leads out of its folder",
+                    expected="the name of a file in the checkpoint's folder",
+                    found=repr(name),
+                    where=str(index),
+                )

@@ -27,6 +27,7 @@ POSES: dict[str, Any] = {
 }  # fmt: skip
 """The columns of a pose."""
 
+_BOXES_GIVEN = "The model is shown the boxes of the dataset's people; nobody else can have a pose."
 _AT_ONCE = 64  # people: a picture may show a crowd
 
 
@@ -50,14 +51,16 @@ class Posing:
     loaded: Loaded
     predicts: str = "keypoints"
     by_box: bool = True
-    notes: tuple[str, ...] = (
-        "The model is shown the boxes of the dataset's people; nobody else can have a pose.",
-    )
 
     @property
     def identity(self) -> dict[str, Any]:
         """What moves an answer."""
         return dict(self.loaded.identity)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Whose poses there are."""
+        return (*self.loaded.notes, _BOXES_GIVEN)
 
     def prepare(self, pixels: Pixels, boxes: Sequence[tuple[float, float, float, float]]) -> Boxed:
         """Prepare each person of one picture by the model's own processor."""

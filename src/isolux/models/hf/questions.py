@@ -41,6 +41,11 @@ class Questioning:
         told = [[name, list(texts)] for name, texts in self.prompts.items()]
         return {**own, "question": None, "prompts": told}
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of the checkpoint."""
+        return self.asking[0][1].notes
+
     def __call__(self, pictures: Sequence[Pixels]) -> pl.DataFrame:
         """Answer for pictures: a row for each picture and question."""
         frames = []

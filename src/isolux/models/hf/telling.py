@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ _CAPTION = {"florence2": "<CAPTION>", "kosmos-2": "An image of"}
 _CHAT_CAPTION = "Describe this picture in one sentence."
 _GROUNDING = "<CAPTION_TO_PHRASE_GROUNDING>"
 _WORD = re.compile(r"[^\W_]+")
+_NO_CONFIDENCE = "The model writes boxes without a confidence: each has the score 1."
 _CERTAIN = 1.0  # the score of a box that was written: no confidence comes with it
 
 
@@ -83,6 +84,11 @@ class _Worded:
     """What those have in common that take a picture and a text."""
 
     loaded: Loaded
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of the checkpoint."""
+        return self.loaded.notes
 
     def _asked(self, pixels: Pixels, text: str | None) -> Asked:
         processor = self.loaded.processor
@@ -253,9 +259,11 @@ class Pointing(_Worded):
     writing: Writing
     places: Places | None = None
     predicts: str = "boxes"
-    notes: tuple[str, ...] = field(
-        default=("The model writes boxes without a confidence: each has the score 1.",)
-    )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of the checkpoint, and of scores."""
+        return (*self.loaded.notes, _NO_CONFIDENCE)
 
     @property
     def identity(self) -> dict[str, Any]:

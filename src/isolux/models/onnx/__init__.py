@@ -20,6 +20,7 @@ from isolux.io.hashing import sha256_file
 from isolux.models._boxes import BoxFormat, BoxUnits
 from isolux.models._classes import ClassMap, class_map, read_names
 from isolux.models._preprocessing import Colours, Filter, Fit, Prepared, Preprocessing, stacked
+from isolux.models.onnx.external import external_files
 from isolux.models.onnx.outputs import Outputs, detections, labels, vectors
 from isolux.models.onnx.session import Session, open_session
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
@@ -165,7 +166,7 @@ def load(
     Raises
     ------
     FileError
-        No such file, or no ONNX.
+        No such file, or no ONNX; weights in a file that is not there or outside its folder.
     SpecError
         Something that the file does not say and no setting says; no onnxruntime; no such device.
 
@@ -180,6 +181,7 @@ def load(
     path = Path(spec).expanduser()
     if not path.is_file():
         raise FileError("there is no such file of a network", where=spec)
+    beside = external_files(path)
     session = open_session(path, device, threads)
     asked = {
         "answers": answers, "activation": activation, "top": top, "size": size, "fit": fit,
@@ -203,7 +205,10 @@ def load(
     names = read_names(labels) if labels is not None else tuple(told.get("labels") or ())
     known = _classes(names, classes, kind, outputs, spec)
     identity = {
-        "weights": _weights(path),
+        "weights": {
+            "file": sha256_file(path),
+            "external": {name: sha256_file(file) for name, file in beside.items()},
+        },
         "preprocessing": prepare.said(),
         "outputs": outputs.said(),
         "answers": kind,
@@ -294,14 +299,3 @@ def _classes(
             where=where,
         )
     return class_map(names, classes)
-
-
-def _weights(path: Path) -> dict[str, str]:
-    """Hash the file, and those beside it in which ONNX keeps large weights."""
-    beside = sorted(
-        one for one in path.parent.iterdir()
-        if one.is_file() and one != path and one.name.startswith(path.stem)
-        and one.suffix in (".data", ".bin", ".onnx_data", ".weights")
-    )  # fmt: skip
-    found = {"file": sha256_file(path)}
-    return found | {f"data {k}": sha256_file(one) for k, one in enumerate(beside)}

@@ -124,8 +124,12 @@ def _files(record: Mapping[str, Any]) -> Iterator[Path]:
     """List the model's own files, as far as its name and its settings say where they are."""
     family, _, what = str(record["model"]["spec"]).partition(":")
     named = [item.partition("=")[2] for item in record["settings"].get("option") or ()]
+    own = record["model"]["identity"].get("own") or {}
     if family == "onnx":
-        named.append(what)
+        beside = own["weights"].get("external", ())
+        named += [what, *(str(Path(what).parent / name) for name in beside)]
+    if family == "hf":
+        named += [str(Path(what) / name) for name in own["files"]]
     if family == "python":  # a module of the working folder
         named.append(what.rpartition(":")[0].replace(".", "/") + ".py")
         named = [value.rpartition("=")[2] for value in named]

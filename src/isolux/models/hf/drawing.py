@@ -1,0 +1,166 @@
+"""Asking a transformers model for boxes and masks of what is in a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from isolux.models._boxes import boxes_table, once
+from isolux.models._classes import ClassMap
+from isolux.models.hf.asking import Asking, Shown, tokenised
+from isolux.vocabulary.errors import IsoluxError
+
+__all__ = ["Detecting", "Finding", "Masking"]
+
+_MASKS = {
+    "picture": pl.Int64, "label": pl.String, "score": pl.Float64, "mask_counts": pl.String,
+    "mask_height": pl.Int64, "mask_width": pl.Int64,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Detecting(Asking):
+    """A detector of its own classes."""
+
+    classes: ClassMap
+    least_score: float
+    predicts: str = "boxes"
+
+    def _more(self) -> dict[str, Any]:
+        return {"classes": list(self.classes.names), "least_score": self.least_score}
+
+    def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
+        """Answer for prepared pictures."""
+        rows: list[tuple[Any, ...]] = []
+        torch, processor = self.loaded.torch, self.loaded.processor
+        with torch.inference_mode():
+            for at, part, values in self._batches(pictures):
+                outputs = self.loaded.model(pixel_values=values)
+                found = processor.post_process_object_detection(
+                    outputs, threshold=self.least_score, target_sizes=_sizes(torch, part)
+                )
+                for k, one in enumerate(found):
+                    names = [self._name(int(j)) for j in one["labels"]]
+                    rows += _box_rows(at + k, one, names, part[k], self._numbers)
+        return boxes_table(rows)
+
+    def _name(self, number: int) -> str:
+        known = self.classes.names
+        return known[number] if 0 <= number < len(known) else str(number)
+
+
+@dataclass(frozen=True)
+class Finding(Asking):
+    """Zero-shot detection and grounding: boxes of what the prompts name, a prompt at a time.
+
+    A text with several phrases lets them compete for a box, so that one class's answers depend on
+    which others are asked for; one at a time they do not. Of one box that several prompts of a
+    class find, the highest score counts.
+    """
+
+    prompts: Mapping[str, tuple[str, ...]]
+    top: int
+    least_score: float
+    predicts: str = "boxes"
+
+    def _more(self) -> dict[str, Any]:
+        return {"prompts": [[name, list(texts)] for name, texts in self.prompts.items()],
+                "least_score": self.least_score}  # fmt: skip
+
+    def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
+        """Answer for prepared pictures."""
+        rows: list[tuple[Any, ...]] = []
+        with self.loaded.torch.inference_mode():
+            for at, part, values in self._batches(pictures):
+                for k, one in enumerate(part):
+                    for name, texts in self.prompts.items():
+                        for text in texts:
+                            rows += self._found(at + k, one, values[k : k + 1], name, text)
+        return boxes_table(once(rows))
+
+    def _found(
+        self, picture: int, shown: Shown, values: Any, name: str, text: str
+    ) -> list[tuple[Any, ...]]:
+        torch, processor = self.loaded.torch, self.loaded.processor
+        grounding = "grounding" in str(self.loaded.model.config.model_type)
+        asked = text.rstrip(".") + "." if grounding else text
+        tokens = tokenised(self.loaded, [asked], whole=not grounding)
+        outputs = self.loaded.model(pixel_values=values, **tokens)
+        sizes = _sizes(torch, [shown])
+        if grounding:
+            (one,) = processor.post_process_grounded_object_detection(
+                outputs, tokens["input_ids"], threshold=self.least_score, text_threshold=0.0,
+                target_sizes=sizes,
+            )  # fmt: skip
+        else:
+            (one,) = processor.post_process_grounded_object_detection(
+                outputs, threshold=self.least_score, target_sizes=sizes
+            )
+        return _box_rows(picture, one, [name] * len(one["scores"]), shown, self._numbers)
+
+
+@dataclass(frozen=True)
+class Masking(Asking):
+    """Instance segmentation: a mask of each object."""
+
+    classes: ClassMap
+    least_score: float
+    predicts: str = "masks"
+
+    def _more(self) -> dict[str, Any]:
+        return {"classes": list(self.classes.names), "least_score": self.least_score}
+
+    def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
+        """Answer for prepared pictures."""
+        rows: list[tuple[Any, ...]] = []
+        processor = self.loaded.processor
+        post = getattr(processor, "post_process_instance_segmentation", None)
+        if post is None:
+            raise IsoluxError(
+                "this model's processor makes no instances of its masks",
+                found=type(processor).__name__,
+            )
+        with self.loaded.torch.inference_mode():
+            for at, part, values in self._batches(pictures):
+                outputs = self.loaded.model(pixel_values=values)
+                found = post(outputs, threshold=self.least_score,
+                             target_sizes=[(one.height, one.width) for one in part])  # fmt: skip
+                for k, one in enumerate(found):
+                    rows += self._rows(at + k, one)
+        return pl.DataFrame(rows, schema=_MASKS, orient="row")
+
+    def _rows(self, picture: int, found: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        coco = import_module("pycocotools.mask")
+        drawn = found["segmentation"].cpu().numpy()
+        rows = []
+        for one in found["segments_info"]:
+            inside = np.asfortranarray((drawn == one["id"]).astype(np.uint8))
+            counts = coco.encode(inside)["counts"].decode()
+            number = int(one["label_id"])
+            known = self.classes.names
+            name = known[number] if 0 <= number < len(known) else str(number)
+            rows.append((picture, name, float(one["score"]), counts, *inside.shape))
+        return rows
+
+
+def _sizes(torch: Any, part: Sequence[Shown]) -> Any:
+    return torch.tensor([[one.height, one.width] for one in part])
+
+
+def _box_rows(
+    picture: int, found: Mapping[str, Any], names: Sequence[str], shown: Shown, numbers: Any
+) -> list[tuple[Any, ...]]:
+    """Make rows of boxes that are corners in the picture's pixels, cut off at its edges."""
+    left, top, right, bottom = numbers(found["boxes"]).reshape(-1, 4).T
+    left, right = (np.clip(x, 0, shown.width) for x in (left, right))
+    top, bottom = (np.clip(y, 0, shown.height) for y in (top, bottom))
+    sides = zip(left, top, np.maximum(right - left, 0), np.maximum(bottom - top, 0), strict=True)
+    return [
+        (picture, name, *(float(side) for side in box), float(score))
+        for name, box, score in zip(names, sides, numbers(found["scores"]), strict=True)
+    ]

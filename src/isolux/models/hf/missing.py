@@ -1,0 +1,143 @@
+"""Weights that a checkpoint lacks: transformers draws them at random and goes on.
+
+A network that answers by such weights answers otherwise each time. Which of them its answers depend
+on is found by trial: they are filled with random numbers twice, and a picture of noise is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.models.hf.loading import Loaded
+from isolux.vocabulary.errors import SpecError
+
+__all__ = ["refuse_random_weights"]
+
+_RAW = ("pred_boxes", "heatmaps")  # and what ends in "logits", but:
+_UNUSED = "objectness_logits"  # of OWLv2, which no answer is made of
+_SHOWN = 20
+_BOX = (10.0, 10.0, 100.0, 80.0)  # of a person in the picture of noise
+
+_Arrays = list[npt.NDArray[Any]]
+
+
+class _EnoughError(Exception):
+    """The network gave its first numbers: the rest of an answer need not be made."""
+
+
+def refuse_random_weights(found: Loaded, make: Callable[[Loaded], Any], where: str) -> Loaded:
+    """Refuse a network whose answers depend on weights that its checkpoint lacks.
+
+    Others that are missing become 0, so that two runs are the same, and are told in a note.
+
+    Parameters
+    ----------
+    found : Loaded
+    make : callable
+        Makes what is asked of the opened checkpoint.
+    where : str
+        The checkpoint, for the error.
+
+    Raises
+    ------
+    SpecError
+        With the names of the weights.
+    """
+    state, model = found.model.state_dict(), found.model
+    names = sorted(k for k in found.missing & set(state) if state[k].is_floating_point())
+    if not names:
+        return found
+    model.to("cpu")  # where one question has one answer, to the last bit
+    weights = {k: v for k, v in model.state_dict().items() if k in names}
+    first, second = (_random(found.torch, weights, seed) for seed in (0, 1))
+
+    def answer(*values: Mapping[str, Any]) -> _Arrays:
+        for one in values:
+            _put(found.torch, weights, one)
+        return _numbers(make(replace(found, device="cpu")), found)
+
+    before = answer(first)
+    if _differ(before, answer(second)):
+        each = (k for k in names if _differ(before, answer(first, {k: second[k]})))
+        guilty = list(islice(each, _SHOWN)) or names
+        raise SpecError(
+            "the checkpoint lacks weights that this network's answers depend on",
+            expected=f"every weight of {type(model).__name__}, of the size in config.json",
+            found="without " + _listed([_in_file(model, k, weights[k]) for k in guilty], names),
+            where=where,
+            hint="the whole checkpoint, or --model-option task=… of what it was trained for",
+        )
+    _put(found.torch, weights, {k: v * 0 for k, v in first.items()})
+    model.to(found.device)
+    note = f"The checkpoint lacks weights that no answer depends on: {_listed(names, names)}."
+    return replace(found, notes=(*found.notes, note))
+
+
+def _listed(named: Sequence[str], missing: Sequence[str]) -> str:
+    """List names of weights, and say how many are missing where those are not all of them."""
+    more = len(missing) > min(len(named), _SHOWN)
+    return ", ".join(named[:_SHOWN]) + (f" ({len(missing):,} are missing in all)" if more else "")
+
+
+def _in_file(model: Any, name: str, weight: Any) -> str:
+    """Name a weight as checkpoints do; the library may call it otherwise, which is added."""
+    try:
+        revert = import_module("transformers.core_model_loading").revert_weight_conversion
+        (own,) = revert(model, {name: weight})
+    except (ImportError, AttributeError, LookupError, ValueError, TypeError, RuntimeError):
+        own = name
+    return name if own == name else f"{own} ({name} in transformers)"
+
+
+def _random(torch: Any, weights: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Draw a normal number for each number of some weights."""
+    draw = torch.Generator().manual_seed(seed)
+    return {k: torch.randn(v.shape, generator=draw) for k, v in weights.items()}
+
+
+def _put(torch: Any, weights: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Put numbers into a network's weights."""
+    with torch.no_grad():
+        for name, value in values.items():
+            weights[name].copy_(value)
+
+
+def _numbers(predictor: Any, found: Loaded) -> _Arrays:
+    """Ask about a picture of noise; give the numbers that an answer is made of."""
+    noise = np.random.default_rng(0).integers(0, 256, (120, 160, 3)).astype(np.uint8)
+    prepare: Any = getattr(predictor, "prepare", lambda picture: picture)
+    shown = prepare(noise, [_BOX]) if hasattr(predictor, "by_box") else prepare(noise)
+    if hasattr(predictor, "numbers"):
+        return [predictor.numbers([shown])]
+    taken: _Arrays = []
+
+    def take(_: Any, __: Any, given: Any) -> None:
+        for name, one in given.items() if isinstance(given, Mapping) else ():
+            raw = name in _RAW or (name.endswith("logits") and name != _UNUSED)
+            if raw and found.torch.is_tensor(one):
+                taken.append(one.float().cpu().numpy())
+        if taken:
+            raise _EnoughError
+
+    hooks = [one.register_forward_hook(take) for one in found.model.modules()]
+    try:
+        predictor([shown])
+    except _EnoughError:
+        pass
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return taken
+
+
+def _differ(one: _Arrays, two: _Arrays) -> bool:
+    """Tell whether answers differ; without numbers to compare, they may."""
+    same = len(one) == len(two) and all(map(np.array_equal, one, two))
+    return not (one and same)

@@ -1,0 +1,71 @@
+"""Weights that a transformers checkpoint lacks, by a stand-in for the library: no PyTorch here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from isolux.models.hf.loading import _hashes, _refuse_outside, _unused, _without_pooler
+from isolux.vocabulary.errors import FileError
+
+
+class Pooler:
+    def named_parameters(self):
+        return [("dense.weight", None), ("dense.bias", None)]
+
+
+class Model:
+    pooler = Pooler()
+
+
+@pytest.mark.parametrize(
+    ("missing", "gone"),
+    [
+        ({"pooler.dense.weight", "pooler.dense.bias", "norm.bias"},
+         {"pooler.dense.weight", "pooler.dense.bias"}),
+        ({"pooler.dense.weight"}, set()),
+        (set(), set()),
+    ],
+)  # fmt: skip
+def test_a_pooler_goes_where_the_checkpoint_has_nothing_of_it(missing, gone):
+    model = Model()
+    assert _without_pooler(model, missing) == gone
+    assert (model.pooler is None) == bool(gone)
+
+
+def test_weights_without_a_part_are_told():
+    assert _unused([]) == ()
+    assert _unused(["a", "b"]) == ("2 weights of the checkpoint have no part in this: a, b.",)
+
+
+FILES = (
+    "config.json", "model-00001-of-00002.safetensors", "model.safetensors.index.json",
+    "preprocessor_config.json", "tokenizer.json", "vocab.txt", "spiece.model", "merges.txt",
+    "chat_template.jinja", "additional_chat_templates/tool.jinja", "shards/a.safetensors",
+    "words.tiktoken",
+)  # fmt: skip
+
+
+def test_every_file_that_the_library_may_open_is_hashed(tmp_path):
+    for name in (*FILES, "README.md", ".cache/lock", "tf_model.h5"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    before = _hashes(tmp_path)
+    assert set(before) == set(FILES)
+    assert _hashes(tmp_path) == before
+    for name in FILES:
+        (tmp_path / name).write_text("changed")
+        assert _hashes(tmp_path) != before, name
+        (tmp_path / name).write_text(name)
+
+
+@pytest.mark.parametrize("name", ["../a.safetensors", "/tmp/a.safetensors"])  # noqa: S108
+def test_a_shard_outside_the_folder_is_refused(tmp_path, name):
+    index = Path(tmp_path / "model.safetensors.index.json")
+    index.write_text(json.dumps({"weight_map": {"w": "shards/a.safetensors"}}))
+    _refuse_outside(tmp_path)
+    index.write_text(json.dumps({"weight_map": {"w": name}}))
+    with pytest.raises(FileError, match="a path leads out of its folder"):
+        _refuse_outside(tmp_path)
