@@ -87,9 +87,9 @@ def test_how_far_a_value_could_move_counts_those_whom_the_metric_is_about() -> N
         "unit_id", "value", "reason", model=pl.lit("m"), metric=pl.lit("accuracy"),
         label=pl.lit(None, pl.String), threshold=pl.lit(None, pl.Float64),
     )  # fmt: skip
-    # Of the first 10 without a prediction the first metric says nothing; a second one asks of all.
+    # The first 10 without a prediction are no matter of the first metric; a second one asks of all.
     first = scores.with_columns(
-        reason=pl.when(pl.int_range(pl.len()) < 10).then(pl.lit("no truth")).otherwise("reason")
+        reason=pl.when(pl.int_range(pl.len()) < 10).then(pl.lit("of legal age")).otherwise("reason")
     )
     who = people.select(
         "unit_id", unit_kind=pl.lit("instance"), attribute=pl.lit("light"), value="light"
