@@ -204,8 +204,7 @@ def test_rows_of_several_models_or_conditions_are_not_added_up_unasked(
 @pytest.mark.parametrize(
     ("more", "rates"),
     [
-        (("--model-column", "detector"),
-         {("A", 0.8, 100), ("B", 0.6, 100), ("C", 0.94, 100)}),
+        (("--model-column", "detector"), {("A", 0.8, 100), ("B", 0.6, 100), ("C", 0.94, 100)}),
         (("--model-column", "detector", "--model-name", "B"), {("B", 0.6, 100)}),
         (("--only", "detector=A"), {("paper", 0.8, 100)}),
         (("--data-option", "summed_columns=detector"), {("paper", 0.78, 300)}),  # (80+60+94)/300
@@ -238,7 +237,7 @@ def test_a_model_column_of_a_table_of_pairs_is_refused_by_name(monkeypatch, caps
     file = tmp_path / "pairs.csv"
     file.write_text("net,a,b,group_a,group_b,score,genuine\nX,p1,p2,u,u,0.9,1\nX,p1,p3,u,v,0.1,0\n")
     done = run(monkeypatch, capsys, "audit", f"pairs:{file}", "--task", "face_verification",
-               "--data-option", "first=a", "--data-option", "second=b", "--by", "group", "--model-column", "net",
-               "--out", tmp_path / "none")  # fmt: skip
+               "--data-option", "first=a", "--data-option", "second=b", "--by", "group",
+               "--model-column", "net", "--out", tmp_path / "none")  # fmt: skip
     assert done.code == 2, done.plain
     assert "--model-column names a column of --predictions" in done.plain

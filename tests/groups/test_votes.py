@@ -114,7 +114,8 @@ def test_a_row_with_no_votes_is_no_answer():
 def test_a_tie_never_goes_to_the_lighter_tone_and_is_counted(rule, sizes, fate):
     # a is 1 and b is 2 by two votes of three. Ties: c of 1 and 10, d of 2 and 10, e of 1 and 2.
     rows = [("a", "1", 2), ("a", "2", 1), ("b", "2", 2), ("b", "1", 1), ("c", "1", 1),
-            ("c", "10", 1), ("d", "2", 1), ("d", "10", 1), ("e", "1", 3), ("e", "2", 3)]  # fmt: skip
+            ("c", "10", 1), ("d", "2", 1), ("d", "10", 1), ("e", "1", 3),
+            ("e", "2", 3)]  # fmt: skip
     found = membership(votes(rows), ["tone"], {"tone": Grouping(attribute="tone", votes=rule)})
     assert dict(found.frame["group"].value_counts().rows()) == sizes
     said = f"tone: 3 of 5 unit(s) have a tie for the most votes and {fate} (--votes {rule})"

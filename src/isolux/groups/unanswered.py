@@ -171,9 +171,7 @@ _LACKED = {NO_PREDICTION: "predictions", "no answer": "answers", "unknown truth"
 _LEFT_OUT = "They count in no metric that needs what they lack (is the file whole?)"
 
 
-def cautions(
-    counted: pl.DataFrame, *, bounds: bool = True, fate: str = _LEFT_OUT
-) -> list[Caution]:
+def cautions(counted: pl.DataFrame, *, bounds: bool = True, fate: str = _LEFT_OUT) -> list[Caution]:
     """Caution where a group has clearly more people without a score, or many without prediction.
 
     Parameters

@@ -54,9 +54,7 @@ def parse_votes(text: str) -> VoteRule:
     )
 
 
-def settled(
-    rows: pl.DataFrame, rule: VoteRule, n_units: int
-) -> tuple[pl.DataFrame, pl.Series]:
+def settled(rows: pl.DataFrame, rule: VoteRule, n_units: int) -> tuple[pl.DataFrame, pl.Series]:
     """Reduce the values that annotators gave to those that stand.
 
     Unknown is an answer like any other while votes are counted. Afterwards **known wins**: a unit
