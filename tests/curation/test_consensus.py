@@ -114,3 +114,15 @@ def test_what_does_not_fit_is_refused(given, settings, words):
 def test_an_answer_named_as_the_item_keeps_its_column():
     found = find_consensus(said("a x instance_id", "a y instance_id"))
     assert found.chances.columns == ["instance_id", "instance_id (answer)"]
+
+
+@pytest.mark.parametrize("method", ["dawid-skene", "glad"])
+def test_a_tie_of_two_answers_goes_to_neither(method):
+    # x and y agree on 20 items; on t x says cat and y dog, on u the other way round: 1/2 each.
+    rows = [(f"i{k}", who, ("cat", "dog")[k % 2]) for k in range(20) for who in "xy"]
+    rows += [("t", "x", "cat"), ("t", "y", "dog"), ("u", "x", "dog"), ("u", "y", "cat")]
+    said = pl.DataFrame(rows, schema=["instance_id", "annotator", "label"], orient="row")
+    labels = find_consensus(said, method=method, sure=0.3).labels
+    ties = labels.filter(pl.col("instance_id").is_in(["t", "u"]))
+    assert ties.select("label", "status").rows() == [(None, "ask again")] * 2
+    assert labels["label"].null_count() == 2

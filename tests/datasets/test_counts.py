@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import isolux
 from isolux.datasets.counts import load
 from isolux.stats.proportions import wilson
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
@@ -154,7 +155,8 @@ def test_several_measures_and_models_are_parted(monkeypatch, capsys, tmp_path):
 
 def test_what_asks_of_people_is_refused(monkeypatch, capsys, tmp_path):
     file = written(tmp_path)
-    audited(monkeypatch, capsys, tmp_path, f"counts:{file}", "--task", "counts", "--by", "race")
+    audited(monkeypatch, capsys, tmp_path, f"counts:{file}", "--task", "counts", "--by", "race",
+            "--by", "gender")  # fmt: skip
     for args in (
         ("describe", f"counts:{file}", "--by", "race"),
         ("check", f"counts:{file}"),
@@ -171,3 +173,71 @@ def test_what_asks_of_people_is_refused(monkeypatch, capsys, tmp_path):
         ), args  # fmt: skip
     done = run(monkeypatch, capsys, "explain", tmp_path / "run", "--analysis", "power")
     assert done.code == 0, done.err
+
+
+# Three detectors of the same 100 light and 100 dark people: their rows are 300 and 300 looks.
+DETECTORS = """detector,group,successes,n
+A,light,90,100
+A,dark,80,100
+B,light,70,100
+B,dark,60,100
+C,light,95,100
+C,dark,94,100
+"""
+
+
+@pytest.mark.parametrize("column", ["detector", "perturbation", "site"])
+def test_rows_of_several_models_or_conditions_are_not_added_up_unasked(
+    monkeypatch, capsys, tmp_path, column
+):
+    file = written(tmp_path, DETECTORS.replace("detector", column))
+    asked = ("audit", f"counts:{file}", "--task", "counts", "--by", "group")
+    done = run(monkeypatch, capsys, *asked, "--out", tmp_path / "none")
+    assert done.code == 2
+    assert "several rows are of one group" in done.plain
+    assert f"--model-column {column}" in done.plain
+    assert f"--data-option summed_columns={column}" in done.plain
+    with pytest.raises(SpecError, match="several rows are of one group"):
+        isolux.audit(f"counts:{file}", by="group", task="counts")
+
+
+@pytest.mark.parametrize(
+    ("more", "rates"),
+    [
+        (("--model-column", "detector"), {("A", 0.8, 100), ("B", 0.6, 100), ("C", 0.94, 100)}),
+        (("--model-column", "detector", "--model-name", "B"), {("B", 0.6, 100)}),
+        (("--only", "detector=A"), {("paper", 0.8, 100)}),
+        (("--data-option", "summed_columns=detector"), {("paper", 0.78, 300)}),  # (80+60+94)/300
+        (("--by", "group*detector", "--min-units", "1"), {("paper", 0.78, 300)}),
+    ],
+)
+def test_a_further_column_counts_as_what_it_is_named(monkeypatch, capsys, tmp_path, more, rates):
+    file = written(tmp_path, DETECTORS)
+    _, counted = audited(monkeypatch, capsys, tmp_path, f"counts:{file}", "--task", "counts",
+                         "--by", "group", *more)  # fmt: skip
+    dark = counted.filter(attribute="group", group="dark")
+    rows = dark.select("model", pl.col("value").round(12), "n_units").rows()
+    assert set(rows) == rates
+
+
+def test_a_column_or_model_that_is_not_there_is_named(monkeypatch, capsys, tmp_path):
+    file = written(tmp_path, DETECTORS)
+    with pytest.raises(UnknownNameError, match="did you mean 'detector'"):
+        load(file, model_column="detectr")
+    with pytest.raises(UnknownNameError, match="one of A, B, C"):
+        load(file, model_column="detector", model="D")
+    with pytest.raises(UnknownNameError, match="summed_columns"):
+        load(file, summed_columns=["sex"])
+    twice = written(tmp_path, DETECTORS.replace("group", "model"))
+    with pytest.raises(SpecError, match="two columns would name the model"):
+        load(twice, model_column="detector")
+
+
+def test_a_model_column_of_a_table_of_pairs_is_refused_by_name(monkeypatch, capsys, tmp_path):
+    file = tmp_path / "pairs.csv"
+    file.write_text("net,a,b,group_a,group_b,score,genuine\nX,p1,p2,u,u,0.9,1\nX,p1,p3,u,v,0.1,0\n")
+    done = run(monkeypatch, capsys, "audit", f"pairs:{file}", "--task", "face_verification",
+               "--data-option", "first=a", "--data-option", "second=b", "--by", "group",
+               "--model-column", "net", "--out", tmp_path / "none")  # fmt: skip
+    assert done.code == 2, done.plain
+    assert "--model-column names a column of --predictions" in done.plain

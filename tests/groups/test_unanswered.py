@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import warnings
+
+import numpy as np
 import polars as pl
 import pytest
 
 import isolux
 from isolux.groups.membership import membership
 from isolux.groups.unanswered import cautions, unanswered
+from tests.cli._run import isolux as run
 
 
 def rows(light: str, n: int, *, wrong: int = 0, silent: int = 0) -> pl.DataFrame:
@@ -87,9 +92,9 @@ def test_how_far_a_value_could_move_counts_those_whom_the_metric_is_about() -> N
         "unit_id", "value", "reason", model=pl.lit("m"), metric=pl.lit("accuracy"),
         label=pl.lit(None, pl.String), threshold=pl.lit(None, pl.Float64),
     )  # fmt: skip
-    # Of the first 10 without a prediction the first metric says nothing; a second one asks of all.
+    # The first 10 without a prediction are no matter of the first metric; a second one asks of all.
     first = scores.with_columns(
-        reason=pl.when(pl.int_range(pl.len()) < 10).then(pl.lit("no truth")).otherwise("reason")
+        reason=pl.when(pl.int_range(pl.len()) < 10).then(pl.lit("of legal age")).otherwise("reason")
     )
     who = people.select(
         "unit_id", unit_kind=pl.lit("instance"), attribute=pl.lit("light"), value="light"
@@ -147,3 +152,143 @@ def test_answers_that_lack_in_one_group_and_count_as_mistakes_are_named_by_group
     assert not any("uneven" in said for said in told)
     left = isolux.audit({**table, "says": answers}, undetected="leave-out", **settings)
     assert not any("as mistakes" in said for said in left.run.record["warnings"])
+
+
+def hard_photos(seed: int = 7) -> pl.DataFrame:
+    """Two alike groups of 1,000: 30 % of the photos are hard; of a's, 70 % of these have nothing.
+
+    Everyone is right on 90 % of easy photos and on 50 % of hard ones, so on 78 % of all. Of a, 30 %
+    times 70 % are lost, so that .7 × .9 + .09 × .5 of .79 are right: 85 %.
+    """
+    rng = np.random.default_rng(seed)
+    n = 1000
+    group = np.repeat(["a", "b"], n)
+    hard = rng.random(2 * n) < 0.3
+    right = rng.random(2 * n) < np.where(hard, 0.5, 0.9)
+    truth = rng.integers(0, 2, 2 * n)
+    answer = np.where(right, truth, 1 - truth)
+    return pl.DataFrame(
+        {
+            "unit_id": [f"p{k}" for k in range(2 * n)], "group": group, "truth": truth,
+            "answer": answer,
+            "score": np.clip(0.3 + 0.4 * answer + rng.normal(0, 0.1, 2 * n), 0, 1),
+            "value": right.astype(float), "years": rng.integers(20, 60, 2 * n).astype(float),
+            "guess": rng.normal(40, 9, 2 * n),
+            "lost": (group == "a") & hard & (rng.random(2 * n) < 0.7),
+        }
+    )  # fmt: skip
+
+
+def without(*columns: str) -> pl.DataFrame:
+    lost = pl.when(~pl.col("lost"))
+    return hard_photos().with_columns(lost.then(pl.col(name)).alias(name) for name in columns)
+
+
+ANSWERS = {"target": "truth", "prediction_column": "answer"}
+SCORES = {"target": "truth", "score_column": "score", "positive": "1"}
+YEARS = {"target": "years", "prediction_column": "guess"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "settings", "says"),
+    [
+        (["value"], {}, "scores"),
+        (["truth"], ANSWERS, "truths"),
+        (["truth"], {**ANSWERS, "metric": ["recall"]}, "truths"),
+        (["answer"], {**ANSWERS, "undetected": "leave-out"}, "scores"),
+        (["answer"], ANSWERS, "answers"),
+        (["score"], {**ANSWERS, **SCORES}, "scores"),
+        (["score"], SCORES, "predictions"),
+        (["score"], {**SCORES, "threshold": 0.5}, "predictions"),
+        (["truth"], SCORES, "truths"),
+        (["guess"], {**YEARS, "task": "age_estimation"}, "predictions"),
+        (["years"], {**YEARS, "task": "age_estimation"}, "truths"),
+        (["guess"], {**YEARS, "task": "regression"}, "predictions"),
+        (["guess"], {"task": "number", "prediction_column": "guess"}, "scores"),
+    ],
+)  # fmt: skip
+def test_whoever_is_not_scored_for_any_reason_is_counted_by_group_first(columns, settings, says):
+    table = without(*columns)
+    table = table.select("unit_id", "group", "value") if not settings else table
+    lost = int(hard_photos()["lost"].sum())
+    first = isolux.audit(table, by="group", replicates=100, **settings).run.record["warnings"][0]
+    assert first.startswith(f"Missing {says} are uneven (group, model ")
+    assert f"a lacks {lost} of 1,000 ({lost / 10:.0f} %)" in first
+    assert "; b lacks 0 of 1,000 (0 %)" in first
+
+
+def test_lost_hard_photos_look_like_a_better_model_and_are_told_before_that(
+    monkeypatch, capsys, tmp_path
+):
+    without("truth").with_columns(id="unit_id").write_csv(tmp_path / "t.csv")
+    asked = (
+        "audit", f"table:{tmp_path / 't.csv'}", "--by", "group", "--target", "truth",
+        "--prediction-column", "answer", "--metric", "accuracy", "--replicates", 200,
+        "--out", tmp_path / "run", "--overwrite",
+    )  # fmt: skip
+    shown = run(monkeypatch, capsys, *asked).out
+    assert 0 <= shown.index("Missing truths are uneven") < shown.index("points lower")
+    told = json.loads(run(monkeypatch, capsys, *asked, "--json").out)
+    gap = pl.read_parquet(tmp_path / "run" / "disparities.parquet").row(0, named=True)
+    assert abs(gap["value"]) > 0.04  # though the groups are alike
+    assert gap["p_adjusted"] < 0.05
+    first = json.loads((tmp_path / "run" / "audit.json").read_text())["warnings"][0]
+    assert first.startswith("Missing truths are uneven (group, model 'answer'): a lacks ")
+    assert told["warnings"][0] == first
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert 0 < page.index("Missing truths are uneven") < page.index("points lower")
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["a crowd, not one person", "marked to be ignored", "not small", "not of the level hard",
+     "of legal age", "enrolled, not searched for", "the person is not enrolled",
+     "several people of one class in the image", "fewer than 5 images", "no gender said"],
+)  # fmt: skip
+def test_people_whom_a_metric_is_not_about_are_not_missed(reason):
+    people = pl.concat([rows("day", 100, wrong=10), rows("night", 100, silent=40)])
+    scores = people.with_columns(reason=pl.col("reason").replace("no prediction", reason))
+    audit = isolux.audit(scores.drop("light"), people.select("unit_id", "light"), by="light",
+                         replicates=100)  # fmt: skip
+    assert not any("uneven" in text for text in audit.run.record["warnings"])
+
+
+def test_shares_that_are_even_are_no_news():
+    table = hard_photos().with_columns(value=pl.when(pl.int_range(pl.len()) % 20 > 0).then("value"))
+    table = table.select("unit_id", "group", "value", reason=pl.lit("unknown truth"))
+    assert not isolux.audit(table, by="group", replicates=100).run.record["warnings"]
+
+
+@pytest.mark.parametrize(
+    ("column", "metric", "fate"),
+    [
+        ("truth", "accuracy", "They count in no metric that needs them"),
+        ("score", "roc_auc", "They count in no metric that needs them"),
+        ("answer", "accuracy", "They count as mistakes"),
+        ("answer", lambda truth, said: float((truth == said).mean()), "Functions get these rows"),
+    ],
+)
+def test_a_metric_frame_warns_of_rows_that_one_group_lacks(column, metric, fate):
+    table = without(column)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        isolux.metric_frame(
+            metrics=metric, y_true=table["truth"], y_pred=table["answer"], y_score=table["score"],
+            sensitive_features=table.select("group"), replicates=100,
+        )  # fmt: skip
+    first = str(caught[0].message)
+    lost = int(hard_photos()["lost"].sum())
+    assert f"a lacks {lost} of 1,000" in first
+    assert fate in first
+
+
+def test_a_gate_counts_given_scores_that_are_null_as_unanswered():
+    people = without("value")
+    who = people.select("unit_id", unit_kind=pl.lit("instance"), attribute=pl.lit("group"),
+                        value="group")  # fmt: skip
+    scores = people.select("unit_id", "value", model=pl.lit("m"), metric=pl.lit("score"),
+                           label=pl.lit(None, pl.String), threshold=pl.lit(None, pl.Float64),
+                           reason=pl.lit(None, pl.String))  # fmt: skip
+    counted = unanswered(scores, membership(who, ["group"]))
+    lost = int(people["lost"].sum())
+    assert counted.select("group", "missing").rows() == [(None, lost), ("a", lost), ("b", 0)]

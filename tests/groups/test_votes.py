@@ -55,9 +55,9 @@ PEOPLE = [
             "any+unknown",
             {"p": ["3", "4"], "q": ["2", "9", "10"], "r": ["5", "unknown"], "s": ["unknown"]},
         ),
-        # Public code's argmax, first index on ties: p 3; q 9 (not 10, though "10" < "9" as text).
+        # A tie is in all of its groups: p has one vote for 3 and for 4, q two for 9 and for 10.
         # Unknown is an answer: r has 2 votes for it against 1.
-        ("top", {"p": ["3"], "q": ["9"], "r": ["unknown"], "s": ["unknown"]}),
+        ("top", {"p": ["3", "4"], "q": ["9", "10"], "r": ["unknown"], "s": ["unknown"]}),
         ("top-or-none", {"p": ["unknown"], "q": ["unknown"], "r": ["unknown"], "s": ["unknown"]}),
         # Denominators 2, 5, 3, 3; more than half means 2, 3, 2, 2 votes or more.
         ("majority", {"p": ["unknown"], "q": ["unknown"], "r": ["unknown"], "s": ["unknown"]}),
@@ -106,8 +106,24 @@ def test_a_row_with_no_votes_is_no_answer():
     assert groups_of(votes([("p", "3", 0)]), "any") == {"p": ["unknown"]}
 
 
-def test_a_tie_goes_to_the_lower_age_range_and_to_a_known_value():
-    assert groups_of(votes([("p", "10-19", 1), ("p", "3-9", 1)]), "top") == {"p": ["3-9"]}
+@pytest.mark.parametrize(
+    ("rule", "sizes", "fate"),
+    [("top", {"1": 3, "2": 3, "10": 2}, "are in every known group of it"),
+     ("top-or-none", {"1": 1, "2": 1, "unknown": 3}, "count as unknown")],
+)  # fmt: skip
+def test_a_tie_never_goes_to_the_lighter_tone_and_is_counted(rule, sizes, fate):
+    # a is 1 and b is 2 by two votes of three. Ties: c of 1 and 10, d of 2 and 10, e of 1 and 2.
+    rows = [("a", "1", 2), ("a", "2", 1), ("b", "2", 2), ("b", "1", 1), ("c", "1", 1),
+            ("c", "10", 1), ("d", "2", 1), ("d", "10", 1), ("e", "1", 3),
+            ("e", "2", 3)]  # fmt: skip
+    found = membership(votes(rows), ["tone"], {"tone": Grouping(attribute="tone", votes=rule)})
+    assert dict(found.frame["group"].value_counts().rows()) == sizes
+    said = f"tone: 3 of 5 unit(s) have a tie for the most votes and {fate} (--votes {rule})"
+    assert said in found.notes
+
+
+def test_a_tie_with_unknown_goes_to_the_known_value_of_top_alone():
+    assert groups_of(votes([("p", "10-19", 1), ("p", "3-9", 1)]), "top") == {"p": ["3-9", "10-19"]}
     assert groups_of(votes([("p", "7", 1), ("p", None, 1)]), "top") == {"p": ["7"]}
     assert groups_of(votes([("p", "7", 1), ("p", None, 1)]), "top-or-none") == {"p": ["unknown"]}
 
@@ -181,8 +197,6 @@ def by_hand(rows, rule):
         stand = {v for v, n in tally.items() if n == high}
         if rule == "top-or-none" and len(stand) > 1:
             stand = set()
-        known = sorted((v for v in stand if v is not None), key=int)
-        stand = set(known[:1])
     known = stand - {None}
     if rule == "any+unknown" and None in stand:
         return known | {"unknown"}

@@ -279,7 +279,9 @@ def _place(
         check_many(given, name, most)
     values = natural_order(given)
     theirs = theirs.select("unit", "votes", "annotator", code=_codes(theirs["value"], values))
-    found = settled(theirs, parse_votes(how.votes), judged.height)
+    rule = parse_votes(how.votes)
+    found, tied = settled(theirs, rule, judged.height)
+    notes += _on_ties(people_at(tied, times), people_in(judged), rule.name, name)
     if how.nested or how.merge:
         found, values, said = _renamed(found, values, how, name, times)
         notes += said
@@ -340,6 +342,13 @@ def _ordered(
     place_of = {value: i for i, value in enumerate(ordered)}
     places = pl.Series([place_of.get(value) for value in values], dtype=pl.Int64)
     return found.select("unit", code=places.gather(found["code"])), ordered
+
+
+def _on_ties(n_tied: int, n_units: int, rule: str, name: str) -> tuple[str, ...]:
+    """Say how many units have a tie of votes, and where the rule puts them."""
+    fate = "are in every known group of it" if rule == "top" else "count as unknown"
+    said = f"{name}: {n_tied:,} of {n_units:,} unit(s) have a tie for the most votes and {fate}"
+    return (f"{said} (--votes {rule})",) if n_tied else ()
 
 
 def _counts(

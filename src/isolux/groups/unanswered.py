@@ -1,11 +1,13 @@
-"""People without an answer, by group: where they are uneven, every comparison may be wrong.
+"""People without a score, by group: where they are uneven, every comparison may be wrong.
 
 A model that gives no answer where it would be wrong looks better than it is; one whose missing
-answers count as mistakes looks worse. So both are counted by group before any value is believed.
+answers count as mistakes looks worse; and a truth that is not known may be that of the hard photos.
+So all are counted by group before any value is believed.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -14,37 +16,51 @@ import polars as pl
 from isolux.groups.membership import Membership
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.counts import TIMES
+from isolux.vocabulary.counts import COUNTS, TIMES
 from isolux.vocabulary.notes import Caution
 
 __all__ = ["NO_PREDICTION", "cautions", "missed", "on_missed", "unanswered"]
 
-NO_PREDICTION = "no prediction"
-"""The reason of a score that is null because the model said nothing of the unit."""
+NO_PREDICTION, NO_SCORE = "no prediction", "no score"
+"""The reasons of a score that is null because the model said nothing of the unit."""
+_NOT_ASKED = re.compile(
+    r"a crowd, not one person|marked to be ignored|takes part in matching only|several people .*"
+    r"|not (small|medium|large)|not of the level .*|none of these parts|used to choose the prompts"
+    r"|of legal age|under the legal age|younger than those who count|(not )?enrolled"
+    r"|enrolled, not searched for|the person is (not )?enrolled|not to be enrolled"
+    r"|the threshold was set on them|no threshold could be set|the same photo as another row"
+    r"|no other value in its scene|its scene lacks a value|neutral pronoun|no gender said"
+    r"|no entry to compare with has its value|no image of known value"
+    r"|fewer than \d+ (images|entries to compare with)|\d+ is the whole list"
+    r"|none among the first \d+|ties hold .*|one score holds .*"
+)
+"""Reasons of people whom a metric is not about, by its definition or by a setting."""
 _MANY, _APART, _P, _FEWEST, _SHOWN = 0.05, 0.03, 0.01, 20, 3
 
 
 def unanswered(
-    scores: pl.DataFrame, members: Membership, times: pl.DataFrame | None = None
+    scores: pl.DataFrame, members: Membership, evidence: Mapping[str, pl.DataFrame] | None = None
 ) -> pl.DataFrame:
-    """Count who has no prediction, of everyone and of each group.
+    """Count who has no score, of everyone and of each group.
 
     Parameters
     ----------
     scores : polars.DataFrame
         Table ``scores``.
     members : Membership
-    times : polars.DataFrame, optional
-        ``unit_id, times``: how many people a unit stands for; not given: one each.
+    evidence : mapping of str to polars.DataFrame, optional
+        As ``Scores`` holds it: tables with a ``reason`` say who is in no statistic of theirs,
+        ``counts`` how many people a unit stands for.
 
     Returns
     -------
     polars.DataFrame
-        ``model, attribute, group`` (both null: everyone), ``n`` (people with a score or without a
-        prediction), ``missing`` (those of ``n`` without one), ``metric`` (the first that is a share
-        over all classes; null: there is none), and of the people whom that metric is about
-        ``right`` (the sum of their scores), ``scored`` and ``lacking`` (how many have a score, or
-        no prediction). No row where everyone has a prediction.
+        ``model, attribute, group`` (both null: everyone), ``n`` (people with a score, or without
+        one that they should have), ``missing`` (those of whom the model says nothing),
+        ``unscored`` (those who lack some score, for any reason), ``reasons`` (theirs, as text),
+        ``metric`` (the first that is a share over all classes; null: there is none), and of the
+        people whom that metric is about ``right`` (the sum of their scores), ``scored`` and
+        ``lacking`` (how many have a score, or none). No row where everyone is scored.
 
     Examples
     --------
@@ -56,25 +72,50 @@ def unanswered(
     >>> unanswered(scores, membership(who, ["light"])).select("group", "n", "missing").rows()
     [(None, 2, 1), ('day', 1, 0), ('night', 1, 1)]
     """
-    silent = scores.filter(pl.col("reason") == NO_PREDICTION)
-    frames = [_of_model(str(m), scores, members, times)
-              for m in silent["model"].unique().sort()]  # fmt: skip
+    evidence = evidence or {}
+    asked = _asked(scores, evidence)
+    models = asked.drop_nulls("reason")["model"].unique().sort()
+    frames = [
+        _of_model(str(m), asked.filter(pl.col("model") == m), members, evidence.get(COUNTS))
+        for m in models
+    ]
     return pl.concat(frames) if frames else pl.DataFrame(schema=_SCHEMA)
 
 
 _SCHEMA = {
     "model": pl.String(), "attribute": pl.String(), "group": pl.String(), "n": pl.Int64(),
-    "missing": pl.Int64(), "metric": pl.String(), "right": pl.Float64(),
-    "scored": pl.Int64(), "lacking": pl.Int64(),
+    "missing": pl.Int64(), "unscored": pl.Int64(), "reasons": pl.String(), "metric": pl.String(),
+    "right": pl.Float64(), "scored": pl.Int64(), "lacking": pl.Int64(),
 }  # fmt: skip
+_KEY = ("model", "unit_id", "metric", "label", "threshold", "value")
+
+
+def _asked(scores: pl.DataFrame, evidence: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """List the scores that people have or should have; a reason stands where there is none."""
+    tables = [
+        table.select("model", "unit_id", "reason", metric=pl.lit(None, dtype=pl.String))
+        for table in evidence.values()
+        if {"model", "unit_id", "reason"} <= set(table.columns)
+    ]
+    lost = pl.when(pl.col("value").is_null()).then(pl.col("reason").fill_null(NO_SCORE))
+    rows = pl.concat([scores.select(*_KEY, reason=lost), *tables], how="diagonal_relaxed")
+    outside = [
+        reason for reason in rows["reason"].unique().drop_nulls() if _NOT_ASKED.fullmatch(reason)
+    ]
+    if missed(evidence) is not None:  # they count as mistakes, which ``on_missed`` tells
+        outside.append("not detected")
+    return rows.filter(~pl.col("reason").is_in(outside).fill_null(value=False))
 
 
 def _of_model(
-    model: str, scores: pl.DataFrame, members: Membership, times: pl.DataFrame | None
+    model: str, asked: pl.DataFrame, members: Membership, times: pl.DataFrame | None
 ) -> pl.DataFrame:
-    mine = scores.filter(pl.col("model") == model)
-    asked = mine.filter(pl.col("value").is_not_null() | (pl.col("reason") == NO_PREDICTION))
-    each = asked.group_by("unit_id").agg(silent=pl.col("value").is_null().all())
+    reason = pl.col("reason")
+    each = asked.group_by("unit_id").agg(
+        silent=reason.is_in([NO_PREDICTION, NO_SCORE]).fill_null(value=False).all(),
+        unscored=reason.is_not_null().any(),
+        reason=reason.drop_nulls().unique().sort().str.join(", "),
+    )
     metric = _share(asked)
     held = asked.filter(
         (pl.col("metric") == (metric or "")) & pl.col("label").is_null()
@@ -88,26 +129,37 @@ def _of_model(
     worth = _worth(units, times)
     n = units["silent"].is_not_null().to_numpy() * worth
     missing = units["silent"].fill_null(value=False).to_numpy() * worth
+    unscored = units["unscored"].fill_null(value=False).to_numpy() * worth
     right = units["value"].fill_null(0.0).to_numpy() * worth
     scored = units["value"].is_not_null().to_numpy() * worth
     lacking = units["about"].fill_null(0).to_numpy() * worth - scored
-    parts = (n, missing, right, scored, lacking)
+    parts = (n, missing, unscored, right, scored, lacking)
     rows = [(None, None, *(part.sum() for part in parts))]
     for one in members.crossings:
         names, size = one.listed()["group"].to_list(), len(one.cells)
         sums = [np.bincount(one.cell, part[one.unit], size) for part in parts]
         rows += [(one.handle, *row) for row in zip(names, *sums, strict=True)]
+    reasons = _reasons(units.with_columns(worth=worth))
     table = [
-        (model, a, g, int(k), int(m), metric, None if metric is None else float(r), int(s), int(x))
-        for a, g, k, m, r, s, x in rows
-    ]
+        (model, a, g, int(k), int(m), int(u), reasons, metric,
+         None if metric is None else float(r), int(s), int(x))
+        for a, g, k, m, u, r, s, x in rows
+    ]  # fmt: skip
     return pl.DataFrame(table, schema=_SCHEMA, orient="row")
+
+
+def _reasons(units: pl.DataFrame) -> str:
+    """List why people have no score, with how many they are, the most frequent first."""
+    counted = units.filter("unscored").group_by("reason").agg(pl.col("worth").sum())
+    rows = counted.sort("worth", "reason", descending=[True, False]).rows()
+    more = f", and {len(rows) - _SHOWN:,} more reasons" if len(rows) > _SHOWN else ""
+    return ", ".join(f"{reason}: {n:,}" for reason, n in rows[:_SHOWN]) + more
 
 
 def _share(asked: pl.DataFrame) -> str | None:
     """Name the first metric over all classes whose scores are 0 to 1."""
     whole = asked.filter(pl.col("label").is_null() & pl.col("threshold").is_null())
-    for name in whole["metric"].unique(maintain_order=True):
+    for name in whole["metric"].drop_nulls().unique(maintain_order=True):
         of = whole.filter(pl.col("metric") == name)
         values = of["value"].drop_nulls()
         if len(values) and values.is_between(0, 1).all() and values.null_count() < of.height:
@@ -115,8 +167,12 @@ def _share(asked: pl.DataFrame) -> str | None:
     return None
 
 
-def cautions(counted: pl.DataFrame, *, bounds: bool = True) -> list[Caution]:
-    """Caution where a group has many people without a prediction, or clearly more than another.
+_LACKED = {NO_PREDICTION: "predictions", "no answer": "answers", "unknown truth": "truths"}
+_LEFT_OUT = "They count in no metric that needs what they lack (is the file whole?)"
+
+
+def cautions(counted: pl.DataFrame, *, bounds: bool = True, fate: str = _LEFT_OUT) -> list[Caution]:
+    """Caution where a group has clearly more people without a score, or many without prediction.
 
     Parameters
     ----------
@@ -125,6 +181,8 @@ def cautions(counted: pl.DataFrame, *, bounds: bool = True) -> list[Caution]:
     bounds : bool
         Whether counts say how far a value could move: each person counts once, and a person's
         score depends on the prediction of no one else.
+    fate : str
+        What becomes of people without a score, in a sentence.
 
     Returns
     -------
@@ -134,21 +192,18 @@ def cautions(counted: pl.DataFrame, *, bounds: bool = True) -> list[Caution]:
     told = []
     groups = counted.filter(pl.col("attribute").is_not_null() & (pl.col("n") >= _FEWEST))
     for (model, attribute), own in groups.group_by(["model", "attribute"], maintain_order=True):
-        rows = own.with_columns(share=pl.col("missing") / pl.col("n"))
-        rows = rows.sort("share", descending=True)
-        uneven = _uneven(*(rows[name].cast(pl.Float64).to_numpy() for name in ("missing", "n")))
-        many = rows.filter(pl.col("share") >= _MANY)
-        if not (uneven or many.height):
+        rows = own.sort(pl.col("unscored") / pl.col("n"), descending=True, maintain_order=True)
+        uneven = _uneven(*(rows[name].cast(pl.Float64).to_numpy() for name in ("unscored", "n")))
+        many = bool((rows["missing"] >= _MANY * rows["n"]).any())
+        if not (uneven or many):
             continue
-        shown = (many if many.height else rows).head(_SHOWN)
-        of = [_of_group(row, bounds=bounds) for row in shown.iter_rows(named=True)]
-        more = many.height - len(of)
-        of += [f"and {more:,} more group{'s' * (more > 1)}"] if more > 0 else []
-        lead = "Missing predictions are uneven" if uneven else "Predictions are missing"
+        of = [_of_group(row, bounds=bounds) for row in _both_ends(rows).iter_rows(named=True)]
+        what = _LACKED.get(str(rows["reasons"][0]).partition(":")[0], "scores")
+        lead = f"Missing {what} are uneven" if uneven else f"{what.capitalize()} are missing"
         told.append(
             Caution(
-                f"{lead} ({attribute}, model {model!r}): {'; '.join(of)}. They count in no metric, "
-                "so that comparisons of these groups may be wrong: is the file whole?"
+                f"{lead} ({attribute}, model {model!r}): {'; '.join(of)}. Reasons:"
+                f" {rows['reasons'][0]}. {fate}, so that comparisons of these groups may be wrong."
             )
         )
     return told
@@ -254,7 +309,7 @@ def _uneven(missing: FloatArray, n: FloatArray) -> bool:
 
 
 def _of_group(row: dict[str, object], *, bounds: bool) -> str:
-    n, missing, right = int(str(row["n"])), int(str(row["missing"])), row["right"]
+    n, missing, right = int(str(row["n"])), int(str(row["unscored"])), row["right"]
     text = f"{row['group']} lacks {missing:,} of {n:,} ({100 * missing / n:.0f} %)"
     scored, lacking = int(str(row["scored"])), int(str(row["lacking"]))
     if not (bounds and right is not None and scored and lacking):

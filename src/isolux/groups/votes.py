@@ -1,7 +1,9 @@
 """Which of the values that annotators gave to a unit stand: the vote rules, by name.
 
 Second step of ``membership``. Sources: FACET (Gustafson et al. 2023, section 5.2 and Table 3) for
-``any+unknown``, whose people may carry several skin tones; public code on FACET takes ``top``.
+``any+unknown``, whose people may carry several skin tones. FACET names no single tone and no rule
+for ties, and holds "a distribution over perceived skin tone" for truer than a single value
+(appendix C): so ``top`` puts a tie in all of its groups.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ def parse_votes(text: str) -> VoteRule:
     )
 
 
-def settled(rows: pl.DataFrame, rule: VoteRule, n_units: int) -> pl.DataFrame:
+def settled(rows: pl.DataFrame, rule: VoteRule, n_units: int) -> tuple[pl.DataFrame, pl.Series]:
     """Reduce the values that annotators gave to those that stand.
 
     Unknown is an answer like any other while votes are counted. Afterwards **known wins**: a unit
@@ -66,8 +68,7 @@ def settled(rows: pl.DataFrame, rule: VoteRule, n_units: int) -> pl.DataFrame:
       names where there are any, otherwise the sum of the unit's votes. FACET publishes sums of
       votes, and each of its annotators chose two tones or more, so no tone can reach half of the
       sum there; use ``at-least:2`` for its majority of three.
-    - ``top``: the value with most votes; ties to the lower value in natural order (by number
-      where values are numbers, ``"3-9"`` before ``"10-19"``), to a known one before unknown.
+    - ``top``: the value with most votes; a unit in a tie is in every known group of it.
     - ``top-or-none``: the same, but a tie, with unknown too, leaves the unit unknown.
     - ``at-least:K``: every value with K votes or more.
 
@@ -88,30 +89,38 @@ def settled(rows: pl.DataFrame, rule: VoteRule, n_units: int) -> pl.DataFrame:
     -------
     polars.DataFrame
         ``unit``, ``code``; every unit at least once, a pair never twice; null means unknown.
+    polars.Series
+        The units of which several answers, unknown among them, have the most votes; of rules that
+        do not ask which has the most, none.
 
     Examples
     --------
     >>> rows = pl.DataFrame({"unit": [0, 0, 0], "code": [3, 4, None],
     ...     "votes": [2.0, 1.0, 1.0], "annotator": [None] * 3})
-    >>> settled(rows, VoteRule("top"), 1)["code"].to_list()
+    >>> settled(rows, VoteRule("top"), 1)[0]["code"].to_list()
     [3]
-    >>> settled(rows, VoteRule("any+unknown"), 1)["code"].sort().to_list()
+    >>> settled(rows, VoteRule("any+unknown"), 1)[0]["code"].sort().to_list()
     [None, 3, 4]
     """
     rows = rows.filter(pl.col("votes").fill_null(1.0) > 0).with_columns(
         pl.col("unit", "code").cast(pl.Int64)
     )
+    tied = pl.Series("unit", [], dtype=pl.Int64)
     if rule.name in {"any", "any+unknown"}:
         standing = rows.select("unit", "code")
     else:
         standing = _winners(_tally(rows), rows, rule)
+    if rule.name in {"top", "top-or-none"}:
+        tied = standing.filter(pl.col("unit").is_duplicated())["unit"].unique()
+    if rule.name == "top-or-none":
+        standing = standing.filter(pl.col("unit").is_unique())
     known = distinct(standing.filter(pl.col("code").is_not_null()))
     nobody_knows = np.ones(n_units, dtype=np.bool_)
     nobody_knows[known["unit"].to_numpy()] = False
     if rule.name == "any+unknown":
         nobody_knows[standing.filter(pl.col("code").is_null())["unit"].to_numpy()] = True
     unknown = pl.DataFrame({"unit": np.flatnonzero(nobody_knows)}, schema={"unit": pl.Int64})
-    return pl.concat([known, unknown.with_columns(code=pl.lit(None, dtype=pl.Int64))])
+    return pl.concat([known, unknown.with_columns(code=pl.lit(None, dtype=pl.Int64))]), tied
 
 
 def distinct(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -130,19 +139,15 @@ def distinct(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _winners(tally: pl.DataFrame, rows: pl.DataFrame, rule: VoteRule) -> pl.DataFrame:
-    """Keep the values that stand; unknown may be among them."""
+    """Keep the values that stand, every one of a tie; unknown may be among them."""
     if rule.name == "at-least":
         return tally.filter(pl.col("votes") >= rule.least).select("unit", "code")
     if rule.name == "majority":
         total = _annotators(rows)
         more = tally.join(total, on="unit").filter(2 * pl.col("votes") > pl.col("annotators"))
         return more.select("unit", "code")
-    # Unknown has no code and sorts last, so that a tie goes to a known value.
-    ordered = tally.sort("unit", "votes", "code", descending=[False, True, False], nulls_last=True)
-    if rule.name == "top-or-none":
-        best = pl.col("votes") == pl.col("votes").max().over("unit")
-        ordered = ordered.filter(best).filter(pl.len().over("unit") == 1)
-    return ordered.unique("unit", keep="first", maintain_order=True).select("unit", "code")
+    most = tally.filter(pl.col("votes") == pl.col("votes").max().over("unit"))
+    return most.select("unit", "code")
 
 
 def _weighed(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -42,7 +42,8 @@ def judged_people(spec: AuditSpec, held: object = None) -> Dataset:
     """
     whole = registry.task_info(spec.task.name).whole_images
     answers = spec.predictions
-    said = {"score": answers.score_column, "model": answers.model_name}
+    said = {"score": answers.score_column, "model": answers.model_name,
+            "model_column": answers.model_column}  # fmt: skip
     return load_people(
         spec.people, spec.groups.attributes, whole_images=whole,
         outputs=said if answers.file is None else {},

@@ -6,17 +6,17 @@ column ``times``: so an audit of shards holds them. What counts people counts th
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 import polars as pl
 
-from isolux.vocabulary.containers import Scores
+from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 
 __all__ = [
     "COUNTS", "TIMES", "how_often", "people_at", "people_in", "refuse_counts",
-    "with_counts", "with_times",
+    "refuse_repeated_groups", "with_counts", "with_times",
 ]  # fmt: skip
 
 COUNTS = "counts"
@@ -144,3 +144,45 @@ def refuse_counts(names: Container[str], what: str, instead: str) -> None:
             expected=instead,
             found="counts alone",
         )
+
+
+def refuse_repeated_groups(dataset: Dataset, by: Sequence[str]) -> None:
+    """Refuse a table of counts with several rows of a group that differ in what nothing names.
+
+    Such rows may be the same people once for each of several models or conditions.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        A table of counts; other datasets are passed over.
+    by : sequence of str
+        The attributes that groups are made of.
+
+    Raises
+    ------
+    SpecError
+        With the columns, and how to say what they are.
+    """
+    if dataset.outputs is None or TIMES not in dataset.outputs.columns:
+        return
+    wide = dataset.attributes.pivot("attribute", index="unit_id", values="value")
+    key = ["model", "label", *(name for name in by if name in wide.columns)]
+    others = [name for name in wide.columns if name not in (*by, "unit_id")]
+    rows = dataset.outputs.join(
+        wide.join(dataset.instances, left_on="unit_id", right_on="instance_id", how="semi"),
+        left_on="instance_id", right_on="unit_id",
+    )  # fmt: skip
+    values = rows.group_by(key).agg(pl.col(others).n_unique())
+    varying = [name for name in others if (values[name] > 1).any()]
+    if not varying:
+        return
+    first = varying[0]
+    shown = ", ".join(map(repr, rows[first].unique(maintain_order=True).head(3)))
+    raise SpecError(
+        "several rows are of one group, and nothing says what tells them apart",
+        expected="each further column named for what it is",
+        found=f"{', '.join(map(repr, varying))}, such as {first} = {shown}",
+        hint=f"a model: --model-column {first}; a group too: --by {first}; it divides the people,"
+        f" and counts are to be added up: --data-option summed_columns={first}; anything else: one"
+        f" value at a time, as in --only '{first}={rows[first][0]}'",
+    )

@@ -54,7 +54,7 @@ class Grouping:
     the right, or ``"top:50"``. ``nested`` maps a broad value to its subregions: the broad value
     counts in each of them where no subregion is given beside it. ``votes`` is ``any``,
     ``any+unknown`` (unknown counts as a value beside others, as in FACET), ``majority``, ``top``
-    (highest; ties to the lower value), ``top-or-none`` (ties to none) or ``at-least:K``.
+    (highest; ties to all of them), ``top-or-none`` (ties to none) or ``at-least:K``.
 
     Examples
     --------

@@ -165,8 +165,8 @@ def strata_of(
     Numbers with more than 30 different values are binned: as ``bins`` says, else by quantiles, of
     the units that have a score: faces in a crowd that only take part in matching do not decide
     where the judged ones are parted.
-    Annotators' values are settled by the most votes. Who has no known value has one of its own,
-    ``unknown``, so that the mix of values is that of everyone.
+    Annotators' values are settled by the most votes. Who has no known value, or a tie of votes, has
+    one of its own, ``unknown``, so that the mix of values is that of everyone.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def strata_of(
     how = {
         name: Grouping(
             attribute=name,
-            votes="top",
+            votes="top-or-none",
             unknown="keep",
             unknown_values=settings.unknown_values,
             bins=rule,

@@ -172,7 +172,8 @@ def _labels(
     best = chance.argmax(axis=1)
     count = np.bincount(given.item, minlength=given.items)
     top = chance[np.arange(given.items), best]
-    stands = (top > sure) & (count > 1)  # one answer is no agreement
+    tied = np.isclose(chance, top[:, None]).sum(axis=1) > 1  # no order of answers breaks a tie
+    stands = (top > sure) & (count > 1) & ~tied  # one answer is no agreement
     return pl.DataFrame(
         {
             "instance_id": items,

@@ -25,6 +25,7 @@ from isolux.io.cells import as_text, is_plain
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES, check
@@ -62,6 +63,8 @@ def load(
     n: str | None = None,
     totals: Literal["refuse", "drop", "keep"] = "refuse",
     model: str | None = None,
+    model_column: str | None = None,
+    summed_columns: Sequence[str] = (),
     sheet: str | None = None,
     header_row: int | None = None,
     format: str | None = None,  # noqa: A002  (as in read_table)
@@ -81,7 +84,13 @@ def load(
         What becomes of rows that repeat others (``all``, ``total``, or the sum of some others);
         ``keep``: they are groups of their own.
     model : str, optional
-        The model's name; not given: the column ``model``, else the file's name.
+        The model's name, of several the one to judge; not given: all of the column ``model``, else
+        the file's name.
+    model_column : str, optional
+        The column that names the model of each row; not given: ``model``, where there is one.
+    summed_columns : sequence of str
+        Columns whose values divide the people of a group, such as ``gender`` in an audit by race
+        alone: their counts are added up.
     sheet : str, optional
         Of a workbook (xlsx, xls, ods): the sheet; the only one that holds anything where not given.
     header_row : int, optional
@@ -113,11 +122,13 @@ def load(
     [(1.0, 30), (0.0, 970), (1.0, 12), (0.0, 1488)]
     """
     where = str(path)
-    table = counted_columns(
-        read_table(path, format=format, sheet=sheet, header_row=header_row), successes, n, where
-    )
+    frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
+    table = counted_columns(_of_model(frame, model_column, model, where), successes, n, where)
     counts = (table.successes, table.n)
     groups, left = _groups(table)
+    for name in summed_columns:
+        if name not in groups:
+            raise UnknownNameError("column", name, groups, where=f"{where}, summed_columns")
     parts = [name for name in (_MODEL, _METRIC) if name in table.frame.columns]
     frame, told = _each_once(table.frame, groups, parts, counts, totals, where)
     cells = frame.with_row_index("cell", offset=1)
@@ -125,6 +136,8 @@ def load(
     rows = outputs["cell"].cast(pl.Int64) - 1
     units = outputs.select("instance_id", image_id="instance_id")
     notes = [*told, *_on_empty(frame, groups, table.n), *table.notes]
+    if summed_columns:
+        notes.append(f"Counts are added up over {', '.join(summed_columns)}.")
     if left:
         notes.append(f"Not read as groups, since they hold fractions or lists: {', '.join(left)}.")
     return Dataset(
@@ -132,13 +145,36 @@ def load(
         info=INFO,
         instances=check(units, INSTANCES, where=where),
         attributes=attributes_of(
-            frame.select(groups)[rows.to_list()], outputs["instance_id"], where=where
+            frame.select(g for g in groups if g not in summed_columns)[rows.to_list()],
+            outputs["instance_id"],
+            where=where,
         ),
         images=units.select("image_id"),
         inputs={where: sha256_file(path)},
         notes=tuple(notes),
         outputs=outputs.drop("cell").with_columns(counted=pl.lit(table.successes)),
     )
+
+
+def _of_model(
+    frame: pl.DataFrame, model_column: str | None, model: str | None, where: str
+) -> pl.DataFrame:
+    """Call the column of models ``model``, and keep the rows of the one that is to be judged."""
+    if model_column is not None and model_column not in frame.columns:
+        raise UnknownNameError("column", model_column, frame.columns, where=where)
+    if model_column not in (None, _MODEL):
+        if _MODEL in frame.columns:
+            raise SpecError(
+                "two columns would name the model", expected="one", where=where,
+                found=f"{_MODEL!r} and --model-column {model_column}",
+            )  # fmt: skip
+        frame = frame.rename({str(model_column): _MODEL})
+    if model is None or _MODEL not in frame.columns:
+        return frame
+    names = as_text(frame[_MODEL])
+    if model not in names:
+        raise UnknownNameError("model", model, names.drop_nulls().unique().sort(), where=where)
+    return frame.filter(names == model)
 
 
 def _each_once(

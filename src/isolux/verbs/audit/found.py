@@ -27,7 +27,7 @@ from isolux.verbs.audit.unread import told_of_unread
 from isolux.verbs.explain import explain_run, first_analyses, role_options
 from isolux.verbs.ledger import audits_share
 from isolux.vocabulary.containers import Dataset, Run, Scores
-from isolux.vocabulary.counts import COUNTS, with_times
+from isolux.vocabulary.counts import COUNTS, refuse_repeated_groups, with_times
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec
@@ -83,6 +83,7 @@ def found_in(
     spec, dataset = with_image_bins(spec, dataset)
     attributes = check(dataset.instance_attributes(), ATTRIBUTES)
     members = _members(spec, dataset, scores, attributes)
+    refuse_repeated_groups(dataset, spec.groups.attributes)
     scores = _with_emptied(spec, scores, attributes, judged)
     if spec.report.out is not None:
         pack_ahead(scores.units, SCORES)
@@ -156,7 +157,7 @@ def _notes(
 ) -> tuple[str, ...]:
     times = scores.evidence.get(COUNTS)
     each = scores.info.one_by_one and not record_of_sample(spec, scores)
-    lacking = cautions(unanswered(scores.units, members, times), bounds=each)
+    lacking = cautions(unanswered(scores.units, members, scores.evidence), bounds=each)
     lacking += on_missed(missed(scores.evidence), members, times)
     notes = (
         *lacking, *_on_margin(spec, scores), *dataset.notes, *scores.notes, *members.notes,

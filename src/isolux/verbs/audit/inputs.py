@@ -21,6 +21,7 @@ from isolux.verbs.audit.answers import (
 )
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import named_options, read_options
 from isolux.vocabulary.spec import AuditSpec, Predictions, read_task, task_parameters
@@ -39,6 +40,12 @@ def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
         inputs |= hashes(settings.file)
     if registry.task_info(spec.task.name).predictions == "outputs":
         if settings.file is None and dataset.outputs is not None:
+            if settings.model_column is not None and dataset.name != COUNTS:
+                raise SpecError(
+                    "--model-column names a column of --predictions, or of a table of counts",
+                    expected=f"none: {dataset.name}:FILE holds the answers of one model",
+                    found=f"--model-column {settings.model_column}",
+                )
             return dataset.outputs, (), inputs
         outputs = with_own_image_ids(dataset, _outputs(settings, spec.task.name, dataset))
         return outputs.frame, outputs.notes, inputs

@@ -24,7 +24,6 @@ from isolux.verbs.compare import paired
 from isolux.verbs.compare.joining import judged_units
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
-from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.drawn import is_drawn
 from isolux.vocabulary.errors import IsoluxError, RunError
 from isolux.vocabulary.info import TaskInfo
@@ -113,7 +112,7 @@ def measured_run(run: Run, looked: Mapping[SamePeople, Baseline] | None = None) 
     return Measured(
         estimates, run.record, run.findings, least, absent, looked.get("same", none),
         looked.get("different", none), run.disparities, looked.get("shared", none),
-        unanswered(run.scores, members, run.evidence.get(COUNTS)),
+        unanswered(run.scores, members, run.evidence),
     )  # fmt: skip
 
 
@@ -247,9 +246,8 @@ def _unfit(run: Run, before: Run, people: SamePeople, met: int) -> str:
 
 def _silent(before: Run, most: float) -> str:
     """Say of whom a baseline lacks predictions: its errors may be among them."""
-    counted = unanswered(
-        before.scores, _members(before, recorded_spec(before.record)), before.evidence.get(COUNTS)
-    )
+    members = _members(before, recorded_spec(before.record))
+    counted = unanswered(before.scores, members, before.evidence)
     for row in counted.filter(pl.col("missing") > most * pl.col("n")).iter_rows(named=True):
         whom = row["group"] or "everyone"
         return (

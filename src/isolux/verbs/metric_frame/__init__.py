@@ -20,7 +20,12 @@ from isolux.stats.intervals import Interval, percentile
 from isolux.stats.statistic import FloatArray
 from isolux.verbs.metric_frame.errors import refused_as_values
 from isolux.verbs.metric_frame.inputs import FrameInputs, read_inputs, read_params
-from isolux.verbs.metric_frame.measures import Measured, measure_functions, measure_names
+from isolux.verbs.metric_frame.measures import (
+    Measured,
+    measure_functions,
+    measure_names,
+    warn_of_missing,
+)
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import IntervalMethod
 
@@ -142,6 +147,7 @@ def _measured(
     by_name = {label: m for label, m in named.items() if isinstance(m, str)}
     functions = {label: m for label, m in named.items() if not isinstance(m, str)}
     inputs = read_inputs(values, features, cluster, positive, by_name=bool(by_name))
+    warn_of_missing(inputs, by_name=bool(by_name))
     params = read_params(sample_params, named, len(inputs.y_true), alone=named is not metrics)
     measured: dict[str, Measured] = {}
     if by_name:

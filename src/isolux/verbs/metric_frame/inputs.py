@@ -178,8 +178,13 @@ def read_params(
 
 
 def _numbered(values: Any, name: str) -> pl.Series:
-    """Stand for what only functions look at."""
-    return pl.Series(name, np.arange(len(values)))
+    """Stand for what only functions look at: a number a row, null where nothing is given."""
+    array = np.asarray(values)
+    missing = np.zeros(len(array), dtype=np.bool_)
+    if array.ndim == 1:
+        missing |= array != array  # NaN alone is not itself  # noqa: PLR0124
+        missing |= [value is None for value in array] if array.dtype == object else False
+    return pl.Series(name, np.arange(len(array))).set(pl.Series(missing), None)
 
 
 def _tell_of_two_kinds(true: pl.Series, pred: pl.Series) -> None:

@@ -14,7 +14,10 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.estimates import Estimates
+from isolux.groups.intersections import Crossing
 from isolux.groups.measure import measure_groups
+from isolux.groups.membership import Membership
+from isolux.groups.unanswered import NO_SCORE, cautions, unanswered
 from isolux.groups.uncertainty import intervals_at
 from isolux.stats.correlation import paired_correlation
 from isolux.stats.design import IntArray
@@ -31,7 +34,7 @@ from isolux.vocabulary.notes import by_severity
 from isolux.vocabulary.spec import Statistics, validated
 from isolux.vocabulary.tables import INSTANCES, LABEL_PREDICTIONS
 
-__all__ = ["Measured", "measure_functions", "measure_names"]
+__all__ = ["Measured", "measure_functions", "measure_names", "warn_of_missing"]
 
 _LEVEL, _GROUP = "level", "group"
 
@@ -93,6 +96,32 @@ def measure_names(
             )
         found[label] = _from_estimates(inputs, narrow, wide, at[0], settings["level"])
     return found
+
+
+def warn_of_missing(inputs: FrameInputs, *, by_name: bool) -> None:
+    """Warn where truths, answers or scores are missing of some groups clearly more than others."""
+    truth, answer = inputs.y_true.is_null(), inputs.y_pred.is_null()
+    score = truth & False if inputs.y_score is None else inputs.y_score.fill_nan(None).is_null()
+    reason = pl.when(truth).then(pl.lit("unknown truth"))
+    as_given = "Functions get these rows as they are"
+    told: list[tuple[pl.Expr, str]] = [
+        (reason.when(score).then(pl.lit(NO_SCORE)), "They count in no metric that needs them"),
+        (pl.when(answer & ~truth).then(pl.lit("no answer")), "They count as mistakes"),
+    ]
+    if not by_name:
+        told = [(reason.when(answer).then(pl.lit("no answer")), as_given)]
+    cells = tuple(tuple(map(str, row)) for row in inputs.groups.iter_rows())
+    unit = np.argsort(inputs.group_of_row, kind="stable")
+    crossing = Crossing("*".join(inputs.groups.columns), cells, inputs.group_of_row[unit], unit)
+    ids = pl.int_range(len(truth), eager=True).cast(pl.String)
+    members = Membership(ids, (crossing,))
+    for reasons, fate in told:
+        rows = pl.select(
+            model=pl.lit("model"), unit_id=ids, metric=pl.lit("metric"), label=None,
+            threshold=None, reason=reasons,
+        ).with_columns(value=pl.when(pl.col("reason").is_null()).then(1.0))  # fmt: skip
+        for text in cautions(unanswered(rows, members), bounds=False, fate=fate):
+            warnings.warn(text, UserWarning, stacklevel=4)
 
 
 def _warn(scores: Scores, inputs: FrameInputs) -> None:

@@ -36,7 +36,11 @@ class Groups(Stage):
         'images): [18, 30), or with ":right" at the end (18, 30], as in numpy and pandas; or a '
         "paper's rule, income=fairness-indicators; or the most common values, city=top:50",
     )
-    votes: str = setting("any", "any, any+unknown, majority, top, top-or-none, at-least:K")
+    votes: str = setting(
+        "any",
+        "any, any+unknown, majority, top (ties: in all groups of the tie), top-or-none (ties: in"
+        " none), at-least:K",
+    )
     nested: tuple[str, ...] = setting(
         (), 'a broad value counts in each part: "ancestry:Africa=Kenya,Ghana"'
     )

@@ -58,7 +58,7 @@ class Predictions(Stage):
     model_column: str | None = setting(
         None,
         "the column of --predictions that names the model, if the file holds the answers of "
-        "several; each gets its own run",
+        "several; each gets its own run (of a table of counts, the column there: one run of all)",
     )
     model_name: str | None = setting(
         None,
