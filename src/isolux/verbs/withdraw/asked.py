@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,10 @@ from isolux.curation.consent import SCOPES, append, key_of, mark_of, read_ledger
 from isolux.curation.project.folder import CONSENT
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["are_of", "begin", "ledger_of", "refuse_unknown", "widened"]
+__all__ = [
+    "are_of", "begin", "ledger_names", "ledger_of", "refuse_unknown", "refuse_unsearchable",
+    "unsearchable", "widened",
+]  # fmt: skip
 
 
 def refuse_unknown(
@@ -38,6 +41,54 @@ def refuse_unknown(
         expected="ids as the data have them", found=few, where="--who",
         hint="--allow-unmatched searches for them anyway, in file names and in text",
     )  # fmt: skip
+
+
+def refuse_unsearchable(
+    places: Sequence[Path], ledger: Path, people: Sequence[str], kind: str | None,
+    key: str | None, published: Sequence[bytes],
+) -> None:  # fmt: skip
+    """Refuse folders in which no one could be found: a receipt would tell that all is done.
+
+    Raises
+    ------
+    SpecError
+        A folder or a table under pseudonyms without its key; tables that name photos and no
+        people, where nothing says whose they are (if ``kind`` is given).
+    """
+    known = ledger_names(ledger, key)
+    files = withdrawal.places_of(places, ledger, withdrawal.projects_in(places))
+    unread = unsearchable(places, files, people, kind, known, published)
+    if unread:
+        raise SpecError(
+            "these people would not be found in some of the folders: a receipt would tell that all"
+            " is done",
+            expected="folders in which ids lead to everything of theirs",
+            found="; ".join(f"{where}: {why}" for where, why in unread),
+        )  # fmt: skip
+
+
+def ledger_names(ledger: Path, key: str | None = None) -> dict[str, set[str]]:
+    """List everyone whom a ledger still names, by kind."""
+    found: dict[str, set[str]] = {}
+    for row in read_ledger(ledger, key=key).rows if ledger.exists() else ():
+        if row.who is not None:
+            found.setdefault(row.kind, set()).add(row.who)
+    return found
+
+
+def unsearchable(
+    places: Sequence[Path], files: Sequence[withdrawal.Place], people: Sequence[str],
+    kind: str | None, known: Mapping[str, set[str]], published: Sequence[bytes],
+) -> list[tuple[str, str]]:  # fmt: skip
+    """List folders and tables in which a search would not find people, and why."""
+    every = {one: set(names) for one, names in known.items()}
+    every.setdefault(kind or "subject", set()).update(people)
+    for one, names in withdrawal.everyone_else(places, files).items():
+        every.setdefault(one, set()).update(names)
+    unread = withdrawal.without_key(files, published, every, people)
+    if not unread and kind in ("subject", "copyright") and not withdrawal.projects_in(places):
+        unread = withdrawal.without_link(files, kind)
+    return unread
 
 
 def begin(
