@@ -32,6 +32,8 @@ _PICKLE = re.compile(rb"[(\]}cVSILFN)](?:.{0,200}\n){1,3}?p[0-9]+\n")
 """Of protocol 0, which is text: a letter that says what it is stands before each name."""
 WEIGHTS = (".safetensors", ".onnx", ".gguf", ".tflite")
 _CONTROL = bytes({*range(32), 127} - set(b"\t\n\f\r\x1b"))
+_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_NO_SIGN = ("Cc", "Cn", "Co", "Cs")
 _WIDE = ("utf-16", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
 
 
@@ -77,9 +79,11 @@ def is_text(data: bytes) -> bool:
         return True
     for coding in _WIDE:
         try:
-            signs = set(data.decode(coding)) - set("\t\n\f\r")
+            text = data.decode(coding)
         except UnicodeDecodeError:
             continue
-        if all(unicodedata.category(one) not in ("Cc", "Cn", "Co", "Cs") for one in signs):
+        is_plain = 2 * sum(map(str.isascii, text)) >= len(text) or data.startswith(_MARKS)
+        signs = set(text) - set("\t\n\f\r")
+        if is_plain and all(unicodedata.category(one) not in _NO_SIGN for one in signs):
             return True
     return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -123,7 +122,7 @@ def prove(
         search.look(where, data)
         search.by_columns(where, rewrite(place.name, data, beside(place), terms))
     for link in links_below(folders):
-        search.name(str(link), f"{link.name}\n{os.readlink(link)}")
+        search.name(str(link), f"{link.name}\n{link.readlink()}")
         to = link.resolve()
         if not to.exists() or not any(to.is_relative_to(one.resolve()) for one in folders):
             search.proof.blind.append((str(link), "a link: what it leads to was not looked into"))
@@ -190,19 +189,13 @@ class _Search:
     def _hidden(self, where: str, data: bytes, depth: int, *, opened: bool) -> str:
         mark = key_mark_in(where.replace("!", "/"), data) if depth else None
         if mark is not None and mark not in self.key_marks:
-            return "people are in it under pseudonyms of another key: unpack it, and name its folder"
+            return (
+                "people are in it under pseudonyms of another key: unpack it, and name its folder"
+            )
         return why_blind(where, data, opened=opened)
 
     def _open(self, where: str, data: bytes, depth: int, *, found: bool) -> bool:
-        opened = False
-        for table in tables_of(where, data):
-            opened = True
-            if not found and (names := {n for n, _ in self.needles.hits(_written(table))}):
-                self.proof.found += [(where, f"{CELLS} {name!r}") for name in names]
-            if why := _nameless(table, self.numbers):
-                raise Blind(why)
-            for inner, held in inner_cells(where, table):
-                self.look(inner, held, depth + 1)
+        opened = self._rows(where, data, depth, found=found)
         if not opened and self.short:
             self._cells(where, data)
         if data.startswith(_MARKS) and (seen := list(thumbnails(data))):
@@ -218,6 +211,19 @@ class _Search:
             opened = True
             self.name(where, inner[len(where) :])
             self.look(inner, held, depth + 1)
+        return opened
+
+    def _rows(self, where: str, data: bytes, depth: int, *, found: bool) -> bool:
+        """Look at the cells of tables; tell whether there are tables."""
+        opened = False
+        for table in tables_of(where, data):
+            opened = True
+            if not found and (names := {n for n, _ in self.needles.hits(_written(table))}):
+                self.proof.found += [(where, f"{CELLS} {name!r}") for name in names]
+            if why := _nameless(table, self.numbers):
+                raise Blind(why)
+            for inner, held in inner_cells(where, table):
+                self.look(inner, held, depth + 1)
         return opened
 
     def by_columns(self, where: str, done: Rewritten) -> None:

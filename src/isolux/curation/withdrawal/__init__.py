@@ -28,7 +28,7 @@ from isolux.curation.withdrawal.withdrawing import Looked, Searched, Withdrawn, 
 __all__ = [
     "KEYS", "Artefact", "Back", "Looked", "Place", "Plan", "Replacing", "Searched", "Terms",
     "Withdrawn", "Work", "alone", "check_receipt", "closest", "everyone_else", "finish",
-    "folder_of", "folders_of", "key_mark_in", "known_of", "links_below", "look_for", "places_of", "plan_of",
-    "projects_in", "receipts_of", "rows_for", "sums_of_photos", "sweep_below", "who_is_back",
-    "without_key", "without_link", "work_path",
+    "folder_of", "folders_of", "key_mark_in", "known_of", "links_below", "look_for", "places_of",
+    "plan_of", "projects_in", "receipts_of", "rows_for", "sums_of_photos", "sweep_below",
+    "who_is_back", "without_key", "without_link", "work_path",
 ]  # fmt: skip

@@ -109,7 +109,8 @@ def _of_published(
         row.mark: row.who
         for row in read_ledger(ledger).rows
         if row.kind == kind and row.who is not None
-        and any(name in here for one in published for name in published_as(one, kind, row.who, columns))
+        and any(name in here for one in published
+                for name in published_as(one, kind, row.who, columns))
     }  # fmt: skip
 
 

@@ -20,12 +20,14 @@ from isolux.verbs.consent import scopes_of
 from isolux.verbs.withdraw.asked import (
     are_of,
     begin,
+    known_below,
     ledger_names,
     ledger_of,
     refuse_unknown,
     refuse_unsearchable,
     unsearchable,
     widened,
+    with_begun,
 )
 from isolux.verbs.withdraw.left import searched
 from isolux.vocabulary.errors import FileError, SpecError
@@ -80,7 +82,8 @@ def withdraw(
         The address of the annotation server, if tasks were sent to one; its token is read from
         LABEL_STUDIO_TOKEN.
     published_key : sequence of str
-        Files with the keys under which ids were published (--key of curate publish and anonymise).
+        Files with the keys under which ids were published (--key of curate publish and anonymise):
+        folders under pseudonyms are refused without theirs.
     sample : str, optional
         A CSV file in these folders, in which other people take their places.
     pool : str, optional
@@ -124,7 +127,9 @@ def withdraw(
         if not dry_run:
             withdrawal.sweep_below(places)
         if begun is not None:
-            refuse_unsearchable(_with_begun(places, begun), at, begun.named.get(begun.kind, ()), None, key, public)
+            refuse_unsearchable(
+                with_begun(places, begun), at, begun.named.get(begun.kind, ()), None, key, public
+            )
             same = not people or are_of(begun, kind, people, at, key)
             begun = widened(begun, places, at, key, public, same=same)
             if dry_run:
@@ -153,11 +158,6 @@ _NOT_BEGUN = (
     "the withdrawal asked for now",
     "it has not begun: one that was begun before goes first, and is not finished",
 )
-
-
-def _with_begun(places: Sequence[Path], begun: withdrawal.Plan) -> list[Path]:
-    """Add the folders of a withdrawal that was begun, those that are still there."""
-    return withdrawal.folders_of([*places, *filter(Path.is_dir, map(Path, begun.folders))])
 
 
 def _with_replacing(
@@ -225,7 +225,7 @@ def replay(
         work = withdrawal.Work(withdrawal.work_path(at))
         begun = work.plan()
         known = set[str]().union(*ledger_names(at, key).values())
-        held = places if begun is None else _with_begun(places, begun)
+        held = places if begun is None else with_begun(places, begun)
         refuse_unsearchable(held, at, sorted(known), None, key, public)
         if begun is not None:
             done.append(_finished(at, begun, key, server, public))
@@ -258,7 +258,8 @@ def _finished(
     return withdrawal.finish(
         at, key_of(at, key), begun, made_by=f"isolux {version('isolux')}",
         server=None if server is None else lambda url: _server(server, url), remake=_remake,
-        search=partial(_search, begun.folders, published, keep_alike=keep_alike), key_file=key_path(at, key),
+        search=partial(_search, begun.folders, published, keep_alike=keep_alike),
+        key_file=key_path(at, key),
     )  # fmt: skip
 
 
@@ -323,17 +324,8 @@ def prove(
         keys=public,
     )  # fmt: skip
     if names:
-        done.blind += unsearchable(places, files, names, kind, _known_below(places), public)
+        done.blind += unsearchable(places, files, names, kind, known_below(places), public)
     return done
-
-
-def _known_below(folders: Sequence[Path]) -> dict[str, set[str]]:
-    """List everyone whom the ledgers of projects below folders name, by kind."""
-    found: dict[str, set[str]] = {}
-    for project in withdrawal.projects_in(folders):
-        for kind, names in ledger_names(open_project(project).consent).items():
-            found.setdefault(kind, set()).update(names)
-    return found
 
 
 def _of_others(folders: Iterable[Path], terms: Terms) -> frozenset[str]:

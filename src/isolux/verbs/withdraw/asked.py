@@ -10,12 +10,12 @@ import polars as pl
 
 from isolux.curation import withdrawal
 from isolux.curation.consent import SCOPES, append, key_of, mark_of, read_ledger
-from isolux.curation.project.folder import CONSENT
+from isolux.curation.project.folder import CONSENT, open_project
 from isolux.vocabulary.errors import SpecError
 
 __all__ = [
-    "are_of", "begin", "ledger_names", "ledger_of", "refuse_unknown", "refuse_unsearchable",
-    "unsearchable", "widened",
+    "are_of", "begin", "known_below", "ledger_names", "ledger_of", "refuse_unknown",
+    "refuse_unsearchable", "unsearchable", "widened", "with_begun",
 ]  # fmt: skip
 
 
@@ -59,11 +59,12 @@ def refuse_unsearchable(
     files = withdrawal.places_of(places, ledger, withdrawal.projects_in(places))
     unread = unsearchable(places, files, people, kind, known, published)
     if unread:
+        more = f" and {len(unread) - 3:,} more" if len(unread) > 3 else ""
         raise SpecError(
-            "these people would not be found in some of the folders: a receipt would tell that all"
-            " is done",
-            expected="folders in which ids lead to everything of theirs",
-            found="; ".join(f"{where}: {why}" for where, why in unread),
+            "these people would not be found there: a receipt would tell that all is done",
+            expected="folders in which their ids lead to everything of theirs",
+            where=", ".join(where for where, _ in unread[:3]) + more,
+            hint="; ".join(dict.fromkeys(why for _, why in unread)),
         )  # fmt: skip
 
 
@@ -74,6 +75,20 @@ def ledger_names(ledger: Path, key: str | None = None) -> dict[str, set[str]]:
         if row.who is not None:
             found.setdefault(row.kind, set()).add(row.who)
     return found
+
+
+def known_below(folders: Sequence[Path]) -> dict[str, set[str]]:
+    """List everyone whom the ledgers of projects below folders name, by kind."""
+    found: dict[str, set[str]] = {}
+    for project in withdrawal.projects_in(folders):
+        for kind, names in ledger_names(open_project(project).consent).items():
+            found.setdefault(kind, set()).update(names)
+    return found
+
+
+def with_begun(places: Sequence[Path], begun: withdrawal.Plan) -> list[Path]:
+    """Add the folders of a withdrawal that was begun, those that are still there."""
+    return withdrawal.folders_of([*places, *filter(Path.is_dir, map(Path, begun.folders))])
 
 
 def unsearchable(

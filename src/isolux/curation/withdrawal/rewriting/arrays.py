@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Set
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 import numpy.typing as npt
@@ -68,7 +68,7 @@ def _is_ids(name: str, array: npt.NDArray[np.generic]) -> bool:
 
 
 def _unread(
-    name: str, array: npt.NDArray[np.generic], named: Set[int], terms: Terms
+    name: str, array: npt.NDArray[np.generic], named: AbstractSet[int], terms: Terms
 ) -> str:
     """Say why what an array holds of them would not be found; empty: it would."""
     if array.dtype.kind == "V":
