@@ -23,6 +23,7 @@ from isolux.verbs.withdraw.asked import (
     known_below,
     ledger_names,
     ledger_of,
+    look_of,
     refuse_unknown,
     refuse_unsearchable,
     unsearchable,
@@ -318,7 +319,7 @@ def prove(
         raise SpecError("who is searched for is not said", expected="--who ID, or --photo FILE")
     public = [key_of(one, one) for one in published_key]
     terms, files, looks = withdrawal.known_of(places, kind, names, public)
-    seen = [*looks, *(_look_of(one) for one in photo)]
+    seen = [*looks, *(look_of(one) for one in photo)]
     done = proof.prove(
         files, terms, proof.from_text(seen), folders=places, others=_of_others(places, terms),
         keys=public,
@@ -335,16 +336,6 @@ def _of_others(folders: Iterable[Path], terms: Terms) -> frozenset[str]:
         *(withdrawal.sums_of_photos(open_project(one)) for one in projects)
     )
     return known - frozenset(terms.pictures)
-
-
-def _look_of(photo: str) -> str:
-    try:
-        found = proof.thumbnail(Path(photo).expanduser().read_bytes())
-    except OSError as error:
-        raise FileError("a photo cannot be read", found=error.strerror, where=photo) from error
-    if found is None:
-        raise FileError("this photo cannot be opened", expected="a picture", where=photo)
-    return proof.as_text(found)
 
 
 def verify(

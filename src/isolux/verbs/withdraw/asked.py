@@ -8,13 +8,13 @@ from typing import Any
 
 import polars as pl
 
-from isolux.curation import withdrawal
+from isolux.curation import proof, withdrawal
 from isolux.curation.consent import SCOPES, append, key_of, mark_of, read_ledger
 from isolux.curation.project.folder import CONSENT, open_project
-from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.errors import FileError, SpecError
 
 __all__ = [
-    "are_of", "begin", "known_below", "ledger_names", "ledger_of", "refuse_unknown",
+    "are_of", "begin", "known_below", "ledger_names", "ledger_of", "look_of", "refuse_unknown",
     "refuse_unsearchable", "unsearchable", "widened", "with_begun",
 ]  # fmt: skip
 
@@ -89,6 +89,17 @@ def known_below(folders: Sequence[Path]) -> dict[str, set[str]]:
 def with_begun(places: Sequence[Path], begun: withdrawal.Plan) -> list[Path]:
     """Add the folders of a withdrawal that was begun, those that are still there."""
     return withdrawal.folders_of([*places, *filter(Path.is_dir, map(Path, begun.folders))])
+
+
+def look_of(photo: str) -> str:
+    """Make the thumbnail of a photo that someone has."""
+    try:
+        found = proof.thumbnail(Path(photo).expanduser().read_bytes())
+    except OSError as error:
+        raise FileError("a photo cannot be read", found=error.strerror, where=photo) from error
+    if found is None:
+        raise FileError("this photo cannot be opened", expected="a picture", where=photo)
+    return proof.as_text(found)
 
 
 def unsearchable(
