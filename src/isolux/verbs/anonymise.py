@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.curation.privacy import NO_KEY, key_at
+from isolux.curation.privacy import KEY_MARK, NO_KEY, key_at, key_mark
 from isolux.curation.privacy.photos import copy_photos, read_regions
 from isolux.curation.privacy.redact import filler
 from isolux.curation.privacy.table import Told, anonymised, person_of
@@ -163,11 +163,11 @@ def anonymise(
             "counts": sorted(set(told.counts["attribute"])), "kept_exif": list(keep_exif),
             "filled": len(regions), "filled_with": inpaint if regions else None,
         }  # fmt: skip
-        _write(stage, told, settings)
+        _write(stage, told, settings, key_mark(secret))
     return Anonymised(told.people, told.counts, target, len(names), len(regions), told.notes)
 
 
-def _write(stage: Path, told: Told, settings: Mapping[str, Any]) -> None:
+def _write(stage: Path, told: Told, settings: Mapping[str, Any], mark: str) -> None:
     import json
 
     from isolux.io.atomic import write_text
@@ -175,7 +175,10 @@ def _write(stage: Path, told: Told, settings: Mapping[str, Any]) -> None:
 
     write_text(stage / "people.csv", csv_text(told.people))
     write_text(stage / "counts.csv", csv_text(told.counts))
-    record = {"settings": dict(settings), "rows": told.people.height, "notes": list(told.notes)}
+    record = {
+        "settings": dict(settings), "rows": told.people.height, "notes": list(told.notes),
+        KEY_MARK: mark,
+    }  # fmt: skip
     write_text(stage / MARK, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 

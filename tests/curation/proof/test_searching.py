@@ -128,13 +128,16 @@ PLANTED = {
         _frame("write_parquet"))) + b"</script>",
 }  # fmt: skip
 
+NOT_CLEAN = ("pdf", "after a byte that is no text")  # read in part, and of no format that is known
+
 
 @pytest.mark.parametrize("way", PLANTED)
 def test_a_planted_id_is_found(tmp_path, way):
     held = PLANTED[way]
     (tmp_path / "x.dat").write_bytes(held() if callable(held) else held)
     assert prove([tmp_path], who=[PLAIN]).found
-    assert prove([tmp_path], who=["s-0418x"]).is_clean
+    other = prove([tmp_path], who=["s-0418x"])
+    assert other.is_clean or (way in NOT_CLEAN and not other.found)
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,8 @@ def test_a_publication_that_is_restored_alone_is_known_by_its_key(
     anonymise(people, out=out, key=key, id=["subject_id"], photos=lab / "inbox")
     before = pl.read_csv(out / "people.csv").height
     append(lab / "faces" / "consent.jsonl", "revoke", "subject", [WHO], ["publication"])
-    assert replay([out], ledger=ledger, scope=["publication"]) == []  # no name of theirs is there
+    with pytest.raises(SpecError, match="--published-key FILE"):
+        replay([out], ledger=ledger, scope=["publication"])
     told = isolux(
         monkeypatch, capsys, "withdraw", out, "--replay", "--ledger", ledger, "--scope",
         "publication", "--published-key", key,

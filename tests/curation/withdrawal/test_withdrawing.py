@@ -22,7 +22,7 @@ from isolux.curation.consent import append, read_ledger
 from isolux.curation.project import check_journal, open_project, read_images, read_subjects
 from isolux.io import run_directory
 from isolux.io.run_changes import changed_files
-from isolux.verbs.withdraw import prove, verify, withdraw
+from isolux.verbs.withdraw import prove, replay, verify, withdraw
 from isolux.vocabulary.errors import FileError, SpecError, TableError
 from tests.curation.withdrawal._lab import lab_of
 from tests.curation.withdrawal._search import hits
@@ -293,7 +293,8 @@ def test_what_was_published_under_a_key_is_found_by_it(made, lab):
     done = withdraw([lab], who=[WHO], published_key=[str(key)])
     assert done.receipt is not None, (done.left, done.blind)
     # A copy elsewhere still has them, under a name that only the key tells.
-    assert prove([copied.parent], who=[WHO]).is_clean
+    ((where, why),) = prove([copied.parent], who=[WHO]).blind
+    assert (where, "pseudonyms" in why) == (str(copied), True)
     assert not prove([copied.parent], who=[WHO], published_key=[str(key)]).is_clean
     assert prove([out], who=[WHO], published_key=[str(key)]).is_clean
     after = pl.read_csv(table)
@@ -304,31 +305,31 @@ def test_what_was_published_under_a_key_is_found_by_it(made, lab):
     assert hits(lab, [WHO], list(made.pixels(made.of(WHO)).values())) == []
 
 
-@pytest.mark.parametrize("small", [False, True])
-def test_a_publication_whose_key_is_not_named(made, lab, small):
-    """The same pictures are known by their pixels, with the rows that name their files."""
-
+def test_a_publication_whose_key_is_not_named(made, lab):
+    """It is refused before anything is changed, also if its photos look like those of the lab."""
     from isolux.verbs.anonymise import anonymise
 
-    people, out = lab / "inbox" / "people.csv", lab / "anonymous"
+    people, out, key = lab / "inbox" / "people.csv", lab / "anonymous", lab.parent / "names.key"
     made.photos.select("subject_id", "file").write_csv(people)
-    anonymise(people, out=out, key=lab.parent / "names.key", id=["subject_id"],
-              photos=lab / "inbox")  # fmt: skip
-    for photo in (out / "photos").iterdir():
-        picture = Image.open(photo).copy()
-        if small:
-            picture.resize((40, 40)).save(photo, quality=80)
-        else:
-            photo.write_bytes(photo.read_bytes() + b"trailing bytes, as other metadata would be")
-    done = withdraw([lab], who=[WHO])
-    if small:  # they only look like theirs: said, and never taken for clean
-        assert done.receipt is None
-        assert {how for _, how in done.left} == {"a picture that looks like theirs"}
-        assert len(done.left) == 4
-        assert withdraw([lab], keep_alike=True).receipt is not None
-    else:
-        assert done.receipt is not None
-        assert pl.read_csv(out / "people.csv").height == 44
+    anonymise(people, out=out, key=key, id=["subject_id"], photos=lab / "inbox")
+    before = {p: p.read_bytes() for p in lab.rglob("*") if p.is_file()}
+    for way in ({}, {"dry_run": True}):
+        with pytest.raises(SpecError, match=r"(?s)lab/anonymous.*--published-key FILE"):
+            withdraw([lab], who=[WHO], **way)
+    with pytest.raises(SpecError, match="--published-key FILE"):
+        replay([lab])
+    assert before == {p: p.read_bytes() for p in lab.rglob("*") if p.is_file()}
+    # An older folder does not say under which key: one that leads nobody back is none.
+    record = json.loads((out / "privacy.json").read_text())
+    assert len(record.pop("pseudonym_key_mark")) == 16
+    (out / "privacy.json").write_text(json.dumps(record))
+    other = lab.parent / "other.key"
+    other.write_text("ab" * 32 + "\n")
+    with pytest.raises(SpecError, match="leads any of them back"):
+        withdraw([lab], who=[WHO], published_key=[str(other)])
+    assert withdraw([lab], who=[WHO], published_key=[str(key)]).receipt is not None
+    assert pl.read_csv(out / "people.csv").height == 44
+    assert len(list((out / "photos").iterdir())) == 44
 
 
 @pytest.mark.parametrize("listed", [6, 2, 0])
@@ -363,5 +364,7 @@ def test_files_of_one_name_in_folders_of_their_own(lab, listed):
 def test_a_proof_without_the_key_of_a_publication_says_so(tmp_path):
     (tmp_path / "dataset.json").write_text('{"format": "isolux curated dataset"}')
     (tmp_path / "names.key").write_text("ab" * 32 + "\n")
-    (told,) = prove([tmp_path], who=["s0017"]).notes
-    assert "people appear there under other names" in told
+    done = prove([tmp_path], who=["s0017"])
+    assert not done.is_clean
+    ((where, why),) = done.blind
+    assert (where, "--published-key FILE" in why) == (str(tmp_path), True)

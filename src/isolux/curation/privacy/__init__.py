@@ -9,15 +9,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from isolux.curation._chain import make_key, read_key
+from isolux.curation._chain import make_key, mark_of, read_key
 from isolux.vocabulary.errors import OutputError
 
-__all__ = ["key_at"]
-
-__all__ = ["NO_KEY", "key_at"]
+__all__ = ["KEY_MARK", "NO_KEY", "key_at", "key_mark"]
 
 NO_KEY = bytes(32)
 """To see whether a table is refused before a key is made; nothing is written under it."""
+KEY_MARK = "pseudonym_key_mark"
+"""Under which name a record has the mark of the key that ids were replaced under."""
+
+
+def key_mark(key: bytes) -> str:
+    """Give the mark by which a key of pseudonyms is known; no key can be worked out from it.
+
+    Examples
+    --------
+    >>> key_mark(b"key") == key_mark(b"another")
+    False
+    """
+    return mark_of("key", "pseudonyms", key)[:16]
 
 
 def key_at(path: Path) -> bytes:

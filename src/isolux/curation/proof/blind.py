@@ -1,12 +1,15 @@
-"""Files into which no search can look: such a file is never counted as clean."""
+"""Files into which no search can look: such a file is never counted as clean.
+
+What can be searched is listed, not what cannot: text, and what ``unpacking`` opens.
+"""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from pathlib import PurePosixPath
 
-import numpy as np
-
-__all__ = ["Blind", "why_blind"]
+__all__ = ["Blind", "is_text", "why_blind"]
 
 
 class Blind(Exception):  # noqa: N818  (it says what the search is)
@@ -20,12 +23,18 @@ _PACKED = {
     " may be packed", b"-----BEGIN PGP": "encrypted", b"age-encryption": "encrypted",
     b"Salted__": "encrypted", b"ORC": "an ORC table", b"Obj\x01": "an Avro table",
     b"LZIP": "packed by lzip", b"\x00\x00\x00\x0cJXL": "a picture that cannot be opened here",
+    b"PACK": "a pack of git's history",
 }  # fmt: skip
 _FILMS = (".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v", ".mpg", ".wav", ".mp3", ".m4a", ".ogg")
 _PICTURES = (".heic", ".heif", ".avif", ".jxl", ".cr2", ".nef", ".arw", ".dng", ".raw")
-WEIGHTS = (".safetensors", ".onnx", ".pt", ".pth", ".ckpt", ".gguf", ".h5", ".tflite", ".bin")
-_LEAST = 2048  # bytes: fewer have no entropy to speak of
-_NOISE = 7.8  # bits a byte; packed and encrypted data have 7.9 and more
+_PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".ckpt")
+_PICKLE = re.compile(rb"[(\]}cVSILFN)](?:.{0,200}\n){1,3}?p[0-9]+\n")
+"""Of protocol 0, which is text: a letter that says what it is stands before each name."""
+WEIGHTS = (".safetensors", ".onnx", ".gguf", ".tflite")
+_CONTROL = bytes({*range(32), 127} - set(b"\t\n\f\r\x1b"))
+_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_NO_SIGN = ("Cc", "Cn", "Co", "Cs")
+_WIDE = ("utf-16", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
 
 
 def why_blind(name: str, data: bytes, *, opened: bool) -> str:
@@ -51,14 +60,30 @@ def why_blind(name: str, data: bytes, *, opened: bool) -> str:
         return "a film or a sound"
     if suffix in _PICTURES and not opened:
         return "a picture that cannot be opened here"
-    if not opened and suffix not in WEIGHTS and len(data) >= _LEAST and _bits(data) > _NOISE:
-        return "bytes without a pattern: packed in an unknown way, or encrypted"
+    if suffix in _PICKLES or (_PICKLE.match(data) and data.rstrip().endswith(b".")):
+        return "a pickle, which no one should open"
+    if not opened and suffix not in WEIGHTS and not is_text(data):
+        return "no text, and of a format that isolux cannot read"
     return ""
 
 
-def _bits(data: bytes) -> float:
-    """Measure the entropy of bytes, in bits a byte, with Miller's and Madow's correction."""
-    part = np.frombuffer(data[: 1 << 20], np.uint8)
-    counts = np.bincount(part, minlength=256)
-    share = counts[counts > 0] / len(part)
-    return float(-(share * np.log2(share)).sum() + (len(share) - 1) / (2 * len(part) * np.log(2)))
+def is_text(data: bytes) -> bool:
+    r"""Tell whether bytes are text in a coding that names are searched for in.
+
+    Examples
+    --------
+    >>> is_text(b"a\n"), is_text("a\n".encode("utf-16")), is_text(b"a\0\x01")
+    (True, True, False)
+    """
+    if len(data.translate(None, _CONTROL)) == len(data):
+        return True
+    for coding in _WIDE:
+        try:
+            text = data.decode(coding)
+        except UnicodeDecodeError:
+            continue
+        is_plain = 2 * sum(map(str.isascii, text)) >= len(text) or data.startswith(_MARKS)
+        signs = set(text) - set("\t\n\f\r")
+        if is_plain and all(unicodedata.category(one) not in _NO_SIGN for one in signs):
+            return True
+    return False

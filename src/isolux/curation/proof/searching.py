@@ -7,17 +7,20 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import unquote_to_bytes
 
 import numpy as np
 import polars as pl
 
 from isolux.checks.duplicates.hashes import copies_of
-from isolux.curation.proof.blind import WEIGHTS, Blind, why_blind
+from isolux.curation.privacy import key_mark
+from isolux.curation.proof.blind import WEIGHTS, Blind, is_text, why_blind
 from isolux.curation.proof.needles import LEAST, Needles
 from isolux.curation.proof.unpacking import inner_cells, inner_parts, tables_of
 from isolux.curation.withdrawal.looks import thumbnails, turned
+from isolux.curation.withdrawal.pseudonymised import key_mark_in
 from isolux.curation.withdrawal.rewriting import Rewritten, rewrite
-from isolux.curation.withdrawal.terms import Terms
+from isolux.curation.withdrawal.terms import Terms, kinds_of_column
 from isolux.curation.withdrawal.walking import Place, beside_of, links_below
 from isolux.io.images import Pixels
 from isolux.vocabulary.notes import Caution
@@ -31,6 +34,8 @@ _OF_PEOPLE = ("subject", "copyright", "annotator")
 _NAMED_LINES = 10
 ALIKE = "a picture that looks like theirs"
 _DEEPEST = 8
+_SAID = ("!metadata", "!comment")  # parts that are searched as they are
+_BARE = re.compile(r"(?i)(arr|col|column|f|field|unnamed)?[ _:]*\d*|index|__index_level_\d+__")
 _MARKS = (b"\xff\xd8\xff", b"\x89PNG", b"II*\x00", b"MM\x00*", b"GIF8", b"BM", b"RIFF")
 _CELL = re.compile(
     rb'"((?:[^"\\\n]|\\.){1,3})"|>\s*([^<>\s]{1,3})\s*<|^\s*(\S{1,3})\s*$', re.MULTILINE
@@ -80,6 +85,7 @@ def prove(
     *,
     folders: Sequence[Path] = (),
     others: Collection[str] = (),
+    keys: Iterable[bytes] = (),
 ) -> Proof:
     """Search files for names and pictures.
 
@@ -91,16 +97,18 @@ def prove(
     looks : [n, 32, 32] uint8
         Thumbnails of their pictures.
     folders : sequence of Path
-        Links in these are named: they are not followed.
+        Links in these are named if they lead out of them: they are not followed.
     others : collection of str
         SHA-256 of pictures that a project says are someone else's: one of these that is damaged
         is counted in a note, and is not a file into which no one could look.
+    keys : iterable of bytes
+        Under which ids were published.
 
     Returns
     -------
     Proof
     """
-    search = _Search(terms, frozenset(others))
+    search = _Search(terms, frozenset(others), frozenset(map(key_mark, keys)))
     held = list(places)
     beside = beside_of(held)
     for place in held:
@@ -114,14 +122,17 @@ def prove(
         search.look(where, data)
         search.by_columns(where, rewrite(place.name, data, beside(place), terms))
     for link in links_below(folders):
-        search.proof.blind.append((str(link), "a link: what it leads to was not looked into"))
+        search.name(str(link), f"{link.name}\n{link.readlink()}")
+        to = link.resolve()
+        if not to.exists() or not any(to.is_relative_to(one.resolve()) for one in folders):
+            search.proof.blind.append((str(link), "a link: what it leads to was not looked into"))
     search.compare(looks)
     return search.proof
 
 
 class _Search:
-    def __init__(self, terms: Terms, known: frozenset[str]) -> None:
-        self.known, self.damaged = known, 0
+    def __init__(self, terms: Terms, known: frozenset[str], key_marks: frozenset[str]) -> None:
+        self.known, self.damaged, self.key_marks = known, 0, key_marks
         others = [name for kind in terms.others for name in terms.others[kind]]
         # Words and numbers that stand everywhere are looked for as cells of ids.
         # So are names that someone else has too, as one of another kind.
@@ -129,6 +140,7 @@ class _Search:
         self.short = frozenset(
             name for name in terms.every if len(name) < LEAST and not name.isdigit()
         )
+        self.numbers = frozenset(filter(str.isdigit, terms.every))
         self.terms, self.proof = terms, Proof()
         self._say_what_is_no_word(set(others))
         self.thumbs: list[tuple[str, Pixels]] = []
@@ -159,6 +171,7 @@ class _Search:
         self.proof.files += 1
         self.proof.bytes += len(data)
         hits = [name for name, _ in self.needles.hits(data)]
+        hits += [] if hits else [name for name, _ in self.needles.hits(_unquoted(data))]
         lines = self.needles.lines(data) if hits and not depth else []
         if lines:
             self.proof.lines[where] = lines
@@ -168,18 +181,21 @@ class _Search:
         except Blind as blind:
             self.proof.blind.append((where, str(blind)))
             return
-        if why := why_blind(where, data, opened=opened):
+        inner = where.endswith(_SAID)
+        if why := "" if inner else self._hidden(where, data, depth, opened=opened):
             self.proof.blind.append((where, why))
         self.weights += where.lower().endswith(WEIGHTS)
 
+    def _hidden(self, where: str, data: bytes, depth: int, *, opened: bool) -> str:
+        mark = key_mark_in(where.replace("!", "/"), data) if depth else None
+        if mark is not None and mark not in self.key_marks:
+            return (
+                "people are in it under pseudonyms of another key: unpack it, and name its folder"
+            )
+        return why_blind(where, data, opened=opened)
+
     def _open(self, where: str, data: bytes, depth: int, *, found: bool) -> bool:
-        opened = False
-        for table in tables_of(where, data):
-            opened = True
-            if not found and (names := {n for n, _ in self.needles.hits(_written(table))}):
-                self.proof.found += [(where, f"{CELLS} {name!r}") for name in names]
-            for inner, held in inner_cells(where, table):
-                self.look(inner, held, depth + 1)
+        opened = self._rows(where, data, depth, found=found)
         if not opened and self.short:
             self._cells(where, data)
         if data.startswith(_MARKS) and (seen := list(thumbnails(data))):
@@ -195,6 +211,19 @@ class _Search:
             opened = True
             self.name(where, inner[len(where) :])
             self.look(inner, held, depth + 1)
+        return opened
+
+    def _rows(self, where: str, data: bytes, depth: int, *, found: bool) -> bool:
+        """Look at the cells of tables; tell whether there are tables."""
+        opened = False
+        for table in tables_of(where, data):
+            opened = True
+            if not found and (names := {n for n, _ in self.needles.hits(_written(table))}):
+                self.proof.found += [(where, f"{CELLS} {name!r}") for name in names]
+            if why := _nameless(table, self.numbers):
+                raise Blind(why)
+            for inner, held in inner_cells(where, table):
+                self.look(inner, held, depth + 1)
         return opened
 
     def by_columns(self, where: str, done: Rewritten) -> None:
@@ -258,6 +287,26 @@ def _written(table: pl.DataFrame) -> bytes:
         elif kind.is_nested() or kind == pl.Binary:
             cells += [str(one) for one in table[name].drop_nulls().to_list()]
     return "\n".join([*table.columns, *cells]).encode("utf-8", "surrogatepass")
+
+
+def _unquoted(data: bytes) -> bytes:
+    """Write text without the escapes of addresses, also where it was escaped several times."""
+    for _ in range(_DEEPEST if b"%" in data and is_text(data) else 0):
+        data, before = unquote_to_bytes(data), data
+        if data == before:
+            break
+    return data
+
+
+def _nameless(table: pl.DataFrame, numbers: frozenset[str]) -> str:
+    """Say why rows of a table could be theirs though no column of ids tells."""
+    if any(kinds_of_column(name) is not None for name in table.columns):
+        return ""
+    for name, kind in table.schema.items():
+        is_bare = _BARE.fullmatch(name) and (kind.is_integer() or kind == pl.String)
+        if is_bare and not numbers.isdisjoint(table[name].cast(pl.String)):
+            return "a column without a name holds numbers that are spelt as their ids"
+    return ""
 
 
 def _searched(terms: Terms) -> set[str]:

@@ -15,6 +15,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +62,9 @@ def inner_parts(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
     if said := said_in(data):
         yield f"{name}!metadata", said
     yield from _deflated(name, data)
+    yield from _in_base64(name, data)
     if data.startswith(b"%PDF"):
         yield from _pdf(name, data)
-    yield from _in_base64(name, data)
 
 
 def _unpacked(opened: Callable[..., Any], data: bytes) -> bytes:
@@ -125,16 +126,14 @@ def _tar(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _pdf(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
-    if b"/Encrypt" in data:
-        raise Blind("the document is encrypted")
+    """Give the parts of a document that zlib packed; whatever else it holds is not read."""
     for k, found in enumerate(_STREAM.finditer(data)):
-        try:
-            yield f"{name}!stream {k}", inflated(found[1], _MOST)
-        except TooLargeError as error:
-            raise Blind(f"a part of the document cannot be unpacked: {error}") from error
-        except zlib.error:
-            if b"/FlateDecode" in data[max(0, found.start() - 400) : found.start()]:
-                raise Blind("a part of the document cannot be unpacked") from None
+        with suppress(zlib.error):
+            try:
+                yield f"{name}!stream {k}", inflated(found[1], _MOST)
+            except TooLargeError as error:
+                raise Blind(f"a part of the document cannot be unpacked: {error}") from error
+    raise Blind("a PDF: its text may be coded, and its pictures are not compared")
 
 
 def _in_base64(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
@@ -166,8 +165,8 @@ def tables_of(name: str, data: bytes) -> Iterator[pl.DataFrame]:
             yield from _of_sqlite(data)
         elif data.startswith(b"\x93NUMPY"):
             array = np.load(io.BytesIO(data), allow_pickle=False)
-            if array.dtype.kind in "US":
-                yield pl.DataFrame({"id": [str(one) for one in array.ravel()]})
+            words = array.ravel() if array.dtype.kind in "US" else ()
+            yield pl.DataFrame({"id": [str(one) for one in words]}, schema={"id": pl.String})
         elif lower.endswith((".csv", ".tsv")):
             text, _ = decoded(data)
             frame = frame_of(text) if text is not None else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -17,19 +17,24 @@ from isolux.curation.withdrawal.rewriting.rewritten import decoded
 from isolux.curation.withdrawal.terms import Terms, kinds_of_column, short_names, tails
 from isolux.curation.withdrawal.walking import Place, beside_of
 
-__all__ = ["Pictures", "find_in_tables", "known_pictures", "tables_in"]
+__all__ = ["Pictures", "find_in_tables", "known_pictures", "tables_by_place", "tables_in"]
 
 _TIMES = 4
 _OWNERS = ("subject", "copyright")
 _OF_PHOTO = ("image", "instance", "file", "task")
 
 
-def tables_in(places: Sequence[Place]) -> Iterator[pl.DataFrame]:
+def tables_by_place(places: Iterable[Place]) -> Iterator[tuple[Place, pl.DataFrame]]:
     """Read the tables among files, columns of ids as text and no others."""
     for place in places:
         frame = _read(place)
         if frame is not None and frame.height:
-            yield frame
+            yield place, frame
+
+
+def tables_in(places: Iterable[Place]) -> Iterator[pl.DataFrame]:
+    """Read the tables alone."""
+    yield from (table for _, table in tables_by_place(places))
 
 
 def _read(place: Place) -> pl.DataFrame | None:

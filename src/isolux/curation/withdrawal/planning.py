@@ -14,6 +14,7 @@ from isolux.curation.project.journal import now
 from isolux.curation.withdrawal.gathering import find_in_tables, known_pictures
 from isolux.curation.withdrawal.progress import UNFINISHED, Plan, Work, work_path
 from isolux.curation.withdrawal.project_rows import Found, find_in
+from isolux.curation.withdrawal.pseudonymised import replaced_columns
 from isolux.curation.withdrawal.published import published_as
 from isolux.curation.withdrawal.receipt import folder_of
 from isolux.curation.withdrawal.replaying import Back
@@ -53,11 +54,7 @@ def plan_of(
         Keys under which ids were published: names under these are theirs, too.
     """
     places = places_of(folders, ledger, projects_in(folders))
-    found, looks = _known(folders, places, kind, who, whole=whole, back=back)
-    for one in published:
-        _add_published(found, one)
-    if published:
-        find_in_tables(places, found)
+    found, looks = _known(folders, places, kind, who, published, whole=whole, back=back)
     marks = back.marks if back else tuple(mark_of(kind, one, key) for one in who)
     named = {name: sorted(held) for name, held in sorted(found.named.items())}
     projects = projects_in(folders) if whole else []
@@ -89,14 +86,12 @@ def known_of(
     keys = [one for project in projects_in(folders) for one in of_project(project)
             if one.suffix == ".key"]  # fmt: skip
     places = list(files_below(folders, apart=keys))
-    found, looks = _known(folders, places, kind, who, whole=True)
+    found, looks = _known(folders, places, kind, who, published, whole=True)
     for plan in _unfinished(places, kind, who):  # it knows what is deleted by now
         looks = [*dict.fromkeys([*looks, *plan.looks])]
         found.pictures |= set(plan.pictures)
         for name, held in plan.named.items():
             found.add(name, held)
-    for one in published:
-        _add_published(found, one)
     return found.terms(), places, looks
 
 
@@ -109,11 +104,18 @@ def _unfinished(places: Sequence[Place], kind: Kind, who: Sequence[str]) -> Iter
                 yield plan
 
 
-def _add_published(found: Found, key: bytes) -> None:
-    """Add what `isolux curate publish` and `anonymise` called them under a key."""
+def _add_published(found: Found, keys: Sequence[bytes], places: Sequence[Place]) -> None:
+    """Add what `isolux curate publish` and `anonymise` called them under keys, and their photos."""
+    if not keys:
+        return
+    columns = replaced_columns(places)
     for kind, names in list(found.named.items()):
-        for name in list(names):
-            found.add(kind, published_as(key, kind, name))
+        for name in names - found.pseudonyms:
+            for key in keys:
+                said = published_as(key, kind, name, columns)
+                found.pseudonyms.update(said)
+                found.add(kind, said)
+    find_in_tables(places, found)
 
 
 def _known(
@@ -121,6 +123,7 @@ def _known(
     places: Sequence[Place],
     kind: Kind,
     who: Sequence[str],
+    published: Sequence[bytes],
     *,
     whole: bool,
     back: Back | None = None,
@@ -137,6 +140,7 @@ def _known(
             find_in(project, found)
         if kind != "annotator":
             find_in_tables(places, found)
+        _add_published(found, published, places)
     looks: Sequence[str] = ()
     if kind != "annotator":
         pictures = known_pictures(places, found.terms())
@@ -146,6 +150,7 @@ def _known(
             find_in(project, found)
         found.add("file", {one for one in pictures.names if "/" in one or is_distinctive(one)})
         find_in_tables(places, found)
+        _add_published(found, published, places)
     return found, looks
 
 

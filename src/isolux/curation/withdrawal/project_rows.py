@@ -33,12 +33,13 @@ _KEPT = (journal.name, seals.name, settings.name, decisions.name)
 
 
 class Found:
-    """Names by kind: theirs, everyone else's, and the sums of their photos."""
+    """Names by kind: theirs, everyone else's, and the sums of their photos; and pseudonyms."""
 
     def __init__(self) -> None:
         self.named: dict[str, set[str]] = {}
         self.others: dict[str, set[str]] = {}
         self.pictures: set[str] = set()
+        self.pseudonyms: set[str] = set()
 
     def add(self, kind: str, names: Iterator[str] | Sequence[str] | set[str]) -> None:
         """Note names of theirs."""

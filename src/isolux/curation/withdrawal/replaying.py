@@ -15,6 +15,7 @@ from isolux.curation.consent import KINDS, Kind, Scope, read_ledger
 from isolux.curation.project.folder import open_project
 from isolux.curation.withdrawal.gathering import tables_in
 from isolux.curation.withdrawal.project_rows import Found, find_in, people_of
+from isolux.curation.withdrawal.pseudonymised import replaced_columns
 from isolux.curation.withdrawal.published import published_as
 from isolux.curation.withdrawal.receipt import check_receipt, receipts_of
 from isolux.curation.withdrawal.rewriting import PICTURES
@@ -62,12 +63,12 @@ def who_is_back(
     TableError
         The ledger or a receipt was tampered with.
     """
-    names = _names(folders, places)
+    names, columns = _names(folders, places), replaced_columns(places)
     gone = _revoked(ledger, scope)
     found = []
     for kind in KINDS:
         told = {mark_of(kind, one, key): one for one in names.get(kind, ())}
-        told |= _of_published(ledger, kind, names.get(kind, set()), published)
+        told |= _of_published(ledger, kind, names.get(kind, set()), published, columns)
         who = [told[mark] for mark in gone[kind] if mark in told]
         marks = {mark for mark in gone[kind] if mark in told}
         named: dict[str, frozenset[str]] = {}
@@ -99,7 +100,7 @@ def _revoked(ledger: Path, scope: Scope) -> dict[str, list[str]]:
 
 
 def _of_published(
-    ledger: Path, kind: Kind, here: set[str], published: Sequence[bytes]
+    ledger: Path, kind: Kind, here: set[str], published: Sequence[bytes], columns: Sequence[str]
 ) -> dict[str, str]:
     """Find those whom the ledger names and who stand here under a published name: id by mark."""
     if not published:
@@ -108,7 +109,8 @@ def _of_published(
         row.mark: row.who
         for row in read_ledger(ledger).rows
         if row.kind == kind and row.who is not None
-        and any(name in here for one in published for name in published_as(one, kind, row.who))
+        and any(name in here for one in published
+                for name in published_as(one, kind, row.who, columns))
     }  # fmt: skip
 
 

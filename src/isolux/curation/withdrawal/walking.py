@@ -70,13 +70,17 @@ def files_below(folders: Sequence[Path], *, apart: Iterable[Path] = ()) -> Itera
     """
     left = {one.resolve() for one in apart}
     for root in folders:
-        for at, names, files in os.walk(root):
+        for at, names, files in os.walk(root, onerror=_refuse_unread):
             here = Path(at)
             names[:] = sorted(one for one in names if here / one not in left)
             for name in sorted(files):
                 path = here / name
                 if path not in left and path.is_file() and not path.is_symlink():
                     yield Place(root, path.relative_to(root).as_posix())
+
+
+def _refuse_unread(error: OSError) -> None:
+    raise FileError("a folder cannot be read", found=str(error.strerror), where=error.filename)
 
 
 def links_below(folders: Sequence[Path]) -> list[Path]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from isolux.curation.privacy import NO_KEY
+from isolux.curation.privacy import KEY_MARK, NO_KEY, key_mark
 from isolux.curation.privacy.photos import copy_photos, read_regions
 from isolux.curation.privacy.redact import Box, filler
 from isolux.curation.privacy.table import AGGREGATE_ONLY, Told, anonymised, identified, pseudonym
@@ -169,7 +169,7 @@ def write_release(
         write_text(stage / "objects.json", objects)
         others.append("objects.json")
     splits = dict(people.group_by("split").len().sort("split").rows())
-    more = {"attributes": attributes, "splits": splits}
+    more = {"attributes": attributes, "splits": splits, KEY_MARK: key_mark(secret)}
     write_text(stage / TERMS, json.dumps(dict(terms) | more, indent=1, ensure_ascii=False) + "\n")
     release = Release(
         str(terms["name"]), str(terms["terms"]), people.height, len(names),

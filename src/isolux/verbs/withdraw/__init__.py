@@ -15,13 +15,23 @@ from isolux.curation.consent import SCOPES, Scope, key_of, key_path
 from isolux.curation.project.folder import CONSENT, open_project
 from isolux.curation.proof import Proof
 from isolux.curation.withdrawal import Looked, Place, Searched, Terms, Withdrawn
-from isolux.datasets import FORMAT, TERMS
 from isolux.people.listed_ids import listed_ids
 from isolux.verbs.consent import scopes_of
-from isolux.verbs.withdraw.asked import are_of, begin, ledger_of, refuse_unknown, widened
+from isolux.verbs.withdraw.asked import (
+    are_of,
+    begin,
+    known_below,
+    ledger_names,
+    ledger_of,
+    look_of,
+    refuse_unknown,
+    refuse_unsearchable,
+    unsearchable,
+    widened,
+    with_begun,
+)
 from isolux.verbs.withdraw.left import searched
 from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.notes import Caution
 
 __all__ = ["ledger_of", "prove", "replay", "verify", "withdraw"]
 
@@ -73,7 +83,8 @@ def withdraw(
         The address of the annotation server, if tasks were sent to one; its token is read from
         LABEL_STUDIO_TOKEN.
     published_key : sequence of str
-        Files with the keys under which ids were published (--key of curate publish and anonymise).
+        Files with the keys under which ids were published (--key of curate publish and anonymise):
+        folders under pseudonyms are refused without theirs.
     sample : str, optional
         A CSV file in these folders, in which other people take their places.
     pool : str, optional
@@ -117,12 +128,15 @@ def withdraw(
         if not dry_run:
             withdrawal.sweep_below(places)
         if begun is not None:
+            refuse_unsearchable(
+                with_begun(places, begun), at, begun.named.get(begun.kind, ()), None, key, public
+            )
             same = not people or are_of(begun, kind, people, at, key)
             begun = widened(begun, places, at, key, public, same=same)
             if dry_run:
                 return withdrawal.look_for(begun, at)
             work.begin(begun)
-            before = _finished(at, begun, key, server, keep_alike=keep_alike)
+            before = _finished(at, begun, key, server, public, keep_alike=keep_alike)
             if are_of(begun, kind, people, at, key):
                 return before
             if before.receipt is None:
@@ -130,13 +144,14 @@ def withdraw(
             first = (f"one that was begun before was finished first: {before.receipt}",)
         if not allow_unmatched:
             refuse_unknown(places, at, people, kind, key)
+        refuse_unsearchable(places, at, people, kind, key, public)
         plan = begin(places, at, people, kind, scopes, note, key, public, dry_run=dry_run)
         if dry_run:
             return withdrawal.look_for(plan, at)
         if sample is not None and pool is not None:
             plan = _with_replacing(plan, sample, pool, match, complexity)
         work.begin(plan)
-        done = _finished(at, plan, key, server, keep_alike=keep_alike)
+        done = _finished(at, plan, key, server, public, keep_alike=keep_alike)
         return replace(done, notes=(*first, *done.notes))
 
 
@@ -206,15 +221,19 @@ def replay(
     scopes = scopes_of(scope) or [*SCOPES]
     first: Scope = "evaluation" if "evaluation" in scopes else scopes[0]  # type: ignore[assignment]
     done = []
+    public = [key_of(one, one) for one in published_key]
     with withdrawal.alone(at):
         work = withdrawal.Work(withdrawal.work_path(at))
-        if (begun := work.plan()) is not None:
-            done.append(_finished(at, begun, key, server))
+        begun = work.plan()
+        known = set[str]().union(*ledger_names(at, key).values())
+        held = places if begun is None else with_begun(places, begun)
+        refuse_unsearchable(held, at, sorted(known), None, key, public)
+        if begun is not None:
+            done.append(_finished(at, begun, key, server, public))
             if done[-1].receipt is None:
                 return done
         withdrawal.sweep_below(places)
         secret = key_of(at, key)
-        public = [key_of(one, one) for one in published_key]
         files = withdrawal.places_of(places, at, withdrawal.projects_in(places))
         for back in withdrawal.who_is_back(places, files, at, secret, first, published=public):
             plan = withdrawal.plan_of(
@@ -222,7 +241,7 @@ def replay(
                 whole="evaluation" in scopes, back=back, published=public,
             )  # fmt: skip
             work.begin(plan)
-            done.append(_finished(at, plan, key, server))
+            done.append(_finished(at, plan, key, server, public))
             if done[-1].receipt is None:
                 break
     return done
@@ -233,23 +252,27 @@ def _finished(
     begun: withdrawal.Plan,
     key: str | None,
     server: str | None,
+    published: Sequence[bytes],
     *,
     keep_alike: bool = False,
 ) -> Withdrawn:
     return withdrawal.finish(
         at, key_of(at, key), begun, made_by=f"isolux {version('isolux')}",
         server=None if server is None else lambda url: _server(server, url), remake=_remake,
-        search=partial(_search, keep_alike=keep_alike), key_file=key_path(at, key),
+        search=partial(_search, begun.folders, published, keep_alike=keep_alike),
+        key_file=key_path(at, key),
     )  # fmt: skip
 
 
 def _search(
-    places: Sequence[Place], terms: Terms, looks: Sequence[str], *, keep_alike: bool
-) -> Searched:
+    given: Sequence[str], published: Sequence[bytes], places: Sequence[Place], terms: Terms,
+    looks: Sequence[str], *, keep_alike: bool,
+) -> Searched:  # fmt: skip
     """Search what is left; where it stands is masked by the caller."""
+    folders = [Path(one) for one in given]
     done = proof.prove(
-        places, terms, proof.from_text(looks),
-        others=_of_others({one.root for one in places}, terms),
+        places, terms, proof.from_text(looks), folders=folders, others=_of_others(folders, terms),
+        keys=published,
     )  # fmt: skip
     return searched(done, keep_alike=keep_alike)
 
@@ -296,23 +319,14 @@ def prove(
         raise SpecError("who is searched for is not said", expected="--who ID, or --photo FILE")
     public = [key_of(one, one) for one in published_key]
     terms, files, looks = withdrawal.known_of(places, kind, names, public)
-    seen = [*looks, *(_look_of(one) for one in photo)]
+    seen = [*looks, *(look_of(one) for one in photo)]
     done = proof.prove(
-        files, terms, proof.from_text(seen), folders=places, others=_of_others(places, terms)
-    )
-    hidden = [str(one.path.parent) for one in files if _is_release(one.path)]
-    if names and hidden and not published_key:
-        done.notes.append(
-            Caution(
-                f"{', '.join(hidden)}: people appear there under other names, which were not "
-                "searched for. --published-key FILE names the key of isolux curate publish."
-            )
-        )
+        files, terms, proof.from_text(seen), folders=places, others=_of_others(places, terms),
+        keys=public,
+    )  # fmt: skip
+    if names:
+        done.blind += unsearchable(places, files, names, kind, known_below(places), public)
     return done
-
-
-def _is_release(file: Path) -> bool:
-    return file.name == TERMS and FORMAT.encode() in file.read_bytes()
 
 
 def _of_others(folders: Iterable[Path], terms: Terms) -> frozenset[str]:
@@ -322,16 +336,6 @@ def _of_others(folders: Iterable[Path], terms: Terms) -> frozenset[str]:
         *(withdrawal.sums_of_photos(open_project(one)) for one in projects)
     )
     return known - frozenset(terms.pictures)
-
-
-def _look_of(photo: str) -> str:
-    try:
-        found = proof.thumbnail(Path(photo).expanduser().read_bytes())
-    except OSError as error:
-        raise FileError("a photo cannot be read", found=error.strerror, where=photo) from error
-    if found is None:
-        raise FileError("this photo cannot be opened", expected="a picture", where=photo)
-    return proof.as_text(found)
 
 
 def verify(

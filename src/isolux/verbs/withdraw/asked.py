@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from isolux.curation import withdrawal
+from isolux.curation import proof, withdrawal
 from isolux.curation.consent import SCOPES, key_of, mark_of, read_ledger, revoke
-from isolux.curation.project.folder import CONSENT
-from isolux.vocabulary.errors import SpecError
+from isolux.curation.project.folder import CONSENT, open_project
+from isolux.vocabulary.errors import FileError, SpecError
 
-__all__ = ["are_of", "begin", "ledger_of", "refuse_unknown", "widened"]
+__all__ = [
+    "are_of", "begin", "known_below", "ledger_names", "ledger_of", "look_of", "refuse_unknown",
+    "refuse_unsearchable", "unsearchable", "widened", "with_begun",
+]  # fmt: skip
 
 
 def refuse_unknown(
@@ -38,6 +41,80 @@ def refuse_unknown(
         expected="ids as the data have them", found=few, where="--who",
         hint="--allow-unmatched searches for them anyway, in file names and in text",
     )  # fmt: skip
+
+
+def refuse_unsearchable(
+    places: Sequence[Path], ledger: Path, people: Sequence[str], kind: str | None,
+    key: str | None, published: Sequence[bytes],
+) -> None:  # fmt: skip
+    """Refuse folders in which no one could be found: a receipt would tell that all is done.
+
+    Raises
+    ------
+    SpecError
+        A folder or a table under pseudonyms without its key; tables that name photos and no
+        people, where nothing says whose they are (if ``kind`` is given).
+    """
+    known = ledger_names(ledger, key)
+    files = withdrawal.places_of(places, ledger, withdrawal.projects_in(places))
+    unread = unsearchable(places, files, people, kind, known, published)
+    if unread:
+        more = f" and {len(unread) - 3:,} more" if len(unread) > 3 else ""
+        raise SpecError(
+            "these people would not be found there: a receipt would tell that all is done",
+            expected="folders in which their ids lead to everything of theirs",
+            where=", ".join(where for where, _ in unread[:3]) + more,
+            hint="; ".join(dict.fromkeys(why for _, why in unread)),
+        )  # fmt: skip
+
+
+def ledger_names(ledger: Path, key: str | None = None) -> dict[str, set[str]]:
+    """List everyone whom a ledger still names, by kind."""
+    found: dict[str, set[str]] = {}
+    for row in read_ledger(ledger, key=key).rows if ledger.exists() else ():
+        if row.who is not None:
+            found.setdefault(row.kind, set()).add(row.who)
+    return found
+
+
+def known_below(folders: Sequence[Path]) -> dict[str, set[str]]:
+    """List everyone whom the ledgers of projects below folders name, by kind."""
+    found: dict[str, set[str]] = {}
+    for project in withdrawal.projects_in(folders):
+        for kind, names in ledger_names(open_project(project).consent).items():
+            found.setdefault(kind, set()).update(names)
+    return found
+
+
+def with_begun(places: Sequence[Path], begun: withdrawal.Plan) -> list[Path]:
+    """Add the folders of a withdrawal that was begun, those that are still there."""
+    return withdrawal.folders_of([*places, *filter(Path.is_dir, map(Path, begun.folders))])
+
+
+def look_of(photo: str) -> str:
+    """Make the thumbnail of a photo that someone has."""
+    try:
+        found = proof.thumbnail(Path(photo).expanduser().read_bytes())
+    except OSError as error:
+        raise FileError("a photo cannot be read", found=error.strerror, where=photo) from error
+    if found is None:
+        raise FileError("this photo cannot be opened", expected="a picture", where=photo)
+    return proof.as_text(found)
+
+
+def unsearchable(
+    places: Sequence[Path], files: Sequence[withdrawal.Place], people: Sequence[str],
+    kind: str | None, known: Mapping[str, set[str]], published: Sequence[bytes],
+) -> list[tuple[str, str]]:  # fmt: skip
+    """List folders and tables in which a search would not find people, and why."""
+    every = {one: set(names) for one, names in known.items()}
+    every.setdefault(kind or "subject", set()).update(people)
+    for one, names in withdrawal.everyone_else(places, files).items():
+        every.setdefault(one, set()).update(names)
+    unread = withdrawal.without_key(files, published, every, people)
+    if not unread and kind in ("subject", "copyright") and not withdrawal.projects_in(places):
+        unread = withdrawal.without_link(files, kind)
+    return unread
 
 
 def begin(
