@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import typer
-
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["add", "made"]
@@ -50,11 +49,11 @@ def add(
         from isolux.cli.curate.hashes import warn_of_matches
 
         warn_of_matches(done.matches)
-    typer.echo(
+    say(
         f"{numbered(done.new, 'photo')} came in; {done.known:,} there already;"
         f" {done.changed:,} with new facts"
     )
-    typer.echo(f"next: isolux curate intake {project}")
+    say(f"next: isolux curate intake {project}")
 
 
 def made() -> Callable[..., None]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import typer
-
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["made", "push"]
@@ -47,10 +46,10 @@ def push(
     speaking = Server.from_environment(server, timeout_s=timeout)
     done = sent_of(opened, stage, speaking, training=training)
     found = f", {done.found:,} found there that were not noted" if done.found else ""
-    typer.echo(f"{numbered(done.planned, 'new task')}; {done.sent:,} sent{found}")
-    typer.echo(f"annotate at {speaking.url}/projects/{done.server_project}")
+    say(f"{numbered(done.planned, 'new task')}; {done.sent:,} sent{found}")
+    say(f"annotate at {speaking.url}/projects/{done.server_project}")
     flag = " --training" if training else ""
-    typer.echo(f"next: isolux curate pull {project} --stage {stage} --server {server}{flag}")
+    say(f"next: isolux curate pull {project} --stage {stage} --server {server}{flag}")
 
 
 def made() -> Callable[..., None]:
