@@ -18,11 +18,11 @@ class Ran:
         return " ".join(self.err.split())
 
 
-def isolux(monkeypatch, capsys, *args: object) -> Ran:
+def isolux(monkeypatch, capsys, *args: object, width: int = 200) -> Ran:
     from isolux import cli
 
     monkeypatch.setattr(sys, "argv", ["isolux", *map(str, args)])
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", str(width))
     code = 0
     try:
         cli.main()

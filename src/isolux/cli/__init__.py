@@ -6,10 +6,12 @@ import atexit
 import gc
 import os
 import sys
+import traceback
 
 from isolux.cli.memory import too_few_addresses, too_little_memory
 from isolux.cli.stopping import Stopped, listening, speak_again, stopped_by, stopped_text
 from isolux.cli.streams import lenient, print_error, write_fault
+from isolux.vocabulary.printable import plain
 
 __all__ = ["collect_seldom", "main"]
 
@@ -68,9 +70,10 @@ def _run() -> int:
         code = code if isinstance(code, int) else 0
         if code == INTERRUPTED:  # typer turns Ctrl-C into this exit code
             code = _code_of(KeyboardInterrupt())
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - told by the exit code
         if os.environ.get("ISOLUX_TRACEBACK") and isinstance(error, Exception):
-            raise
+            traceback.print_exc()
+            return 1
         code = 0 if stopped_by() else _code_of(error)
     number = stopped_by()
     if number is not None:  # also where a library made another exception of it
@@ -85,7 +88,7 @@ def _run() -> int:
 
 
 def _unprinted(fault: OSError) -> str:
-    return f"isolux: the output cannot be printed\n  found: {fault}"
+    return f"isolux: the output cannot be printed\n  found: {plain(str(fault))}"
 
 
 def _program() -> object:
@@ -113,7 +116,7 @@ def _tell_of_kernels() -> None:
     if why is not None:
         print_error(
             "isolux: compiled code could not be kept, so each command compiles it again\n  found: "
-            f"{why}\n  what to do: set NUMBA_CACHE_DIR to a writable folder"
+            f"{plain(why)}\n  what to do: set NUMBA_CACHE_DIR to a writable folder"
         )
 
 
@@ -156,14 +159,15 @@ def _no_option(error: BaseException, flag: str) -> str:
     near = get_close_matches(flag, known) or get_close_matches(flag, known, n=1, cutoff=0.0)
     path = getattr(context, "command_path", "isolux")
     return (
-        f"`{path}` has no option {flag}\n  what to do: did you mean {' or '.join(near)}? "
+        f"`{path}` has no option {plain(flag)}\n  what to do: did you mean {' or '.join(near)}? "
         f"`{path} --help` says what each is for"
     )
 
 
 def _bug(error: BaseException) -> int:
     return _say(
-        f"isolux: this is a bug in isolux, not in your input: {type(error).__name__}: {error}\n"
+        f"isolux: this is a bug in isolux, not in your input: {type(error).__name__}: "
+        f"{plain(str(error))}\n"
         "  what to do: run again with ISOLUX_TRACEBACK=1 and report what it prints",
         BUG,
     )

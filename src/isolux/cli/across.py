@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 
 __all__ = ["across", "made"]
 
@@ -34,11 +33,11 @@ def across(runs: Sequence[str], *, out: Path | None = None, **settings: Any) -> 
         document.warn(text)
     document.give("values", found.values, of=found.folder)
     for caption, table in found.tables.items():
-        typer.echo("")
+        say()
         rows = [["–" if cell is None else _cell(cell) for cell in row] for row in table.iter_rows()]
         show_table(caption, table.columns, rows)
     if found.folder is not None:
-        typer.echo("")
+        say()
         document.wrote("tables", found.folder)
 
 

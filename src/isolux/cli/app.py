@@ -18,6 +18,7 @@ from isolux.cli.audit import audit, audit_command
 from isolux.cli.document import FLAG as JSON
 from isolux.cli.document import asked as asks_json
 from isolux.cli.listing import listing
+from isolux.cli.streams import say
 
 __all__ = ["GROUPS", "WITH_JSON", "program", "without_json"]
 
@@ -123,7 +124,7 @@ def _version(value: bool) -> None:
     if value:
         from importlib.metadata import version
 
-        typer.echo(f"isolux {version('isolux')}")
+        say(f"isolux {version('isolux')}")
         raise typer.Exit
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isolux.cli._flags import given, of_stages, of_task, with_flags
+from isolux.cli.streams import say
 
 if TYPE_CHECKING:
     from isolux.vocabulary.errors import IsoluxError
@@ -52,12 +53,12 @@ def audit(data: str, **settings: Any) -> None:
     load_late("numpy.f2py")
     for one in runs:
         if len(runs) > 1:
-            typer.echo(f"{one.predictions.model_name}:")
+            say(f"{one.predictions.model_name}:")
         done = run_audit(one, watched=watching)
         report = done.report(_out(one), overwrite=one.report.overwrite)
         show_audit(done.run, report, unasked=None if named else _out(one))
     if len(runs) > 1:
-        typer.echo(f"\ncompare two of them: isolux compare {_out(runs[0])} {_out(runs[1])}")
+        say("", f"compare two of them: isolux compare {_out(runs[0])} {_out(runs[1])}")
 
 
 def audit_command(args: Sequence[str], *, everything: bool) -> Callable[..., None]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
-
-import typer
 
 from isolux.cli import document
 
@@ -50,14 +49,14 @@ def card(
     from isolux.verbs.card import first_facts
 
     if init:
-        typer.echo(first_facts(run, kind=kind), nl=False)
+        sys.stdout.write(first_facts(run, kind=kind))
         return
     found = filled(run, kind=kind, facts=facts, publish_min=publish_min)
     if out is not None or document.giving():  # the Markdown itself tells them
         for text in found.warnings:
             document.warn(text, word="warning")
     if out is None:
-        typer.echo(found.markdown(), nl=False)
+        sys.stdout.write(found.markdown())
         return
     for path in found.write(out, overwrite=overwrite):
         document.wrote("card", path)

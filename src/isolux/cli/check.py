@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from isolux.cli import document
+from isolux.cli.streams import say
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,27 +70,27 @@ def _show(found: Checked, *, strict: bool) -> None:
         hint=pl.col("hint").first(),
     )
     for severity, check, problem, n, units, first, hint in groups.iter_rows():
-        typer.echo(f"{severity}: {problem}: {n:,} ({check})")
+        say(f"{severity}: {problem}: {n:,} ({check})")
         for unit in units:
-            typer.echo(f"  {unit[:_LONGEST]}")
+            say(f"  {unit[:_LONGEST]}")
         if n > len(units):
-            typer.echo(f"  … and {n - len(units):,} more; --out FILE writes all of them")
+            say(f"  … and {n - len(units):,} more; --out FILE writes all of them")
         if first:
-            typer.echo(f"  found, the first: {first[:_LONGEST]}")
+            say(f"  found, the first: {first[:_LONGEST]}")
         if hint:
-            typer.echo(f"  what to do: {hint}")
-        typer.echo("")
+            say(f"  what to do: {hint}")
+        say()
     for note in found.notes:
         document.note(note)
     errors = found.problems.filter(severity="error").height
     warnings = found.problems.height - errors
-    typer.echo(
+    say(
         f"{_count(errors, 'error')}, {_count(warnings, 'warning')}"
         f" from {len(found.checks)} check(s): {', '.join(found.checks)}"
     )
     code = _PROBLEMS if found.failed(strict=strict) else 0
     counted = "errors and warnings (--strict)" if strict else "errors"
-    typer.echo(f"exit code {code}, set by {counted}")
+    say(f"exit code {code}, set by {counted}")
 
 
 def _count(n: int, what: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
+from isolux.cli.streams import say
 
 if TYPE_CHECKING:
     from isolux.io.stages import Left
@@ -35,9 +35,9 @@ def clean(folders: list[str] | None = None, *, dry_run: bool = False) -> None:
         _refuse_no_folder(folder)
         for left in left_below(folder.expanduser(), dry=dry_run):
             found += 1
-            typer.echo(_said(left, dry=dry_run))
+            say(_said(left, dry=dry_run))
     if not found:
-        typer.echo("nothing was left behind")
+        say("nothing was left behind")
 
 
 def made() -> Callable[..., None]:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 
 if TYPE_CHECKING:
     import polars as pl
@@ -110,7 +109,7 @@ def _many(
         found = side_by_side(runs, **kept)
     _show_side_by_side(found)
     if out is not None:
-        typer.echo("")
+        say()
         document.wrote("report", found.report(out, overwrite=overwrite))
 
 
@@ -122,7 +121,7 @@ def _show_side_by_side(found: SideBySide) -> None:
     for text in found.record["warnings"]:
         document.warn(text)
     for text in steps(found.changes, found.values):
-        typer.echo(f"• {text}")
+        say(f"• {text}")
     document.give("values", found.values)
     document.give("changes", found.changes)
     if found.models is not None:
@@ -138,7 +137,7 @@ def _show_side_by_side(found: SideBySide) -> None:
         [row["attribute"] or "", row["group"], str(row["n"]), *(row[m] for m in models)]
         for row in main[:_ROWS]
     ]
-    typer.echo("")
+    say()
     show_table(str(first["metric"]), ["attribute", "group", "n", *models], rows)
     for text in found.record["notes"]:
         document.note(text)
@@ -164,7 +163,7 @@ def _show_relative(disparities: pl.DataFrame) -> None:
             if row["label"] is None
         ]
         at = "" if threshold is None else f" at {threshold:g}"
-        typer.echo("")
+        say()
         heading = f"{metric}{at}: change as a share of the first model's value, with its interval"
         show_table(heading, ["group", "change", "interval", "n"], cells)
 
@@ -195,6 +194,6 @@ def _show_rankings(rankings: pl.DataFrame, models: list[str]) -> None:
             for row in part.head(_CLASSES).iter_rows(named=True)
         ]
         columns = ["class", f"# {models[0]}", "gap, points", f"# {models[1]}", "gap, points"]
-        typer.echo("")
+        say()
         at = "" if threshold is None else f" at {threshold:g}"
         show_table(f"{metric}{at} by {attribute}: classes with the largest gaps", columns, rows)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import typer
+from isolux.cli.streams import say
 
 __all__ = ["completed", "completion", "made"]
 
@@ -62,10 +63,10 @@ def completion(shell: str, words: list[str] | None = None) -> None:
     if shell not in SCRIPTS:
         raise UnknownNameError("shell", shell, SCRIPTS, where="isolux completion")
     if words is None:
-        typer.echo(SCRIPTS[shell], nl=False)
+        sys.stdout.write(SCRIPTS[shell])
         return
     for word in completed(words):
-        typer.echo(word)
+        say(word)
 
 
 def made() -> Callable[..., None]:

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 
 __all__ = ["convert", "made"]
 
@@ -78,7 +77,7 @@ def convert(
     units = "image_id" if "image_id" in frame.columns else "instance_id"
     models = ", ".join(frame["model"].unique(maintain_order=True).to_list()[:5])
     what = "images" if units == "image_id" else "units"
-    typer.echo(
+    say(
         f"{frame.height:,} rows of {frame[units].n_unique():,} {what}"
         + (f", {models}" if models else "")
     )

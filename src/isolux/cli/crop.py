@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 
 __all__ = ["crop", "made"]
 
@@ -37,9 +36,9 @@ def crop(data: str, *, out: Path, **settings: Any) -> None:
     for note in notes:
         document.note(note)
     there = done.crops["file"].count()
-    typer.echo(f"{there:,} crops of {done.crops.height:,} people: {done.made:,} cut out now")
+    say(f"{there:,} crops of {done.crops.height:,} people: {done.made:,} cut out now")
     document.wrote("crops", done.folder)
-    typer.echo(f"a model's answers: isolux predict {data} --crops {done.folder} --model … --out …")
+    say(f"a model's answers: isolux predict {data} --crops {done.folder} --model … --out …")
 
 
 def made() -> Callable[..., None]:

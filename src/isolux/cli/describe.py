@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 
 __all__ = ["describe", "made"]
 
@@ -33,7 +32,7 @@ def describe(data: list[str], *, out: Path | None = None, **settings: Any) -> No
     found = described(data, **settings)
     for caption, table in found.tables.items():
         show_wide(caption, table)
-    typer.echo("")
+    say()
     for note in found.notes:
         document.note(note)
     if out is not None:

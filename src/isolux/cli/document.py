@@ -17,6 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from isolux.cli.streams import say
+from isolux.vocabulary.printable import escape_json
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -49,10 +52,10 @@ class _Document:
     def print(self, code: int | None) -> None:
         """Print it, once; a command with a document of its own has printed that."""
         said = self.text.getvalue()
-        if not self.printed and self.own and self.error is None and said.strip():
-            self.out.write(said)
-        elif not self.printed:
-            self.out.write(_json(self._fields(said, code), self.out) + "\n")
+        is_own = self.own and self.error is None and said.strip()
+        if not self.printed:
+            json_text = said if is_own else _json(self._fields(said, code), self.out) + "\n"
+            self.out.write(escape_json(json_text))
         self.out.flush()
         self.printed = True
 
@@ -129,7 +132,7 @@ def warn(text: str, *, word: str = "WARNING") -> None:
     if _documents:
         _documents[-1].warnings.append(text)
     else:
-        print(f"{word}: {text}")  # noqa: T201 - the command line's own voice
+        say(f"{word}: {text}")
 
 
 def note(text: str) -> None:
@@ -137,7 +140,7 @@ def note(text: str) -> None:
     if _documents:
         _documents[-1].notes.append(text)
     else:
-        print(f"note: {text}")  # noqa: T201
+        say(f"note: {text}")
 
 
 def wrote(what: str, path: str | Path | None, more: str = "") -> None:
@@ -145,7 +148,7 @@ def wrote(what: str, path: str | Path | None, more: str = "") -> None:
     if _documents:
         _documents[-1].files.append({"what": what, "path": str(path)})
     else:
-        print(f"{what}: {path}{more}")  # noqa: T201
+        say(f"{what}: {path}{more}")
 
 
 def give(name: str, table: pl.DataFrame, *, of: str | Path | None = None) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import typer
+from isolux.cli.streams import say
 
 __all__ = ["explain", "made"]
 
@@ -44,7 +44,7 @@ def explain(run: str, *, out: str | None = None, overwrite: bool = False, **sett
     )
     show_audit(found.run, Path(where) / "report.html", first=tuple(settings.get("analysis") or ()))
     for name, why in found.refused.items():
-        typer.echo(f"{name} did not run: {why}")
+        say(f"{name} did not run: {why}")
 
 
 def made() -> Callable[..., None]:

@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 
 if TYPE_CHECKING:
     import polars as pl
@@ -88,10 +87,10 @@ def export(
     if scores is not None:
         n = scores.select("model", "metric", "label", "threshold").n_unique()
         made += f", {n:,} score(s) each"
-    typer.echo(made)
+    say(made)
     document.wrote(to, folder)
     if to == "fiftyone":
-        typer.echo(_LOOK.format(folder=folder))
+        say(*_LOOK.splitlines()[:-1], _LOOK.splitlines()[-1].format(folder=folder))
 
 
 def made() -> Callable[..., None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def gate(
         if init:
             from isolux.verbs.gate import proposed_policy
 
-            typer.echo(proposed_policy(run), nl=False)
+            sys.stdout.write(proposed_policy(run))
             return
         from isolux.verbs.gate import gate as asked
 
@@ -68,7 +69,7 @@ def gate(
         print_error(f"isolux: {error}")
         raise typer.Exit(_BROKEN) from error
     _write({junit: found.junit, markdown: found.markdown, json_file: found.json})
-    typer.echo(found.json() if json else found.text(), nl=not json)
+    sys.stdout.write(found.json() if json else f"{found.text()}\n")
     raise typer.Exit(found.exit_code)
 
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isolux.cli.streams import say
+
 if TYPE_CHECKING:
     from isolux.vocabulary.info import Info
 
@@ -54,7 +56,7 @@ def listing(
         return
     names = registry.names(room)
     if not names:
-        typer.echo(f"no {kind} yet: another package can add them (docs/architecture.md)")
+        say(f"no {kind} yet: another package can add them (docs/architecture.md)")
         return
     infos = [registry.info(room, one) for one in names]
     if kind == "models":
@@ -63,11 +65,11 @@ def listing(
     rows = [[one, i.summary, i.licence] for one, i in zip(names, infos, strict=True)]
     show_table(kind, ["name", "what it is", "licence"], rows)
     if kind in ("tasks", "papers", "attributes"):
-        typer.echo("")
+        say()
         for one in names:
             _show_parts(room, one)
     else:
-        typer.echo(f"\n`isolux list {kind} NAME` shows the settings of one of them.")
+        say("", f"`isolux list {kind} NAME` shows the settings of one of them.")
 
 
 def room_of(kind: str) -> str:
@@ -86,7 +88,7 @@ def _show_models(infos: Mapping[str, Info]) -> None:
         if isinstance(info, ModelInfo)
     ]
     show_table("models", ["--model", "what it is", "answers", "needs"], rows)
-    typer.echo("\n`isolux list models NAME` shows the settings of one of them.")
+    say("", "`isolux list models NAME` shows the settings of one of them.")
 
 
 def _show_one(room: str, name: str) -> None:
@@ -96,12 +98,12 @@ def _show_one(room: str, name: str) -> None:
     from isolux.vocabulary.plugin_options import named_options
 
     info = registry.info(room, name)
-    typer.echo(f"{name}: {info.summary}")
+    say(f"{name}: {info.summary}")
     for reference in info.references:
-        typer.echo(f"  {reference.citation} {reference.place}".rstrip())
+        say(f"  {reference.citation} {reference.place}".rstrip())
     for assumption in info.assumptions:
-        typer.echo(f"  assumes: {assumption}")
-    typer.echo("")
+        say(f"  assumes: {assumption}")
+    say()
     _show_parts(room, name)
     if room in FUNCTIONS:
         function, flag = FUNCTIONS[room]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 
 __all__ = ["made", "monitor"]
 
@@ -37,15 +36,15 @@ def monitor(
         refuse_existing(out, overwrite=overwrite, marks=(MARK,), what="monitoring")
     found = watch(runs, **settings)
     for text in found.findings:
-        typer.echo(f"• {text}")
+        say(f"• {text}")
     for note in found.notes:
         document.note(note)
-    typer.echo("")
+    say()
     shown = found.shown() if document.giving() else found.brief()
     rows = [[_cell(x) for x in row] for row in shown.rows()]
     show_table("", [name.replace("_", "-") for name in shown.columns], rows)
     if out is not None:
-        typer.echo("")
+        say()
         document.wrote("page", found.report(out, overwrite=overwrite))
         say_figures()
 

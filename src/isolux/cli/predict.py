@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isolux.cli import document
+from isolux.cli.streams import print_error, say
+from isolux.vocabulary.printable import plain
 
 if TYPE_CHECKING:
     from isolux.verbs.predict import Predicted
@@ -54,7 +56,7 @@ def predict(
         try:
             done = run_predict(spec, tell=tell, stop=stop)
         except KeyboardInterrupt:
-            typer.echo(f"go on: {_go_on(spec)}", err=True)
+            print_error(f"go on: {plain(_go_on(spec))}")
             raise
     _show(done, time.monotonic() - began)
 
@@ -125,14 +127,14 @@ def _show(done: Predicted, seconds: float) -> None:
     pictures = done.record["pictures"]
     earlier = pictures - done.computed
     rate = f", {done.computed / seconds:.1f} a second" if done.computed and seconds else ""
-    typer.echo(
+    say(
         f"{pictures:,} pictures: {done.computed:,} looked at now{rate}"
         + (f", {earlier:,} answered before" if earlier else "")
     )
     for note in notes:
         document.note(note)
     document.wrote("answers", done.folder)
-    typer.echo(f"audit them: isolux audit {done.record['spec'].get('data', 'DATA')}"
+    say(f"audit them: isolux audit {done.record['spec'].get('data', 'DATA')}"
                f" --predictions {done.folder} --by …")  # fmt: skip
 
 
@@ -155,4 +157,4 @@ def _show_status(folder: Path) -> None:
     rows += [["no answer", f"{row['looks']:,}: {row['reason']}"] for row in missing]
     show_table("", ["", str(folder)], rows)
     if record["state"] != "finished":
-        typer.echo(f"go on: isolux predict --resume {folder}")
+        say(f"go on: isolux predict --resume {folder}")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
+from isolux.vocabulary.printable import plain
 from isolux.vocabulary.progress import heard_by
 
 __all__ = ["Teller", "working"]
@@ -43,7 +44,7 @@ class Teller:
         if what.partition(":")[0] != self.what.partition(":")[0]:
             self.since = self.clock()
             self.shown_at = float("-inf")
-        self.what = what
+        self.what = plain(what)
         if not what:
             self.clear()
 

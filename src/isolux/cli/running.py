@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from isolux.cli.stopping import finishing
+from isolux.cli.streams import screen
 
 if TYPE_CHECKING:
     from isolux.engine import Progress
@@ -26,7 +27,6 @@ def watching() -> Iterator[tuple[Progress, Callable[[], bool]]]:
 @contextmanager
 def _counting() -> Iterator[Progress]:
     """Show on a terminal how far it is, how fast and how long it will take; elsewhere nothing."""
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -36,7 +36,7 @@ def _counting() -> Iterator[Progress]:
         TimeRemainingColumn,
     )
 
-    console = Console(stderr=True)
+    console = screen(stderr=True)
     if not console.is_terminal or os.environ.get("CI"):
         yield lambda *_: None
         return

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 
 __all__ = ["made", "sample"]
 
@@ -38,11 +37,11 @@ def sample(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
     short = drawn.cells.filter(drawn.cells["short"] > 0)
     if short.height:
         show_wide(f"Short of {settings['per_cell']:,} people", short)
-        typer.echo("")
+        say()
     for note in drawn.notes:
         document.note(note)
     few = f", {short.height:,} of them short" if short.height else ""
-    typer.echo(f"{drawn.people.height:,} people of {drawn.cells.height:,} cells{few}")
+    say(f"{drawn.people.height:,} people of {drawn.cells.height:,} cells{few}")
     document.wrote("ids", write_text(out, csv_text(drawn.people)))
 
 

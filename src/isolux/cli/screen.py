@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolux.cli import document
+from isolux.cli.streams import print_error, say, screen
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import words_of
+from isolux.vocabulary.printable import plain
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,35 +33,32 @@ def show_audit(
     ``first`` are analyses that were asked for just now: their findings are printed, and of the
     others how many there are. ``unasked`` is the folder that was chosen where none was named.
     """
-    from rich.console import Console
-    from rich.markup import escape
-
     if document.giving():
         _give_audit(run, report)
         return
-    screen = Console(highlight=False)
-    _show_first(screen, run)
+    console = screen()
+    _show_first(console, run)
     claims = _claims(run, first)
     for claim in claims:
-        screen.print(f"• {escape(claim)}")
+        console.print(f"• {plain(claim)}")
     more = run.findings.height - len(claims)
     if more:
-        screen.print(f"… and {more:,} more finding{'s' if more > 1 else ''} in the report.")
+        console.print(f"… and {more:,} more finding{'s' if more > 1 else ''} in the report.")
     if not run.findings.height:
-        screen.print(escape(_nothing(run)))
+        console.print(plain(_nothing(run)))
     for name in first:
         if not run.findings.filter(analysis=name).height:
-            screen.print(f"{name}: no finding.")
+            console.print(f"{name}: no finding.")
     for note in () if first else list(run.record.get("notes", []))[:_FIRST]:
-        screen.print(escape(f"note: {note}"), style="dim")
+        console.print(plain(f"note: {note}"), style="dim")
     _show_paper(run)
     if report is not None:
-        screen.print()
-        screen.print(f"report: {escape(str(report))}", soft_wrap=True)
+        console.print()
+        console.print(f"report: {plain(str(report))}", soft_wrap=True)
         say_figures(f"isolux report {report.parent}")
     if unasked is not None:
         told = f"everything is in {unasked}, as no --out DIR was given"
-        screen.print(escape(told), soft_wrap=True)
+        console.print(plain(told), soft_wrap=True)
 
 
 def _nothing(run: Run) -> str:
@@ -93,40 +92,32 @@ def _give_audit(run: Run, report: Path | None) -> None:
         document.wrote("report", report)
 
 
-def _show_first(screen: Console, run: Run) -> None:
+def _show_first(console: Console, run: Run) -> None:
     """Print what must be read before the numbers: warnings, and for whom they stand."""
-    from rich.markup import escape
-
     for warning in run.record.get("warnings") or ():
-        _print_warning(screen, warning)
+        _print_warning(console, warning)
     if drawn := words_of(run.record):
-        screen.print(escape(drawn))
+        console.print(plain(drawn))
 
 
 def say_warning(text: str) -> None:
     """Print what must be read before anything else."""
-    from rich.console import Console
-
     if document.giving():
         document.warn(text)
     else:
-        _print_warning(Console(highlight=False), text)
+        _print_warning(screen(), text)
 
 
 def say_on_stderr(text: str) -> None:
     """Print a warning that must be seen where standard output is read by a program."""
-    from isolux.cli.streams import print_error
-
     if document.giving():
         document.warn(text)
     else:
         print_error(f"WARNING: {text}")
 
 
-def _print_warning(screen: Console, text: str) -> None:
-    from rich.markup import escape
-
-    screen.print(escape(f"WARNING: {text}"), style="bold")
+def _print_warning(console: Console, text: str) -> None:
+    console.print(plain(f"WARNING: {text}"), style="bold")
 
 
 def say_figures(again: str | None = None) -> None:
@@ -141,9 +132,9 @@ def say_figures(again: str | None = None) -> None:
 
     if drawable():
         return
-    print("It has no figures, only tables: the package that draws them is not installed.")  # noqa: T201
-    print("  to add them: pip install 'isolux[figures]'")  # noqa: T201
-    print(f"  then: {again or 'the same command again'}")  # noqa: T201
+    say("It has no figures, only tables: the package that draws them is not installed.")
+    say("  to add them: pip install 'isolux[figures]'")
+    say(f"  then: {again or 'the same command again'}")
 
 
 def say_hidden(run: Run, cut: Run, minimum: int) -> None:
@@ -172,19 +163,19 @@ def _show_paper(run: Run) -> None:
     from isolux.report.wording import cell_text
 
     for caption, why in (run.record.get("protocol") or {}).get("absent", {}).items():
-        print(f"\n{caption}\n  is not printed: {why}")  # noqa: T201
+        say("", caption, f"  is not printed: {why}")
     for caption, table in (run.record.get("protocol") or {}).get("tables", {}).items():
         rows = [[cell_text(cell) for cell in row] for row in table["rows"]]
         if document.giving():
             document.give_words(caption, table["columns"], rows)
             continue
-        print(f"\n{caption}")  # noqa: T201 - a table's own title would wrap at its width
+        say("", caption)
         columns = [column.replace("_", " ") for column in table["columns"]]
         if len(columns) > max(_COLUMNS, len(rows)):  # a screen is higher than it is wide
             columns, *rows = [list(row) for row in zip(columns, *rows, strict=True)]
         show_table("", columns, rows[:_ROWS])
         if len(rows) > _ROWS:
-            print(f"… and {len(rows) - _ROWS} more rows in the report.")  # noqa: T201
+            say(f"… and {len(rows) - _ROWS} more rows in the report.")
 
 
 def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
@@ -193,14 +184,13 @@ def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     What is too wide for the screen stands in several blocks of columns, each with the first one;
     what has a word as wide as the screen stands line by line, and the terminal wraps it.
     """
-    from rich.console import Console
-
     if document.giving():
         document.give_words(title, columns, rows)
         return
+    columns, rows = [plain(c) for c in columns], [[plain(cell) for cell in row] for row in rows]
     if title:
-        print(title)  # noqa: T201 - rich would center or wrap it at the table's width
-    width = Console().width
+        say(title)
+    width = screen().width
     cells = [list(column) for column in zip(columns, *rows, strict=True)]
     least = [max(_longest_word(cell) for cell in column) + _APART for column in cells]
     if sum(least) <= width + _APART:
@@ -212,26 +202,25 @@ def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     else:
         for row in rows:
             said = [f"{name}: {cell}" if name else cell for name, cell in zip(columns, row) if cell]  # noqa: B905
-            print("\n  ".join(said))  # noqa: T201 - rich would break the words
+            say(*said[:1], *(f"  {line}" for line in said[1:]))
 
 
 def _print_table(columns: list[str], rows: list[list[str]], least: list[int]) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    screen = Console(highlight=False)
+    console = screen()
     table = Table(header_style="bold", box=None, pad_edge=False)
     cells = [list(column) for column in zip(columns, *rows, strict=True)]
     whole = [max(_longest_line(cell) for cell in column) for column in cells]
     needs = [width - _APART for width in least]
-    room = screen.width - _APART * (len(columns) - 1)
+    room = console.width - _APART * (len(columns) - 1)
     for column, width in zip(columns, _shared_out(whole, needs, room), strict=True):
         # Set, as rich would narrow a column below its longest word and cut the last one off.
         table.add_column(Text(column), overflow="fold", width=width)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    screen.print(table)
+    console.print(table)
 
 
 def _shared_out(whole: list[int], least: list[int], room: int) -> list[int]:
@@ -268,14 +257,12 @@ _PS = ("p_value", "p_adjusted")
 
 def show_wide(caption: str, table: pl.DataFrame) -> None:
     """Print a table in as many blocks of columns as the screen needs, each with the row's name."""
-    from rich.console import Console
-
     from isolux.report.wording import cell_text, decimals, p_text
 
     if document.giving():
         document.give(caption, table)
         return
-    print(f"\n{caption}")  # noqa: T201 - as the paper's tables
+    say("", caption)
     head = table.head(_WIDE_ROWS)
     cells = []
     for name in head.columns:
@@ -285,13 +272,11 @@ def show_wide(caption: str, table: pl.DataFrame) -> None:
         cells.append([name, *told])
     named = [name in {"dataset", "attribute"} for name in head.columns]
     keys = min(len(head.columns), (named.index(False) if False in named else 0) + 1)
-    for block in _blocks(cells, keys, Console().width):
+    for block in _blocks(cells, keys, screen().width):
         columns, *rows = (list(row) for row in zip(*block, strict=True))
         show_table("", columns, rows)
     if table.height > _WIDE_ROWS:
-        print(  # noqa: T201
-            f"… and {table.height - _WIDE_ROWS:,} more rows; --out writes all of them."
-        )
+        say(f"… and {table.height - _WIDE_ROWS:,} more rows; --out writes all of them.")
 
 
 def _blocks(

@@ -2,6 +2,10 @@
 
 A reader that leaves early (``| head``) is no error: the work goes on and the rest is not printed.
 A terminal that knows ASCII alone gets ``-`` for a dash and ``?`` for what has no likeness.
+
+Names come from files, and can hold what steers a terminal. Everything that is printed goes through
+``say``, ``print_error`` or ``screen``; what a library prints by itself goes through the streams'
+``write``, which lets no such character pass either.
 """
 
 from __future__ import annotations
@@ -14,9 +18,14 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
-__all__ = ["lenient", "print_error", "write_fault"]
+from isolux.vocabulary.printable import plain, plain_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["lenient", "print_error", "say", "screen", "write_fault"]
 
 _LIKE = {
     "•": "*",
@@ -60,6 +69,21 @@ class _Pipe(io.FileIO):
 _broken: set[object] = set()
 
 
+class _Guarded:
+    """A text stream that replaces what would steer a terminal; lines may end, and a line return."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.unguarded = stream
+
+    def write(self, text: str) -> int:
+        """Write, without what steers a terminal."""
+        self.unguarded.write(plain_lines(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.unguarded, name)
+
+
 @contextmanager
 def lenient() -> Iterator[None]:
     """Make ``sys.stdout`` and ``sys.stderr`` such streams while the block runs."""
@@ -67,7 +91,7 @@ def lenient() -> Iterator[None]:
     before = sys.stdout, sys.stderr
     _faults.clear()
     _broken.clear()
-    sys.stdout, sys.stderr = _stream(sys.stdout), _stream(sys.stderr)
+    sys.stdout, sys.stderr = _guarded(sys.stdout), _guarded(sys.stderr)
     try:
         yield
     finally:
@@ -84,9 +108,28 @@ def write_fault() -> OSError | None:
     return _faults[0] if _faults else None
 
 
+def say(*lines: str) -> None:
+    """Print lines, or an empty one; a name in a line can neither break it nor steer a terminal."""
+    for line in lines or ("",):
+        print(plain(line), flush=True)  # noqa: T201 - a server prints its address, and goes on
+
+
 def print_error(text: str) -> None:
-    """Print to standard error, if there is any."""
-    print(text, file=sys.stderr, flush=True)  # noqa: T201 - the command line's own voice
+    """Print lines to standard error, if there is any; names in them are one line each already."""
+    print(plain_lines(text), file=sys.stderr, flush=True)  # noqa: T201
+
+
+def screen(*, stderr: bool = False) -> Console:
+    """Make what prints tables, bold text and bars: it is given text that is ``plain`` already."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    file = stream.unguarded if isinstance(stream, _Guarded) else stream
+    return Console(file=file, highlight=False, markup=False, emoji=False)
+
+
+def _guarded(stream: TextIO | None) -> TextIO:
+    return cast("TextIO", _Guarded(_stream(stream)))
 
 
 def _stream(stream: TextIO | None) -> TextIO:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 
 __all__ = ["made", "view"]
 
@@ -149,8 +148,8 @@ def _serve(runs: list[str], **settings: Any) -> None:
         _warn_of_changes(runs)
         document.wrote("viewer", address)
         if not people:
-            typer.echo("It shows groups alone: a run keeps no people, or counts of them.")
-        typer.echo("Open that address on this computer. Ctrl-C ends it.")
+            say("It shows groups alone: a run keeps no people, or counts of them.")
+        say("Open that address on this computer. Ctrl-C ends it.")
         document.print_now()  # a script that reads the address waits for no end
 
     # Ctrl-C is how a viewer ends, and no accident: it is not told as one.
@@ -160,6 +159,6 @@ def _serve(runs: list[str], **settings: Any) -> None:
     try:
         serve_view(runs, ready, **settings)
     except KeyboardInterrupt:
-        typer.echo("\nviewer: ended")
+        say("", "viewer: ended")
     finally:
         signal.signal(signal.SIGINT, before)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from isolux.cli import document
+from isolux.cli.streams import say
 from isolux.vocabulary.errors import SpecError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _of(settings: dict[str, Any], own: Sequence[str], what: str) -> dict[str, An
 
 def _replayed(done: Sequence[Withdrawn]) -> None:
     if not done:
-        typer.echo("nobody who withdrew is back")
+        say("nobody who withdrew is back")
     for one in done:
         _done(one)
 
@@ -113,7 +114,7 @@ def _proved(done: Proof) -> None:
         document.warn(caution)
     for note in notes:
         document.note(note)
-    typer.echo(
+    say(
         f"{done.files:,} files and parts of files, {done.bytes:,} bytes, {done.pictures:,}"
         f" pictures: {len(done.found):,} found, {len(done.blind):,} not looked into"
     )
@@ -125,7 +126,7 @@ def _verified(receipt: str, settings: dict[str, Any]) -> None:
     from isolux.verbs import withdraw as verb
 
     said = verb.verify(receipt, ledger=settings.get("ledger"), key=settings.get("key"))
-    typer.echo(
+    say(
         f"receipt {said['number']:,} of {said['ended']}: hash and signature verify;"
         f" {len(said['artefacts']):,} artefacts"
     )
@@ -153,7 +154,7 @@ def _show(done: Withdrawn | Looked) -> None:
 
 def _looked(found: Looked) -> None:
     _show(found)
-    typer.echo(f"{len(found.artefacts):,} files would be changed or deleted; nothing was changed")
+    say(f"{len(found.artefacts):,} files would be changed or deleted; nothing was changed")
 
 
 def _done(done: Withdrawn) -> None:
@@ -166,7 +167,7 @@ def _done(done: Withdrawn) -> None:
     for note in notes:
         document.note(note)
     if done.receipt is None:
-        typer.echo("not finished: give the same command again once what is named above is settled")
+        say("not finished: give the same command again once what is named above is settled")
         raise typer.Exit(_LEFT)
     document.wrote("receipt", done.receipt)
 

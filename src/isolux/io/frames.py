@@ -18,6 +18,7 @@ import polars as pl
 
 from isolux.io.binary_tables import first_line, read_arrow_file, read_parquet_file
 from isolux.io.delimited import read_delimited
+from isolux.io.inflating import unpacked_limit
 from isolux.io.panics import panics_unprinted
 from isolux.io.sheets import SHEETS, read_sheet
 from isolux.io.text import decodable
@@ -27,7 +28,6 @@ __all__ = ["FORMATS", "LARGEST", "format_of", "read_table", "refuse_unless_file"
 
 LARGEST = 4 << 30
 """Bytes of text, unpacked, beyond which a table is refused: it is read whole."""
-_RATIO, _ALWAYS = 200, 64 << 20  # text packs to a tenth; up to 64 MiB do no harm
 LONGEST_CELL = 1 << 20
 """Bytes of text in one cell; more is a damaged file, or data that no group and no label can be."""
 _TEXT = (pl.String(), pl.List(pl.String()))
@@ -253,7 +253,7 @@ def _bytes_of(path: Path) -> bytes:
         )
     if path.suffix.lower() != ".gz":
         return path.read_bytes()
-    limit = min(LARGEST, max(_ALWAYS, _RATIO * size))
+    limit = unpacked_limit(size, LARGEST)
     try:
         with gzip.open(path) as stream:
             data = stream.read(limit + 1)

@@ -4,11 +4,31 @@ from __future__ import annotations
 
 import zlib
 
-__all__ = ["TooLargeError", "inflated"]
+__all__ = ["TooLargeError", "inflated", "unpacked_limit"]
+
+_RATIO, _ALWAYS = 200, 64 << 20  # text packs to a tenth; up to 64 MiB do no harm
 
 
 class TooLargeError(ValueError):
     """Packed bytes that would become more than is allowed."""
+
+
+def unpacked_limit(n_bytes: int, most: int) -> int:
+    """Return how many bytes a packed file may become: 200 times its own, and 64 MiB always.
+
+    Parameters
+    ----------
+    n_bytes : int
+        The packed file's size.
+    most : int
+        The limit for a file of any size.
+
+    Examples
+    --------
+    >>> unpacked_limit(1000, 4 << 30) >> 20, unpacked_limit(1 << 30, 4 << 30) >> 30
+    (64, 4)
+    """
+    return min(most, max(_ALWAYS, _RATIO * n_bytes))
 
 
 def inflated(packed: bytes, most: int) -> bytes:

@@ -8,15 +8,13 @@ are looked for in the file itself and told by sheet and cell. Of xls and xlsb th
 from __future__ import annotations
 
 import html
-import io
 import posixpath
 import re
-import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from isolux.vocabulary.errors import FileError
 
-__all__ = ["refuse_without_value"]
+__all__ = ["linked_files", "refuse_without_value", "sheet_files"]
 
 _SHOWN = 5
 _NAME = r"(?:\w+:)?"  # some programs write every element with its namespace's prefix
@@ -29,13 +27,15 @@ _ODS_ERROR = re.compile(rb"""calcext:value-type\s*=\s*["']error["']""")
 _CALC = "open the workbook in a spreadsheet program and save it there, or save the sheet as CSV"
 
 
-def refuse_without_value(data: bytes, sheet: str, *, header: int, where: str) -> None:
+def refuse_without_value(
+    parts: Mapping[str, bytes], sheet: str, *, header: int, where: str
+) -> None:
     """Refuse a sheet with errors for values, or with formulas whose values were not saved.
 
     Parameters
     ----------
-    data : bytes
-        The workbook.
+    parts : mapping of str to bytes
+        The workbook's files, unpacked; none of an xls.
     sheet : str
         The name of the sheet that is read.
     header : int
@@ -48,15 +48,10 @@ def refuse_without_value(data: bytes, sheet: str, *, header: int, where: str) ->
     FileError
         Such a cell; the first of them are named.
     """
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as parts:
-            if "content.xml" in parts.namelist():
-                _refuse_errors_of_ods(parts.read("content.xml"), sheet, where)
-                return
-            part = _part_of(parts, sheet)
-            text = parts.read(part) if part is not None else b""
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, KeyError):
-        return  # xls is no archive; what is damaged is told by its reader
+    if "content.xml" in parts:
+        _refuse_errors_of_ods(parts["content.xml"], sheet, where)
+        return
+    text = parts.get(sheet_files(parts).get(sheet, ""), b"")
     if not (b"<" in text and (_FORMULA.search(text) or b'"e"' in text or b"'e'" in text)):
         return
     errors: list[str] = []
@@ -96,23 +91,22 @@ def _attribute(given: bytes, name: str) -> str:
     return html.unescape(found.group(1).decode("utf-8", "replace")) if found else ""
 
 
-def _part_of(parts: zipfile.ZipFile, sheet: str) -> str | None:
-    """Find the file inside an xlsx that holds a sheet."""
-    book = parts.read("xl/workbook.xml")
-    for one in re.finditer(rf"<{_NAME}sheet\b([^>]*)>".encode(), book):
-        if _attribute(one.group(1), "name") == sheet:
-            number = _attribute(one.group(1), r"\w+:id")
-            break
-    else:
-        return None
-    for one in re.finditer(
-        rb"<\w*:?Relationship\b([^>]*)>", parts.read("xl/_rels/workbook.xml.rels")
-    ):
-        if _attribute(one.group(1), "Id") == number:
-            target = _attribute(one.group(1), "Target")
-            inside = target.removeprefix("/") if target.startswith("/") else f"xl/{target}"
-            return posixpath.normpath(inside)
-    return None
+def linked_files(parts: Mapping[str, bytes], book: str = "workbook.xml") -> dict[str, str]:
+    """Find the files that a workbook's main part names, by the names that it has for them."""
+    files = {}
+    links = parts.get(f"xl/_rels/{book}.rels", b"")
+    for link in re.finditer(rb"<\w*:?Relationship\b([^>]*)>", links):
+        target = posixpath.normpath(posixpath.join("/xl", _attribute(link.group(1), "Target")))
+        files[_attribute(link.group(1), "Id")] = target.removeprefix("/")
+    return files
+
+
+def sheet_files(parts: Mapping[str, bytes]) -> dict[str, str]:
+    """Find the file inside an xlsx that holds each sheet, by the sheet's name."""
+    book, files = parts.get("xl/workbook.xml", b""), linked_files(parts)
+    sheets = [found.group(1) for found in re.finditer(rf"<{_NAME}sheet\b([^>]*)>".encode(), book)]
+    ids = {_attribute(sheet, "name"): _attribute(sheet, r"\w+:id") for sheet in reversed(sheets)}
+    return {name: files[number] for name, number in ids.items() if number in files}
 
 
 def _refuse_errors_of_ods(text: bytes, sheet: str, where: str) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import io
 import zipfile
+import zlib
 from collections.abc import Sequence
 from datetime import date, datetime, time
 from pathlib import Path
@@ -18,8 +19,11 @@ from typing import Any
 
 import polars as pl
 
+from isolux.io.inflating import unpacked_limit
 from isolux.io.panics import panics_unprinted
+from isolux.io.sheet_areas import refuse_large_areas
 from isolux.io.sheet_cells import refuse_without_value
+from isolux.io.xls_areas import XLS_SIGNATURE
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, place
 
 __all__ = ["SHEETS", "read_sheet"]
@@ -53,8 +57,9 @@ def read_sheet(
     Raises
     ------
     FileError
-        No workbook, or a damaged or locked one; several sheets and none named; a row of names
-        with gaps or repeats, which most likely is a title; cells with an error of the spreadsheet,
+        No workbook, or a damaged or locked one; one that unpacks to too much, or whose cells lie
+        too far apart; several sheets and none named; a row of names with gaps or repeats, which
+        most likely is a title; cells with an error of the spreadsheet,
         or formulas without saved values.
     UnknownNameError
         No sheet of that name.
@@ -67,7 +72,12 @@ def read_sheet(
             "header_row counts rows as a spreadsheet does", expected="1 or more",
             found=str(header_row), where="--header-row",
         )  # fmt: skip
-    name, cells, merged = _cells(path, sheet, where)
+    data = path.read_bytes()
+    if not data:
+        raise FileError("the file is empty", expected="a workbook", where=where)
+    parts = _parts(data, where)
+    refuse_large_areas(parts or data, sheet, where)
+    name, cells, merged = _cells(data, sheet, where)
     filled = [k for k, row in enumerate(cells) if any(_text(cell) is not None for cell in row)]
     at = filled[0] if header_row is None and filled else (header_row or 1) - 1
     if at not in filled:
@@ -78,7 +88,7 @@ def read_sheet(
             where=place(where, at + 1),
             hint="name it with --header-row" if filled else None,
         )
-    refuse_without_value(path.read_bytes(), name, header=at + 1, where=where)
+    refuse_without_value(parts, name, header=at + 1, where=where)
     _fill_down(cells, merged, at)
     held = set(filled)
     body = [row for k, row in enumerate(cells) if k > at and k in held]
@@ -97,12 +107,8 @@ def _fill_down(cells: list[list[Any]], merged: Sequence[_Range], header: int) ->
                     row[column] = cells[first][column]
 
 
-def _cells(path: Path, sheet: str | None, where: str) -> tuple[str, list[list[Any]], list[_Range]]:
+def _cells(data: bytes, sheet: str | None, where: str) -> tuple[str, list[list[Any]], list[_Range]]:
     """Give the sheet's name, all its rows, and the ranges of merged cells (xlsx alone)."""
-    data = path.read_bytes()
-    if not data:
-        raise FileError("the file is empty", expected="a workbook", where=where)
-    _refuse_bomb(data, where)
     calamine = importlib.import_module("python_calamine")
     try:
         with panics_unprinted():
@@ -116,28 +122,43 @@ def _cells(path: Path, sheet: str | None, where: str) -> tuple[str, list[list[An
     except BaseException as error:  # a panic of calamine is no Exception
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
             raise
-        raise FileError(
-            "this is not a workbook, or it is damaged or locked with a password",
-            expected="xlsx, xlsm, xlsb, xls or ods",
-            found=(str(error).splitlines() or [type(error).__name__])[0][:200],
-            where=where,
-        ) from error
+        raise _damaged(error, where) from error
 
 
-def _refuse_bomb(data: bytes, where: str) -> None:
+def _damaged(error: BaseException, where: str) -> FileError:
+    return FileError(
+        "this is not a workbook, or it is damaged or locked with a password",
+        expected="xlsx, xlsm, xlsb, xls or ods",
+        found=(str(error).splitlines() or [type(error).__name__])[0][:200],
+        where=where,
+    )
+
+
+def _parts(data: bytes, where: str) -> dict[str, bytes]:
+    """Unpack the files in a workbook; an xls is no archive, and has none."""
+    limit = left = unpacked_limit(len(data), _LARGEST)
+    parts = {}
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as parts:
-            size = sum(part.file_size for part in parts.infolist())
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
-        return  # xls is no archive; what is damaged is told by its reader
-    if size > _LARGEST:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for part in archive.infolist():
+                part.file_size = 2 * _LARGEST  # what it says of itself may be wrong
+                with archive.open(part) as stream:
+                    parts[part.filename] = stream.read(left + 1)
+                left -= len(parts[part.filename])
+                if left < 0:
+                    break
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, EOFError, zlib.error,
+            RuntimeError) as error:  # fmt: skip
+        if data.startswith(XLS_SIGNATURE):
+            return {}
+        raise _damaged(error, where) from error
+    if left < 0:
         raise FileError(
-            "this workbook is too large to be read whole",
-            expected=f"at most {_LARGEST >> 20:,} MiB",
-            found=f"{size >> 20:,} MiB unpacked",
-            where=where,
+            "this workbook unpacks to far more than its own size, like a decompression bomb",
+            expected=f"at most {limit >> 20:,} MiB", where=where,
             hint="save the sheet as CSV or Parquet",
-        )
+        )  # fmt: skip
+    return parts
 
 
 def _sheet(book: Any, named: str | None, where: str) -> str:

@@ -15,13 +15,13 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+from isolux.io.inflating import unpacked_limit
 from isolux.vocabulary.errors import FileError
 
 __all__ = ["SUFFIXES", "is_tar", "tar_files"]
 
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _LARGEST = 4 << 30  # bytes unpacked, whatever the archive's size
-_RATIO, _ALWAYS = 200, 64 << 20  # text packs to a tenth; up to 64 MiB do no harm
 # names in an archive: ten times the largest dataset read here, and few enough for memory
 _MEMBERS = 2_000_000
 _OPENERS: dict[bytes, Callable[[Any], Any]] = {
@@ -110,7 +110,7 @@ def tar_files(path: str | Path, suffix: str = "") -> Generator[tuple[str, bytes]
             size = path.stat().st_size
             if not size:
                 raise FileError("the file is empty", expected="a tar archive", where=where)
-            limit = min(_LARGEST, max(_ALWAYS, _RATIO * size))
+            limit = unpacked_limit(size, _LARGEST)
             opener = next((o for magic, o in _OPENERS.items() if head.startswith(magic)), None)
             stream = opener(raw) if opener else raw
             yield from _files(_Limited(stream, limit), suffix, where)

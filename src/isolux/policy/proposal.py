@@ -24,6 +24,7 @@ from isolux.policy.cells import Side, too_small
 from isolux.policy.unasked import found_differences
 from isolux.report.wording import NBSP, plain, points, with_unit
 from isolux.stats.design import IntArray
+from isolux.vocabulary.printable import escape_json
 from isolux.vocabulary.words import brief
 
 __all__ = ["proposal", "reach_of"]
@@ -281,7 +282,7 @@ def _quoted(name: str) -> str:
     """Write a name so that YAML reads it as that text."""
     if _PLAIN.fullmatch(name) and name.lower() not in _WORDS:
         return name
-    return json.dumps(name, ensure_ascii=not name.isprintable())
+    return escape_json(json.dumps(name, ensure_ascii=False))
 
 
 def _lines(pairs: Sequence[tuple[str, str]]) -> list[str]:

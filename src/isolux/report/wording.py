@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from isolux.vocabulary.printable import plain
 from isolux.vocabulary.tables import Status
 from isolux.vocabulary.words import fixed, places_of_points, tiny_points
 
@@ -305,25 +306,6 @@ def unbroken(text: str) -> str:
 
 
 _LOOSE = re.compile(r"\d %|\b[np] [<=] \d")
-_UNPRINTABLE = re.compile(
-    "[^\t\n\r\N{SPACE}-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\x7f-\x84\x86-\x9f]"
-    # Overrides of the writing direction would turn the rest of a sentence around.
-    "|[\u202a-\u202e\u2066-\u2069]"
-)
-
-
-def plain(text: str) -> str:
-    """Replace characters that XML forbids or that only steer a terminal, and join lines.
-
-    Not cosmetic: vl-convert aborts the whole process (a panic that Python cannot catch) when a
-    text it measures holds one of them.
-
-    Examples
-    --------
-    >>> plain("a" + chr(0) + "b")
-    'a�b'
-    """
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text).replace("\n", " ").replace("\r", " ")
 
 
 def safe_url(url: str) -> str:

@@ -24,6 +24,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
+from isolux.vocabulary.printable import plain
 from isolux.vocabulary.table_rows import TableRows
 
 __all__ = [
@@ -84,9 +85,9 @@ class IsoluxError(Exception):
         self.found = found
         self.where = where
         self.hint = hint
-        lines = [problem]
+        lines = [plain(problem)]  # a name in it can neither steer a terminal nor begin a line
         lines += [
-            f"  {label}: {text}"
+            f"  {label}: {plain(text)}"
             for label, text in (
                 ("expected", expected),
                 ("found", found),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["add", "made"]
@@ -57,11 +56,11 @@ def add(
             f" `isolux curate grant {project}/consent.jsonl --who ID --scope evaluation --again`"
             " records that someone consented again."
         )
-    typer.echo(
+    say(
         f"{numbered(done.new, 'photo')} came in; {done.known:,} there already;"
         f" {done.changed:,} with new facts"
     )
-    typer.echo(f"next: isolux curate intake {project}")
+    say(f"next: isolux curate intake {project}")
 
 
 def made() -> Callable[..., None]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 
 __all__ = ["anonymise", "made"]
 
@@ -32,7 +31,7 @@ def anonymise(table: str, **settings: Any) -> None:
     told = f"{done.people.height:,} rows"
     if done.pictures:
         told += f", {done.pictures:,} photos ({done.filled:,} with regions filled in)"
-    typer.echo(told)
+    say(told)
     for note in notes:
         document.note(note)
     document.wrote("dataset", done.folder)

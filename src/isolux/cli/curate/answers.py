@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["answers", "made"]
@@ -52,16 +51,16 @@ def answers(
             document.warn(
                 f"{numbered(wrote.withdrawn, 'answer')} left out: the annotators withdrew."
             )
-        typer.echo(f"{numbered(wrote.rows, 'row')}: {file}")
+        say(f"{numbered(wrote.rows, 'row')}: {file}")
         return
     done = read_given(opened, stage, file, annotator=annotator)
     for caution in done.notes:
         document.warn(caution)
-    typer.echo(numbered(done.new, "new answer"))
+    say(numbered(done.new, "new answer"))
     if done.refused:
-        typer.echo(f"{numbered(done.refused, 'answer')} against the stage's rules: not counted")
+        say(f"{numbered(done.refused, 'answer')} against the stage's rules: not counted")
     if done.sent_back:
-        typer.echo(f"{numbered(done.sent_back, 'photo')} sent back to an earlier stage")
+        say(f"{numbered(done.sent_back, 'photo')} sent back to an earlier stage")
 
 
 def made() -> Callable[..., None]:

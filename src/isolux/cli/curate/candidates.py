@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import typer
-
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["candidates", "made"]
@@ -35,7 +34,7 @@ def candidates(photos: str, *, out: Path, **settings: Any) -> None:
     found = candidates_of_files(photos, **settings)
     write_text(out, csv_text(found))
     show_wide("Photos of this round", found["class"].value_counts().sort("class"))
-    typer.echo(f"{numbered(found.height, 'photo')}: {out}")
+    say(f"{numbered(found.height, 'photo')}: {out}")
 
 
 def made() -> Callable[..., None]:

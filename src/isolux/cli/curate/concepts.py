@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 
 __all__ = ["concepts", "made"]
 
@@ -36,11 +35,11 @@ def concepts(nouns: str, *, out: Path, **settings: Any) -> None:
         document.warn("no --offensive: synsets that insult people are among those that stand")
     found = concepts_of_files(nouns, **settings)
     write_text(out, csv_text(found))
-    typer.echo(f"{found.height:,} concepts of people: {found['reason'].null_count():,} stand")
+    say(f"{found.height:,} concepts of people: {found['reason'].null_count():,} stand")
     kinds = found["reason"].drop_nulls().str.replace(r"^\d+ (examples|steps)", "$1")
     for reason, number in kinds.value_counts(sort=True).iter_rows():
-        typer.echo(f"  {number:,} {reason}")
-    typer.echo(f"concepts: {out}")
+        say(f"  {number:,} {reason}")
+    say(f"concepts: {out}")
 
 
 def made() -> Callable[..., None]:

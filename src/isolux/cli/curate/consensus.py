@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["consensus", "made"]
@@ -47,7 +46,7 @@ def consensus(data: str, *, out: Path, overwrite: bool = False, **settings: Any)
         document.warn(caution)
     counts = dict(done.labels["status"].value_counts().iter_rows())
     told = ", ".join(f"{counts[s]:,} {s}" for s in _STATUSES if s in counts)
-    typer.echo(f"{numbered(done.labels.height, 'item')}: {told}")
+    say(f"{numbered(done.labels.height, 'item')}: {told}")
     known = done.annotators.drop_nulls("right")
     if 0 < known.height <= _SHOWN and known["low"].null_count() == 0:
         show_wide("How often each annotator is likely right", known)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["consent", "made"]
@@ -28,9 +27,9 @@ def consent(ledger: str, **settings: Any) -> None:
     for note in found.notes:
         document.warn(note)
     checked = "hashes and signatures verify" if found.signatures else "hashes verify"
-    typer.echo(f"{numbered(len(found.rows), 'row')}: {checked}")
+    say(f"{numbered(len(found.rows), 'row')}: {checked}")
     show_wide("People by what they allow", summary(found))
-    typer.echo(f"head: {found.rows[-1].hash}")
+    say(f"head: {found.rows[-1].hash}")
 
 
 def made() -> Callable[..., None]:

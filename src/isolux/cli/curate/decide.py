@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-import typer
-
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["decide", "made"]
@@ -44,7 +43,7 @@ def decide(
     new = decide_by_sheet(
         open_project(project, who=curator), sheet, step=step, rule=rule, unit_kind=unit
     )
-    typer.echo(numbered(new, "new verdict"))
+    say(numbered(new, "new verdict"))
 
 
 def made() -> Callable[..., None]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import typer
-
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["golden", "made"]
@@ -29,8 +28,8 @@ def golden(project: str, sheet: str, *, stage: str, curator: str | None = None) 
     from isolux.curation.project import open_project
 
     new = made_of(open_project(project, who=curator), stage, sheet)
-    typer.echo(numbered(new, "new golden task"))
-    typer.echo(f"next: isolux curate push {project} --stage {stage} --training --server URL")
+    say(numbered(new, "new golden task"))
+    say(f"next: isolux curate push {project} --stage {stage} --training --server URL")
 
 
 def made() -> Callable[..., None]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import typer
-
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["grant", "made"]
@@ -24,10 +23,10 @@ def grant(ledger: str, **settings: Any) -> None:
 
     rows = add_consent(ledger, "grant", **settings)
     if not rows:
-        typer.echo("0 rows added: the same stands already, with the same note")
+        say("0 rows added: the same stands already, with the same note")
         return
-    typer.echo(f"{numbered(len(rows), 'row')} added to {ledger}, the last is row {rows[-1].n:,}")
-    typer.echo(f"head: {rows[-1].hash}")
+    say(f"{numbered(len(rows), 'row')} added to {ledger}, the last is row {rows[-1].n:,}")
+    say(f"head: {rows[-1].hash}")
 
 
 def made() -> Callable[..., None]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["hashes", "made"]
@@ -54,12 +53,12 @@ def hashes(
                         expected="--list FILE, or --decided FILE")  # fmt: skip
     opened = open_project(project, who=curator)
     if decided is not None:
-        typer.echo(f"{numbered(decide_matches(opened, decided), 'match', 'matches')} decided")
+        say(f"{numbered(decide_matches(opened, decided), 'match', 'matches')} decided")
         return
     found = match_photos(opened, read_hash_list(str(list), bits=bits, hasher=hasher))
     if found.undecided:
         warn_of_matches(found.undecided)
-    typer.echo(
+    say(
         f"{numbered(found.looked_at, 'photo')} looked at;"
         f" {numbered(len(found.new), 'new match', 'new matches')},"
         f" {len(found.undecided):,} undecided"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import typer
+from isolux.cli.streams import say
 
 __all__ = ["init", "made"]
 
@@ -33,10 +33,8 @@ def init(
 
     made_now = create(project, name=name, database=database, who=curator)
     journal = read_journal(made_now)
-    typer.echo(f"project {made_now.name}: {made_now.folder}")
-    typer.echo(
-        f"journal: {journal.height:,} row{'s' * (journal.height != 1)}, head {journal['hash'][-1]}"
-    )
+    say(f"project {made_now.name}: {made_now.folder}")
+    say(f"journal: {journal.height:,} row{'s' * (journal.height != 1)}, head {journal['hash'][-1]}")
 
 
 def made() -> Callable[..., None]:

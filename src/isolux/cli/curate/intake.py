@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["intake", "made"]
@@ -54,8 +53,8 @@ def intake(
     if letters is not None:
         told = written(opened)
         write_text(letters, csv_text(told))
-        typer.echo(f"letters: {letters}, {numbered(told.height, 'row')}")
-    typer.echo(f"next: isolux curate status {project}")
+        say(f"letters: {letters}, {numbered(told.height, 'row')}")
+    say(f"next: isolux curate status {project}")
 
 
 def made() -> Callable[..., None]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import typer
-
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["journal", "made"]
@@ -32,8 +31,8 @@ def journal(project: str, *, head: str | None = None, last: int = _SHOWN) -> Non
     rows = check_journal(opened, head=head)
     table = read_journal(opened)
     show_wide(f"The last {min(last, rows):,} of {rows:,} rows", table.tail(last).drop("hash"))
-    typer.echo(f"{numbered(rows, 'row')}: hashes, signatures and verdicts verify")
-    typer.echo(f"head: {table['hash'][-1]}")
+    say(f"{numbered(rows, 'row')}: hashes, signatures and verdicts verify")
+    say(f"head: {table['hash'][-1]}")
 
 
 def made() -> Callable[..., None]:

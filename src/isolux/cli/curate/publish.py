@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["made", "publish"]
@@ -34,7 +33,7 @@ def publish(project: str, *, curator: str | None = None, **settings: Any) -> Non
     for caution in cautions:
         document.warn(caution)
     one = done.release
-    typer.echo(
+    say(
         f"{numbered(one.photos, 'photo')}, {numbered(one.people, 'person', 'people')} in photos,"
         f" {numbered(one.subjects, 'subject')}."
         f" {one.terms}"
@@ -42,7 +41,7 @@ def publish(project: str, *, curator: str | None = None, **settings: Any) -> Non
     for note in notes:
         document.note(note)
     document.wrote("dataset", done.folder)
-    typer.echo(f"next: isolux audit curated:{done.folder} --by ATTRIBUTE …")
+    say(f"next: isolux audit curated:{done.folder} --by ATTRIBUTE …")
 
 
 def made() -> Callable[..., None]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["made", "pull"]
@@ -52,13 +51,11 @@ def pull(
     cautions, notes = by_severity(done.notes)
     for caution in cautions:
         document.warn(caution)
-    typer.echo(f"{numbered(done.seen, 'answer')} on the server, {done.new:,} new")
+    say(f"{numbered(done.seen, 'answer')} on the server, {done.new:,} new")
     if done.refused:
-        typer.echo(f"{numbered(done.refused, 'answer')} against the stage's rules: not counted")
+        say(f"{numbered(done.refused, 'answer')} against the stage's rules: not counted")
     if done.sent_back:
-        typer.echo(
-            f"{numbered(done.sent_back, 'photo')} sent back to an earlier stage: push it again"
-        )
+        say(f"{numbered(done.sent_back, 'photo')} sent back to an earlier stage: push it again")
     for note in notes:
         document.note(note)
 

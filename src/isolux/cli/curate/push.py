@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["made", "push"]
@@ -50,10 +49,10 @@ def push(
     for note in done.notes:
         document.warn(note)
     found = f", {done.found:,} found there that were not noted" if done.found else ""
-    typer.echo(f"{numbered(done.planned, 'new task')}; {done.sent:,} sent{found}")
-    typer.echo(f"annotate at {speaking.url}/projects/{done.server_project}")
+    say(f"{numbered(done.planned, 'new task')}; {done.sent:,} sent{found}")
+    say(f"annotate at {speaking.url}/projects/{done.server_project}")
     flag = " --training" if training else ""
-    typer.echo(f"next: isolux curate pull {project} --stage {stage} --server {server}{flag}")
+    say(f"next: isolux curate pull {project} --stage {stage} --server {server}{flag}")
 
 
 def made() -> Callable[..., None]:

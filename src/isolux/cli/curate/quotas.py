@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import typer
-
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["made", "quotas"]
@@ -64,7 +63,7 @@ def quotas(
     if first is not None:
         drawn = first_round(seen, first=first, seed=seed)
         write_text(out, csv_text(drawn))
-        typer.echo(f"{numbered(drawn.height, 'photo')} drawn at random: {out}")
+        say(f"{numbered(drawn.height, 'photo')} drawn at random: {out}")
         return
     found = quotas_of_files(
         seen, take=int(take or 0), balance=balance, available=available, most=most, prior=prior
@@ -72,7 +71,7 @@ def quotas(
     write_text(out, csv_text(found.countries))
     show_wide("Countries", found.countries)
     show_wide("Groups after this round, as expected", found.groups)
-    typer.echo(f"quotas: {out}")
+    say(f"quotas: {out}")
 
 
 def made() -> Callable[..., None]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import typer
-
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["made", "raters"]
@@ -43,7 +42,7 @@ def raters(
     if graduate and stage is None:
         raise SpecError("who graduates from which stage is not said", expected="--stage")
     if sheet is not None:
-        typer.echo(f"{numbered(annotation.know_raters(opened, sheet), 'rater')} noted")
+        say(f"{numbered(annotation.know_raters(opened, sheet), 'rater')} noted")
     if stage is not None:
         examined = annotation.examine(opened, stage)
         if graduate:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["made", "review"]
@@ -61,7 +60,7 @@ def review(
     )  # fmt: skip
     for note in done.notes:
         document.warn(note)
-    typer.echo(
+    say(
         f"{done.looked_at:,} reviewed, {done.out:,} out; {numbered(done.photos, 'photo')} left;"
         f" {numbered(done.new, 'new verdict')}"
     )
@@ -71,7 +70,7 @@ def review(
         )
     if done.estimate is not None:
         one = done.estimate
-        typer.echo(
+        say(
             f"of all {one.population:,}: {100 * one.value:.1f} % [{100 * one.low:.1f},"
             f" {100 * one.high:.1f}] ({METHOD}, {100 * level:g} %; {one.n:,} reviewed)"
         )

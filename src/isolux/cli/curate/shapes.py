@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["made", "shapes"]
@@ -46,7 +45,7 @@ def shapes(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
         document.warn(caution)
     counts = dict(done.objects["status"].value_counts().iter_rows())
     told = ", ".join(f"{counts[s]:,} {s}" for s in ("agreed", "ask again") if s in counts)
-    typer.echo(
+    say(
         f"{numbered(done.drawings.height, 'drawing')} of"
         f" {numbered(done.objects.height, 'object')}: {told}"
     )

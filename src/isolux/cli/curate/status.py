@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 if TYPE_CHECKING:
@@ -43,19 +42,17 @@ def status(
     for note in found.notes:
         document.warn(note)
     came = found.funnel["remain"][0]
-    typer.echo(
-        f"{opened.name}: {numbered(came, 'photo')} came in, {found.funnel['remain'][-1]:,} remain"
-    )
-    typer.echo(_sum(found.funnel))
+    say(f"{opened.name}: {numbered(came, 'photo')} came in, {found.funnel['remain'][-1]:,} remain")
+    say(_sum(found.funnel))
     show_wide("Where photos left (refused: those that had left before included)", found.funnel)
     for (step,), table in found.shifts.group_by("step", maintain_order=True):
         title = f"Whom the step {step!r} left out, in people in photos (shares in %)"
         show_wide(title, _rounded(table.drop("step")))
     if not by:
-        typer.echo("--by FACT compares whom each step left out: facts of subjects, as age_group")
+        say("--by FACT compares whom each step left out: facts of subjects, as age_group")
     if csv is not None:
         write_text(csv, csv_text(found.shifts))
-        typer.echo(f"groups: {csv}")
+        say(f"groups: {csv}")
 
 
 def _sum(funnel: pl.DataFrame) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 
 __all__ = ["made", "suspects"]
 
@@ -61,7 +60,7 @@ def suspects(
     show_wide("Evidence", found.kinds)
     for note in found.notes:
         document.note(note)
-    typer.echo(f"{found.sheet.height:,} to review")
+    say(f"{found.sheet.height:,} to review")
     document.wrote("sheet", out)
 
 

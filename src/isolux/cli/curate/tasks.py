@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import typer
-
+from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
 __all__ = ["made", "tasks"]
@@ -34,9 +33,9 @@ def tasks(
     from isolux.curation.project import open_project
 
     number = write_tasks(open_project(project, who=curator), stage, out, training=training)
-    typer.echo(f"{numbered(number, 'open task')}: {out / 'tasks.csv'}")
+    say(f"{numbered(number, 'open task')}: {out / 'tasks.csv'}")
     if number:
-        typer.echo(f"next: isolux curate answers {project} FILE --stage {stage} --annotator NAME")
+        say(f"next: isolux curate answers {project} FILE --stage {stage} --annotator NAME")
 
 
 def made() -> Callable[..., None]:

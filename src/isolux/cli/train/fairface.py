@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 
 __all__ = ["fairface", "made"]
 
@@ -31,7 +30,7 @@ def fairface(data: str, *, out: Path, **settings: Any) -> None:
     from isolux.vocabulary.notes import by_severity
     from isolux.vocabulary.progress import said_to
 
-    with said_to(typer.echo):
+    with said_to(say):
         done = train_fairface(data, out=out, **settings)
     cautions, notes = by_severity(done.notes)
     for caution in cautions:
@@ -40,7 +39,7 @@ def fairface(data: str, *, out: Path, **settings: Any) -> None:
         document.note(note)
     document.wrote("network", done.folder)
     heads = list(done.classes)
-    typer.echo(
+    say(
         f"run it: isolux predict DATA --model fairface:{done.folder}"
         f" --model-option answers={heads[0]} --out ANSWERS"
     )

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from isolux.cli import document
+from isolux.cli.streams import say
 
 __all__ = ["finetune", "made"]
 
@@ -31,7 +30,7 @@ def finetune(data: str, *, out: Path, **settings: Any) -> None:
     from isolux.vocabulary.notes import by_severity
     from isolux.vocabulary.progress import said_to
 
-    with said_to(typer.echo):
+    with said_to(say):
         done = train_finetune(data, out=out, **settings)
     cautions, notes = by_severity(done.notes)
     for caution in cautions:

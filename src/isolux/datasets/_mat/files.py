@@ -17,6 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.datasets._files import LARGEST
+from isolux.io.inflating import unpacked_limit
 from isolux.vocabulary.errors import FileError, TableError, place
 
 __all__ = ["Variables", "read_mat5", "read_variables", "texts_of_cells"]
@@ -26,7 +27,6 @@ _HEADER = 128  # bytes of text and version before the first variable
 _COMPRESSED = 15  # miCOMPRESSED, a variable packed by zlib
 # of one variable: a hundred times what IMDB-WIKI has, and few enough for memory
 _CELLS = 50_000_000
-_RATIO, _ALWAYS = 200, 64 << 20  # numbers pack to a tenth; up to 64 MiB do no harm
 _LONGEST = 4_096  # characters of one text
 
 Array = npt.NDArray[Any]
@@ -120,7 +120,7 @@ def _refuse_damage(data: bytes, where: str, names: Sequence[str]) -> None:
     """
     order: Literal["big", "little"] = "big" if data[126:128] == b"MI" else "little"
     at, total = _HEADER, len(data)
-    limit = min(LARGEST, max(_ALWAYS, _RATIO * len(data)))
+    limit = unpacked_limit(len(data), LARGEST)
     while at + 8 <= len(data):
         kind = int.from_bytes(data[at : at + 4], order)
         size = int.from_bytes(data[at + 4 : at + 8], order)

@@ -1,0 +1,56 @@
+"""Text from outside as it may be printed: whatever would steer a terminal is replaced.
+
+Names of columns, files, groups and people are printed as they are in every script, with accents,
+combining characters and emoji. What they cannot do is move the cursor, change colours, start a line
+of their own or turn the direction of what follows around.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["escape_json", "plain", "plain_lines"]
+
+_LINE_BREAK = re.compile("\r\n|[\t\n\r\x85\u2028\u2029]")
+_UNPRINTABLE = re.compile(
+    # What XML forbids, ESC and the other C0 controls among it; DEL and C1.
+    "[^\t\n\r\N{SPACE}-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\x7f-\x9f]"
+    # Line separators; marks, embeddings, overrides and isolates of the writing direction.
+    "|[\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+
+
+def plain(text: str) -> str:
+    """Replace what XML forbids or steers a terminal, and join lines: for names and sentences.
+
+    Not cosmetic: vl-convert aborts the whole process (a panic that Python cannot catch) when a
+    text it measures holds one of them.
+
+    Examples
+    --------
+    >>> plain("a" + chr(0) + "b"), plain("a" + chr(27) + "[1mb"), plain("one" + chr(10) + "line")
+    ('a�b', 'a�[1mb', 'one line')
+    """
+    return plain_lines(_LINE_BREAK.sub(" ", text))
+
+
+def plain_lines(text: str) -> str:
+    r"""Replace the same in text of several lines, which stay.
+
+    Examples
+    --------
+    >>> plain_lines("a" + chr(27) + "[1m" + chr(10) + "b")
+    'a�[1m\nb'
+    """
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def escape_json(text: str) -> str:
+    r"""Write the same in a JSON text as escapes, which stand for the same characters.
+
+    Examples
+    --------
+    >>> escape_json('["a' + chr(0x9B) + '"]')
+    '["a\\u009b"]'
+    """
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
