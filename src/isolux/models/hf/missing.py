@@ -20,8 +20,11 @@ from isolux.vocabulary.errors import SpecError
 
 __all__ = ["refuse_random_weights"]
 
-_RAW = ("pred_boxes", "heatmaps")  # and what ends in "logits", but:
-_UNUSED = "objectness_logits"  # of OWLv2, which no answer is made of
+_RAW = (
+    "logits", "pred_boxes", "class_queries_logits", "masks_queries_logits", "heatmaps",
+    "decoder_class_logits", "decoder_coord_logits",
+)  # fmt: skip
+"""What networks call the numbers that an answer is made of; a part may have others first."""
 _SHOWN = 20
 _BOX = (10.0, 10.0, 100.0, 80.0)  # of a person in the picture of noise
 
@@ -120,8 +123,7 @@ def _numbers(predictor: Any, found: Loaded) -> _Arrays:
 
     def take(_: Any, __: Any, given: Any) -> None:
         for name, one in given.items() if isinstance(given, Mapping) else ():
-            raw = name in _RAW or (name.endswith("logits") and name != _UNUSED)
-            if raw and found.torch.is_tensor(one):
+            if name in _RAW and found.torch.is_tensor(one):
                 taken.append(one.float().cpu().numpy())
         if taken:
             raise _EnoughError
