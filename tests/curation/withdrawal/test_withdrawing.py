@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
@@ -368,3 +369,53 @@ def test_a_proof_without_the_key_of_a_publication_says_so(tmp_path):
     assert not done.is_clean
     ((where, why),) = done.blind
     assert (where, "--published-key FILE" in why) == (str(tmp_path), True)
+
+
+@pytest.mark.parametrize("form", ["zip", "tar.gz", "zip in a zip", "table outside"])
+def test_photos_that_only_a_table_in_an_archive_links_to_the_person_go(tmp_path, form):
+    import io
+    import tarfile
+    import zipfile
+
+    rows = {"subject_id": [WHO, "s0009"], "image_id": ["beach17", "forest18"],
+            "file": ["beach17.png", "forest18.png"]}  # fmt: skip
+    pixels = {
+        name: np.random.default_rng(seed).integers(0, 256, (8, 8, 3)).astype(np.uint8)
+        .repeat(8, axis=0).repeat(8, axis=1)
+        for seed, name in enumerate(rows["file"])
+    }  # fmt: skip
+    photos = {}
+    for name, shown in pixels.items():
+        out = io.BytesIO()
+        Image.fromarray(shown).save(out, "PNG")
+        photos[name] = out.getvalue()
+    table = pl.DataFrame(rows).write_csv().encode()
+    parts = {**photos, "people.csv": table}
+    folder = tmp_path / "data"
+    folder.mkdir()
+
+    def zipped(of):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, data in of.items():
+                archive.writestr(name, data)
+        return out.getvalue()
+
+    if form == "tar.gz":
+        with tarfile.open(folder / "set.tar.gz", "w:gz") as archive:
+            for name, data in parts.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                archive.addfile(info, io.BytesIO(data))
+    elif form == "table outside":
+        (folder / "people.zip").write_bytes(zipped({"people.csv": table}))
+        for name, data in photos.items():
+            (folder / name).write_bytes(data)
+    else:
+        inner = zipped(parts)
+        (folder / "set.zip").write_bytes(inner if form == "zip" else zipped({"inner.zip": inner}))
+    ledger = tmp_path / "consent.jsonl"
+    append(ledger, "grant", "subject", [WHO, "s0009"], ["publication"])
+    withdraw([folder], who=[WHO], ledger=ledger)
+    assert hits(folder, [WHO, "beach17"], [pixels["beach17.png"]]) == []
+    assert hits(folder, ["forest18"], [pixels["forest18.png"]])

@@ -6,12 +6,14 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 import polars as pl
 
 from isolux.curation.withdrawal.looks import as_text, thumbnail
 from isolux.curation.withdrawal.project_rows import Found
 from isolux.curation.withdrawal.rewriting import PICTURES, frames
+from isolux.curation.withdrawal.rewriting.archives import is_archive, list_parts
 from isolux.curation.withdrawal.rewriting.delimited import frame_of
 from isolux.curation.withdrawal.rewriting.rewritten import decoded
 from isolux.curation.withdrawal.terms import Terms, kinds_of_column, short_names, tails
@@ -20,16 +22,33 @@ from isolux.curation.withdrawal.walking import Place, beside_of
 __all__ = ["Pictures", "find_in_tables", "known_pictures", "tables_by_place", "tables_in"]
 
 _TIMES = 4
+_HEAD = 512  # bytes by which an archive is known
+_TABLES = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 _OWNERS = ("subject", "copyright")
 _OF_PHOTO = ("image", "instance", "file", "task")
 
 
 def tables_by_place(places: Iterable[Place]) -> Iterator[tuple[Place, pl.DataFrame]]:
-    """Read the tables among files, columns of ids as text and no others."""
+    """Read the tables among files and in archives, columns of ids as text and no others."""
     for place in places:
-        frame = _read(place)
-        if frame is not None and frame.height:
+        try:
+            with place.path.open("rb") as stream:
+                data = stream.read(_HEAD)
+                if place.path.suffix.lower() in _TABLES or is_archive(data):
+                    data += stream.read()
+        except OSError:
+            continue  # it is named when it is looked through
+        for frame in _tables(place.path.name, data):
             yield place, frame
+
+
+def _tables(name: str, data: bytes) -> Iterator[pl.DataFrame]:
+    """Read a table, or those in an archive."""
+    frame = _read(name, data)
+    if frame is not None and frame.height:
+        yield frame
+    for part, content in list_parts(name, data):
+        yield from _tables(part, content)
 
 
 def tables_in(places: Iterable[Place]) -> Iterator[pl.DataFrame]:
@@ -37,17 +56,17 @@ def tables_in(places: Iterable[Place]) -> Iterator[pl.DataFrame]:
     yield from (table for _, table in tables_by_place(places))
 
 
-def _read(place: Place) -> pl.DataFrame | None:
-    suffix = place.path.suffix.lower()
+def _read(name: str, data: bytes) -> pl.DataFrame | None:
+    suffix = PurePosixPath(name).suffix.lower()
     frame: pl.DataFrame | None
     try:
         if suffix in (".parquet", ".arrow", ".feather"):
-            frame, _ = frames.read(place.path.read_bytes())
+            frame, _ = frames.read(data)
         elif suffix in (".csv", ".tsv"):
-            text, _ = decoded(place.path.read_bytes())
+            text, _ = decoded(data)
             frame = frame_of(text) if text is not None else None
         elif suffix in (".jsonl", ".ndjson", ".json"):
-            frame = _of_json(place.path.read_bytes(), lines=suffix != ".json")
+            frame = _of_json(data, lines=suffix != ".json")
         else:
             return None
     except (OSError, ValueError, RecursionError, pl.exceptions.PolarsError,

@@ -13,10 +13,35 @@ from collections.abc import Callable
 
 from isolux.curation.withdrawal.rewriting.rewritten import Rewritten
 
-__all__ = ["rewrite_packed", "rewrite_tar", "rewrite_zip"]
+__all__ = ["is_archive", "list_parts", "rewrite_packed", "rewrite_tar", "rewrite_zip"]
 
 Part = Callable[[str, bytes, list[str]], Rewritten]
 """Rewrites a part by its name, its bytes and the names beside it."""
+
+
+def is_archive(data: bytes) -> bool:
+    """Tell by its first bytes whether a file is an archive, or packed."""
+    return data.startswith((b"PK\x03\x04", *_PACKED)) or data[257:262] == b"ustar"
+
+
+def list_parts(name: str, data: bytes) -> list[tuple[str, bytes]]:
+    """List the parts of an archive, or what one file was packed into; none of another file.
+
+    A damaged or encrypted archive may list some or none: it is named when it is looked through.
+    """
+    parts: list[tuple[str, bytes]] = []
+
+    def keep(part: str, content: bytes, _: list[str]) -> Rewritten:
+        parts.append((part, content))
+        return Rewritten(content, 0)
+
+    if data.startswith(b"PK\x03\x04"):
+        rewrite_zip(data, keep)
+    elif data[257:262] == b"ustar":
+        rewrite_tar(data, keep)
+    elif data.startswith(PACKED):
+        rewrite_packed(data, name.rpartition(".")[0] or name, keep)
+    return parts
 
 
 def rewrite_zip(data: bytes, part: Part) -> Rewritten:
