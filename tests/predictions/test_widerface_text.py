@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.io import tar
 from isolux.predictions import widerface_text
 from isolux.predictions.widerface_text import text as _wider_text
 from isolux.predictions.widerface_text.pieces import pieces
@@ -160,7 +159,7 @@ def test_an_archive_that_reaches_outside_is_refused(tmp_path, changes, told):
 
 
 def test_a_bomb_is_refused_without_being_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(tar, "_ALWAYS", 1 << 20)
+    monkeypatch.setattr("isolux.io.inflating._ALWAYS", 1 << 20)
     path = packed(tmp_path / "net.tar.gz", {"x/a.bin": "0" * (32 << 20)})
     with pytest.raises(FileError, match="unpacks to far more than its"):
         widerface_text.read(path)
