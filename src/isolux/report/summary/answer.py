@@ -128,8 +128,8 @@ def _second(pair: LeadingPair, line: Line) -> str:
         return ""
     value = pair.second_value or 0.0
     far = (
-        f" {brief(pair.second_group)} is {points(value, line.unit)} "
-        f"{'below' if value < 0 else 'above'} {brief(pair.second_reference or '')}"
+        f" For {brief(pair.second_group)} it is {points(value, line.unit)} "
+        f"{'lower' if value < 0 else 'higher'} than for {brief(pair.second_reference or '')}"
     )
     if not pair.second_differs:
         return f"{far}, a difference that is not established."
