@@ -241,3 +241,14 @@ def test_a_model_column_of_a_table_of_pairs_is_refused_by_name(monkeypatch, caps
                "--model-column", "net", "--out", tmp_path / "none")  # fmt: skip
     assert done.code == 2, done.plain
     assert "--model-column names a column of --predictions" in done.plain
+
+
+def test_models_are_not_added_up_in_a_group_of_one_attribute_alone(monkeypatch, capsys, tmp_path):
+    # Each combination of race and sex stands once, but Black people's rows are of two models.
+    rows = (
+        "race,sex,net,correct,total\nB,m,A,60,100\nW,m,A,950,1000\nB,f,X,90,100\nW,f,X,960,1000\n"
+    )
+    asked = ("audit", f"counts:{written(tmp_path, rows)}", "--task", "counts")
+    done = run(monkeypatch, capsys, *asked, "--by", "race", "--by", "sex", "--out", tmp_path / "n")
+    assert done.code == 2
+    assert "'net', such as net = 'A', 'X'" in done.plain

@@ -121,3 +121,17 @@ def test_an_intersection_is_covered_unless_its_interval_keeps_beyond_its_parts(p
 def test_nothing_leads_where_nothing_differs():
     of = pairs(RACES, ("Black", "White", 0.2))
     assert find_leading_comparisons(of, RACES, ()).height == 0
+
+
+def test_a_reference_that_is_served_worst_leads_and_what_looks_worse_is_named():
+    groups = values(Ref=0.65, White=0.95, Worse=0.58)
+    rows = pairs(groups, ("White", "Ref", 0.001), ("Worse", "Ref", 0.6))
+    rows = rows.with_columns(n_units_a=pl.Series([1500, 55]), n_units_b=200)
+    row = find_leading_comparisons(rows, groups, ()).row(0, named=True)
+    # The table has White less Ref, .30 (.29 to .31), of 1,500 and 200 people: turned round.
+    assert (row["group_a"], row["group_b"]) == ("Ref", "White")
+    assert [round(row[name], 9) for name in ("value", "low", "high")] == [-0.30, -0.31, -0.29]
+    assert (row["n_units_a"], row["n_units_b"]) == (200, 1500)
+    assert (row["second_group"], row["second_reference"], row["second_differs"]) == (
+        "Worse", "Ref", False,
+    )  # fmt: skip

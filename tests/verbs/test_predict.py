@@ -90,7 +90,7 @@ def test_what_is_kept_is_read_again_and_the_record_says_what_it_rests_on(people)
     assert record["state"] == "finished"
     assert record["settings"]["batch"] == 7
     assert record["model"]["versions"]["pillow"]
-    assert record["model"]["identity"]["own"]["source"]["isolux_verb_nets"]
+    assert record["model"]["identity"]["own"]["source"]["isolux_verb_nets.py"]
     assert (record["pictures"], record["unanswered"]) == (N, [])
 
 

@@ -20,6 +20,7 @@ MEASURE = ("model", "task", "metric", "label", "threshold")
 KEY = (*MEASURE, "attribute")
 """The columns that name a block: one measure's comparisons of one attribute."""
 
+_COUNTS = ("n_units", "n_clusters")
 _TOLERANCE = 1e-9  # gaps closer than this are equal
 
 
@@ -62,7 +63,8 @@ def find_leading_comparisons(
     -------
     polars.DataFrame
         A row for each block (``KEY``) in which something differs, with all columns of
-        ``comparisons``, and ``worst``: the estimate of the worse group, lower for worse;
+        ``comparisons`` (of two groups the worse one is ``group_a``, also where it is the
+        reference), and ``worst``: the estimate of the worse group, lower for worse;
         ``strength`` (0 or more): how far the interval keeps from 0; ``covered``: an intersection
         that is not shown to differ by more than an attribute in it. ``second_group`` is the group
         that may be worse off than the one that leads: its estimate is worse, and its difference not
@@ -86,7 +88,7 @@ def find_leading_comparisons(
     ('Black', 'White')
     """
     ranked = _rank(comparisons.filter("differs"), group_metrics, lower_is_better)
-    first = ranked.unique(KEY, keep="first", maintain_order=True)
+    first = _worse_first(ranked.unique(KEY, keep="first", maintain_order=True))
     leader = first.filter("pair", "named").select(
         *KEY, lead="worse_group", reference="better_group", lead_value="worst"
     )
@@ -123,11 +125,25 @@ def _rank(
     )  # fmt: skip
 
 
-def _compared_with_reference(comparisons: pl.DataFrame, leader: pl.DataFrame) -> pl.DataFrame:
-    """Take the tests of known groups and the leader's reference that showed no difference."""
-    is_reference = (pl.col("group_a") == pl.col("reference")) | (
-        pl.col("group_b") == pl.col("reference")
+def _worse_first(rows: pl.DataFrame) -> pl.DataFrame:
+    """Turn comparisons of two groups so that the worse one is ``group_a``."""
+    turned = pl.col("pair") & pl.col("_is_a_worse").not_()
+    exchange = [("low", "high"), *((f"{c}_a", f"{c}_b") for c in ("group", *_COUNTS))]
+    exchange = [(a, b) for a, b in exchange if a in rows.columns]
+    swapped = [
+        pl.when(turned).then(other).otherwise(name).alias(name)
+        for a, b in exchange for name, other in ((a, b), (b, a))
+    ]  # fmt: skip
+    signed = [c for c in ("value", "low", "high", "shrunken") if c in rows.columns]
+    return rows.with_columns(swapped).with_columns(
+        pl.when(turned).then(-pl.col(name)).otherwise(name).alias(name) for name in signed
     )
+
+
+def _compared_with_reference(comparisons: pl.DataFrame, leader: pl.DataFrame) -> pl.DataFrame:
+    """Take tests of the leader, or its reference, and a known group that showed no difference."""
+    compared = [pl.col(side) == pl.col(name) for side in ("group_a", "group_b")
+                for name in ("reference", "lead")]  # fmt: skip
     tested = comparisons.filter(
         pl.col("differs").not_(), "pair", "named", pl.col("p_adjusted").is_not_null()
     )
@@ -135,9 +151,9 @@ def _compared_with_reference(comparisons: pl.DataFrame, leader: pl.DataFrame) ->
         tested.select(
             *KEY, "pair", "named", "differs", "group_a", "group_b", "value", "low", "high"
         )
-        .join(leader.select(*KEY, "reference"), on=list(KEY), nulls_equal=True)
-        .filter(is_reference)
-        .drop("reference")
+        .join(leader.select(*KEY, "reference", "lead"), on=list(KEY), nulls_equal=True)
+        .filter(pl.any_horizontal(compared))
+        .drop("reference", "lead")
     )
 
 
@@ -148,9 +164,10 @@ def _find_seconds(
     known = ranked.filter("pair", "named").select(doubtful.columns)
     pairs = pl.concat([known, doubtful]).join(leader, on=list(KEY), nulls_equal=True)
     is_other = pl.col("worse_group") != pl.col("lead")
-    looks_worse = (pl.col("better_group") == pl.col("reference")) & (
-        pl.col("worst") < pl.col("lead_value") - _TOLERANCE
+    is_beside = (pl.col("better_group") == pl.col("reference")) | (
+        pl.col("better_group") == pl.col("lead")  # all that there is, if it is --reference
     )
+    looks_worse = is_beside & (pl.col("worst") < pl.col("lead_value") - _TOLERANCE)
     flip = pl.col("_is_a_worse").not_()
     second = (
         pairs.filter(is_other & (pl.col("differs") | looks_worse))

@@ -166,13 +166,17 @@ def refuse_repeated_groups(dataset: Dataset, by: Sequence[str]) -> None:
     if dataset.outputs is None or TIMES not in dataset.outputs.columns:
         return
     wide = dataset.attributes.pivot("attribute", index="unit_id", values="value")
-    key = ["model", "label", *(name for name in by if name in wide.columns)]
     others = [name for name in wide.columns if name not in (*by, "unit_id")]
     rows = dataset.outputs.join(
         wide.join(dataset.instances, left_on="unit_id", right_on="instance_id", how="semi"),
         left_on="instance_id", right_on="unit_id",
     )  # fmt: skip
-    values = rows.group_by(key).agg(pl.col(others).n_unique())
+    # In a group of one attribute its people are added up over all the others.
+    keys = [[name] for name in by if name in wide.columns] or [[]]
+    values = pl.concat(
+        rows.group_by("model", "label", *key).agg(pl.col(others).n_unique()).select(others)
+        for key in keys
+    )
     varying = [name for name in others if (values[name] > 1).any()]
     if not varying:
         return

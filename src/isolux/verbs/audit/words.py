@@ -9,7 +9,7 @@ from isolux.vocabulary.drawn import words_of
 
 __all__ = ["audit_text"]
 
-_WIDTH, _CLAIMS, _LINES = 80, 3, 5
+_WIDTH, _CLAIMS, _WARNINGS, _LINES = 80, 3, 2, 5
 
 
 def audit_text(run: Run) -> str:
@@ -22,7 +22,7 @@ def audit_text(run: Run) -> str:
     Returns
     -------
     str
-        At most 24 lines of 80 letters.
+        At most 36 lines of 80 letters.
     """
     record = run.record
     spec, clusters = record.get("spec") or {}, record.get("clusters") or {}
@@ -37,6 +37,10 @@ def audit_text(run: Run) -> str:
         f"{clusters.get('n_units', 0):,} units{within}, by {', '.join(spec.get('by') or ())}"
     )
     told = [_brief(text) for text in (head, words_of(record)) if text]
+    warnings = list(record.get("warnings") or ())
+    told += [_brief(f"WARNING: {text}") for text in warnings[:_WARNINGS]]
+    if len(warnings) > _WARNINGS:
+        told.append(f"… and {len(warnings) - _WARNINGS:,} more in .run.record['warnings']")
     told += [_brief(f"• {claim}") for claim in claims[:_CLAIMS]]
     if len(claims) > _CLAIMS:
         told.append(f"… and {len(claims) - _CLAIMS:,} more in .findings")
