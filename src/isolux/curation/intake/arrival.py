@@ -23,6 +23,7 @@ from isolux.curation.project.consent import drop_revoked_rows
 from isolux.curation.project.database import writing
 from isolux.curation.project.decisions import CAME, write_verdicts
 from isolux.curation.project.folder import PHOTOS, Project
+from isolux.curation.project.ledger_head import remember_ledger_head
 from isolux.curation.project.reading import FACTS
 from isolux.curation.project.tables import images, instances, subjects
 from isolux.curation.quality.known import HashList
@@ -285,6 +286,8 @@ def bring_in(
             )
             said = {"photos": len(new), "changed": changed}
             write_verdicts(connection, project, _STEP, "came in", verdicts, "image", said)
+        else:
+            remember_ledger_head(connection, project)
     return Added(len(new), again, changed, len(about))
 
 
