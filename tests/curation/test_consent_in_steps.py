@@ -411,6 +411,23 @@ def test_a_subject_of_the_sheet_of_subjects_alone_stays_out(lab: Project, run: R
     assert b"s9" not in (lab.folder / "project.sqlite").read_bytes()
 
 
+def test_white_space_around_an_id_brings_no_one_back(lab: Project, run: Run) -> None:
+    append(lab.consent, "revoke", "subject", ["s9"], SCOPES)
+    append(lab.consent, "revoke", "copyright", ["h9"], SCOPES)
+    shutil.copy("in/1.jpg", "in/9.jpg")
+    Path("more.csv").write_text(
+        "file,image_id,subject_id,copyright_holder\n"
+        "9.jpg,a,s9 ,h1\n9.jpg,b,\u00a0s9,h1\n9.jpg,c,s1,h9\t\n9.jpg, d , s1 , h1 \n"
+    )
+    Path("who.csv").write_text("subject_id,age\n s9 ,40\ns1 ,30\n")
+    told = run("add", "p", "more.csv", "--photos", "in", "--subjects", "who.csv")
+    assert "3 photos left out" in told.out, told.plain
+    assert b"s9" not in (lab.folder / "project.sqlite").read_bytes()
+    photos = read_images(lab, everything=True)["image_id"].to_list()
+    assert photos == ["0", "1", "2", "3", "d"]
+    assert read_instances(lab).filter(image_id="d")["subject_id"].to_list() == ["s1"]
+
+
 def test_a_project_without_a_ledger_asks_no_one(tmp_path: Path, fake: Fake) -> None:
     project = annotated_project(tmp_path, 2)
     assert push(project, "boxes", Server.from_environment(fake.url)).sent == 2

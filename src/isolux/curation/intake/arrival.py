@@ -38,6 +38,7 @@ __all__ = ["Added", "add", "bring_in"]
 
 _TOGETHER = 200  # photos in one transaction
 _OWN = ("image_id", "file", "subject_id", "instance_id")
+_IDS = ("image_id", "subject_id", "copyright_holder")
 _STEP = "arrival"
 
 
@@ -66,6 +67,8 @@ def add(
     hashes: HashList | None = None,
 ) -> Added:
     """Bring photos into a project, but for those of people who took their consent back.
+
+    White space around ids (of photos, subjects, copyright holders) is taken off.
 
     Parameters
     ----------
@@ -122,7 +125,10 @@ def _batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.select(as_text(frame[name]).alias(name) for name in frame.columns)
+    """Write cells as text, and ids without white space around them."""
+    texts = frame.select(as_text(frame[name]).alias(name) for name in frame.columns)
+    ids = [name for name in _IDS if texts.schema.get(name) == pl.String]
+    return texts.with_columns(pl.col(ids).str.strip_chars())
 
 
 def _rows(frame: pl.DataFrame, where: str) -> pl.DataFrame:
