@@ -13,6 +13,8 @@ import pytest
 
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
 
+import sqlalchemy as sa
+
 import isolux
 from isolux.cli.curate import STEPS
 from isolux.curation.annotation import Server, pull, push, read_answers, read_given, write_tasks
@@ -28,6 +30,8 @@ from isolux.curation.project import (
     read_images,
     read_instances,
 )  # fmt: skip
+from isolux.curation.project.database import writing
+from isolux.curation.project.tables import settings
 from isolux.vocabulary.errors import FileError, TableError
 from tests.cli._run import Ran
 from tests.cli._run import isolux as command
@@ -242,6 +246,48 @@ def test_a_step_with_a_ledger_that_does_not_verify(
         USE_PHOTOS[step](run, edit, fake)
 
 
+@pytest.mark.parametrize("step", ["add", "tasks", "sample", "publish", "status", "intake"])
+@pytest.mark.parametrize("has_rows", [True, False])
+def test_a_step_with_a_ledger_that_lost_rows(
+    step: str, has_rows: bool, lab: Project, run: Run, fake: Fake
+) -> None:
+    append(lab.consent, "revoke", "subject", ["s2"], SCOPES)
+    assert run("intake", "p", "--only", "consent").code == 0
+    rows = lab.consent.read_text().splitlines(keepends=True)
+
+    def lose() -> None:
+        lab.consent.write_text("".join(rows[:-1]))
+        if not has_rows:
+            for file in (lab.consent, Path(f"{lab.consent}.key")):
+                file.unlink()
+
+    key = Path(f"{lab.consent}.key").read_bytes()
+    with pytest.raises(AssertionError, match="lost rows" if has_rows else "is not there"):
+        USE_PHOTOS[step](run, lose, fake)
+    Path(f"{lab.consent}.key").write_bytes(key)
+    lab.consent.write_text("".join(rows))
+    append(lab.consent, "grant", "subject", ["s2"], SCOPES)
+    assert read_images(lab).height == N - 1  # until intake asks again: later rows are fine
+    assert _intake(run, lambda: None, fake) == N
+
+
+def test_another_ledger_in_place_of_the_one_that_was_read(lab: Project) -> None:
+    lab.consent.unlink()
+    append(lab.consent, "grant", "subject", [f"s{k}" for k in range(2 * N)], SCOPES)
+    with pytest.raises(TableError, match="lost rows"):
+        read_images(lab)
+
+
+def test_intake_that_changes_nothing_remembers_the_ledger(lab: Project) -> None:
+    judge(lab, only=["consent"])
+    append(lab.consent, "revoke", "subject", ["s9"], SCOPES)
+    assert judge(lab, only=["consent"]) is not None
+    rows = lab.consent.read_text().splitlines(keepends=True)
+    lab.consent.write_text("".join(rows[:-1]))
+    with pytest.raises(TableError, match="lost rows"):
+        read_images(lab)
+
+
 def test_a_ledger_that_was_deleted_is_missed(lab: Project) -> None:
     lab.consent.unlink()
     with pytest.raises(FileError, match="ledger of consent is not there"):
@@ -326,6 +372,8 @@ def test_whoever_withdrew_is_not_brought_back(
     if not has_ledger:
         for file in (lab.consent, Path(f"{lab.consent}.key")):
             file.unlink()
+        with writing(lab.engine) as connection:  # as of a project that never had a ledger
+            connection.execute(sa.delete(settings))
     shutil.copytree("in", "old")
     assert _withdraw(monkeypatch, capsys, "p", "--who", "s2").code == 0
     assert "s2" not in lab.consent.read_text()
@@ -361,6 +409,23 @@ def test_a_subject_of_the_sheet_of_subjects_alone_stays_out(lab: Project, run: R
     Path("subjects.csv").write_text("subject_id,age\ns1,30\ns9,40\n")
     run("add", "p", "photos.csv", "--photos", "in", "--subjects", "subjects.csv")
     assert b"s9" not in (lab.folder / "project.sqlite").read_bytes()
+
+
+def test_white_space_around_an_id_brings_no_one_back(lab: Project, run: Run) -> None:
+    append(lab.consent, "revoke", "subject", ["s9"], SCOPES)
+    append(lab.consent, "revoke", "copyright", ["h9"], SCOPES)
+    shutil.copy("in/1.jpg", "in/9.jpg")
+    Path("more.csv").write_text(
+        "file,image_id,subject_id,copyright_holder\n"
+        "9.jpg,a,s9 ,h1\n9.jpg,b,\u00a0s9,h1\n9.jpg,c,s1,h9\t\n9.jpg, d , s1 , h1 \n"
+    )
+    Path("who.csv").write_text("subject_id,age\n s9 ,40\ns1 ,30\n")
+    told = run("add", "p", "more.csv", "--photos", "in", "--subjects", "who.csv")
+    assert "3 photos left out" in told.out, told.plain
+    assert b"s9" not in (lab.folder / "project.sqlite").read_bytes()
+    photos = read_images(lab, everything=True)["image_id"].to_list()
+    assert photos == ["0", "1", "2", "3", "d"]
+    assert read_instances(lab).filter(image_id="d")["subject_id"].to_list() == ["s1"]
 
 
 def test_a_project_without_a_ledger_asks_no_one(tmp_path: Path, fake: Fake) -> None:

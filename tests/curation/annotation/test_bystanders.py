@@ -113,6 +113,52 @@ def test_two_annotators_draw_one_person(project: Project, tmp_path: Path) -> Non
     assert drawn["subject_id"].to_list() == ["s1"]
 
 
+@pytest.mark.parametrize("has_one_file", [True, False])
+def test_two_annotators_draw_different_people(
+    project: Project, tmp_path: Path, has_one_file: bool
+) -> None:
+    if has_one_file:
+        write_tasks(project, "boxes", tmp_path / "boxes")
+        (tmp_path / "b.csv").write_text(
+            "image_id,annotator,label,x,y,w,h\n0,ada,nurse,100,50,120,200\n"
+            "1,ada,nurse,100,50,120,200\n0,bo,nurse,104,55,120,200\n1,bo,nurse,250,50,120,200\n"
+        )
+        notes = read_given(project, "boxes", tmp_path / "b.csv").notes
+    else:
+        _drawn(project, tmp_path, "0,nurse,100,50,120,200\n1,nurse,100,50,120,200\n")
+        more = "0,nurse,104,55,120,200\n1,nurse,250,50,120,200\n"
+        notes = _drawn(project, tmp_path, more, who="bo")
+    assert "1 photo waits for a decision, with more people drawn than named: 1-" in notes[0]
+    assert read_images(project)["image_id"].to_list() == ["0", "2"]
+    public, _ = _published(project, tmp_path)
+    assert len(list((public / "photos").iterdir())) == 2
+    boxes = read_instances(project, everything=True).filter(origin="boxes", image_id="1")
+    bystander = boxes.filter(x=250)["instance_id"].item()
+    refused = pl.DataFrame({"unit_id": [bystander], "reason": ["A passer-by."]})
+    decide(project, "annotation", "bystander", refused, looked_at=[bystander], unit_kind="instance")
+    drawn = read_instances(project).filter(origin="boxes", image_id="1")
+    assert drawn.select("subject_id", "x").rows() == [("s1", 100.0)]
+
+
+def test_a_refused_answer_that_draws_more_people_than_are_named_holds_the_photo(
+    project: Project, tmp_path: Path
+) -> None:
+    refused = "1,nurse,100,50,120,200\n1,bystander,250,50,100,200\n"
+    notes = _drawn(project, tmp_path, "0,passer,10,20,100,200\n" + refused)
+    assert "1 photo waits for a decision, with more people counted than named: 1." in notes[0]
+    public, _ = _published(project, tmp_path)
+    assert len(list((public / "photos").iterdir())) == 2
+
+
+def test_a_refused_box_beside_the_one_that_stands_holds_the_photo(
+    project: Project, tmp_path: Path
+) -> None:
+    _drawn(project, tmp_path, "0,nurse,10,20,100,200\n1,nurse,10,20,100,200\n")
+    notes = _drawn(project, tmp_path, "0,x,12,20,100,200\n1,x,210,20,100,200\n", who="bo")
+    assert "with more people counted than named: 1." in notes[0]
+    assert read_images(project)["image_id"].to_list() == ["0", "2"]
+
+
 def test_a_loose_box_is_still_someone(project: Project, tmp_path: Path) -> None:
     """A box that a rater found wrong goes back to be drawn again; that it was there stays."""
     _drawn(project, tmp_path, BOTH)

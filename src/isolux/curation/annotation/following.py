@@ -9,7 +9,7 @@ box goes (A.3.2, C.4).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.curation.annotation.answers import read_answers
-from isolux.curation.annotation.headcounts import hold_crowded_photos
+from isolux.curation.annotation.headcounts import hold_crowded_photos, merge_drawings
 from isolux.curation.annotation.recording import REFUSED, STANDS
 from isolux.curation.annotation.stages import Stage
 from isolux.curation.project.bystanders import ANNOTATION, DRAWN_AGAIN
@@ -36,11 +36,12 @@ def follow(project: Project, stage: Stage) -> int:
     """
     with writing(project.engine) as connection:
         _finish(connection, stage)
-        drawn = _draw(connection, stage) if stage.draws == "boxes" else []
-    if drawn:
+        drawn = _draw(connection, stage) if stage.draws == "boxes" else None
+    if drawn is not None:
         _retire(project, drawn)
     if stage.most_people is not None:
         _leave_out_by_count(project, stage)
+    if drawn is not None or stage.most_people is not None:
         hold_crowded_photos(project)
     return _send_back(project, stage) if stage.requeue else 0
 
@@ -73,8 +74,11 @@ def _finish(connection: Connection, stage: Stage) -> None:
         connection.execute(change.values(status=sa.bindparam("_status")), rows)
 
 
-def _draw(connection: Connection, stage: Stage) -> list[tuple[str, str]]:
-    """Make people of boxes; the photos that were drawn, each with the mark of its last answer."""
+def _draw(connection: Connection, stage: Stage) -> dict[str, str]:
+    """Make people of the boxes of each photo's last round; the people, each with their photo.
+
+    Boxes of different annotators that do not match are different people.
+    """
     query = (
         sa.select(
             tasks.c.image_id, tasks.c.round, annotations_table.c.annotation_id,
@@ -83,37 +87,39 @@ def _draw(connection: Connection, stage: Stage) -> list[tuple[str, str]]:
         .join(tasks, tasks.c.task_id == annotations_table.c.task_id)
         .where(tasks.c.stage == stage.name, tasks.c.golden.is_(False))
         .where(annotations_table.c.status == STANDS)
-        .order_by(tasks.c.round, annotations_table.c.n)
+        .order_by(tasks.c.round.desc(), annotations_table.c.n.desc())
+        .order_by(annotations_table.c.annotation_id)
     )  # fmt: skip
-    last = {str(row["image_id"]): row for row in connection.execute(query).mappings()}
+    last_round: dict[str, int] = {}
+    drawings: dict[str, list[list[dict[str, Any]]]] = {}
+    for row in connection.execute(query).mappings():
+        image = str(row["image_id"])
+        if last_round.setdefault(image, row["round"]) == row["round"]:
+            name = f"{image}-{row['annotation_id'][:8]}"
+            boxes = enumerate(row["answer"].get("boxes", ()), 1)
+            drawings.setdefault(image, []).append([box | {"id": f"{name}-{k}"} for k, box in boxes])
+    people = {image: merge_drawings(boxes) for image, boxes in drawings.items()}
     known = set(connection.execute(sa.select(instances.c.instance_id)).scalars())
-    rows: list[dict[str, Any]] = []
-    for image, row in last.items():
-        for k, box in enumerate(row["answer"].get("boxes", ()), 1):
-            name = f"{image}-{row['annotation_id'][:8]}-{k}"
-            facts = {"primary": box["label"], "secondary": box.get("secondary")}
-            sides = {side: box[side] for side in "xywh"}
-            if name not in known:
-                rows.append(
-                    {"instance_id": name, "image_id": image, "origin": stage.name, "facts": facts}
-                    | sides
-                )  # fmt: skip
+    rows = [
+        {"instance_id": box["id"], "image_id": image, "origin": stage.name,
+         "facts": {"primary": box["label"], "secondary": box.get("secondary")}}
+        | {side: box[side] for side in "xywh"}
+        for image, boxes in people.items() for box in boxes if box["id"] not in known
+    ]  # fmt: skip
     if rows:
         connection.execute(sa.insert(instances), rows)
-    return [(image, row["annotation_id"][:8]) for image, row in last.items()]
+    return {box["id"]: image for image, boxes in people.items() for box in boxes}
 
 
-def _retire(project: Project, drawn: Sequence[tuple[str, str]]) -> None:
+def _retire(project: Project, drawn: Mapping[str, str]) -> None:
     """Leave out people of earlier drawings of the same photos."""
     with writing(project.engine) as connection:
-        query = sa.select(instances.c.instance_id, instances.c.image_id)
-        held = connection.execute(query.where(instances.c.origin == "boxes")).all()
-    last = dict(drawn)
-    old = [name for name, image in held if not name.startswith(f"{image}-{last.get(image)}-")]
+        query = sa.select(instances.c.instance_id).where(instances.c.origin == "boxes")
+        looked = connection.execute(query).scalars().all()
+    old = [name for name in looked if name not in drawn]
     refused = pl.DataFrame({"unit_id": old}, schema={"unit_id": pl.String}).with_columns(
         reason=pl.lit("The people in this photo were drawn again.")
     )
-    looked = [name for name, _ in held]
     if looked:
         decide(project, ANNOTATION, DRAWN_AGAIN, refused, looked_at=looked, unit_kind="instance")
 

@@ -23,6 +23,7 @@ from isolux.curation.project.consent import drop_revoked_rows
 from isolux.curation.project.database import writing
 from isolux.curation.project.decisions import CAME, write_verdicts
 from isolux.curation.project.folder import PHOTOS, Project
+from isolux.curation.project.ledger_head import remember_ledger_head
 from isolux.curation.project.reading import FACTS
 from isolux.curation.project.tables import images, instances, subjects
 from isolux.curation.quality.known import HashList
@@ -37,6 +38,7 @@ __all__ = ["Added", "add", "bring_in"]
 
 _TOGETHER = 200  # photos in one transaction
 _OWN = ("image_id", "file", "subject_id", "instance_id")
+_IDS = ("image_id", "subject_id", "copyright_holder")
 _STEP = "arrival"
 
 
@@ -65,6 +67,8 @@ def add(
     hashes: HashList | None = None,
 ) -> Added:
     """Bring photos into a project, but for those of people who took their consent back.
+
+    White space around ids (of photos, subjects, copyright holders) is taken off.
 
     Parameters
     ----------
@@ -121,7 +125,10 @@ def _batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.select(as_text(frame[name]).alias(name) for name in frame.columns)
+    """Write cells as text, and ids without white space around them."""
+    texts = frame.select(as_text(frame[name]).alias(name) for name in frame.columns)
+    ids = [name for name in _IDS if texts.schema.get(name) == pl.String]
+    return texts.with_columns(pl.col(ids).str.strip_chars())
 
 
 def _rows(frame: pl.DataFrame, where: str) -> pl.DataFrame:
@@ -285,6 +292,8 @@ def bring_in(
             )
             said = {"photos": len(new), "changed": changed}
             write_verdicts(connection, project, _STEP, "came in", verdicts, "image", said)
+        else:
+            remember_ledger_head(connection, project)
     return Added(len(new), again, changed, len(about))
 
 

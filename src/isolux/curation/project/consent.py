@@ -5,7 +5,9 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.curation.consent import Kind, Ledger, key_path, read_ledger
+from isolux.curation.project.database import reading
 from isolux.curation.project.folder import Project
+from isolux.curation.project.ledger_head import check_ledger_head
 from isolux.vocabulary.errors import FileError
 
 __all__ = ["CONSENT", "drop_revoked_rows", "list_revoked_photos", "read_consent"]
@@ -26,16 +28,18 @@ def read_consent(project: Project) -> Ledger | None:
     Raises
     ------
     FileError, TableError
-        A ledger that was tampered with, or that is not there while its key is.
+        A ledger that was tampered with, that lost rows which the project saw, or that is not there
+        while its key is or the project saw it.
     """
-    if project.consent.exists():
-        return read_ledger(project.consent)
-    if key_path(project.consent, None).exists():
+    ledger = read_ledger(project.consent) if project.consent.exists() else None
+    with reading(project.engine) as connection:
+        check_ledger_head(connection, project, ledger)
+    if ledger is None and key_path(project.consent, None).exists():
         raise FileError(
             "the project's ledger of consent is not there", expected=str(project.consent),
             found="its key alone", where=str(project.folder), hint="bring it back from a backup",
         )  # fmt: skip
-    return None
+    return ledger
 
 
 def list_revoked_photos(ledger: Ledger, people: pl.DataFrame) -> pl.DataFrame:

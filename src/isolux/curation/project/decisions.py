@@ -17,6 +17,7 @@ from sqlalchemy.engine import Connection
 from isolux.curation.project.database import reading, writing
 from isolux.curation.project.folder import Project
 from isolux.curation.project.journal import add_row, new_salt, seal_of
+from isolux.curation.project.ledger_head import remember_ledger_head
 from isolux.curation.project.tables import decisions, images, instances, journal, subjects
 from isolux.vocabulary.errors import TableError, UnknownNameError
 
@@ -149,6 +150,7 @@ def _decide(
     ).select("unit_id", "reason", verdict=pl.when(is_out).then(pl.lit(OUT)).otherwise(pl.lit(IN)))
     counted = dict(said) | {"looked_at": looked.height, "out": refused.height}
     if new.is_empty() and _said_before(connection, step, rule, counted):
+        remember_ledger_head(connection, project)
         return 0
     write_verdicts(connection, project, step, rule, new, unit_kind, counted)
     return new.height
@@ -169,6 +171,7 @@ def note(project: Project, step: str, rule: str, said: Mapping[str, Any]) -> boo
     """
     with writing(project.engine) as connection:
         if _said_before(connection, step, rule, said):
+            remember_ledger_head(connection, project)
             return False
         add_row(connection, project, step=step, rule=rule, said=said, seals=())
     return True

@@ -27,6 +27,7 @@ from isolux.curation._chain import (
     signature_of,
 )
 from isolux.curation.project.database import reading, shown
+from isolux.curation.project.ledger_head import remember_ledger_head
 from isolux.curation.project.tables import annotations_table, decisions, journal, seals
 from isolux.vocabulary.errors import TableError
 
@@ -60,6 +61,8 @@ def add_row(
 ) -> int:
     """Add a row at the end; the connection must be the project's only writer.
 
+    The project remembers with it how far its ledger of consent went.
+
     Parameters
     ----------
     connection : sqlalchemy.Connection
@@ -87,6 +90,7 @@ def add_row(
     digest = digest_of(fields)
     seal = signature_of(digest, project.key)
     connection.execute(sa.insert(journal), [fields | {"hash": digest, "signature": seal}])
+    remember_ledger_head(connection, project)
     return int(n)
 
 
