@@ -19,6 +19,7 @@ from PIL import Image
 
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
 
+from isolux.curation.privacy import key_at, key_mark
 from isolux.verbs.withdraw import prove
 
 PLAIN, NUMBER = "s-0417x", "20417"
@@ -129,6 +130,7 @@ PLACES = {
     "runs.docx": zip_of(f"<w:r><w:t>{PLAIN[:3]}</w:t></w:r><w:r><w:t>{PLAIN[3:]}</w:t></w:r>"),
     "bold.html": f"<p>{PLAIN[:3]}<b>{PLAIN[3:]}</b>".encode(),
     "hyphen.html": f"{PLAIN[:3]}&shy;{PLAIN[3:]}".encode(),
+    f"%{ord(PLAIN[0]):x}{PLAIN[1:]}.txt": b"nothing",
     "width.txt": f"{PLAIN[:3]}\u200b{PLAIN[3:]}".encode(),
     "soft.eml": f"x: {PLAIN[:3]}=\n{PLAIN[3:]} a\n".encode(),
     "printable.txt": b"Content-Transfer-Encoding: quoted-printable\n\n"
@@ -149,6 +151,20 @@ def test_neighbours_in_a_table_and_chance_bytes_in_a_picture_are_nothing(tmp_pat
     (tmp_path / "a.html").write_text("<tr><td>20</td><td>417</td></tr><p>20</p><p>417</p>")
     (tmp_path / "b.jpg").write_bytes(GREY + b"\xff\xd8\xff..\x1f\x8b\x08..")
     assert prove([tmp_path], who=[NUMBER]).is_clean
+
+
+def test_a_zip_of_a_published_folder_is_read_with_its_key(tmp_path):
+    keys, folder = [], tmp_path / "in"
+    for name in ("ab", "cd"):
+        keys.append(tmp_path / f"{name}.key")
+        keys[-1].write_text(name * 32 + "\n")
+    mark = key_mark(key_at(keys[0]))
+    dataset = f'{{"format": "isolux curated dataset", "pseudonym_key_mark": "{mark}"}}'
+    folder.mkdir()
+    (folder / "a.zip").write_bytes(zipped(dataset=dataset, publish='{"settings": {}, "files": {}}'))
+    assert prove([folder], who=[PLAIN], published_key=keys[:1]).is_clean
+    assert not prove([folder], who=[PLAIN], published_key=keys[1:]).is_clean
+    assert not prove([folder], who=[PLAIN]).is_clean
 
 
 def test_a_pipe_is_named(tmp_path):

@@ -44,6 +44,7 @@ _CELL = re.compile(
 )
 
 
+_ANOTHER_KEY = "people are in it under pseudonyms of another key: unpack it, and name its folder"
 _PRINTABLE = re.compile(rb"(?i)quoted-printable")
 _INVISIBLE = re.compile(
     rb"(?i)&shy;|&#173;|&#xad;|&zwnj;|&zwj;|&#820[3-5];|&#x200[bcd];|\xc2\xad|\xe2\x80[\x8b-\x8d]"
@@ -145,6 +146,7 @@ def prove(
         to = link.resolve()
         if not to.exists() or not any(to.is_relative_to(one.resolve()) for one in folders):
             search.proof.blind.append((str(link), "a link: what it leads to was not looked into"))
+    search.check_keys()
     search.compare(looks)
     return search.proof
 
@@ -164,6 +166,7 @@ class _Search:
         self._say_what_is_no_word(set(others))
         self.thumbs: list[tuple[str, Pixels]] = []
         self.weights = 0
+        self.declared: dict[str, list[tuple[str, str]]] = {}
 
     def _say_what_is_no_word(self, others: Collection[str]) -> None:
         """Count the ids that bytes are not searched for, and say so before anything else."""
@@ -182,7 +185,8 @@ class _Search:
 
     def name(self, where: str, path: str) -> None:
         """Look at the names that a path is made of."""
-        for name, _ in self.needles.hits(path.encode("utf-8", "surrogateescape")):
+        data = path.encode("utf-8", "surrogateescape")
+        for name in {name for one in (data, _unquoted(data)) for name, _ in self.needles.hits(one)}:
             self.proof.found.append((where, f"{NAME} {name!r}"))
 
     def look(self, where: str, data: bytes, depth: int = 0) -> None:
@@ -210,11 +214,10 @@ class _Search:
         self.weights += where.lower().endswith(WEIGHTS)
 
     def _hidden(self, where: str, data: bytes, depth: int, *, opened: bool) -> str:
-        mark = key_mark_in(where.replace("!", "/"), data) if depth else None
-        if mark is not None and mark not in self.key_marks:
-            return (
-                "people are in it under pseudonyms of another key: unpack it, and name its folder"
-            )
+        path = where.replace("!", "/")
+        mark = key_mark_in(path, data) if depth else None
+        if mark is not None:
+            self.declared.setdefault(path.rpartition("/")[0], []).append((where, mark))
         return why_blind(where, data, opened=opened)
 
     def _open(self, where: str, data: bytes, depth: int, *, found: bool) -> bool:
@@ -262,6 +265,13 @@ class _Search:
         for name in self.short:
             if name.encode() in seen:
                 self.proof.found.append((where, f"{CELL} {name!r}"))
+
+    def check_keys(self) -> None:
+        """Name folders in archives whose records tell of no key that was given."""
+        for records in self.declared.values():
+            marks = {mark for _, mark in records} - {""}
+            if not marks or not marks <= self.key_marks:
+                self.proof.blind.append((records[0][0], _ANOTHER_KEY))
 
     def compare(self, looks: Pixels) -> None:
         """Lay the pictures that were seen over theirs."""
