@@ -23,7 +23,8 @@ _PACKED = {
     " may be packed", b"-----BEGIN PGP": "encrypted", b"age-encryption": "encrypted",
     b"Salted__": "encrypted", b"ORC": "an ORC table", b"Obj\x01": "an Avro table",
     b"LZIP": "packed by lzip", b"\x00\x00\x00\x0cJXL": "a picture that cannot be opened here",
-    b"PACK": "a pack of git's history",
+    b"PACK": "a pack of git's history", b"%!PS": "PostScript: its pictures are not compared",
+    b"\xc5\xd0\xd3\xc6": "PostScript: its pictures are not compared",
 }  # fmt: skip
 _FILMS = (".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v", ".mpg", ".wav", ".mp3", ".m4a", ".ogg")
 _PICTURES = (".heic", ".heif", ".avif", ".jxl", ".cr2", ".nef", ".arw", ".dng", ".raw")

@@ -53,7 +53,9 @@ def _png(data: bytes) -> Iterator[bytes]:
     while at + 8 <= len(data):
         (size,), kind = struct.unpack(">I", data[at : at + 4]), data[at + 4 : at + 8]
         held, at = data[at + 8 : at + 8 + size], at + 12 + size
-        if kind in (b"IDAT", b"IHDR", b"PLTE", b"IEND", b"fdAT"):
+        if kind == b"IEND":  # what hangs on it is no part of the picture
+            return
+        if kind in (b"IDAT", b"IHDR", b"PLTE", b"fdAT"):
             continue
         yield held
         if kind == b"eXIf":

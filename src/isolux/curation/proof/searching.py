@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import quopri
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote_to_bytes
@@ -22,6 +23,7 @@ from isolux.curation.withdrawal.pseudonymised import key_mark_in
 from isolux.curation.withdrawal.rewriting import Rewritten, rewrite
 from isolux.curation.withdrawal.terms import Terms, kinds_of_column
 from isolux.curation.withdrawal.walking import Place, beside_of, links_below
+from isolux.io.binary_tables import first_line
 from isolux.io.images import Pixels
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.words import numbered
@@ -39,6 +41,20 @@ _BARE = re.compile(r"(?i)(arr|col|column|f|field|unnamed)?[ _:]*\d*|index|__inde
 _MARKS = (b"\xff\xd8\xff", b"\x89PNG", b"II*\x00", b"MM\x00*", b"GIF8", b"BM", b"RIFF")
 _CELL = re.compile(
     rb'"((?:[^"\\\n]|\\.){1,3})"|>\s*([^<>\s]{1,3})\s*<|^\s*(\S{1,3})\s*$', re.MULTILINE
+)
+
+
+_ANOTHER_KEY = "people are in it under pseudonyms of another key: unpack it, and name its folder"
+_PRINTABLE = re.compile(rb"(?i)quoted-printable")
+_INVISIBLE = re.compile(
+    rb"(?i)&shy;|&#173;|&#xad;|&zwnj;|&zwj;|&#820[3-5];|&#x200[bcd];|\xc2\xad|\xe2\x80[\x8b-\x8d]"
+    rb"|\xe2\x81\xa0|\xef\xbb\xbf"
+)
+_TAGGED = re.compile(rb"(?i)<(?:w:t|a:t|text:|html|body|p|b|i|span|text)\b")
+_TAG = re.compile(rb"<[^>]*>")
+_BREAK = re.compile(
+    rb"(?i)<[/\s]*(?:(?:w:|a:)?(?:p|tc|tab|br|cr|tr)|td|th|div|li|dt|dd|h[1-6]|option|section|si|c|v"
+    rb"|text:[phs]|text:tab|text:line-break|table:table-cell)\b[^>]*>"
 )
 
 
@@ -122,10 +138,15 @@ def prove(
         search.look(where, data)
         search.by_columns(where, rewrite(place.name, data, beside(place), terms))
     for link in links_below(folders):
+        if not link.is_symlink():
+            search.name(str(link), link.name)
+            search.proof.blind.append((str(link), "no file that can be read: a pipe or a device"))
+            continue
         search.name(str(link), f"{link.name}\n{link.readlink()}")
         to = link.resolve()
         if not to.exists() or not any(to.is_relative_to(one.resolve()) for one in folders):
             search.proof.blind.append((str(link), "a link: what it leads to was not looked into"))
+    search.check_keys()
     search.compare(looks)
     return search.proof
 
@@ -145,6 +166,7 @@ class _Search:
         self._say_what_is_no_word(set(others))
         self.thumbs: list[tuple[str, Pixels]] = []
         self.weights = 0
+        self.declared: dict[str, list[tuple[str, str]]] = {}
 
     def _say_what_is_no_word(self, others: Collection[str]) -> None:
         """Count the ids that bytes are not searched for, and say so before anything else."""
@@ -163,7 +185,8 @@ class _Search:
 
     def name(self, where: str, path: str) -> None:
         """Look at the names that a path is made of."""
-        for name, _ in self.needles.hits(path.encode("utf-8", "surrogateescape")):
+        data = path.encode("utf-8", "surrogateescape")
+        for name in {name for one in (data, _unquoted(data)) for name, _ in self.needles.hits(one)}:
             self.proof.found.append((where, f"{NAME} {name!r}"))
 
     def look(self, where: str, data: bytes, depth: int = 0) -> None:
@@ -171,7 +194,8 @@ class _Search:
         self.proof.files += 1
         self.proof.bytes += len(data)
         hits = [name for name, _ in self.needles.hits(data)]
-        hits += [] if hits else [name for name, _ in self.needles.hits(_unquoted(data))]
+        for reading in () if hits else _readings(where, data):
+            hits += [name for name, _ in self.needles.hits(reading) if name not in hits]
         lines = self.needles.lines(data) if hits and not depth else []
         if lines:
             self.proof.lines[where] = lines
@@ -181,17 +205,19 @@ class _Search:
         except Blind as blind:
             self.proof.blind.append((where, str(blind)))
             return
+        except Exception as error:  # noqa: BLE001  (a reader that fails has not read the file)
+            self.proof.blind.append((where, f"it cannot be read: {first_line(error)[:80]}"))
+            return
         inner = where.endswith(_SAID)
         if why := "" if inner else self._hidden(where, data, depth, opened=opened):
             self.proof.blind.append((where, why))
         self.weights += where.lower().endswith(WEIGHTS)
 
     def _hidden(self, where: str, data: bytes, depth: int, *, opened: bool) -> str:
-        mark = key_mark_in(where.replace("!", "/"), data) if depth else None
-        if mark is not None and mark not in self.key_marks:
-            return (
-                "people are in it under pseudonyms of another key: unpack it, and name its folder"
-            )
+        path = where.replace("!", "/")
+        mark = key_mark_in(path, data) if depth else None
+        if mark is not None:
+            self.declared.setdefault(path.rpartition("/")[0], []).append((where, mark))
         return why_blind(where, data, opened=opened)
 
     def _open(self, where: str, data: bytes, depth: int, *, found: bool) -> bool:
@@ -239,6 +265,13 @@ class _Search:
         for name in self.short:
             if name.encode() in seen:
                 self.proof.found.append((where, f"{CELL} {name!r}"))
+
+    def check_keys(self) -> None:
+        """Name folders in archives whose records tell of no key that was given."""
+        for records in self.declared.values():
+            marks = {mark for _, mark in records} - {""}
+            if not marks or not marks <= self.key_marks:
+                self.proof.blind.append((records[0][0], _ANOTHER_KEY))
 
     def compare(self, looks: Pixels) -> None:
         """Lay the pictures that were seen over theirs."""
@@ -291,11 +324,25 @@ def _written(table: pl.DataFrame) -> bytes:
 
 def _unquoted(data: bytes) -> bytes:
     """Write text without the escapes of addresses, also where it was escaped several times."""
-    for _ in range(_DEEPEST if b"%" in data and is_text(data) else 0):
+    for _ in range(_DEEPEST):
         data, before = unquote_to_bytes(data), data
         if data == before:
             break
     return data
+
+
+def _readings(where: str, data: bytes) -> Iterator[bytes]:
+    """Write text as a reader sees it: mails decoded, addresses without escapes, pages untagged."""
+    if not is_text(data):
+        return
+    if where.lower().endswith((".eml", ".mbox", ".mht", ".mhtml")) or _PRINTABLE.search(data):
+        data = quopri.decodestring(data)
+        yield data
+    if b"%" in data:
+        data = _unquoted(data)
+        yield data
+    if (seen := _INVISIBLE.sub(b"", data)) != data or _TAGGED.search(data):
+        yield _TAG.sub(b"", _BREAK.sub(b" ", seen)) if _TAGGED.search(data) else seen
 
 
 def _nameless(table: pl.DataFrame, numbers: frozenset[str]) -> str:

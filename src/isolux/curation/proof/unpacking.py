@@ -18,12 +18,14 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import numpy as np
 import polars as pl
 
 from isolux.curation.proof.blind import Blind
 from isolux.curation.proof.said import said_in
+from isolux.curation.withdrawal.looks import thumbnail
 from isolux.curation.withdrawal.rewriting import frames
 from isolux.curation.withdrawal.rewriting.cells import held_bytes
 from isolux.curation.withdrawal.rewriting.databases import frame_of as frame_of_rows
@@ -38,6 +40,19 @@ _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{40,}={0,2}(?:\r?\n[A-Za-z0-9+/_-]{2,}={0
 _STREAM = re.compile(rb"stream\r?\n(.*?)\r?\nendstream", re.DOTALL)
 _HEADS = (b"\x1f\x8b", b"PK\x03\x04", b"\xff\xd8\xff", b"\x89PNG", b"PAR1", b"RIFF", b"GIF8",
           b"BZh", b"\xfd7zXZ", b"SQLite", b"\x93NUMPY", b"%PDF", b"ARROW1")  # fmt: skip
+_ZIP, _GZIP, _PICTURES = (
+    b"PK\x03\x04",
+    b"\x1f\x8b\x08",
+    (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"RIFF"),
+)
+_RAW = (*_PICTURES, b"II*\x00", b"MM\x00*", b"BM", b"\x93NUMPY")  # other files may stand in these
+_EMBEDDED = re.compile(
+    rb"\xff\xd8\xff|\x89PNG\r\n\x1a\n|GIF8[79]a|RIFF(?=....WEBP)|\x1f\x8b\x08|PK\x03\x04"
+    rb"|BZh(?=[1-9]1AY&SY)|\xfd7zXZ\0|7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|\x28\xb5\x2f\xfd|%PDF-"
+    rb"|SQLite format 3\0",
+    re.DOTALL
+)  # fmt: skip
+_ADDRESS = re.compile(rb"data:[\w/+.;=-]*,([^\"'\s)<>]+)")
 _ZLIB = (b"\x01", b"\x5e", b"\x9c", b"\xda")  # levels of packing
 _END_OF_ZIP = 22 + (1 << 16)  # bytes of an archive's last record, with its comment
 _MOST = 1 << 31  # bytes that one file may become
@@ -63,6 +78,9 @@ def inner_parts(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
         yield f"{name}!metadata", said
     yield from _deflated(name, data)
     yield from _in_base64(name, data)
+    yield from _in_addresses(name, data)
+    if data.startswith(_RAW) and "!at byte " not in name.rpartition("/")[2]:
+        yield from _embedded(name, data)
     if data.startswith(b"%PDF"):
         yield from _pdf(name, data)
 
@@ -95,7 +113,7 @@ def _zip(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
                     raise Blind("a part of it is larger than 2 GB")
                 yield f"{name}!{info.filename}", archive.read(info)
     except (zipfile.BadZipFile, NotImplementedError, OSError, RuntimeError, EOFError,
-            zlib.error, lzma.LZMAError) as error:  # fmt: skip
+            ValueError, zlib.error, lzma.LZMAError) as error:  # fmt: skip
         raise Blind(f"the archive cannot be opened: {error}") from error
 
 
@@ -121,7 +139,7 @@ def _tar(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
             for info in archive.getmembers():
                 stream = archive.extractfile(info) if info.isfile() else None
                 yield f"{name}!{info.name}", stream.read() if stream else info.linkname.encode()
-    except (tarfile.TarError, OSError, EOFError) as error:
+    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
         raise Blind(f"the archive cannot be opened: {error}") from error
 
 
@@ -147,6 +165,32 @@ def _in_base64(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
             continue
         if inner.startswith(_HEADS):
             yield f"{name}!base64 {k}", inner
+
+
+def _in_addresses(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+    """Read files that stand in addresses, escaped with percent signs."""
+    for k, found in enumerate(_ADDRESS.finditer(data)):
+        if b"%" in found[1]:
+            yield f"{name}!address {k}", unquote_to_bytes(found[1])
+
+
+def _embedded(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+    """Give files that begin within a picture or an array, as thumbnails do, or hang on it."""
+    has_zip = _ends_in_zip(data)
+    for found in _EMBEDDED.finditer(data, 1):
+        inner = data[found.start() :]
+        if found[0] == _ZIP:
+            if has_zip:
+                continue
+            has_zip = True  # the heads that follow are of its parts
+        elif found[0] == _GZIP:
+            try:
+                zlib.decompressobj(31).decompress(inner, 64)
+            except zlib.error:
+                continue  # three bytes of something else
+        elif inner.startswith(_PICTURES) and thumbnail(inner) is None:
+            continue
+        yield f"{name}!at byte {found.start()}", inner
 
 
 def tables_of(name: str, data: bytes) -> Iterator[pl.DataFrame]:

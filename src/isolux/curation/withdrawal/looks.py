@@ -36,13 +36,18 @@ def thumbnails(data: bytes) -> Iterator[Pixels]:
                 if k:
                     opened.seek(k)
                 yield _small(opened)
-    except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError):
+    except Exception:  # noqa: BLE001  (Pillow raises many; what cannot be opened is named)
         return
 
 
 def _small(picture: Picture) -> Pixels:
     from PIL import Image, ImageOps
 
+    if picture.mode.startswith(("I", "F")):  # more than eight bits
+        wide = np.nan_to_num(np.asarray(picture, dtype=np.float64))
+        peak = wide.max()
+        top = next((one for one in (1, 255, 65_535) if one >= peak), peak)
+        picture = Image.fromarray((wide.clip(0, top) * (255 / top)).astype(np.uint8))
     upright = ImageOps.exif_transpose(picture) or picture
     return np.asarray(upright.convert("L").resize((SIDE, SIDE), Image.Resampling.LANCZOS))
 

@@ -84,11 +84,12 @@ def _refuse_unread(error: OSError) -> None:
 
 
 def links_below(folders: Sequence[Path]) -> list[Path]:
-    """List links, which are not followed: what they lead to is not looked through."""
+    """List links, which are not followed, and pipes, sockets and devices, which are not read."""
     found = []
     for root in folders:
         for at, names, files in os.walk(root):
-            found += [Path(at) / one for one in (*names, *files) if (Path(at) / one).is_symlink()]
+            below = [Path(at) / one for one in (*names, *files)]
+            found += [p for p in below if p.is_symlink() or not (p.is_file() or p.is_dir())]
     return sorted(found)
 
 

@@ -51,7 +51,10 @@ def rewrite(name: str, data: bytes, beside: list[str], terms: Terms) -> Rewritte
         return Rewritten(None, 1)
     if _is_named(path, beside, terms):
         return Rewritten(None, 1)
-    return _by_format(path, data, terms)
+    try:
+        return _by_format(path, data, terms)
+    except Exception as error:  # noqa: BLE001  (a reader that fails has not read the file)
+        return Rewritten(data, 0, why=f"it cannot be read: {error}")
 
 
 def _is_named(path: PurePosixPath, beside: list[str], terms: Terms) -> bool:
