@@ -11,7 +11,7 @@ import zipfile
 
 import pytest
 
-from isolux.io import sheet_areas
+from isolux.io import sheet_areas, sheets
 from isolux.io.frames import read_table
 from isolux.io.xls_areas import XLS_SIGNATURE, xls_areas
 from isolux.vocabulary.errors import FileError
@@ -22,7 +22,7 @@ pytest.importorskip("python_calamine")
 ROWS = [["id", "age"], ["a", 31], ["b", 32]]
 SHEET = "xl/worksheets/sheet1.xml"
 FAR = '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
-TOO_LARGE = r"(?s)too large.*at most 50,000,000 cells.*found: 1,048,576 rows of 16,384 columns: "
+TOO_LARGE = r"(?s)too large.*at most 5,000,000 cells.*found: 1,048,576 rows of 16,384 columns: "
 TOO_LARGE += r"17,179,869,184 cells.*sheet 'People'.*delete the cells"
 
 
@@ -38,8 +38,8 @@ def changed(path, part, before, after):
     return path
 
 
-def sheet_with(tmp_path, more, **sheets):
-    path = write_xlsx(tmp_path / "people.xlsx", {"People": ROWS, **sheets})
+def sheet_with(tmp_path, more, **others):
+    path = write_xlsx(tmp_path / "people.xlsx", {"People": ROWS, **others})
     return changed(path, SHEET, "</sheetData>", f"{more}</sheetData>")
 
 
@@ -92,6 +92,49 @@ def test_only_the_sheet_that_is_read_matters(tmp_path):
             read_table(path, sheet=sheet)
 
 
+@pytest.fixture
+def without_calamine(monkeypatch):
+    """Fail where calamine is asked: it would take gigabytes."""
+    monkeypatch.setattr(sheets, "_cells", lambda *_: pytest.fail("calamine was asked"))
+
+
+def test_a_few_cells_that_span_millions_are_refused(tmp_path, without_calamine):
+    far = '<row r="1048576"><c r="AT1048576"><v>1</v></c></row>'
+    message = r"(?s)at most 5,000,000 cells.*48,234,496 cells, up to AT1048576; 7 hold something"
+    with pytest.raises(FileError, match=message):
+        read_table(sheet_with(tmp_path, far))
+
+
+def test_a_full_sheet_may_be_larger(tmp_path, monkeypatch):
+    monkeypatch.setattr(sheet_areas, "_SPARSE_CELLS", 5)
+    more = '<row r="600"><c r="B600"><v>1</v></c></row>'
+    assert read_table(sheet_with(tmp_path, more)).height == 3
+
+
+@pytest.mark.parametrize("cell", ['t="s"><v>0</v>', "t='s'><f>A1</f><v>0</v>"])
+@pytest.mark.parametrize("comment", ["", "<!--<si/>-->"])
+def test_a_long_shared_string_in_many_cells_is_refused(tmp_path, without_calamine, cell, comment):
+    path = sheet_with(tmp_path, f"<row r='9'>{f'<c {cell}</c>' * 3000}</row>")
+    with zipfile.ZipFile(path, "a") as archive:
+        strings = f"<sst>{comment}<si><t>{'q' * 30_000}</t></si></sst>"
+        archive.writestr("xl/sharedStrings.xml", strings)
+    with pytest.raises(FileError, match=r"(?s)repeat a long text.*at most 64 MiB.*found: 85 MiB"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(("n_rows", "text"), [
+    (3000, "q" * 30_000), (3000, f"<![CDATA[{'q' * 30_000}]]>"), (1, '<text:s text:c="90000000"/>'),
+])  # fmt: skip
+def test_a_long_text_in_repeated_cells_of_ods_is_refused(tmp_path, without_calamine, n_rows, text):
+    path = write_ods(tmp_path / "people.ods", {"People": ROWS})
+    row = f'<table:table-row table:number-rows-repeated="{n_rows}"><table:table-cell'
+    row += f' office:value-type="string"><text:p>{text}</text:p></table:table-cell>'
+    end = "</table:table>"
+    changed(path, "content.xml", end, f"{row}</table:table-row>{end}")
+    with pytest.raises(FileError, match=r"(?s)repeat a long text.*at most 64 MiB.*found: 85 MiB"):
+        read_table(path)
+
+
 def test_repeated_cells_of_ods(tmp_path):
     def repeated(value):
         path = write_ods(tmp_path / "people.ods", {"People": ROWS})
@@ -101,7 +144,7 @@ def test_repeated_cells_of_ods(tmp_path):
         return changed(path, "content.xml", end, f"{rows}{cell}</table:table-row>{end}")
 
     assert read_table(repeated("")).height == 2
-    with pytest.raises(FileError, match=TOO_LARGE):
+    with pytest.raises(FileError, match=TOO_LARGE.replace("5,000", "50,000", 1)):
         read_table(repeated(' office:value-type="float" office:value="1"'))
 
 
@@ -123,7 +166,7 @@ def test_cells_of_xlsb(tmp_path):
         return path
 
     with pytest.raises(FileError, match="not a workbook"):  # further than the check of its area
-        read_table(book(1_000_000, 10))
+        read_table(book(100_000, 10))
     with pytest.raises(FileError, match=r"(?s)1,000,001 rows of 101 columns.*sheet 'People'"):
         read_table(book(1_000_000, 100))
 
@@ -149,7 +192,7 @@ def test_cells_of_xls(tmp_path, n_sectors):
     small_fat = b"".join(struct.pack("<I", n) for n in numbers)[:512].ljust(512, b"\xff")
     path = tmp_path / "people.xls"
     path.write_bytes(head + fat + directory.ljust(512, b"\0") + small_fat + stream)
-    assert max(xls_areas(path.read_bytes())) == (65536, 65536)
+    assert max(xls_areas(path.read_bytes())) == (65536, 65536, 1)
     with pytest.raises(FileError, match="65,536 rows of 65,536 columns"):
         read_table(path)
 

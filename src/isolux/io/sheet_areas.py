@@ -3,7 +3,7 @@
 Calamine keeps a sheet as one rectangle from its first to its last cell with a value: two cells in
 opposite corners would take hundreds of gigabytes, and a library that gets no memory ends the
 process. What a workbook says of its own size (``dimension``) may be missing or wrong, so every cell
-is looked at.
+is looked at. So is the text: a string that many cells refer to is copied into each of them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from isolux.io.sheet_cells import linked_files, sheet_files
 from isolux.io.xls_areas import xls_areas
@@ -19,6 +20,8 @@ from isolux.vocabulary.errors import FileError
 __all__ = ["refuse_large_areas"]
 
 _MAX_CELLS = 50_000_000  # the largest workbook that is unpacked has no room for more with a value
+_SPARSE_CELLS, _SPARSE_RATIO = 5_000_000, 200  # more only if one cell in 200 has a value
+_ANY_TEXT = 64 << 20  # the limit of the smallest workbook
 _CHUNK_BYTES = 1 << 20
 _XLSX_TAG = re.compile(rb"<(?:[^\s<>/:]+:)?(?:row|c)(?=[\s/>])")
 _XLSX_PLACE = re.compile(rb"""<(?:[^\s<>/:]+:)?(?:row|c)\s+r=["']([A-Za-z]*)(\d+)["']""")
@@ -33,13 +36,45 @@ _ODS_TAG = re.compile(
 )
 _ODS_REPEATED = re.compile(rb"""number-(?:rows|columns)-repeated\s*=\s*["']\s*\+?(\d+)""")
 _ODS_NAME = re.compile(rb"""table:name\s*=\s*["']([^"']*)""")
-# Kinds of records: a row, cells with a value, a sheet.
-_XLSB_ROW, _XLSB_VALUES, _XLSB_SHEET = 0, range(2, 12), 156
-_Area = tuple[int, int]  # the last row and the last column that hold a value, from 1
+_NO_TAG = re.compile(rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)", re.DOTALL)
+_TAG = re.compile(rb"<[^!<>][^<>]*>")
+_ODS_CELL = re.compile(rb"</?table:(?:covered-)?table-cell")
+_ODS_SPACES = re.compile(rb"""text:c\s*=\s*["']\s*\+?(\d+)""")
+_SI = re.compile(
+    rb"<(?:[^\s<>/:]+:)?si(?:\s[^<>]*)?(?:/>|>(.*?)(?:</(?:[^\s<>/:]+:)?si\s*>|\Z))", re.DOTALL
+)
+_XLSX_SHARED = re.compile(rb"""["']s["'][^<>]{0,200}>\s*<(?:[^\s<>/:]+:)?v[^<>]*>\s*(\d+)""")
+# Kinds of records: a row, cells with a value, one with a shared string, a sheet, a shared string.
+_XLSB_ROW, _XLSB_VALUES, _XLSB_SHARED, _XLSB_SHEET, _XLSB_STRING = 0, range(2, 12), 7, 156, 19
 
 
-def refuse_large_areas(parts: Mapping[str, bytes] | bytes, sheet: str | None, where: str) -> None:
-    """Refuse a sheet whose cells lie further apart than those of any table.
+class _Area(NamedTuple):
+    """The last row and column with a value, from 1; cells with one; bytes of repeated text."""
+
+    n_rows: int = 0
+    n_columns: int = 0
+    n_values: int = 0
+    n_text: int = 0
+
+    @property
+    def most(self) -> int:
+        """How many cells the area may have."""
+        return min(_MAX_CELLS, max(_SPARSE_CELLS, _SPARSE_RATIO * self.n_values))
+
+    def grown(self, row: int, column: int, n_values: int = 1, n_text: int = 0) -> _Area:
+        """Return the area with further cells."""
+        return _Area(
+            max(self.n_rows, row),
+            max(self.n_columns, column),
+            self.n_values + n_values,
+            self.n_text + n_text,
+        )
+
+
+def refuse_large_areas(
+    parts: Mapping[str, bytes] | bytes, sheet: str | None, where: str, *, most_text: int
+) -> None:
+    """Refuse a sheet whose cells lie further apart than those of any table, or repeat much text.
 
     Parameters
     ----------
@@ -49,36 +84,76 @@ def refuse_large_areas(parts: Mapping[str, bytes] | bytes, sheet: str | None, wh
         The name of the sheet that is read; default: every sheet is looked into.
     where : str
         The file, for the message.
+    most_text : int
+        How many bytes the repeated text may become (of an xls it is not counted).
 
     Raises
     ------
     FileError
         Such a sheet.
     """
-    for name, (n_rows, n_columns) in _areas(parts, sheet):
-        if n_rows * n_columns > _MAX_CELLS:
+    for name, area in _areas(parts, sheet):
+        n_cells = area.n_rows * area.n_columns
+        if n_cells > area.most:
             raise FileError(
                 "this sheet is too large to be read: a cell lies far away from the others",
-                expected=f"at most {_MAX_CELLS:,} cells, empty ones among them",
-                found=f"{n_rows:,} rows of {n_columns:,} columns: {n_rows * n_columns:,} cells",
+                expected=f"at most {area.most:,} cells, empty ones among them",
+                found=f"{area.n_rows:,} rows of {area.n_columns:,} columns: {n_cells:,} cells, up"
+                f" to {_letters(area.n_columns)}{area.n_rows}; {area.n_values:,} hold something",
                 where=f"{where}, sheet {name!r}",
                 hint="delete the cells outside of the table, or save the table alone as CSV",
+            )
+        if area.n_text > most_text:
+            raise FileError(
+                "this sheet is too large to be read: its cells repeat a long text",
+                expected=f"at most {most_text >> 20:,} MiB of repeated text",
+                found=f"{area.n_text >> 20:,} MiB",
+                where=f"{where}, sheet {name!r}",
+                hint="delete the column with the long text, or save the sheet as CSV",
             )
 
 
 def _areas(parts: Mapping[str, bytes] | bytes, sheet: str | None) -> Iterator[tuple[str, _Area]]:
     """Give the name of each sheet, or of its file, and its area."""
     if isinstance(parts, bytes):  # every sheet of an xls is read as it is opened
-        yield from ((f"number {n}", area) for n, area in enumerate(xls_areas(parts), start=-1))
+        areas = enumerate(xls_areas(parts), start=-1)
+        yield from ((f"number {n}", _Area(*area)) for n, area in areas)
         return
     if "content.xml" in parts:
         yield from (one for one in _ods_areas(parts["content.xml"]) if sheet in (None, one[0]))
         return
     yield from (one for one in _xlsb_areas(parts) if sheet in (None, one[0]))
+    shared = _shared_lengths(parts)
     names = {part: name for name, part in sheet_files(parts).items()}
     for part, data in parts.items():  # whatever is no sheet has no such cells
         if sheet in (None, names.get(part)) or sheet not in names.values():
-            yield names.get(part, part), _xlsx_area(data)
+            area = _xlsx_area(data)
+            yield names.get(part, part), area._replace(n_text=_shared_text(data, shared))
+
+
+def _shared_lengths(parts: Mapping[str, bytes]) -> list[int]:
+    """Give the bytes of each shared string of an xlsx, marks of its font among them."""
+    texts = (data for part, data in parts.items() if part.lower() == "xl/sharedstrings.xml")
+    return [len(one or b"") for one in _SI.findall(_without_comments(next(texts, b"")))]
+
+
+def _shared_text(text: bytes, lengths: list[int]) -> int:
+    """Add up the shared strings of a sheet, each as often as a cell refers to it."""
+    n_cells = text.count(b'"s"') + text.count(b"'s'")
+    longest = max(lengths, default=0)
+    if n_cells * longest <= _ANY_TEXT:
+        return n_cells * longest
+    total = 0
+    for found in _XLSX_SHARED.finditer(text):
+        k = _number(found[1])
+        total += lengths[k] if k < len(lengths) else 0
+        n_cells -= 1
+    return total + n_cells * longest  # a cell that is written in another way
+
+
+def _without_comments(text: bytes) -> bytes:
+    """Write text in place of comments and CDATA: no tag is in them, and they may be read."""
+    return _NO_TAG.sub(lambda found: b"-" * len(found[0]), text) if b"<!" in text else text
 
 
 def _xlsx_area(text: bytes) -> _Area:
@@ -94,14 +169,16 @@ def _xlsx_area(text: bytes) -> _Area:
         columns.update(column for column, _ in places)
         rows.update(row for _, row in places)
         start = end
-    bound = max(map(_number, rows)), max(map(_column_number, columns))
-    near = n_tags == n_places and bound[0] * bound[1] <= _MAX_CELLS
+    n_values = text.count(b"</c>")
+    bound = _Area(max(map(_number, rows)), max(map(_column_number, columns)), n_values)
+    near = n_tags == n_places and bound.n_rows * bound.n_columns <= bound.most
     return bound if near else _xlsx_filled_area(text)
 
 
 def _xlsx_filled_area(text: bytes) -> _Area:
     """Go from cell to cell: one without a place follows the one before; empty ones do not count."""
-    row = column = last_row = last_column = 0
+    row = column = 0
+    area = _Area()
     for tag, attributes, closed in map(re.Match.groups, _XLSX_ELEMENT.finditer(text)):
         place = _XLSX_R.search(attributes)
         if tag == b"row":
@@ -109,9 +186,8 @@ def _xlsx_filled_area(text: bytes) -> _Area:
             continue
         column = _column_number(place[1]) if place else column + 1
         if not closed:
-            last_row = max(last_row, _number(place[2]) if place else row)
-            last_column = max(last_column, column)
-    return last_row, last_column
+            area = area.grown(_number(place[2]) if place else row, column)
+    return area
 
 
 def _column_number(letters: bytes) -> int:
@@ -122,6 +198,15 @@ def _column_number(letters: bytes) -> int:
     return number
 
 
+def _letters(column: int) -> str:
+    """Turn a column's number into its letters: AA for 27."""
+    letters = ""
+    while column:
+        column, letter = divmod(column - 1, 26)
+        letters = chr(65 + letter) + letters
+    return letters
+
+
 def _number(digits: bytes) -> int:
     return int(digits.lstrip(b"0")[:10] or b"0")
 
@@ -129,18 +214,21 @@ def _number(digits: bytes) -> int:
 def _xlsb_areas(parts: Mapping[str, bytes]) -> Iterator[tuple[str, _Area]]:
     """Give the name and area of each sheet of a binary workbook."""
     files = linked_files(parts, "workbook.bin")
+    strings = _xlsb_records(parts.get("xl/sharedStrings.bin", b""))
+    shared = [len(record) for kind, record in strings if kind == _XLSB_STRING]
     for kind, book in _xlsb_records(parts.get("xl/workbook.bin", b"")):
         if kind != _XLSB_SHEET:
             continue
         end = 12 + 2 * int.from_bytes(book[8:12], "little")  # of the name in the list of links
-        row = last_row = last_column = 0
+        row, area = 0, _Area()
         file = files.get(book[12:end].decode("utf-16-le", "replace"), "")
         for cell, record in _xlsb_records(parts.get(file, b"")):
             place = int.from_bytes(record[:4], "little") + 1
             row = place if cell == _XLSB_ROW else row
             if cell in _XLSB_VALUES:
-                last_row, last_column = max(last_row, row), max(last_column, place)
-        yield book[end + 4 :].decode("utf-16-le", "replace"), (last_row, last_column)
+                k = int.from_bytes(record[8:12], "little") if cell == _XLSB_SHARED else -1
+                area = area.grown(row, place, 1, shared[k] if 0 <= k < len(shared) else 0)
+        yield book[end + 4 :].decode("utf-16-le", "replace"), area
 
 
 def _xlsb_records(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -163,19 +251,34 @@ def _xlsb_records(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _ods_areas(text: bytes) -> Iterator[tuple[str, _Area]]:
     """Give each table's name and area; repeated rows and cells count where a value follows."""
-    name, row, column, last_row, last_column = "", 0, 0, 0, 0
-    for tag, attributes in map(re.Match.groups, _ODS_TAG.finditer(text)):
+    text = _without_comments(text)
+    name, row, n_rows, column, area = "", 0, 1, 0, _Area()
+    for tag in _ODS_TAG.finditer(text):
+        kind, attributes = tag.groups()
         count = _ODS_REPEATED.search(attributes)
         n = _number(count[1]) if count else 1
-        if tag == b"table":
-            yield name, (last_row, last_column)
+        if kind == b"table":
+            yield name, area
             found = _ODS_NAME.search(attributes)
             name = html.unescape(found[1].decode("utf-8", "replace")) if found else ""
-            row = last_row = last_column = 0
-        elif tag == b"table-row":
-            row, column = row + n, 0
+            row, area = 0, _Area()
+        elif kind == b"table-row":
+            row, n_rows, column = row + n, n, 0
         else:
             column += n
             if b"value" in attributes:
-                last_row, last_column = max(last_row, row), max(last_column, column)
-    yield name, (last_row, last_column)
+                n_cells = n_rows * n
+                n_text = n_cells * _ods_length(text, tag, is_repeated=n_cells > 1)
+                area = area.grown(row, column, n_cells, n_text)
+    yield name, area
+
+
+def _ods_length(text: bytes, tag: re.Match[bytes], *, is_repeated: bool) -> int:
+    """Count the text of a cell that grows as it is read: repeated, or with numbers of spaces."""
+    end = _ODS_CELL.search(text, tag.end())
+    inside = text[tag.end() : end.start() if end else None]
+    n_spaces = sum(_number(n) for n in _ODS_SPACES.findall(inside)) if b"text:c" in inside else 0
+    if not is_repeated:
+        return n_spaces
+    value = len(tag[2]) if b"string-value" in tag[2] else 0
+    return n_spaces + value + len(_TAG.sub(b"", inside))

@@ -58,9 +58,9 @@ def read_sheet(
     ------
     FileError
         No workbook, or a damaged or locked one; one that unpacks to too much, or whose cells lie
-        too far apart; several sheets and none named; a row of names with gaps or repeats, which
-        most likely is a title; cells with an error of the spreadsheet,
-        or formulas without saved values.
+        too far apart or repeat too much text; several sheets and none named;
+        a row of names with gaps or repeats, which most likely is a title; cells with an error of
+        the spreadsheet, or formulas without saved values.
     UnknownNameError
         No sheet of that name.
     SpecError
@@ -76,7 +76,8 @@ def read_sheet(
     if not data:
         raise FileError("the file is empty", expected="a workbook", where=where)
     parts = _parts(data, where)
-    refuse_large_areas(parts or data, sheet, where)
+    most = unpacked_limit(len(data), _LARGEST)
+    refuse_large_areas(parts or data, sheet, where, most_text=most)
     name, cells, merged = _cells(data, sheet, where)
     filled = [k for k, row in enumerate(cells) if any(_text(cell) is not None for cell in row)]
     at = filled[0] if header_row is None and filled else (header_row or 1) - 1

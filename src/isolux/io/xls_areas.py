@@ -20,24 +20,26 @@ _BOF, _MULRK = 0x809, 0xBD
 _CELLS = {0x06, _MULRK, 0xD6, 0xFD, 0x203, 0x204, 0x205, 0x206, 0x406, 0x27E}
 
 
-def xls_areas(data: bytes) -> Iterator[tuple[int, int]]:
-    """Give the last row and column of each sheet, from 1; nothing where this is no such file."""
+def xls_areas(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Give the last row and column of each sheet, and how many cells; nothing of another file."""
     try:
         stream = _workbook_stream(data)
     except (struct.error, IndexError):
         return  # its reader says what is damaged
-    at = last_row = last_column = 0
+    at = last_row = last_column = n_values = 0
     while at + 8 <= len(stream):
         kind, n_bytes, row, column = struct.unpack_from("<4H", stream, at)
         at += 4 + n_bytes
         if kind == _BOF:
-            yield last_row, last_column
-            last_row = last_column = 0
+            yield last_row, last_column, n_values
+            last_row = last_column = n_values = 0
         elif kind in _CELLS:
+            first = column
             if kind == _MULRK and at <= len(stream):
                 column = max(column, *struct.unpack_from("<H", stream, at - 2))
             last_row, last_column = max(last_row, row + 1), max(last_column, column + 1)
-    yield last_row, last_column
+            n_values += column + 1 - first
+    yield last_row, last_column, n_values
 
 
 def _workbook_stream(data: bytes) -> bytes:
