@@ -294,3 +294,14 @@ def test_a_gate_counts_given_scores_that_are_null_as_unanswered():
     counted = unanswered(scores, membership(who, ["group"]))
     lost = int(people["lost"].sum())
     assert counted.select("group", "missing").rows() == [(None, lost), ("a", lost), ("b", 0)]
+
+
+def test_people_who_are_left_out_of_a_frame_of_scores_are_counted_by_group():
+    people = hard_photos()
+    scores = people.filter(~pl.col("lost")).select("unit_id", "value")
+    audit = isolux.audit(scores, people.select("unit_id", "group"), by="group", replicates=100)
+    lost = int(people["lost"].sum())
+    (first,) = audit.run.record["warnings"]
+    assert first.startswith("Missing scores are uneven (group, model ")
+    assert f"a lacks {lost} of 1,000 ({lost / 10:.0f} %)" in first
+    assert "b lacks 0 of 1,000" in first

@@ -16,7 +16,7 @@ from isolux.vocabulary.info import DatasetInfo, Metric, Reference, TaskInfo
 from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, SCORES, check, to_polars
 
-__all__ = ["as_dataset", "as_scores", "columns_of"]
+__all__ = ["add_unscored", "as_dataset", "as_scores", "columns_of"]
 
 _OWN = Reference("own-data", "The auditor's own table; nothing has been published on it.")
 
@@ -124,6 +124,19 @@ def as_scores(scores: Scores | object) -> Scores:
     if units["value"].drop_nulls().is_empty() and units.height:
         raise TableError("nobody was scored", expected="a value for somebody", where="scores")
     return Scores(units, _info_of(units))
+
+
+def add_unscored(scores: Scores, people: Dataset) -> Scores:
+    """Add a null score of each measure for everyone who has attributes and no score at all.
+
+    A frame of scores without the photos that a model failed on looks as one that is whole.
+    """
+    attributes = people.attributes.filter(pl.col("unit_kind") == "instance")
+    absent = attributes.select("unit_id").unique(maintain_order=True)
+    absent = absent.join(scores.units, on="unit_id", how="anti")
+    measure = ["model", "task", "metric", "label", "threshold", "unit_kind"]
+    rows = scores.units.select(measure).unique(maintain_order=True).join(absent, how="cross")
+    return replace(scores, units=pl.concat([scores.units, SCORES.conform(rows)]))
 
 
 def _info_of(units: pl.DataFrame) -> TaskInfo:

@@ -22,7 +22,7 @@ from isolux.io.atomic import refuse_existing
 from isolux.people.blotting import blotted_errors
 from isolux.people.loading import judged_people
 from isolux.tasks import score
-from isolux.verbs._in_memory import as_dataset, as_scores, columns_of
+from isolux.verbs._in_memory import add_unscored, as_dataset, as_scores, columns_of
 from isolux.verbs._reports import write_with_report
 from isolux.verbs.audit.asked import asked_for, names_file, read_settings
 from isolux.verbs.audit.drawn import columns_of_sample, refuse_protocol
@@ -282,6 +282,8 @@ def _of_anything(
         attributes = columns_of(scores, by, columns_of_sample(settings))
     dataset = as_dataset(attributes)
     found = as_scores(scores)
+    if not isinstance(scores, Scores):
+        found = add_unscored(found, dataset)
     if dataset.name != IN_MEMORY:
         values["data"] = dataset.name
     tasks = found.units["task"].unique().to_list()
@@ -294,9 +296,16 @@ def _of_anything(
 
 def audit_held(held: Held, settings: Mapping[str, Any]) -> Audit:
     """Audit people and answers that are in memory, with settings by the flags' names."""
-    said = {key: value for key, value in settings.items() if value is not None and value != ()}
-    paths = {key: str(value) for key, value in said.items() if isinstance(value, Path)}
-    return run_audit(parse_spec({"data": IN_MEMORY, **said, **paths}), held=held)
+    return run_audit(parse_spec({"data": IN_MEMORY, **_text_paths(settings)}), held=held)
+
+
+def _text_paths(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Take the settings that were given, paths as text."""
+    given = {
+        key: value for key, value in settings.items()
+        if value is not None and not (isinstance(value, tuple) and not value)
+    }  # fmt: skip
+    return {key: str(value) if isinstance(value, Path) else value for key, value in given.items()}
 
 
 def _of_files(data: str | Path, attributes: object, settings: Mapping[str, Any]) -> Audit:
@@ -306,9 +315,7 @@ def _of_files(data: str | Path, attributes: object, settings: Mapping[str, Any])
             expected=f"isolux.audit({str(data)!r}, by=…, …), every setting by its name",
             found=f"a second argument: {type(attributes).__name__}",
         )
-    said = {key: value for key, value in settings.items() if value is not None and value != ()}
-    paths = {key: str(value) for key, value in said.items() if isinstance(value, Path)}
-    return run_audit(asked_for(data, said | paths))
+    return run_audit(asked_for(data, _text_paths(settings)))
 
 
 def _refuse_lost_clusters(spec: AuditSpec, scores: Scores) -> None:
