@@ -328,3 +328,13 @@ def test_a_file_that_the_disk_fails_to_read_is_said_to_be_one(monkeypatch, capsy
     assert done.code == 2
     assert "Input/output error" in done.err
     assert name in done.err
+
+
+@pytest.mark.parametrize("flag", ["table:photo\udc9b\udcff.csv", "--out=runs\udcff"])
+def test_an_argument_that_is_not_utf_8_is_refused(monkeypatch, capsys, tmp_path, flag):
+    monkeypatch.chdir(tmp_path)
+    ran = run(monkeypatch, capsys, "audit", flag, "--by", "tone")
+    assert ran.code == 2
+    assert "expected: text in UTF-8" in ran.plain
+    assert "rename the file or folder" in ran.plain
+    assert not list(tmp_path.iterdir())

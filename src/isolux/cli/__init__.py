@@ -96,7 +96,14 @@ def _program() -> object:
     from isolux.cli._help import ALL
     from isolux.cli.app import program, without_json
     from isolux.cli.progress import working
+    from isolux.vocabulary.errors import SpecError
 
+    for text in sys.argv[1:]:
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise SpecError(
+                "an argument cannot be written into a record", expected="text in UTF-8",
+                found=ascii(text), hint="rename the file or folder, if it is the name of one",
+            )  # fmt: skip
     args = ["--help" if text == ALL else text for text in without_json(sys.argv[1:])]
     app = program(args, everything=ALL in sys.argv[1:])
     with working():
