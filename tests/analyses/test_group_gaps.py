@@ -167,7 +167,7 @@ def test_the_worst_group_speaks_and_the_next_is_named_where_their_order_is_not_e
     assert told[0].startswith("Accuracy for A (race) is 30.0 points lower")
     assert (
         "2 of 3 pairs of groups differ by this test. For C it is 20.0 points lower (95 % interval "
-        "15.0 to 25.0) than for B; which of the two groups is lower is not established." in told[0]
+        "15.0 to 25.0) than for B; which of the two is lower is not established." in told[0]
     )
 
 

@@ -135,3 +135,15 @@ def test_a_reference_that_is_served_worst_leads_and_what_looks_worse_is_named():
     assert (row["second_group"], row["second_reference"], row["second_differs"]) == (
         "Worse", "Ref", False,
     )  # fmt: skip
+
+
+def test_all_groups_whose_order_to_the_worst_is_not_established_are_counted():
+    groups = values(Asian=0.93, Black=0.60, Indian=0.62, Other=0.64, White=0.95)
+    of = [("Black", "White", 0.001), ("Indian", "White", 0.001), ("Other", "White", 0.001),
+          ("Asian", "White", 0.001), ("Black", "Indian", 0.7), ("Black", "Other", 0.4),
+          ("Black", "Asian", 0.001)]  # fmt: skip
+    row = lead(groups, *of)
+    assert (row["second_group"], row["n_others"]) == ("Indian", 1)  # and Other; Asian is better
+    # Of Indian it is shown that they are better off: Other comes next, and alone.
+    row = lead(groups, *[o if o[:2] != ("Black", "Indian") else (*o[:2], 0.01) for o in of])
+    assert (row["second_group"], row["n_others"]) == ("Other", 0)

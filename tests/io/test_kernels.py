@@ -6,6 +6,7 @@ import importlib
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -45,11 +46,17 @@ class _Sources:
         self.folder, self.home = folder / "package", folder / "home"
         self.folder.mkdir()
         self.home.mkdir()
+        self.written_s = int(time.time()) - 1_000
         self.write()
 
     def write(self, inner: str = "2 * x", limit: int = 1_000) -> None:
         (self.folder / "inner_file.py").write_text(_INNER.format(inner=inner, limit=limit))
         (self.folder / "outer_file.py").write_text(_OUTER)
+        # Python goes by a source's size and whole seconds, and would keep the bytecode of one that
+        # was written twice in a second.
+        self.written_s += 10
+        for file in self.folder.glob("*.py"):
+            os.utime(file, (self.written_s, self.written_s))
 
     def call(self, program: str = _CALL, **more: str) -> list[str]:
         """Give what came out, how many kernels were compiled, and why they were not kept."""

@@ -183,7 +183,7 @@ def _leading(
     return pl.concat([first, same], how="diagonal").select(
         *KEY, *_PAIR, "differs", "pair", "named", "strength", "worst", "covered",
         "second_group", "second_reference", "second_value", "second_low", "second_high",
-        "second_differs",
+        "second_differs", "n_others",
     )  # fmt: skip
 
 

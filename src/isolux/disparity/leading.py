@@ -69,8 +69,9 @@ def find_leading_comparisons(
         that is not shown to differ by more than an attribute in it. ``second_group`` is the group
         that may be worse off than the one that leads: its estimate is worse, and its difference not
         confirmed (``second_differs``: false), or its difference is confirmed, and the order of the
-        two is not. ``second_reference`` is the group that it is compared with; ``second_value``,
-        ``second_low``, ``second_high`` are its value minus the reference's.
+        two is not; ``n_others``: how many more groups are so. ``second_reference`` is the group
+        that it is compared with; ``second_value``, ``second_low``, ``second_high`` are its value
+        minus the reference's.
 
     Examples
     --------
@@ -169,14 +170,15 @@ def _find_seconds(
     )
     looks_worse = is_beside & (pl.col("worst") < pl.col("lead_value") - _TOLERANCE)
     flip = pl.col("_is_a_worse").not_()
-    second = (
-        pairs.filter(is_other & (pl.col("differs") | looks_worse))
+    better = pairs.filter("differs", is_other.not_()).select(*KEY, worse_group="better_group")
+    candidates = pairs.filter(is_other & (pl.col("differs") | looks_worse)).join(
+        better, on=[*KEY, "worse_group"], how="anti", nulls_equal=True
+    )
+    return (
+        candidates.with_columns(n_others=pl.col("worse_group").n_unique().over(KEY) - 1)
         .sort(
-            "worst",
-            pl.col("value").abs(),
-            "worse_group",
-            descending=[False, True, False],
-            nulls_last=True,
+            "worst", pl.col("value").abs(), "worse_group",
+            descending=[False, True, False], nulls_last=True,
         )
         .unique(KEY, keep="first", maintain_order=True)
         .select(
@@ -187,10 +189,9 @@ def _find_seconds(
             second_low=pl.when(flip).then(-pl.col("high")).otherwise("low"),
             second_high=pl.when(flip).then(-pl.col("low")).otherwise("high"),
             second_differs="differs",
+            n_others="n_others",
         )
-    )
-    better = pairs.filter("differs", is_other.not_()).select(*KEY, second_group="better_group")
-    return second.join(better, on=[*KEY, "second_group"], how="anti", nulls_equal=True)
+    )  # fmt: skip
 
 
 def _flag_covered(leading: pl.DataFrame) -> pl.DataFrame:

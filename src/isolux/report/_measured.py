@@ -131,7 +131,8 @@ class LeadingPair(PairRow):
     ``worst`` is that group's value, turned so that lower is worse; ``covered``: an intersection
     that is not shown to differ by more than an attribute in it. ``second_group``: a group that may
     be served worse still, whose value minus the reference's is ``second_value``;
-    ``second_differs``: whether that difference is confirmed.
+    ``second_differs``: whether that difference is confirmed; ``n_others``: how many more groups
+    may be served worse.
     """
 
     worst: float
@@ -140,6 +141,7 @@ class LeadingPair(PairRow):
     second_reference: str | None
     second_value: float | None
     second_differs: bool | None
+    n_others: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from isolux.analyses._words import Words, ends_text, level_of, lowered, number, size
-from isolux.vocabulary.words import OUTSIDE, brief
+from isolux.vocabulary.words import OUTSIDE, brief, describe_unknown_order
 
 __all__ = ["differs", "no_difference", "only_overall", "unseen", "without_value"]
 
@@ -74,7 +74,7 @@ def _second(row: Mapping[str, Any], words: Words) -> str:
     )
     if not row["second_differs"]:
         return f"{told}, a difference that is not established."
-    return f"{told}; which of the two groups is {way} is not established."
+    return f"{told}; {describe_unknown_order(row['n_others'], way, f'{way[:-2]}est')}."
 
 
 def _of_group(row: Mapping[str, Any], words: Words) -> str:

@@ -18,7 +18,7 @@ from isolux.report.document import (
 )
 from isolux.report.summary.sameness import sameness_text
 from isolux.report.wording import count, interval, listed, p_equals, points, share, with_unit
-from isolux.vocabulary.words import brief
+from isolux.vocabulary.words import brief, describe_unknown_order
 
 __all__ = ["answer_of", "detectable_text", "leading", "reading_order", "verdict_text", "worst_text"]
 
@@ -133,8 +133,8 @@ def _second(pair: LeadingPair, line: Line) -> str:
     )
     if not pair.second_differs:
         return f"{far}, a difference that is not established."
-    order = "lower" if line.direction == "none" else "served worse"
-    return f"{far}; which of the two is {order} is not established."
+    order = ("lower", "lowest") if line.direction == "none" else ("served worse", "served worst")
+    return f"{far}; {describe_unknown_order(pair.n_others or 0, *order)}."
 
 
 def _care(pair: PairRow) -> str:
