@@ -102,7 +102,7 @@ def _asked(scores: pl.DataFrame, evidence: Mapping[str, pl.DataFrame]) -> pl.Dat
     outside = [
         reason for reason in rows["reason"].unique().drop_nulls() if _NOT_ASKED.fullmatch(reason)
     ]
-    if missed(evidence) is not None:  # they count as mistakes, which ``on_missed`` tells
+    if missed(evidence) is not None:  # ``on_missed`` warns of these: they count as mistakes
         outside.append("not detected")
     return rows.filter(~pl.col("reason").is_in(outside).fill_null(value=False))
 

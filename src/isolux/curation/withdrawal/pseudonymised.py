@@ -48,8 +48,8 @@ def key_mark_in(name: str, data: bytes) -> str | None:
     Returns
     -------
     str or None
-        Empty: ids were replaced, and the record does not say under which key; None: it does not
-        say that ids were replaced.
+        The mark of the key; an empty string where ids were replaced under a key that the record
+        does not name; None where the record does not say that ids were replaced.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def without_link(places: Iterable[Place], kind: str) -> list[tuple[str, str]]:
 def _declared(places: Iterable[Place]) -> dict[Path, set[str] | None]:
     """Give folders whose records say that ids were replaced, with the marks of the keys.
 
-    None: a record names files as publications call theirs; its ids tell.
+    None: a record only names input files as a publication would; the ids themselves decide.
     """
     found: dict[Path, set[str] | None] = {}
     for place in places:

@@ -7,6 +7,7 @@ on is found by trial: they are filled with random numbers twice, and a picture o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from itertools import islice
@@ -130,9 +131,8 @@ def _numbers(predictor: Any, found: Loaded) -> _Arrays:
 
     hooks = [one.register_forward_hook(take) for one in found.model.modules()]
     try:
-        predictor([shown])
-    except _EnoughError:
-        pass
+        with suppress(_EnoughError):
+            predictor([shown])
     finally:
         for hook in hooks:
             hook.remove()

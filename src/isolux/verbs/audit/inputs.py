@@ -43,7 +43,7 @@ def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
             if settings.model_column is not None and dataset.name != COUNTS:
                 raise SpecError(
                     "--model-column names a column of --predictions, or of a table of counts",
-                    expected=f"none: {dataset.name}:FILE holds the answers of one model",
+                    expected=f"no such flag: {dataset.name}:FILE holds the answers of one model",
                     found=f"--model-column {settings.model_column}",
                 )
             return dataset.outputs, (), inputs

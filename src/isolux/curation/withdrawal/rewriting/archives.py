@@ -27,7 +27,7 @@ def is_archive(data: bytes) -> bool:
 def list_parts(name: str, data: bytes) -> list[tuple[str, bytes]]:
     """List the parts of an archive, or what one file was packed into; none of another file.
 
-    A damaged or encrypted archive may list some or none: it is named when it is looked through.
+    Of a damaged or encrypted archive some or all are left out; the search reports that archive.
     """
     parts: list[tuple[str, bytes]] = []
 
