@@ -11,10 +11,10 @@ import pytest
 from isolux.analyses import error_model
 from isolux.analyses._contrasts import Sums, contrast
 from isolux.analyses._features import Features
-from isolux.analyses._words import Words
 from isolux.analyses.error_model.forest import elbow, folds_of, permuted_target
 from isolux.analyses.error_model.groups import Tree, bootstrap_error
 from isolux.analyses.error_model.words import Told
+from isolux.statements.words import Words
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Bootstrap
 from isolux.vocabulary.tables import ATTRIBUTES, COMPARISONS, FINDINGS, check

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from isolux.analyses import patterns
-from isolux.analyses._words import Words
 from isolux.analyses.patterns.rules import Half, Limits, Mined, halves, mine
 from isolux.analyses.patterns.words import nothing_claim
+from isolux.statements.words import Words
 from isolux.verbs.explain import explain_run
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError

@@ -102,7 +102,7 @@ def test_analyses_print_numpy_numbers_alike():
     """Gaps of analyses are numpy's: a comparison of them is no Python bool."""
     import numpy as np
 
-    from isolux.analyses._words import number
+    from isolux.statements.words import number
 
     assert number(np.float64(-0.0002), "fraction") == "\N{MINUS SIGN}0.02"
     assert number(np.float64(0.123), "fraction") == "12.3"

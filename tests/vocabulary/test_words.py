@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.analyses._words import number, size
 from isolux.report.wording import MINUS, points, value_text
+from isolux.statements.words import number, size
 from isolux.vocabulary.words import fixed, significant, tiny_points
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.analyses._words import Words, lowered, words_of
+from isolux.statements.words import Words, lowered, words_of
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary import registry

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses._found import check_settings, groups_of, settings_of
-from isolux.analyses._words import Words, words_of
+from isolux.statements.words import Words, words_of
 from isolux.stats.odds import LogOdds, log_odds_ratio
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run

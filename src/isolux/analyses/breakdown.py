@@ -15,10 +15,10 @@ from collections.abc import Sequence
 import polars as pl
 
 from isolux.analyses._found import check_settings, found_of, groups_of, measured_again, settings_of
-from isolux.analyses._words import words_of
 from isolux.geometry.matching import AREA_RANGES_PX
 from isolux.groups import membership, natural_order
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
+from isolux.statements.words import words_of
 from isolux.vocabulary import registry, works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import IsoluxError, UnknownNameError

@@ -18,8 +18,8 @@ from typing import Any
 
 import polars as pl
 
-from isolux.analyses._words import Words, ends_text, lowered, number, size
 from isolux.groups.unknown import UNKNOWN
+from isolux.statements.words import Words, ends_text, lowered, number, size
 from isolux.vocabulary import registry, works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.drawn import is_weighted

@@ -19,9 +19,9 @@ from statistics import NormalDist
 
 import polars as pl
 
-from isolux.analyses._words import Words, size, words_of
 from isolux.disparity.leading import MEASURE
 from isolux.groups.unknown import UNKNOWN
+from isolux.statements.words import Words, size, words_of
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference

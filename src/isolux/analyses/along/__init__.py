@@ -25,11 +25,11 @@ import polars as pl
 
 from isolux.analyses._found import check_settings, groups_of, settings_of
 from isolux.analyses._judged import judged_of, nothing_to_judge, words_for
-from isolux.analyses._words import Words, lowered
 from isolux.analyses.along.bins import binned_numbers, chosen_numbers, spread_by_group
 from isolux.analyses.along.curves import curve_by_group
 from isolux.analyses.along.findings import Ends, ends_of, findings_of
 from isolux.groups.unknown import KNOWN_SUFFIX
+from isolux.statements.words import Words, lowered
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError

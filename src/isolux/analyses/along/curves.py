@@ -8,8 +8,8 @@ import polars as pl
 
 from isolux.analyses._found import measured_again
 from isolux.analyses._judged import Judged
-from isolux.analyses._words import Words
 from isolux.analyses.along.bins import Numbered
+from isolux.statements.words import Words
 from isolux.vocabulary.info import Direction, Metric
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import MEMBERSHIP, SCORES

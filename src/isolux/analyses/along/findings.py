@@ -11,8 +11,8 @@ import polars as pl
 
 from isolux.analyses._contrasts import Contrasts, adjusted_p, cluster_sums, contrast
 from isolux.analyses._judged import Judged
-from isolux.analyses._words import Words, ends_text, level_of, lowered, size
 from isolux.analyses.along.bins import Numbered
+from isolux.statements.words import Words, ends_text, level_of, lowered, size
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import FINDINGS, Status

@@ -57,7 +57,6 @@ import polars as pl
 
 from isolux.analyses._found import settings_of
 from isolux.analyses._sampled import FIXED
-from isolux.analyses._words import words_of
 from isolux.analyses.confounders.audited import audited_gaps
 from isolux.analyses.confounders.bearing import bearing_of
 from isolux.analyses.confounders.cases import Case, case_of, regressed
@@ -97,6 +96,7 @@ from isolux.analyses.confounders.measures import (
 from isolux.analyses.confounders.roles import Roles, roles_of
 from isolux.analyses.confounders.tables import tables_of
 from isolux.analyses.confounders.tests import Family
+from isolux.statements.words import words_of
 from isolux.stats.confounding import Spread
 from isolux.stats.precision_recall import Reading
 from isolux.stats.statistic import FloatArray

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._words import Words, words_of
 from isolux.analyses.confounders.cases import OVERLAP, PROBABLE, Case, number_of
 from isolux.analyses.confounders.tests import Family
 from isolux.analyses.confounders.words import (
@@ -20,6 +19,7 @@ from isolux.analyses.confounders.words import (
     nothing_sentence,
     row_of,
 )
+from isolux.statements.words import Words, words_of
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import FINDINGS, Status

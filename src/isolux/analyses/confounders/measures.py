@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses._sampled import Sampled, is_sampled, sampled_of
-from isolux.analyses._words import metrics_of
 from isolux.analyses.confounders.cells import Cells, Layout, means_of_cells, weighed
 from isolux.analyses.confounders.detections import (
     Boxes,
@@ -25,6 +24,7 @@ from isolux.analyses.confounders.detections import (
     precision_of_cells,
 )
 from isolux.groups.measure import measure_groups
+from isolux.statements.words import metrics_of
 from isolux.stats.statistic import DetectionStatistic
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.drawn import SAMPLE

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isolux.analyses._words import Words, level_of, lowered
 from isolux.analyses.confounders.cases import Case
+from isolux.statements.words import Words, level_of, lowered
 
 __all__ = ["bearing_clause", "doubt_clause", "graph_clause", "lead_clause", "role_clause"]
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from isolux.analyses._words import Words, ends_text, level_of, lowered, number, size
 from isolux.analyses.confounders.cases import AGAINST, OVERLAP, PROBABLE, Case, Number
 from isolux.analyses.confounders.role_words import (
     bearing_clause,
@@ -21,6 +20,7 @@ from isolux.analyses.confounders.role_words import (
     lead_clause,
     role_clause,
 )
+from isolux.statements.words import Words, ends_text, level_of, lowered, number, size
 
 __all__ = ["explanation_sentence", "gap_sentence", "nothing_sentence"]
 

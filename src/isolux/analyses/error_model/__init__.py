@@ -48,7 +48,6 @@ from isolux.analyses._judged import (
     words_for,
 )
 from isolux.analyses._sources import FHIBE
-from isolux.analyses._words import Words
 from isolux.analyses.error_model import words as say
 from isolux.analyses.error_model.forest import (
     Checked,
@@ -60,6 +59,7 @@ from isolux.analyses.error_model.forest import (
     permutation_importance,
 )
 from isolux.analyses.error_model.groups import Scale, grow_tree, r2_interval, subgroups_of
+from isolux.statements.words import Words
 from isolux.stats.design import IntArray
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference

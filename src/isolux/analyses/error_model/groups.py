@@ -21,7 +21,7 @@ from isolux.analyses._contrasts import (
     of_known_value,
 )
 from isolux.analyses._features import Features
-from isolux.analyses._words import Words
+from isolux.statements.words import Words
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, multinomial

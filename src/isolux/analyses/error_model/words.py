@@ -11,9 +11,9 @@ import polars as pl
 
 from isolux.analyses._features import Features
 from isolux.analyses._judged import Judged
-from isolux.analyses._words import Words, level_of, lowered, number, size
 from isolux.analyses.error_model.forest import Checked, Forest
 from isolux.analyses.error_model.groups import Subgroups, Tree
+from isolux.statements.words import Words, level_of, lowered, number, size
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Statistics

@@ -32,10 +32,10 @@ from typing import Any
 import polars as pl
 
 from isolux.analyses._blocks import blocks_of, unjudged_of
-from isolux.analyses._words import Words, words_of
 from isolux.analyses.group_gaps.borrowed import borrowed
 from isolux.analyses.group_gaps.classes import by_class, classes_claim
 from isolux.analyses.group_gaps.sentences import differs, no_difference, only_overall, without_value
+from isolux.statements.words import Words, words_of
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS, Status

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.analyses._words import Words, level_of, lowered, number
+from isolux.statements.words import Words, level_of, lowered, number
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
 

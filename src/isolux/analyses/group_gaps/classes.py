@@ -11,8 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from isolux.analyses._words import Words, ends_text, level_of, lowered, size
 from isolux.analyses.group_gaps.sentences import unseen
+from isolux.statements.words import Words, ends_text, level_of, lowered, size
 
 __all__ = ["by_class", "classes_claim"]
 

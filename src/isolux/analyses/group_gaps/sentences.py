@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from isolux.analyses._words import Words, ends_text, level_of, lowered, number, size
+from isolux.statements.words import Words, ends_text, level_of, lowered, number, size
 from isolux.vocabulary.words import OUTSIDE, brief, describe_unknown_order
 
 __all__ = ["differs", "no_difference", "only_overall", "unseen", "without_value"]

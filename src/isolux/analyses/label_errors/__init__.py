@@ -26,7 +26,6 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses._found import settings_of
-from isolux.analyses._words import Words, words_of
 from isolux.analyses.label_errors.annotators import doubts_of as doubts_of_annotators
 from isolux.analyses.label_errors.gaps import (
     Corrected,
@@ -52,6 +51,7 @@ from isolux.analyses.label_errors.words import (
     says_nothing,
     unknown_sentence,
 )
+from isolux.statements.words import Words, words_of
 from isolux.stats.confusion import doubts_of, read_matrix
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from isolux.analyses._words import Words, level_of, lowered, number, size
 from isolux.analyses.label_errors.gaps import Corrected, Gap
 from isolux.analyses.label_errors.people import People
 from isolux.analyses.label_errors.sampling import possible
+from isolux.statements.words import Words, level_of, lowered, number, size
 from isolux.stats.mislabelled import Bounds
 from isolux.vocabulary.words import fixed
 

@@ -47,10 +47,10 @@ from isolux.analyses._judged import (
     words_for,
 )
 from isolux.analyses._sources import FHIBE
-from isolux.analyses._words import Words, lowered
 from isolux.analyses.patterns import words as say
 from isolux.analyses.patterns.rules import Confirmed, Half, Limits, confirm, halves, mine
 from isolux.disparity.detectable import least_detectable
+from isolux.statements.words import Words, lowered
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.plugin_options import with_defaults

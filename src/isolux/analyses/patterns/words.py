@@ -12,8 +12,8 @@ import polars as pl
 from isolux.analyses._contrasts import Contrasts
 from isolux.analyses._features import Features
 from isolux.analyses._judged import Judged, Low
-from isolux.analyses._words import Words, ends_text, level_of, number
 from isolux.analyses.patterns.rules import Confirmed, Mined
+from isolux.statements.words import Words, ends_text, level_of, number
 from isolux.vocabulary.words import fixed
 
 __all__ = ["Told", "group_claim", "nothing_claim", "pattern_claim", "pattern_name", "rules_table"]

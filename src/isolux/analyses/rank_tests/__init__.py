@@ -38,7 +38,6 @@ import polars as pl
 
 from isolux.analyses._found import settings_of
 from isolux.analyses._sampled import FIXED, is_sampled, sampled_of
-from isolux.analyses._words import Words, words_of
 from isolux.analyses.rank_tests.judged import (
     Correction,
     Test,
@@ -50,6 +49,7 @@ from isolux.analyses.rank_tests.judged import (
 from isolux.analyses.rank_tests.pairs import Ranked, grouped_by, rank_pairs, ranked_scores
 from isolux.analyses.rank_tests.sentences import CORRECTIONS, TESTS, differs, nothing_more
 from isolux.disparity.leading import MEASURE
+from isolux.statements.words import Words, words_of
 from isolux.stats.ranks.weighted import Weights
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run

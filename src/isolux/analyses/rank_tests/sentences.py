@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from isolux.analyses._words import Words, level_of, lowered, size
+from isolux.statements.words import Words, level_of, lowered, size
 from isolux.vocabulary.words import fixed
 
 __all__ = ["CORRECTIONS", "TESTS", "differs", "nothing_more"]

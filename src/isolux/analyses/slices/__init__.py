@@ -27,8 +27,8 @@ from isolux.analyses._features import Features, items_of, kinds_of, without
 from isolux.analyses._found import settings_of
 from isolux.analyses._judged import Judged, ScoreSettings, judged_of, nothing_to_judge
 from isolux.analyses._sampled import FIXED, rows_of_units, sampled_of
-from isolux.analyses._words import Words, level_of, number, size, words_of
 from isolux.analyses.slices.searching import Search, Suggested, asked, search
+from isolux.statements.words import Words, level_of, number, size, words_of
 from isolux.stats.multiplicity import holm
 from isolux.stats.slices import LONGEST
 from isolux.vocabulary import works

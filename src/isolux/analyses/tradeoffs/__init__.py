@@ -20,7 +20,6 @@ import polars as pl
 
 from isolux.analyses._found import groups_of, settings_of
 from isolux.analyses._judged import nothing_to_judge
-from isolux.analyses._words import words_of
 from isolux.analyses.tradeoffs.coverage import COVERAGE, add_coverage
 from isolux.analyses.tradeoffs.evidence import (
     CLASSIFICATION,
@@ -33,6 +32,7 @@ from isolux.analyses.tradeoffs.evidence import (
 )
 from isolux.analyses.tradeoffs.pairs import MATCHES, PAIRS, add_pairs
 from isolux.analyses.tradeoffs.thresholds import RATES, add_thresholds, meets_at
+from isolux.statements.words import words_of
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference

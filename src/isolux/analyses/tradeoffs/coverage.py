@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._words import Words, level_of, number
 from isolux.analyses.tradeoffs.curves import Kept, Rows, kept_by_group, rows_of_groups
 from isolux.analyses.tradeoffs.evidence import People, Seen, finding
+from isolux.statements.words import Words, level_of, number
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import KEPT_CLUSTERS, Interval, logit_t, student_t
 from isolux.stats.multiplicity import holm

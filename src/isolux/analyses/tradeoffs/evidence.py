@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.analyses._words import Words
+from isolux.statements.words import Words
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import Statistics
 

@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses._found import measured_again
-from isolux.analyses._words import Words, level_of, lowered, number
 from isolux.analyses.tradeoffs.curves import Meeting, Rows, meeting_thresholds, rows_of_groups
 from isolux.analyses.tradeoffs.evidence import People, Seen, finding
+from isolux.statements.words import Words, level_of, lowered, number
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import KEPT_CLUSTERS, percentile
 from isolux.vocabulary.info import Metric
