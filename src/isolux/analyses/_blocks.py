@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable
 import numpy as np
 import polars as pl
 
-from isolux.disparity.leading import KEY, MEASURE, find_leading_comparisons, flag_known_groups
 from isolux.groups.unknown import UNKNOWN
+from isolux.statements.leading import KEY, MEASURE, find_leading_comparisons, flag_known_groups
 from isolux.stats.shrinkage import shrunken
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import OUTSIDE, UNTESTED

@@ -11,7 +11,7 @@ from typing import Literal
 
 from isolux.groups.unknown import UNKNOWN
 from isolux.report._views import Breakdown, Curve
-from isolux.vocabulary.info import SERVED_WORSE, Direction
+from isolux.statements.lines import Line
 from isolux.vocabulary.tables import Status
 
 __all__ = [
@@ -30,27 +30,6 @@ __all__ = [
 ]
 
 Outcome = Literal["differ", "no difference found", "not judged"]
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One thing that was measured: a metric, of one class and at one threshold where it has them.
-
-    ``title`` is for headings, ``phrase`` for the middle of a sentence; ``whose`` are the words in
-    both that name the class, ``worse`` those that say which of two groups does worse.
-    """
-
-    model: str
-    metric: str
-    label: str | None
-    threshold: float | None
-    title: str
-    phrase: str
-    definition: str
-    unit: str
-    direction: Direction
-    whose: str = ""
-    worse: str = SERVED_WORSE
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from isolux.disparity.leading import find_leading_comparisons, flag_known_groups
-from isolux.report._lines import LINE, key_of
+from isolux.statements.leading import find_leading_comparisons, flag_known_groups
+from isolux.statements.lines import LINE, key_of
 
 __all__ = ["BLOCK", "Rows", "detectable", "keyed", "largest_pairs", "lead", "pair_counts"]
 

@@ -11,7 +11,6 @@ import polars as pl
 from isolux.disparity.kinds import kind_info
 from isolux.groups import natural_order
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
-from isolux.report._lines import LineKey, key_of
 from isolux.report._pairs import Rows, detectable, keyed, largest_pairs, lead, pair_counts
 from isolux.report.document import (
     AttributeSection,
@@ -27,6 +26,7 @@ from isolux.report.document import (
     Spread,
     Verdict,
 )
+from isolux.statements.lines import LineKey, key_of
 from isolux.vocabulary.spec import crossed
 
 __all__ = ["Context", "arranged_names", "estimate_of", "sections_of"]

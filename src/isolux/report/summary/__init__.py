@@ -13,7 +13,6 @@ from typing import Any
 
 import polars as pl
 
-from isolux.report._lines import lines_of
 from isolux.report._sections import Context, estimate_of, sections_of
 from isolux.report._views import breakdowns_of, curves_of
 from isolux.report.document import (
@@ -36,6 +35,7 @@ from isolux.report.summary.protocol import protocol_of
 from isolux.report.summary.unknown import unknown_text
 from isolux.report.undetected import undetected_of_audit
 from isolux.report.wording import safe_url
+from isolux.statements.lines import lines_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import is_census, is_drawn, is_weighted, words_of
 from isolux.vocabulary.spec import declared
