@@ -13,14 +13,14 @@ from typing import Any
 import polars as pl
 
 from isolux.statements.leading import KEY, find_leaders, find_rivals, orient_comparisons
-from isolux.statements.lines import LINE, Line, lines_of
+from isolux.statements.lines import Line, key_of, lines_of
 from isolux.statements.text import Names, Statement, describe_leader, describe_more, describe_null
 from isolux.statements.words import words_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
-from isolux.vocabulary.words import numbered
+from isolux.vocabulary.words import UNTESTED, numbered
 
-__all__ = ["Answer", "Choice", "answer_of", "choose_statements"]
+__all__ = ["Answer", "Choice", "answer_of", "choose_statements", "word_answer"]
 
 MAX_FURTHER = 3
 """Statements that follow the first sentence."""
@@ -61,11 +61,16 @@ class Choice:
         What the run calls things.
     main : Line or None
         The measure asked for first; None: nothing was measured.
+    leaders : tuple of Statement
+        The comparison that leads each metric, class and attribute in which something is
+        established.
     stated : tuple of Statement
         One fact each, in reading order: the leading measure's, then other measures', whole before
         classes; those about people whose value is unknown last.
     rivals : tuple of Statement
         Other groups of the leading attribute: established ones, and such as look worse.
+    untested : tuple of Statement
+        Groups that are apart, widest first, though nothing varies within either: no test is made.
     silent : Mapping of str to (Line, tuple of str)
         Metrics by name of which nothing is established for some attributes, and these attributes.
     comparisons : polars.DataFrame
@@ -74,10 +79,17 @@ class Choice:
 
     names: Names
     main: Line | None
+    leaders: tuple[Statement, ...]
     stated: tuple[Statement, ...]
     rivals: tuple[Statement, ...]
+    untested: tuple[Statement, ...]
     silent: Mapping[str, tuple[Line, tuple[str, ...]]]
     comparisons: pl.DataFrame = field(default_factory=pl.DataFrame)
+
+    def leader_of(self, line: Line, attribute: str) -> Statement | None:
+        """Return the comparison of known groups that leads an attribute on a line, if any does."""
+        same = (s for s in self.leaders if s.line is line and s.attribute == attribute)
+        return next((s for s in same if s.row["is_known"]), None)
 
 
 def choose_statements(run: Run) -> Choice:
@@ -95,7 +107,7 @@ def choose_statements(run: Run) -> Choice:
     comparisons = orient_comparisons(run.disparities, run.group_metrics, 1.0 - words.level, lower)
     main = next(iter(lines.values()), None)
     leaders = [
-        Statement(lines[tuple(row[name] for name in LINE)], row)
+        Statement(lines[key_of(row)], row)
         for row in find_leaders(comparisons).iter_rows(named=True)
     ]
     ordered = _in_order(leaders, lines)
@@ -104,8 +116,17 @@ def choose_statements(run: Run) -> Choice:
     if stated and stated[0].is_pair and stated[0].row["is_known"]:
         rows = find_rivals(comparisons, stated[0].row).iter_rows(named=True)
         rivals = tuple(Statement(stated[0].line, row) for row in rows)
+    untested = comparisons.filter("is_pair", "is_known", pl.col("reason") == UNTESTED)
+    widest = untested.sort(pl.col("gap").abs(), descending=True).unique(KEY, keep="first")
     return Choice(
-        names, main, tuple(stated), rivals, _find_silent(run, leaders, lines), comparisons
+        names,
+        main,
+        tuple(leaders),
+        tuple(stated),
+        rivals,
+        tuple(Statement(lines[key_of(row)], row) for row in widest.iter_rows(named=True)),
+        _find_silent(run, leaders, lines),
+        comparisons,
     )
 
 
@@ -249,7 +270,10 @@ def _sentences(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
     names, main = choice.names, choice.main
     silent = choice.silent.get(main.metric) if main else None
     null = describe_null(*silent, choice.comparisons, names) if silent else ""
+    untested = [s for s in choice.untested if main and s.line.metric == main.metric]
     if not known:
+        for s in untested[:MAX_FURTHER]:
+            yield describe_more(s, s, names)
         yield null or "No two groups were large enough to compare: see the table of groups."
         return
     leader, *others = known
@@ -258,7 +282,7 @@ def _sentences(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
     if main and leader.line.metric != main.metric and null:
         yield null
     same = [s for s in others if s.line is leader.line]
-    pool = [*same, *(s for s in choice.rivals if s is not second)]
+    pool = [*untested[:1], *same, *(s for s in choice.rivals if s is not second)]
     chosen = _choose_further(leader, pool)
     for s in chosen:
         yield describe_more(s, leader, names)

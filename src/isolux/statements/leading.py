@@ -7,7 +7,8 @@ chance (decisions 43 and 45).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -176,9 +177,9 @@ def find_leaders(comparisons: pl.DataFrame) -> pl.DataFrame:
     """
     named = comparisons.filter("is_established", pl.col("is_better").not_() | pl.col("is_known"))
     many = pl.col("attribute").str.contains("*", literal=True) | pl.col("label").is_not_null()
+    rank = pl.when(many).then(-pl.col("near_end")).otherwise("worst")
     first = named.sort(
-        "is_pair", "is_known", "is_better", pl.when(many).then(-pl.col("near_end")).otherwise("worst"),
-        pl.col("gap").abs(), "group", "reference",
+        "is_pair", "is_known", "is_better", rank, pl.col("gap").abs(), "group", "reference",
         descending=[True, True, False, False, True, False, False], nulls_last=True,
     ).unique(KEY, keep="first", maintain_order=True)  # fmt: skip
     leaders = first.join(
@@ -239,7 +240,7 @@ def _flag_covered(leaders: pl.DataFrame, comparisons: pl.DataFrame) -> pl.DataFr
     ).drop("part_gap")
 
 
-def find_rivals(comparisons: pl.DataFrame, leader: dict[str, object]) -> pl.DataFrame:
+def find_rivals(comparisons: pl.DataFrame, leader: Mapping[str, Any]) -> pl.DataFrame:
     """List the other known groups of a leader's block, worst estimate first, each once.
 
     Returns
@@ -259,7 +260,7 @@ def find_rivals(comparisons: pl.DataFrame, leader: dict[str, object]) -> pl.Data
         pl.col("is_established").not_(),
         pl.col("reference") == leader["reference"],
         pl.col("p_adjusted").is_not_null(),
-        pl.col("gap").abs() > abs(leader["gap"]) + _TOLERANCE,  # type: ignore[arg-type]
+        pl.col("gap").abs() > abs(leader["gap"]) + _TOLERANCE,
         pl.col("group").is_in(established["group"].implode()).not_(),
     )
     widest = established.sort(pl.col("gap").abs(), descending=True).unique(

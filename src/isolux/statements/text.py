@@ -6,27 +6,29 @@ certified, and groups are called what the dataset calls them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
 
-from isolux.statements.lines import Line, LineKey, phrase_of
+from isolux.statements.lines import LINE, Line, LineKey, phrase_of
 from isolux.statements.words import Words, ends_text, number, size
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.words import brief, listed, numbered
+from isolux.vocabulary.words import UNTESTED, brief, listed, numbered
 
 __all__ = [
     "Names",
     "Statement",
     "describe_finding",
     "describe_leader",
+    "describe_margins",
     "describe_more",
     "describe_null",
 ]
 
 _MAX_ALSO = 2
+UNTESTED_HERE = "it cannot be tested, because nothing varies within either group"
 
 
 @dataclass(slots=True)
@@ -120,6 +122,9 @@ def describe_leader(s: Statement, names: Names, second: Statement | None = None)
 def describe_more(s: Statement, leader: Statement, names: Names) -> str:
     """Say of a further group what is established, or that it looks worse than the leader."""
     who, reference = _sides(s, names)
+    if s.row["reason"] == UNTESTED:
+        told = f"{_gap(s)} for {who} than for {reference} ({_values(s)})"
+        return names.start(s.line, f"{_phrase(s.line)} is {told}; {UNTESTED_HERE}.")
     if not s.row["is_established"]:
         return names.start(
             s.line, f"perhaps more for {who}: {_gap(s)} {_certainty(s, names, with_n=True)}, not "
@@ -162,6 +167,45 @@ def describe_null(
     return names.start(
         line, f"{told}: differences up to {size(largest, line.unit)} cannot be ruled out."
     )
+
+
+def describe_margins(
+    disparities: pl.DataFrame, names: Names
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Say of each metric and attribute whether groups are within the margin that was asked about.
+
+    Yields
+    ------
+    str
+        A sentence.
+    mapping
+        What it is about: metric, label, attribute, status, p_adjusted.
+    """
+    words = names.words
+    if words.margin is None:
+        return
+    adjusted = replace(words, corrected=True)  # by Holm, whatever else is not
+    far = f"{words.margin:g} {'point' if words.margin == 1 else 'points'}"
+    for row in disparities.filter(kind="within").iter_rows(named=True):
+        line = names.lines.get(tuple(row[name] for name in LINE))
+        if line is None or line.unit != "fraction":
+            continue
+        title = words.title(row["attribute"])
+        who = f"no two groups of {title} differ"
+        if row["attribute"] in words.references:
+            who = f"no group of {title} differs from {words.references[row['attribute']]}"
+        claim = f"that {who} by more than {far} in {line.phrase}"
+        if row["status"] != "ok" or row["p_adjusted"] is None:
+            why = row["reason"] or "a group has too few clusters for an interval"
+            told = f"{claim} cannot be judged: {why}."
+        else:
+            is_shown = row["p_adjusted"] <= 1.0 - words.level
+            told = (
+                f"{claim} is {'' if is_shown else 'not '}shown "
+                f"({adjusted.p(row['p_adjusted'])}; at most {size(row['high'], line.unit)})."
+            )
+        about = {k: row[k] for k in ("metric", "label", "attribute", "status", "p_adjusted")}
+        yield names.start(line, told), about
 
 
 def _sides(s: Statement, names: Names) -> tuple[str, str]:
