@@ -14,7 +14,14 @@ import polars as pl
 
 from isolux.statements.leading import KEY, find_leaders, find_rivals, orient_comparisons
 from isolux.statements.lines import Line, key_of, lines_of
-from isolux.statements.text import Names, Statement, describe_leader, describe_more, describe_null
+from isolux.statements.text import (
+    Names,
+    Statement,
+    describe_both_errors,
+    describe_leader,
+    describe_more,
+    describe_null,
+)
 from isolux.statements.words import words_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
@@ -109,6 +116,7 @@ def choose_statements(run: Run) -> Choice:
     leaders = [
         Statement(lines[key_of(row)], row)
         for row in find_leaders(comparisons).iter_rows(named=True)
+        if key_of(row) in lines
     ]
     ordered = _in_order(leaders, lines)
     stated = _merge_facts(ordered, names)
@@ -124,7 +132,11 @@ def choose_statements(run: Run) -> Choice:
         tuple(leaders),
         tuple(stated),
         rivals,
-        tuple(Statement(lines[key_of(row)], row) for row in widest.iter_rows(named=True)),
+        tuple(
+            Statement(lines[key_of(row)], row)
+            for row in widest.iter_rows(named=True)
+            if key_of(row) in lines
+        ),
         _find_silent(run, leaders, lines),
         comparisons,
     )
@@ -278,7 +290,12 @@ def _sentences(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
         return
     leader, *others = known
     second = next((s for s in choice.rivals if s.row["is_order_open"]), None)
-    yield describe_leader(leader, names, second)
+    other = _opposite_of(choice, leader)
+    yield (
+        describe_both_errors(leader, other, names)
+        if other is not None
+        else describe_leader(leader, names, second)
+    )
     if main and leader.line.metric != main.metric and null:
         yield null
     same = [s for s in others if s.line is leader.line]
@@ -291,6 +308,18 @@ def _sentences(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
     )
     if rest > 0:
         yield f"{numbered(rest, 'more group')} differ{'s' if rest == 1 else ''}: see the tables."
+
+
+def _opposite_of(choice: Choice, leader: Statement) -> Statement | None:
+    """Find the leader of the other kind of error, if another group has more of it."""
+    rows = [
+        s for s in choice.leaders
+        if leader.line.opposite and s.line.metric == leader.line.opposite
+        and s.row["is_known"] and s.attribute == leader.attribute
+        and s.line.model == leader.line.model
+    ]  # fmt: skip
+    other = next(iter(rows), None)
+    return other if other is not None and other.row["group"] != leader.row["group"] else None
 
 
 def _choose_further(leader: Statement, pool: Sequence[Statement]) -> list[Statement]:

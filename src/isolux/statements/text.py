@@ -20,6 +20,7 @@ from isolux.vocabulary.words import UNTESTED, brief, listed, numbered
 __all__ = [
     "Names",
     "Statement",
+    "describe_both_errors",
     "describe_finding",
     "describe_leader",
     "describe_margins",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 _MAX_ALSO = 2
+_NEARLY = 0.95  # of a gap that shrinks by less nothing is said
 UNTESTED_HERE = "it cannot be tested, because nothing varies within either group"
 
 
@@ -66,7 +68,7 @@ class Statement:
     @property
     def error_kind(self) -> str:
         """Which of two kinds of error the metric is; empty: of a metric that is no such kind."""
-        return ""
+        return self.line.metric if self.line.opposite else ""
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
@@ -94,6 +96,19 @@ class Names:
     def start(self, line: Line, sentence: str) -> str:
         """Begin with a capital letter; with the model where there are several."""
         return self.words.start(line.model, sentence)
+
+
+def describe_both_errors(s: Statement, other: Statement, names: Names) -> str:
+    """Say who has more of each of two kinds of error: neither alone tells who is served worse."""
+    told = []
+    for each in (s, other):
+        who, reference = _sides(each, names)
+        means = f" ({each.line.meaning})" if each.line.meaning else ""
+        told.append(
+            f"{_phrase(each.line)}{means} is higher for {who} than for {reference}: "
+            f"{_values(each)} {_certainty(each, names)}"
+        )
+    return names.start(s.line, f"{'; '.join(told)}.")
 
 
 def describe_leader(s: Statement, names: Names, second: Statement | None = None) -> str:
@@ -240,6 +255,10 @@ def _certainty(s: Statement, names: Names, *, with_n: bool = False) -> str:
     if low is not None and high is not None:
         ends = (-high, -low) if s.row["gap"] < 0 else (low, high)  # of how much lower
         parts.append(ends_text(*ends, s.line.unit, s.row["gap"]))
+    less = s.row["shrunken"]
+    is_one_of_many = "*" in s.attribute or s.line.label is not None
+    if is_one_of_many and less is not None and abs(less) < _NEARLY * abs(s.row["gap"]):
+        parts.append(f"{size(less, s.line.unit)} shrunken for being chosen from many")
     if s.row["is_established"]:
         parts.append(names.words.p(s.row["p_adjusted"]))
     if with_n:
