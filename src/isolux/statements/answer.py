@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from isolux.statements.groups import group_phrases_of
 from isolux.statements.leading import KEY, find_leaders, find_rivals, orient_comparisons
 from isolux.statements.lines import Line, key_of, lines_of
 from isolux.statements.text import (
@@ -109,7 +110,7 @@ def choose_statements(run: Run) -> Choice:
     """
     words = words_of(run)
     lines = lines_of(run.group_metrics, run.record, run.disparities)
-    names = Names(words, lines, run)
+    names = Names(words, lines, group_phrases_of(run))
     lower = {line.metric for line in lines.values() if line.direction == "lower"}
     comparisons = orient_comparisons(run.disparities, run.group_metrics, 1.0 - words.level, lower)
     main = next(iter(lines.values()), None)
