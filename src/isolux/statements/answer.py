@@ -290,7 +290,8 @@ def _sentences(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
         yield null or "No two groups were large enough to compare: see the table of groups."
         return
     leader, *others = known
-    second = next((s for s in choice.rivals if s.row["is_order_open"]), None)
+    open_order = (s for s in choice.rivals if s.row["is_order_open"] and s.row["is_established"])
+    second = next(open_order, None)
     other = _opposite_of(choice, leader)
     yield (
         describe_both_errors(leader, other, names)
