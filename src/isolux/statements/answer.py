@@ -279,7 +279,15 @@ def _nobody(run: Run) -> str:
 
 
 def _sentences(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
-    """Yield the first sentence, then those that follow, then how many more there are."""
+    """Yield the first sentence, then those that follow."""
+    yield from _of_known(choice, known)
+    unknown = next((s for s in choice.stated if not s.row["is_known"]), None)
+    if unknown is not None and choice.main and unknown.line.metric == choice.main.metric:
+        yield describe_more(unknown, None, choice.names)
+
+
+def _of_known(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
+    """Yield what is stated of known groups, then how many more there are."""
     names, main = choice.names, choice.main
     silent = choice.silent.get(main.metric) if main else None
     null = describe_null(*silent, choice.comparisons, names) if silent else ""

@@ -139,7 +139,7 @@ def describe_leader(s: Statement, names: Names, second: Statement | None = None)
     return names.start(line, f"{text}, {_gap(s)} {_certainty(s, names, with_n=not after)}{after}.")
 
 
-def describe_more(s: Statement, leader: Statement, names: Names) -> str:
+def describe_more(s: Statement, leader: Statement | None, names: Names) -> str:
     """Say of a further group what is established, or that it looks worse than the leader."""
     who, reference = _sides(s, names)
     if s.row["reason"] == UNTESTED:
@@ -150,7 +150,7 @@ def describe_more(s: Statement, leader: Statement, names: Names) -> str:
             s.line, f"perhaps more for {who}: {_gap(s)} {_certainty(s, names, with_n=True)}, not "
             "established.",
         )  # fmt: skip
-    whose = "" if reference == _sides(leader, names)[1] else f" for {reference}"
+    whose = "" if leader and reference == _sides(leader, names)[1] else f" for {reference}"
     told = f"also for {who}: {_values(s)}{whose}, {_gap(s)} {_certainty(s, names)}."
     return names.start(s.line, told)
 
