@@ -79,7 +79,8 @@ def _describe_models(counts: Mapping[str, Any], warnings: Sequence[str]) -> str:
         scored = ", ".join(f"{models[name]['n_scored']:,} of {brief(name, 30)}" for name in names)
         which = f", least and most of {len(models)} models" if len(models) > len(names) else ""
         return f"Of {n_read:,} {unit}, those scored were {scored}{which}."
-    state = next(iter(states.values()), {"n_scored": 0, "n_undetected": 0, "reasons": {}})
+    nothing: dict[str, Any] = {"n_scored": 0, "n_undetected": 0, "reasons": {}}
+    state = next(iter(states.values()), nothing)
     n_scored, n_lost = state["n_scored"], state["n_undetected"]
     is_told = not n_lost or _is_said(n_lost, warnings)
     lost = [] if is_told else [f"{n_lost:,} were not detected and count as mistakes"]
