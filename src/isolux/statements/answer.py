@@ -12,9 +12,11 @@ from typing import Any
 
 import polars as pl
 
+from isolux.statements.accounting import describe_accounting
 from isolux.statements.groups import group_phrases_of
 from isolux.statements.leading import KEY, find_leaders, find_rivals, orient_comparisons
 from isolux.statements.lines import Line, key_of, lines_of
+from isolux.statements.same_mix import describe_same_mix, same_mix
 from isolux.statements.text import (
     Names,
     Statement,
@@ -23,6 +25,7 @@ from isolux.statements.text import (
     describe_more,
     describe_null,
 )
+from isolux.statements.unjudged import describe_unjudged, find_unjudged
 from isolux.statements.words import words_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
@@ -251,21 +254,15 @@ def word_answer(run: Run, choice: Choice) -> Answer:
     asked = run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     known = [s for s in choice.stated if s.row["is_known"]]
     leader = known[0] if known else None
+    accounting = describe_accounting(run)
     if not asked:
-        return Answer("", _nobody(run))
+        return Answer(accounting, _nobody(run))
     line = leader.line if leader else choice.main
     order = [s.attribute for s in known if line is not None and s.line is line]
     attributes = tuple(dict.fromkeys([*order, *sorted(asked, key=lambda a: len(crossed(a)))]))
-    first, *further = _sentences(choice, known)
-    key = None if line is None else {
-        "model": line.model, "task": _task_of(choice, line), "metric": line.metric,
-        "label": line.label, "threshold": line.threshold,
-    }  # fmt: skip
-    return Answer("", first, tuple(further), key, attributes)
-
-
-def _task_of(choice: Choice, line: Line) -> str:
-    return next(str(key[1]) for key, other in choice.names.lines.items() if other is line)
+    first, *further = _sentences(run, choice, known)
+    key = None if line is None else choice.names.key(line)
+    return Answer(accounting, first, tuple(further), key, attributes)
 
 
 def _nobody(run: Run) -> str:
@@ -278,12 +275,31 @@ def _nobody(run: Run) -> str:
     return "No attribute was named, so no groups were compared."
 
 
-def _sentences(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
+def _sentences(run: Run, choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
     """Yield the first sentence, then those that follow."""
-    yield from _of_known(choice, known)
+    names = choice.names
+    first, *more = _of_known(choice, known)
+    yield first
+    if known:
+        yield from _at_same_mix(run, known[0], names)
+    yield from more
+    line = known[0].line if known else choice.main
+    if line is not None:
+        unjudged = find_unjudged(run, names.key(line), line.direction)
+        yield from filter(None, [describe_unjudged(unjudged, line, names.words)])
     unknown = next((s for s in choice.stated if not s.row["is_known"]), None)
     if unknown is not None and choice.main and unknown.line.metric == choice.main.metric:
         yield describe_more(unknown, None, choice.names)
+
+
+def _at_same_mix(run: Run, leader: Statement, names: Names) -> Iterator[str]:
+    """Yield the leading gap at the same mix of the other attributes, where there are any."""
+    if not leader.is_pair:
+        return
+    pair = {**leader.row, "group_a": leader.row["group"], "group_b": leader.row["reference"]}
+    for row in same_mix(run, [pair]).iter_rows(named=True):
+        told = describe_same_mix(row, leader.row["gap"], leader.line.unit, names.words)
+        yield f"{told[:1].upper()}{told[1:]}."
 
 
 def _of_known(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:

@@ -85,6 +85,11 @@ class Names:
     lines: Mapping[LineKey, Line]
     phrases: GroupPhrases
 
+    def key(self, line: Line) -> dict[str, Any]:
+        """Return the columns that name a measure."""
+        key = next(key for key, other in self.lines.items() if other is line)
+        return dict(zip(LINE, key, strict=True))
+
     def measure(self, line: Line) -> str:
         """Call a measure in the middle of a sentence."""
         return line.phrase
