@@ -120,7 +120,7 @@ def _unjudged(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
     for part in rows.partition_by("attribute", maintain_order=True):
         yield {
             "claim": describe_unjudged(part, line, choice.names.words),
-            "n": int(part["n_units"].max() or 0),
+            "n": max(part["n_units"].to_list()),
             "status": "insufficient units",
             "metric": line.metric,
             "attribute": part["attribute"][0],
