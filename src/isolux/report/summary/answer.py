@@ -17,10 +17,10 @@ from isolux.report.document import (
     Verdict,
 )
 from isolux.report.summary.sameness import sameness_text
-from isolux.report.wording import count, interval, listed, p_equals, points, share, with_unit
+from isolux.report.wording import count, interval, listed, p_equals, points, with_unit
 from isolux.vocabulary.words import brief, describe_unknown_order
 
-__all__ = ["answer_of", "detectable_text", "leading", "reading_order", "verdict_text", "worst_text"]
+__all__ = ["answer_of", "detectable_text", "leading", "reading_order", "verdict_text"]
 
 _THERE = "in this population there is none beyond what the values show"
 _WHOLE = "The whole population was drawn, so there is none beyond what its values show."
@@ -299,15 +299,3 @@ def detectable_text(verdict: Verdict) -> str:
 
 def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def worst_text(verdict: Verdict) -> str:
-    """Say the worst group and how firmly the bootstrap holds it to be that."""
-    if verdict.worst is None:
-        return ""
-    value = with_unit(verdict.worst.estimate.value, verdict.line.unit)
-    same = verdict.spread.worst == verdict.worst.group
-    firm = verdict.spread.worst_share if same else None
-    extreme = "lowest" if verdict.line.direction == "none" else "worst"
-    held = f", the {extreme} in {share(firm)} of replicates" if firm is not None else ""
-    return f"{verdict.worst.group} ({value}{held})"
