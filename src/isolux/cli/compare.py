@@ -54,8 +54,8 @@ def compare(
     if models is not None or len(named) != _PAIR or any(name is not None for name, _ in named):
         _many(named, out, overwrite=overwrite, settings={**settings, "models": models})
         return
+    from isolux.cli.audit_screen import show_audit
     from isolux.cli.lazily import load_late
-    from isolux.cli.screen import show_audit
     from isolux.report.figures.apart import draw_ahead
 
     if out is not None:
