@@ -145,6 +145,10 @@ class Metric:
         with one another and never with everyone.
     undefined : str
         Why a group whose people have scores may have no value.
+    opposite : str
+        Of two kinds of error that a threshold trades, the metric of the other kind; else empty.
+    meaning : str
+        What such an error is in words, after "more" or "fewer"; ``{label}`` is the row's class.
     """
 
     name: str
@@ -160,6 +164,8 @@ class Metric:
     at: str = "at"
     pooled: bool = True
     undefined: str = "the formula divides by nothing here"
+    opposite: str = ""
+    meaning: str = ""
 
     @property
     def noisy(self) -> bool:
