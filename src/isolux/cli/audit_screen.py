@@ -27,7 +27,7 @@ __all__ = ["build_answer", "print_lines", "show_audit", "wrap_text"]
 _LINES, _TAIL = 32, 8  # of a screen of 80 columns; what stands below the tables at least
 _LINE = ("model", "metric", "label", "threshold")
 _WARNINGS, _FURTHER = 3, 3  # printed whole
-_MIN_FINDINGS, _MAX_FINDINGS, _FINDING_LINES = 2, 5, 2
+_MIN_FINDINGS, _MAX_FINDINGS, _FINDING_LINES = 2, 5, 3
 _OF_ANALYSIS = 6  # findings of an analysis that was asked for
 
 
@@ -54,13 +54,17 @@ def show_audit(
     notes : bool, optional
         Whether every note is printed, and every warning whole; None: the command has no such flag.
     """
-    from isolux.statements.answer import answer_of
+    from isolux.statements.answer import Answer, answer_of
 
+    is_comparison = "models" in run.record
+    answer = Answer("", "") if is_comparison else answer_of(run)
     if document.giving():
-        _give_audit(run, answer_of(run), report)
+        _give_audit(run, answer, report)
         return
-    console, answer = screen(), answer_of(run)
-    lines = build_answer(run, answer, console.width, notes=notes, leading_only=bool(first))
+    console = screen()
+    lines = [] if is_comparison else build_answer(
+        run, answer, console.width, notes=notes, leading_only=bool(first)
+    )  # fmt: skip
     room = _LINES - len(lines)
     lines += _build_findings(run, answer, first, console.width, room)
     print_lines([*lines, *_build_notes(run, console.width, notes=notes)])
@@ -223,7 +227,8 @@ def _give_audit(run: Run, answer: Answer, report: Path | None) -> None:
     for note in (words_of(run.record), *run.record.get("notes", ())):
         if note:
             document.note(note)
-    document.give_answer(asdict(answer), of=where)
+    if answer.first:
+        document.give_answer(asdict(answer), of=where)
     document.give("findings", run.findings.sort("rank", maintain_order=True), of=where)
     document.give("group_metrics", run.group_metrics, of=where)
     document.give("disparities", run.disparities, of=where)

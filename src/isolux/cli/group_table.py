@@ -24,16 +24,15 @@ if TYPE_CHECKING:
 
 __all__ = ["GroupTables", "cut", "draw_interval"]
 
-_LEADING_ROWS, _OTHER_ROWS = 8, 2
+_LEADING_ROWS, _OTHER_ROWS, _OTHER_ATTRIBUTES = 8, 2, 2
 _NAME_WIDTH, _STRIP_WIDTH, _MAX_STRIP_WIDTH = 16, 11, 30
 _NOT_SHOWN, _FEW = "~", "too few"
 _STYLES = {"worse": "bold red", "better": "cyan", "lower": "bold", "higher": "bold"}
 _HEADS = ("", "", "", "", "n", "vs all", "p", "")
 _FOOTNOTES = {
-    "small": "too few people to judge",
-    "no value": "has no value here, or may not be compared",
+    "small": "too few to judge",
+    "no value": "has no value",
     "doubt": "the interval may be too narrow",
-    "pair": "shown to differ from a better group, not from everyone",
 }
 
 
@@ -85,7 +84,7 @@ class GroupTables:
         width: int,
     ) -> None:
         self._audited, self._width = audited, width
-        self._notes: list[str] = []
+        self._notes: dict[str, str] = {}
         self._line = tables[0][1].line
         self._overall = tables[0][1].overall
         self._worse_in_pairs = _find_worse_in_pairs(disparities, self._line, audited.alpha)
@@ -100,14 +99,14 @@ class GroupTables:
     def build_lines(self, most: int) -> list[Text]:
         """Return at most so many lines (the leading attribute's are all there), and what explains.
 
-        The leading attribute and the next one that differs are always there; others that do not
+        The leading attribute and the next two that differ are always there; others that do not
         fit are named and counted, as are those by which nothing is shown.
         """
         lines = self._build_rows(self._parts[0], is_first=True)
         left: list[str] = []
         for i, part in enumerate(part for part in self._parts[1:] if part.rows):
             rows = self._build_rows(part)
-            if i and len(lines) + len(rows) > most:
+            if i >= _OTHER_ATTRIBUTES and len(lines) + len(rows) > most:
                 left.append(part.title)
             else:
                 lines += rows
@@ -249,33 +248,31 @@ class GroupTables:
             _pad(row.n, n, right=True), _pad(row.difference, difference, right=True),
             _pad(row.p, p, right=True),
         )  # fmt: skip
-        marks = "".join(self._number_note(note) for note in row.notes)
+        marks = "".join(self._number_note(note, row.estimate.reason) for note in row.notes)
         return Text.assemble(
             _pad("  " + cut(row.name, name - 2), name), "  ", "  ".join(numbers), "  ",
             (row.mark, style or "dim"), marks,
         )  # fmt: skip
 
-    def _number_note(self, note: str) -> str:
-        if note not in self._notes:
-            self._notes.append(note)
-        return "¹²³⁴"[self._notes.index(note)]
+    def _number_note(self, note: str, reason: str | None) -> str:
+        self._notes.setdefault(note, reason or "")
+        return "¹²³⁴"[list(self._notes).index(note)]
 
     def _build_legend(self) -> list[Text]:
         adjusted = "" if self._audited.adjusted == "unadjusted" else " adjusted"
         level = self._audited.percent
         legend = f"━●━ {level} interval, │ everyone, p{adjusted or ' unadjusted'}, "
         lines = [f"{legend}{_NOT_SHOWN} no difference to everyone shown"]
-        lines += [f"{'¹²³⁴'[i]} {self._explain(note)}" for i, note in enumerate(self._notes)]
-        return [_text(line) for line in lines]
+        notes = enumerate(self._notes.items())
+        lines += [f"{'¹²³⁴'[i]} {self._explain(*note)}" for i, note in notes]
+        return [_text(line, self._width) for line in lines]
 
-    def _explain(self, note: str) -> str:
-        units, clusters = self._audited.min_units, self._audited.min_clusters
-        if note == "pair" and self._line.direction == "none":
-            return _FOOTNOTES[note].replace("better", "higher")
-        if note != "small" or not units:
-            return _FOOTNOTES[note]
-        more = f" and {clusters} clusters" if clusters and self._audited.cluster else ""
-        return f"{_FOOTNOTES[note]}: {units}{more} are needed"
+    def _explain(self, note: str, reason: str) -> str:
+        if note == "pair":
+            better = "higher" if self._line.direction == "none" else "better"
+            return f"shown to differ from a {better} group, not from everyone"
+        more = f": {reason}" if reason else ""
+        return f"{_FOOTNOTES[note]}{more}"
 
 
 def draw_interval(
@@ -346,10 +343,10 @@ def _shorten(text: str, width: int) -> Text:
     return line
 
 
-def _text(line: str) -> Text:
-    from rich.text import Text
-
-    return Text(plain(line), style="dim")
+def _text(line: str, width: int) -> Text:
+    text = _shorten(plain(line), width)
+    text.stylize("dim")
+    return text
 
 
 def _find_notes(estimate: Estimate) -> list[str]:
