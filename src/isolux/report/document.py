@@ -35,6 +35,7 @@ __all__ = [
     "FindingRow",
     "GroupRow",
     "InputFile",
+    "LeadingGroups",
     "LeadingPair",
     "Line",
     "LineTable",
@@ -213,11 +214,27 @@ class Analysis:
 
 
 @dataclass(frozen=True, slots=True)
+class LeadingGroups:
+    """The groups of the leading attribute on its main metric, the one that is served worst first.
+
+    ``pairs`` are the differences between any two of ``rows``; ``n_more`` groups are not among
+    ``rows``.
+    """
+
+    section: AttributeSection
+    rows: tuple[GroupRow, ...]
+    pairs: tuple[PairRow, ...]
+    n_more: int
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """A whole report.
 
     ``cautions`` are read before the numbers: the people are synthetic; undetected people count as
-    mistakes.
+    mistakes. ``accounting`` is the line that says how many people were read, scored and judged,
+    ``answer`` the first sentence, ``further`` the sentences that follow it. ``leading`` holds the
+    groups of the attribute that leads.
     """
 
     title: str
@@ -238,3 +255,6 @@ class Summary:
     references: tuple[ReferenceRow, ...]
     limits: tuple[str, ...]
     cautions: tuple[Caution, ...] = ()
+    accounting: str = ""
+    further: tuple[str, ...] = ()
+    leading: LeadingGroups | None = None
