@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from isolux.report._measured import (
     AttributeSection,
     Block,
+    DrawnGroups,
     Estimate,
     GroupRow,
     LeadingPair,
@@ -35,7 +36,7 @@ __all__ = [
     "FindingRow",
     "GroupRow",
     "InputFile",
-    "LeadingGroups",
+    "DrawnGroups",
     "LeadingPair",
     "Line",
     "LineTable",
@@ -214,27 +215,13 @@ class Analysis:
 
 
 @dataclass(frozen=True, slots=True)
-class LeadingGroups:
-    """The groups of the leading attribute on its main metric, the one that is served worst first.
-
-    ``pairs`` are the differences between any two of ``rows``; ``n_more`` groups are not among
-    ``rows``.
-    """
-
-    section: AttributeSection
-    rows: tuple[GroupRow, ...]
-    pairs: tuple[PairRow, ...]
-    n_more: int
-
-
-@dataclass(frozen=True, slots=True)
 class Summary:
     """A whole report.
 
     ``cautions`` are read before the numbers: the people are synthetic; undetected people count as
     mistakes. ``accounting`` is the line that says how many people were read, scored and judged,
-    ``answer`` the first sentence, ``further`` the sentences that follow it. ``leading`` holds the
-    groups of the attribute that leads.
+    ``answer`` the first sentence, ``further`` the sentences that follow it, ``leading`` the attribute that
+    both are about.
     """
 
     title: str
@@ -257,4 +244,4 @@ class Summary:
     cautions: tuple[Caution, ...] = ()
     accounting: str = ""
     further: tuple[str, ...] = ()
-    leading: LeadingGroups | None = None
+    leading: AttributeSection | None = None
