@@ -32,11 +32,11 @@ __all__ = [
     "Audited",
     "Block",
     "Caution",
+    "DrawnGroups",
     "Estimate",
     "FindingRow",
     "GroupRow",
     "InputFile",
-    "DrawnGroups",
     "LeadingPair",
     "Line",
     "LineTable",
@@ -220,8 +220,8 @@ class Summary:
 
     ``cautions`` are read before the numbers: the people are synthetic; undetected people count as
     mistakes. ``accounting`` is the line that says how many people were read, scored and judged,
-    ``answer`` the first sentence, ``further`` the sentences that follow it, ``leading`` the attribute that
-    both are about.
+    ``answer`` the first sentence, ``further`` the sentences that follow it, ``leading`` the
+    attribute that both are about.
     """
 
     title: str

@@ -109,7 +109,11 @@ def _mark(section: AttributeSection, gap: float | None, p: float | None, audited
     if p is None or p > audited.alpha:
         return "~"
     way = section.main.line.direction
-    words = {"higher": ("worse", "better"), "lower": ("better", "worse"), "none": ("lower", "higher")}
+    words = {
+        "higher": ("worse", "better"),
+        "lower": ("better", "worse"),
+        "none": ("lower", "higher"),
+    }
     return words[way][gap > 0]
 
 
@@ -124,11 +128,9 @@ def _pairs(
     known = section.drawn.pairs if section.drawn else ()
     both = [*known, *(_turned(pair) for pair in known)]
     found: dict[str, dict[str, Said]] = {}
-    for baseline in values:
+    for baseline, text in values.items():
         column = [pair for pair in both if pair.group_b == baseline]
-        gaps = [
-            Gap(p.value, p.low, p.high, values[p.group_a], values[baseline]) for p in column
-        ]
+        gaps = [Gap(p.value, p.low, p.high, values[p.group_a], text) for p in column]
         for pair, (gap, ends) in zip(column, print_gaps(gaps, unit), strict=True):
             mark = _mark(section, pair.value, pair.p_adjusted, audited)
             found.setdefault(pair.group_a, {})[baseline] = [gap, ends, mark, pair.value]
