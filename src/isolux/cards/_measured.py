@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from isolux.cards._document import Block, Bullets, Column, Paragraph, Table
+from isolux.cards._document import Block, Bullets, Column, Paragraph, Part, Table
 from isolux.cards._source import Source, without_folders
 from isolux.report.document import AttributeSection, Estimate, GroupRow, Line, LineTable
 from isolux.report.wording import (
@@ -21,8 +21,10 @@ from isolux.report.wording import (
 from isolux.vocabulary import registry
 
 __all__ = [
+    "WIDE",
     "data_text",
     "findings",
+    "first_page",
     "group_tables",
     "key_of_line",
     "licence_of_data",
@@ -32,10 +34,15 @@ __all__ = [
     "overall_table",
     "people_table",
     "status_text",
+    "wide_table",
 ]
 
 GROUPS = "group_metrics.parquet"
+WIDE = 4
+"""Metrics that stand side by side."""
 _ROWS, _CLAIMS = 60, 12
+_FIRST = 30
+"""Rows of groups on the first page."""
 _OWN = ("table", "pairs", "counts", "imagefolder", "huggingface", "fiftyone")
 """Loaders of what a user brings: the licence is the user's to say."""
 _SAYS_P = re.compile(r"\sp\s[=<]\s")
@@ -99,6 +106,62 @@ def overall_table(source: Source) -> Table:
         f"{GROUPS}: rows without an attribute, one for each metric, class and threshold",
         (f"{more:,} more rows are in {GROUPS}.",) if more > 0 else (),
     )  # fmt: skip
+
+
+def first_page(source: Source, of_groups: str = "", of_limits: str = "") -> tuple[Part, Part]:
+    """Give what is read first: single attributes' groups on a few metrics, and the limits."""
+    sections = source.summary.sections
+    single = [one for one in sections if not one.is_intersection] or list(sections[:1])
+    every = [line for line, _ in source.summary.overall]
+    labels = {line.metric: {other.label for other in every if other.metric == line.metric}
+              for line in every}  # fmt: skip
+    whole = [line for line in every if None in labels[line.metric] or len(labels[line.metric]) == 1]
+    lines = (whole or every)[:WIDE]
+    notes = [f"{one.title}: {count(len(one.main.rows))} groups, in {GROUPS}." for one in sections
+             if one not in single]  # fmt: skip
+    if len(every) > len(lines):
+        notes.append(f"{len(every) - len(lines):,} more metrics, classes and thresholds: {GROUPS}.")
+    most = max(2, _FIRST // max(len(single), 1))
+    table = wide_table(source, "Results by group", single, lines, most, notes)
+    return (Part("Results by group", (table,), of_groups),
+            Part("What this audit cannot say", (limits(source),), of_limits))  # fmt: skip
+
+
+def wide_table(
+    source: Source, caption: str, sections: Sequence[AttributeSection], lines: Sequence[Line],
+    most: int = _ROWS, notes: Sequence[str] = (),
+) -> Table:  # fmt: skip
+    """Lay metrics side by side: a row for everyone, then one for each group of the attributes."""
+    whole = dict(source.summary.overall)
+    rows = [("everyone", *(_cell(whole.get(line), line.unit) for line in lines))]
+    left = 0
+    for section in sections:
+        cells = {(table.line, row.group): row.estimate for block in section.blocks
+                 for table in block.tables for row in table.rows}  # fmt: skip
+        shown = section.main.rows[:most]
+        left += len(section.main.rows) - len(shown)
+        name = f"{section.title}: " if len(sections) > 1 else ""
+        rows += [(name + row.group, *(_cell(cells.get((line, row.group)), line.unit)
+                                      for line in lines)) for row in shown]  # fmt: skip
+    more = (f"{left:,} more groups are in {GROUPS}.",) if left else ()
+    of = ", ".join(section.attribute for section in sections)
+    return Table(
+        caption,
+        (Column("Group"), *(Column(line.title, number=True) for line in lines)), tuple(rows),
+        f"{GROUPS}: {'; '.join(map(key_of_line, lines))}; attribute {of or '(none)'}; "
+        f"{source.summary.audited.percent} intervals in brackets",
+        (*more, *notes),
+    )  # fmt: skip
+
+
+def _cell(found: Estimate | None, unit: str) -> str:
+    if found is None:
+        return "–"
+    ends = interval(found.low, found.high, unit) if found.low is not None else ""
+    told = "; ".join(filter(None, (ends, f"n = {count(found.n_units)}")))
+    if found.value is None:
+        return f"{STATUS_WORDS.get(found.status, found.status)} ({told})"
+    return f"{with_unit(found.value, unit)} ({told})"
 
 
 def metric_table(source: Source) -> Table:

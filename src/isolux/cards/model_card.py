@@ -17,9 +17,9 @@ from isolux.cards._hub import LICENCES, front_matter, licence_of
 from isolux.cards._measured import (
     data_text,
     findings,
+    first_page,
     group_tables,
     licence_of_data,
-    limits,
     lines_shown,
     metric_table,
     overall_table,
@@ -116,12 +116,11 @@ def card(source: Source, facts: Facts) -> Card:
 
     licence = () if licence_of_data(source) else said("data_licence")
     parts = [
+        *first_page(source),
         Part("Model details", said("model_description", "developers", "model_version", "licence",
                                    "contact")),
         Part("Uses", said("intended_use", "out_of_scope")),
-        Part("Bias, risks and limitations", (
-            *findings(source), Paragraph("What this audit cannot say:"), limits(source),
-            *said("recommendations"))),
+        Part("Bias, risks and limitations", (*findings(source), *said("recommendations"))),
         Part("Training", said("training_data", "training_procedure")),
         Part("Evaluation: data and people",
              (Paragraph(data_text(source)), *licence, *people_table(source))),
