@@ -79,7 +79,7 @@ def card_of(
         kind,
         f"{info.title}: {without_folders(summary.title.removeprefix('Audit of '))}",
         info.statement,
-        without_folders(summary.answer),
+        without_folders(summary.answers),
         tuple(without_folders(text) for text in (*summary.warnings, *cautions)),
         tuple(parts),
         tuple((" ".join(filter(None, (one.citation, one.place))), one.url)

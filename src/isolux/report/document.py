@@ -14,7 +14,6 @@ from isolux.report._measured import (
     Block,
     Estimate,
     GroupRow,
-    LeadingPair,
     Line,
     LineTable,
     NamedMeasure,
@@ -35,7 +34,6 @@ __all__ = [
     "FindingRow",
     "GroupRow",
     "InputFile",
-    "LeadingPair",
     "Line",
     "LineTable",
     "NamedMeasure",
@@ -216,6 +214,8 @@ class Analysis:
 class Summary:
     """A whole report.
 
+    ``answer`` is the first sentence, ``further`` are those that follow it, ``accounting`` says
+    before any number how many were read, scored and judged.
     ``cautions`` are read before the numbers: the people are synthetic; undetected people count as
     mistakes.
     """
@@ -238,3 +238,10 @@ class Summary:
     references: tuple[ReferenceRow, ...]
     limits: tuple[str, ...]
     cautions: tuple[Caution, ...] = ()
+    further: tuple[str, ...] = ()
+    accounting: str = ""
+
+    @property
+    def answers(self) -> str:
+        """The first sentence and those that follow it, as one text."""
+        return " ".join(filter(None, (self.answer, *self.further)))

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from isolux.io import write_text
 from isolux.io.ours import refuse_no_page
 from isolux.report import figures, wording
-from isolux.report._lines import lowered
 from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
 from isolux.report.figures.meanwhile import meanwhile
@@ -26,6 +25,7 @@ from isolux.report.figures.svg import drawable
 from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, summarise
 from isolux.report.summary import answer as _answer
 from isolux.report.summary.limits import independence_text
+from isolux.statements.lines import lowered
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import brief
 
@@ -247,8 +247,6 @@ def _environment() -> Environment:
         "verdicts_shown": verdicts_shown,
         "rows_shown": rows_shown,
         "svg": _svg,
-        "verdict_text": _answer.verdict_text,
-        "worst_text": _answer.worst_text,
     }
     environment.tests["p_column"] = lambda name: "p" in str(name).replace("_", " ").split()
     environment.tests["search_p"] = lambda claim: " p = " in claim or " p < " in claim

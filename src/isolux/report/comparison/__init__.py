@@ -13,13 +13,13 @@ from typing import Any, Literal
 import polars as pl
 
 from isolux.groups.unknown import UNKNOWN
-from isolux.report._lines import LineKey, key_of, lines_of
 from isolux.report._sections import arranged_names
 from isolux.report.comparison.classes import ClassTable, class_tables
 from isolux.report.document import Audited, Line, Summary
 from isolux.report.summary import summarise_record
 from isolux.report.undetected import undetected_of_two
 from isolux.report.wording import interval, listed, p_equals, points
+from isolux.statements.lines import LineKey, key_of, lines_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import brief
 
