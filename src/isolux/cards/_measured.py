@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+
+import polars as pl
 
 from isolux.cards._document import Block, Bullets, Column, Paragraph, Part, Table
 from isolux.cards._source import Source, without_folders
 from isolux.report.document import AttributeSection, Estimate, GroupRow, Line, LineTable
+from isolux.report.summary.analyses import IN_THE_ANSWER
+from isolux.report.summary.answer import reading_order
 from isolux.report.wording import (
     SHAPE,
     STATUS_WORDS,
@@ -22,6 +27,7 @@ from isolux.vocabulary import registry
 
 __all__ = [
     "WIDE",
+    "cell_text",
     "data_text",
     "findings",
     "first_page",
@@ -33,6 +39,7 @@ __all__ = [
     "metric_table",
     "overall_table",
     "people_table",
+    "shown_first",
     "status_text",
     "wide_table",
 ]
@@ -110,21 +117,25 @@ def overall_table(source: Source) -> Table:
 
 def first_page(source: Source, of_groups: str = "", of_limits: str = "") -> tuple[Part, Part]:
     """Give what is read first: single attributes' groups on a few metrics, and the limits."""
-    sections = source.summary.sections
-    single = [one for one in sections if not one.is_intersection] or list(sections[:1])
-    every = [line for line, _ in source.summary.overall]
-    labels = {line.metric: {other.label for other in every if other.metric == line.metric}
-              for line in every}  # fmt: skip
-    whole = [line for line in every if None in labels[line.metric] or len(labels[line.metric]) == 1]
-    lines = (whole or every)[:WIDE]
-    notes = [f"{one.title}: {count(len(one.main.rows))} groups, in {GROUPS}." for one in sections
-             if one not in single]  # fmt: skip
-    if len(every) > len(lines):
-        notes.append(f"{len(every) - len(lines):,} more metrics, classes and thresholds: {GROUPS}.")
-    most = max(2, _FIRST // max(len(single), 1))
-    table = wide_table(source, "Results by group", single, lines, most, notes)
+    single, lines, most = shown_first(source)
+    notes = [f"{one.title}: {count(len(one.main.rows))} groups, in {GROUPS}."
+             for one in source.summary.sections if one not in single]  # fmt: skip
+    more = len(source.summary.overall) - len(lines)
+    notes += [f"{more:,} more metrics, classes or thresholds are in {GROUPS}."] if more else []
+    caption = f"Value ({source.summary.audited.percent} interval; n)"
+    table = wide_table(source, caption, single, lines, most, notes)
     return (Part("Results by group", (table,), of_groups),
             Part("What this audit cannot say", (limits(source),), of_limits))  # fmt: skip
+
+
+def shown_first(source: Source) -> tuple[list[AttributeSection], list[Line], int]:
+    """Choose attributes in reading order, metrics of everyone, and how many groups of each."""
+    sections = reading_order(source.summary.sections)
+    single = [one for one in sections if not one.is_intersection] or sections[:1]
+    every = [line for line, _ in source.summary.overall]
+    of_class = Counter(line.metric for line in every if line.label is not None)
+    lines = [line for line in every if line.label is None or of_class[line.metric] == 1] or every
+    return single, lines[:WIDE], max(2, _FIRST // max(len(single), 1))
 
 
 def wide_table(
@@ -133,7 +144,7 @@ def wide_table(
 ) -> Table:  # fmt: skip
     """Lay metrics side by side: a row for everyone, then one for each group of the attributes."""
     whole = dict(source.summary.overall)
-    rows = [("everyone", *(_cell(whole.get(line), line.unit) for line in lines))]
+    rows = [("everyone", *(cell_text(whole.get(line), line.unit) for line in lines))]
     left = 0
     for section in sections:
         cells = {(table.line, row.group): row.estimate for block in section.blocks
@@ -141,20 +152,20 @@ def wide_table(
         shown = section.main.rows[:most]
         left += len(section.main.rows) - len(shown)
         name = f"{section.title}: " if len(sections) > 1 else ""
-        rows += [(name + row.group, *(_cell(cells.get((line, row.group)), line.unit)
+        rows += [(name + row.group, *(cell_text(cells.get((line, row.group)), line.unit)
                                       for line in lines)) for row in shown]  # fmt: skip
     more = (f"{left:,} more groups are in {GROUPS}.",) if left else ()
     of = ", ".join(section.attribute for section in sections)
     return Table(
         caption,
         (Column("Group"), *(Column(line.title, number=True) for line in lines)), tuple(rows),
-        f"{GROUPS}: {'; '.join(map(key_of_line, lines))}; attribute {of or '(none)'}; "
-        f"{source.summary.audited.percent} intervals in brackets",
+        f"{GROUPS}: {'; '.join(map(key_of_line, lines))}; attribute {of or '(none)'}",
         (*more, *notes),
     )  # fmt: skip
 
 
-def _cell(found: Estimate | None, unit: str) -> str:
+def cell_text(found: Estimate | None, unit: str) -> str:
+    """Write a value with its interval and n."""
     if found is None:
         return "–"
     ends = interval(found.low, found.high, unit) if found.low is not None else ""
@@ -252,7 +263,8 @@ def _shown(table: LineTable) -> tuple[list[GroupRow], int]:
 def people_table(source: Source) -> Iterator[Block]:
     """How many people of each group were judged, and which share of all judged they are."""
     for section in source.summary.sections:
-        main = section.main
+        tables = [table for block in section.blocks for table in block.tables]
+        main = max(tables, key=lambda table: table.overall.n_units if table.overall else 0)
         total = main.overall.n_units if main.overall else 0
         rows = tuple(
             (row.group, count(row.estimate.n_units), count(row.estimate.n_clusters),
@@ -282,16 +294,17 @@ def people_table(source: Source) -> Iterator[Block]:
 def findings(source: Source, most: int = _CLAIMS) -> Sequence[Block]:
     """Give the run's claims, each with its place in findings.parquet."""
     audited = source.summary.audited
-    rows = sorted(source.summary.findings, key=lambda row: row.rank)
+    of_audit = pl.col("analysis").is_in(IN_THE_ANSWER)
+    rows = source.run.findings.filter(of_audit).sort("rank").to_dicts()
     if not rows:
         return (Paragraph("The run holds no finding: findings.parquet is empty. That is not "
                           "evidence that groups do not differ."),)  # fmt: skip
     told = []
     for row in rows[:most]:
-        tested = f"{audited.adjusted} {p_equals(row.p_adjusted)}; "
-        if row.p_adjusted is None or _SAYS_P.search(row.claim):
-            tested = ""
-        told.append(f"{without_folders(row.claim)} ({tested}findings.parquet, rank {row.rank})")
+        claim, p = without_folders(row["claim"]), row["p_adjusted"]
+        says_p = p is None or _SAYS_P.search(claim)
+        tested = "" if says_p else f"{audited.adjusted} {p_equals(p)}; "
+        told.append(f"{claim} ({tested}findings.parquet, rank {row['rank']})")
     if len(rows) > most:
         told.append(f"{len(rows) - most:,} more findings are in findings.parquet.")
     return (Bullets(tuple(told)),)

@@ -127,5 +127,5 @@ def _by_group(source: Source) -> Iterator[Block]:
     for section in source.summary.sections:
         lines = [table.line for block in section.blocks for table in block.tables]
         for start in range(0, len(lines), WIDE):
-            caption = f"By {section.title}{', continued' if start else ''}"
+            caption = f"By {section.title}{', continued' if start else ''}: value (interval; n)"
             yield wide_table(source, caption, [section], lines[start : start + WIDE])
