@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolux.cli import document
+from isolux.cli.analysis_tables import show_analysis_tables
 from isolux.cli.streams import print_error, say, screen
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import words_of
@@ -35,6 +36,7 @@ def show_audit(
     """
     if document.giving():
         _give_audit(run, report)
+        show_analysis_tables(run, first or tuple(run.record.get("explained") or ()))
         return
     console = screen()
     _show_first(console, run)
@@ -46,9 +48,7 @@ def show_audit(
         console.print(f"… and {more:,} more finding{'s' if more > 1 else ''} in the report.")
     if not run.findings.height:
         console.print(plain(_nothing(run)))
-    for name in first:
-        if not run.findings.filter(analysis=name).height:
-            console.print(f"{name}: no finding.")
+    show_analysis_tables(run, first)
     for note in () if first else list(run.record.get("notes", []))[:_FIRST]:
         console.print(plain(f"note: {note}"), style="dim")
     _show_paper(run)
