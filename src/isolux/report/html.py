@@ -249,10 +249,6 @@ def _environment() -> Environment:
         "verdicts_shown": verdicts_shown,
         "rows_shown": rows_shown,
         "svg": _svg,
-<<<<<<< HEAD
-=======
-        "verdict_text": _answer.verdict_text,
->>>>>>> stats
     }
     environment.tests["p_column"] = lambda name: "p" in str(name).replace("_", " ").split()
     environment.tests["search_p"] = lambda claim: " p = " in claim or " p < " in claim
