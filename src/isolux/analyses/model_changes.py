@@ -19,7 +19,8 @@ from typing import Any
 import polars as pl
 
 from isolux.groups.unknown import UNKNOWN
-from isolux.statements.words import Words, ends_text, lowered, number, size
+from isolux.statements.numbers import interval, points, value_text
+from isolux.statements.words import Words, lowered
 from isolux.vocabulary import registry, works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.drawn import is_weighted
@@ -138,7 +139,7 @@ def _ends(row: Mapping[str, Any], words: Words) -> str:
         return "no interval"
     flip = row["value"] < 0
     ends = (-row["high"], -row["low"]) if flip else (row["low"], row["high"])
-    told = ends_text(*ends, words.unit(row), row["value"])
+    told = interval(*ends, words.unit(row), row["value"])
     return f"{100 * words.level:g} % interval {told}"
 
 
@@ -150,7 +151,7 @@ def _change(row: Mapping[str, Any], words: Words) -> str:
         far = "the same"
         against = f"with {row['model_b']} as with {row['model_a']}"
     else:
-        far = size(row["value"], words.unit(row), row["low"], row["high"])
+        far = points(row["value"], words.unit(row), (row["low"], row["high"]))
         far = f"{far} {way} ({_ends(row, words)})"
         p = row["p_adjusted"]
         if p is not None and p > 1.0 - words.level:
@@ -191,7 +192,7 @@ def _gap(row: Mapping[str, Any], words: Words) -> str:
     way = "narrower" if row["value"] < 0 else "wider"
     return (
         f"The widest gap in {lowered(words.measure(row))} across {words.title(row['attribute'])} is"
-        f" {size(row['value'], words.unit(row))} {way} with {row['model_b']} than with "
+        f" {points(row['value'], words.unit(row))} {way} with {row['model_b']} than with "
         f"{row['model_a']}, after what chance adds to a widest gap is taken out "
         f"({_ends(row, words)}; not adjusted for the other gaps)."
     )
@@ -221,7 +222,7 @@ def _unlike(row: Mapping[str, Any], words: Words) -> str:
     more = f"; {others:,} more pair{'s differ' if others > 1 else ' differs'}" if others else ""
     return (
         f"From {row['model_a']} to {row['model_b']}, the change in"
-        f" {lowered(words.measure(row))} is {size(row['value'], words.unit(row))} {way} for"
+        f" {lowered(words.measure(row))} is {points(row['value'], words.unit(row))} {way} for"
         f" {row['group_a']} than for {row['group_b']} ({words.title(row['attribute'])};"
         f" {_ends(row, words)}); {words.p(row['p_adjusted'])}{more}.{_care(row)}"
     )
@@ -239,7 +240,7 @@ def _alike(apart: pl.DataFrame, sure: pl.Expr, words: Words) -> list[dict[str, A
     of_shares = [_is_fraction(name, words) for name in silent["metric"]]
     far = silent.filter(pl.Series(of_shares))["far"].drop_nulls().to_list()
     seen = (
-        f" They may still: the intervals reach up to {size(max(far), 'fraction')} from no"
+        f" They may still: the intervals reach up to {points(max(far), 'fraction')} from no"
         " difference."
         if far
         else ""
@@ -265,7 +266,7 @@ def _rest(unsure: pl.DataFrame, changes: pl.DataFrame, words: Words) -> list[dic
     least = [float(x) for x in fractions["detectable"].drop_nulls()]
     seen = ""
     if least:
-        low, high = (number(end, "fraction") for end in (min(least), max(least)))
+        low, high = (value_text(end) for end in (min(least), max(least)))
         far = f"{low} points" if low == high else f"{low} points (the best case) to {high}"
         seen = f" Changes of {far} could have been detected (power 0.8)."
     told = f"{unsure.height:,} of {of_groups:,} changes of single groups were not confirmed.{seen}"

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from isolux.cards._facts import Facts
 from isolux.cards._measured import licence_of_data
 from isolux.cards._source import Source, without_folders
-from isolux.report.wording import count, listed
+from isolux.report.wording import listed
+from isolux.statements.numbers import count
 from isolux.vocabulary.info import Ask
 
 __all__ = ["ASKS", "data_name", "licence_text", "representation", "sensitive", "unknown_values"]

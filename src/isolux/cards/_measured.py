@@ -8,16 +8,8 @@ from collections.abc import Iterator, Sequence
 from isolux.cards._document import Block, Bullets, Column, Paragraph, Table
 from isolux.cards._source import Source, without_folders
 from isolux.report.document import AttributeSection, Estimate, GroupRow, Line, LineTable
-from isolux.report.wording import (
-    SHAPE,
-    STATUS_WORDS,
-    count,
-    interval,
-    p_equals,
-    p_text,
-    value_text,
-    with_unit,
-)
+from isolux.report.wording import SHAPE, STATUS_WORDS
+from isolux.statements.numbers import count, interval, p_equals, p_text, value_text, with_unit
 from isolux.vocabulary import registry
 
 __all__ = [

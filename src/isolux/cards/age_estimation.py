@@ -22,7 +22,8 @@ from isolux.cards._measured import (
 )
 from isolux.cards._source import Source, card_of
 from isolux.report.document import AttributeSection, Estimate, LineTable
-from isolux.report.wording import STATUS_WORDS, count, interval, with_unit
+from isolux.report.wording import STATUS_WORDS
+from isolux.statements.numbers import count, interval, with_unit
 from isolux.vocabulary.info import Ask, CardInfo, Reference
 
 __all__ = ["INFO", "card"]

@@ -148,6 +148,11 @@ class Metric:
         with one another and never with everyone.
     undefined : str
         Why a group whose people have scores may have no value.
+    in_people : str
+        Of a share of people, what it says of them: "Of {people} the model is right about {n}";
+        ``{label}`` is the class. Empty: it is no share of people.
+    in_times : str
+        What a higher rate means: "strangers are accepted {times} as often".
     """
 
     name: str
@@ -163,6 +168,8 @@ class Metric:
     at: str = "at"
     pooled: bool = True
     undefined: str = "the formula divides by nothing here"
+    in_people: str = ""
+    in_times: str = ""
 
     @property
     def noisy(self) -> bool:

@@ -10,7 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from isolux.statements.words import Words, level_of, lowered, number
+from isolux.statements.numbers import value_text
+from isolux.statements.words import Words, level_of, lowered
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
 
@@ -58,7 +59,7 @@ def borrowed(run: Run, groups: Sequence[Mapping[str, Any]], words: Words) -> str
     worst = main.sort("shrunken", "group", descending=[lower, False]).row(0, named=True)
     unit = words.unit(worst)
     shown = {
-        name: number(worst[name], unit)
+        name: value_text(worst[name], unit)
         for name in ("shrunken", "shrunken_low", "shrunken_high", "shrunken_from")
         if worst[name] is not None
     }

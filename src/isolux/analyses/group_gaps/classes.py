@@ -12,7 +12,8 @@ from typing import Any
 import polars as pl
 
 from isolux.analyses.group_gaps.sentences import unseen
-from isolux.statements.words import Words, ends_text, level_of, lowered, size
+from isolux.statements.numbers import interval, points
+from isolux.statements.words import Words, level_of, lowered
 
 __all__ = ["by_class", "classes_claim"]
 
@@ -122,16 +123,16 @@ def _could_see(rows: Sequence[Mapping[str, Any]], words: Words) -> str:
     worst = max(known, key=lambda row: row["detectable_best"])
     told = (
         "This audit could have detected (power 0.8) a difference of "
-        f"{size(best['detectable_best'], unit)} in {words.label(best)}"
+        f"{points(best['detectable_best'], unit)} in {words.label(best)}"
     )
     if best is not worst:
-        told += f" and none below {size(worst['detectable_best'], unit)} in {words.label(worst)}"
+        told += f" and none below {points(worst['detectable_best'], unit)} in {words.label(worst)}"
     return f"{told}; smaller ones may exist."
 
 
 def _gap(row: Mapping[str, Any], words: Words) -> str:
     way = "below" if row["value"] < 0 else "above"
-    far = size(row["value"], words.unit(row), row["low"], row["high"])
+    far = points(row["value"], words.unit(row), (row["low"], row["high"]))
     return f"{row['group_a']} is {far} {way} {row['group_b']}"
 
 
@@ -140,5 +141,5 @@ def _interval(row: Mapping[str, Any], words: Words) -> str:
     if low is None or high is None:
         return ""
     ends = (-high, -low) if row["value"] < 0 else (low, high)
-    told = ends_text(*ends, words.unit(row), row["value"])
+    told = interval(*ends, words.unit(row), row["value"])
     return f" ({level_of(words)} interval {told})"

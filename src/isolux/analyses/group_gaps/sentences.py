@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from isolux.statements.words import Words, ends_text, level_of, lowered, number, size
+from isolux.statements.numbers import interval, points, value_text
+from isolux.statements.words import Words, level_of, lowered
 from isolux.vocabulary.words import OUTSIDE, brief, describe_unknown_order
 
 __all__ = ["differs", "no_difference", "only_overall", "unseen", "without_value"]
@@ -69,7 +70,7 @@ def _second(row: Mapping[str, Any], words: Words) -> str:
     way = "lower" if value < 0 else "higher"
     told = (
         f" For {brief(row['second_group'])} it is "
-        f"{size(value, words.unit(row), row['second_low'], row['second_high'])} {way} "
+        f"{points(value, words.unit(row), (row['second_low'], row['second_high']))} {way} "
         f"({_interval({**row, **ends}, words)}) than for {brief(row['second_reference'])}"
     )
     if not row["second_differs"]:
@@ -85,7 +86,7 @@ def _apart(row: Mapping[str, Any], words: Words) -> str:
     """Say by how much the first group is lower or higher than the second, and how surely."""
     value = row["value"]
     notes = [note for note in (words.better(row, value), _interval(row, words)) if note]
-    far = size(value, words.unit(row), row["low"], row["high"])
+    far = points(value, words.unit(row), (row["low"], row["high"]))
     return (
         f"{far} {'lower' if value < 0 else 'higher'} "
         f"({'; '.join(notes)}) than for {brief(row['group_b'])}; {_counts(row, words)}; "
@@ -108,7 +109,7 @@ def _gap(gap: float, row: Mapping[str, Any], unit: str) -> str:
     if abs(gap) < _EQUAL:
         return "they have the same value"
     way = "below" if gap < 0 else "above"
-    return f"the widest gap is {size(gap, unit)}, {row['known_a']} {way} {row['known_b']}"
+    return f"the widest gap is {points(gap, unit)}, {row['known_a']} {way} {row['known_b']}"
 
 
 def only_overall(row: Mapping[str, Any], words: Words) -> str:
@@ -161,7 +162,7 @@ def _bare(row: Mapping[str, Any], words: Words) -> str:
     ends = {"value": gap, "low": row["untested_low"], "high": row["untested_high"]}
     told = (
         f"{brief(row['untested_a'])} ({words.title(row['attribute'])}) is "
-        f"{size(gap, words.unit(row))} {'lower' if gap < 0 else 'higher'} "
+        f"{points(gap, words.unit(row))} {'lower' if gap < 0 else 'higher'} "
         f"({_interval({**row, **ends}, words)}) than {brief(row['untested_b'])}, but that cannot "
         "be tested, because nothing varies within either group."
     )
@@ -173,11 +174,11 @@ def _shrunken(row: Mapping[str, Any], words: Words) -> str:
     value, less, unit = row["value"], row["shrunken"], words.unit(row)
     if not row["pair"] or row["n_gaps"] < 2 or less is None:
         return ""
-    if abs(less) > _NEARLY * abs(value) or size(less, unit) == size(value, unit):
+    if abs(less) > _NEARLY * abs(value) or points(less, unit) == points(value, unit):
         return ""
     return (
         f" Chosen from {row['n_gaps']:,} gaps of this metric, it is probably overstated: shrunk in "
-        f"the light of all of them (empirical Bayes), it is {size(less, unit)}."
+        f"the light of all of them (empirical Bayes), it is {points(less, unit)}."
     )
 
 
@@ -199,13 +200,13 @@ def _within(row: Mapping[str, Any], words: Words) -> str:
     claim = _alike(row, words, words.margin)
     p = replace(words, corrected=True).p(row["within_p"])  # by Holm, whatever else is not
     if row["within_p"] is not None and row["within_p"] <= 1.0 - words.level:
-        return f" That {claim} is shown: at most {size(at_most, unit)} ({p})."
+        return f" That {claim} is shown: at most {points(at_most, unit)} ({p})."
     if 100 * at_most <= words.margin:
         return (
             f" That {claim} is not shown once all such claims are corrected for ({p}); taken "
-            f"alone, the {level_of(words)} upper bound is {size(at_most, unit)}."
+            f"alone, the {level_of(words)} upper bound is {points(at_most, unit)}."
         )
-    return f" That {claim} is not shown ({p}): it may be up to {size(at_most, unit)}."
+    return f" That {claim} is not shown ({p}): it may be up to {points(at_most, unit)}."
 
 
 def _alike(
@@ -215,7 +216,7 @@ def _alike(
     if unit is None:
         far = f"{most:g} {'point' if most == 1 else 'points'}"
     else:
-        far = size(most or 0.0, unit)
+        far = points(most or 0.0, unit)
     reference = words.references.get(row["attribute"])
     if reference is not None:
         return f"no group judged is more than {far} from {reference}"
@@ -258,7 +259,7 @@ def _interval(row: Mapping[str, Any], words: Words) -> str:
     unit = words.unit(row)
     # The words say "lower", so the interval is of how much lower.
     ends = (-high, -low) if row["value"] < 0 else (low, high)
-    return f"{level_of(words)} interval {ends_text(*ends, unit, row['value'])}"
+    return f"{level_of(words)} interval {interval(*ends, unit, row['value'])}"
 
 
 def _counts(row: Mapping[str, Any], words: Words) -> str:
@@ -275,12 +276,12 @@ def _widest(row: Mapping[str, Any], words: Words) -> str:
     way = "below" if row["value"] < 0 else "above"
     low, high = row["range_low"], row["range_high"]
     of = " of known groups" if row["with_unknown"] and row["named"] else ""
-    far = size(row["value"], unit, low, high)
+    far = points(row["value"], unit, (low, high))
     told = f"the widest gap{of}{_here(words)} is {far}, "
     told += f"{brief(row['group_a'])} {way} {brief(row['group_b'])}"
     if low is None or high is None:
         return told
-    ends = ends_text(low, high, unit, row["value"])
+    ends = interval(low, high, unit, row["value"])
     # All pairs of this attribute at once, but not the audit's other attributes and metrics: so
     # it can leave 0 out where the family-adjusted test finds nothing.
     return f"{told} ({level_of(words)} interval {ends}, not adjusted for the other tests)"
@@ -292,13 +293,13 @@ def _could_see(row: Mapping[str, Any], words: Words) -> str:
         return _FLAT if row["flat"] and not words.census else unseen(words)
     unit = words.unit(row)
     told = (
-        f"This audit could have detected (power 0.8) a difference of {size(best, unit)} between "
+        f"This audit could have detected (power 0.8) a difference of {points(best, unit)} between "
         f"{brief(row['group_a_best'])} and {brief(row['group_b_best'])}"
     )
-    if size(best, unit) == size(worst, unit):
+    if points(best, unit) == points(worst, unit):
         return f"{told}; a smaller one may exist."
     return (
-        f"{told}, and one of {size(worst, unit)} between {brief(row['group_a_worst'])} and "
+        f"{told}, and one of {points(worst, unit)} between {brief(row['group_a_worst'])} and "
         f"{brief(row['group_b_worst'])}; smaller ones may exist."
     )
 
@@ -317,12 +318,12 @@ def _spread(row: Mapping[str, Any], words: Words) -> str:
         return " Over all groups, the values vary no more than chance alone would explain."
     told = " Beyond chance, the groups' values vary by "
     low, high = row["spread_low"], row["spread_high"]
-    told += size(row["spread"], unit, low, high)
+    told += points(row["spread"], unit, (low, high))
     if low is None or high is None:
         return f"{told} (standard deviation)."
-    ends = ends_text(low, high, unit, row["spread"])
+    ends = interval(low, high, unit, row["spread"])
     if unit == "fraction" and high >= 0.5:  # the largest that shares can have: no upper end
-        ends = f"{number(low, unit, row['spread'])} and up"
+        ends = f"{value_text(low, unit, (row['spread'],))} and up"
     return f"{told} (standard deviation; {level_of(words)} interval {ends})."
 
 

@@ -16,7 +16,8 @@ import polars as pl
 
 from isolux.analyses.tradeoffs.curves import Kept, Rows, kept_by_group, rows_of_groups
 from isolux.analyses.tradeoffs.evidence import People, Seen, finding
-from isolux.statements.words import Words, level_of, number
+from isolux.statements.numbers import value_text
+from isolux.statements.words import Words, level_of
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import KEPT_CLUSTERS, Interval, logit_t, student_t
 from isolux.stats.multiplicity import holm
@@ -170,22 +171,22 @@ def _claim(one: _Curve, j: int, least: float, p: FloatArray, words: Words) -> st
     way = "widens" if one.change[j] > 0 else "narrows"
     said = (
         f"leaving out the least sure answers {way} the gap in error of {group} "
-        f"({words.title(str(attribute))}): {number(before, 'fraction')} points above everyone else "
-        f"with all answers, {number(after, 'fraction')} with the surest {100 * least:.0f} %, a "
+        f"({words.title(str(attribute))}): {value_text(before)} points above everyone else "
+        f"with all answers, {value_text(after)} with the surest {100 * least:.0f} %, a "
         f"change of {_points(one, j, words)}; {words.own_p(float(p[j]))}. Of this group "
-        f"{number(one.kept.coverage[-1, j, 0], 'fraction')} % remain"
+        f"{value_text(one.kept.coverage[-1, j, 0])} % remain"
     )
     error = one.kept.error[:, j, 0]
     return said + (
-        f", and its own error rises from {number(error[0], 'fraction')} to "
-        f"{number(error[-1], 'fraction')} %." if error[-1] > error[0] else "."
+        f", and its own error rises from {value_text(error[0])} to "
+        f"{value_text(error[-1])} %." if error[-1] > error[0] else "."
     )  # fmt: skip
 
 
 def _points(one: _Curve, j: int, words: Words) -> str:
     return (
-        f"{number(one.change[j], 'fraction')} points ({level_of(words)} interval "
-        f"{number(one.ends.low[j], 'fraction')} to {number(one.ends.high[j], 'fraction')})"
+        f"{value_text(one.change[j])} points ({level_of(words)} interval "
+        f"{value_text(one.ends.low[j])} to {value_text(one.ends.high[j])})"
     )
 
 

@@ -19,7 +19,8 @@ from isolux.report.comparison.classes import ClassTable, class_tables
 from isolux.report.document import Audited, Line, Summary
 from isolux.report.summary import summarise_record
 from isolux.report.undetected import undetected_of_two
-from isolux.report.wording import interval, listed, p_equals, points
+from isolux.report.wording import listed
+from isolux.statements.numbers import interval, p_equals, points
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import brief
 

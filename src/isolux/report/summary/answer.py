@@ -17,7 +17,8 @@ from isolux.report.document import (
     Verdict,
 )
 from isolux.report.summary.sameness import sameness_text
-from isolux.report.wording import count, interval, listed, p_equals, points, share, with_unit
+from isolux.report.wording import listed
+from isolux.statements.numbers import count, interval, p_equals, points, share, with_unit
 from isolux.vocabulary.words import brief, describe_unknown_order
 
 __all__ = ["answer_of", "detectable_text", "leading", "reading_order", "verdict_text", "worst_text"]

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from isolux.report.document import AttributeSection, Audited
-from isolux.report.wording import count, listed
+from isolux.report.wording import listed
+from isolux.statements.numbers import count
 from isolux.vocabulary.words import brief
 
 __all__ = ["independence_text", "limits_of"]

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from isolux.report.document import AttributeSection, Audited
-from isolux.report.wording import listed, points
+from isolux.report.wording import listed
+from isolux.statements.numbers import points
 from isolux.vocabulary.words import brief
 
 __all__ = ["sameness_text"]

@@ -79,7 +79,13 @@ SUMMARIES = (
 
 
 def _of_pairs(
-    name: str, title: str, definition: str, statistic: PairStatistic, *, lower: bool = False
+    name: str,
+    title: str,
+    definition: str,
+    statistic: PairStatistic,
+    *,
+    lower: bool = False,
+    in_times: str = "",
 ) -> Metric:
     return Metric(
         name=name,
@@ -90,6 +96,7 @@ def _of_pairs(
         statistic=statistic,
         reference=FHIBE if name == "tar_at_far" else ISO,
         at="of" if name == "tar_at_far" else "at",
+        in_times=in_times,
     )
 
 
@@ -113,6 +120,7 @@ METRICS = (
         "Share of impostor pairs accepted at one threshold for every group.",
         false_match_rate(),
         lower=True,
+        in_times="strangers are accepted {times} as often",
     ),
     _of_pairs(
         "false_non_match_rate",
@@ -120,6 +128,7 @@ METRICS = (
         "Share of genuine pairs refused at one threshold for every group.",
         false_non_match_rate(),
         lower=True,
+        in_times="people are refused as themselves {times} as often",
     ),
     _of_pairs(
         "verification_auc",

@@ -48,6 +48,7 @@ def _share(
     *,
     higher: bool = False,
     at: str = "at",
+    in_times: str = "",
 ) -> Metric:
     return Metric(
         name=name,
@@ -56,6 +57,7 @@ def _share(
         direction="higher" if higher else "lower",
         reference=source,
         at=at,
+        in_times=in_times,
     )
 
 
@@ -70,13 +72,13 @@ METRICS = (
         FPIR, "False positive identification rate",
         "Share of searches for people who are not enrolled that return anyone at or above the "
         "threshold.",
-        ISO,
+        ISO, in_times="searches for strangers return somebody {times} as often",
     ),
     _share(
         FNIR, "False negative identification rate",
         "Share of searches for people who are enrolled that do not return their own entry within "
         "the rank limit and at or above the threshold.",
-        ISO,
+        ISO, in_times="searches for enrolled people fail {times} as often",
     ),
     _share(
         FTA, "Failure to acquire rate",
