@@ -5,7 +5,9 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from isolux.report._lines import lines_of
 from isolux.report.summary import _OWN_DATA, summarise
+from isolux.tasks._boxes.matching import chosen, settings_of
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
@@ -433,3 +435,44 @@ def test_a_users_own_table_is_called_by_its_file():
 
 def test_the_level_is_said_in_words(full):
     assert full.audited.percent == "95 %"
+
+
+@pytest.mark.parametrize(
+    ("metrics", "asked", "first"),
+    [
+        ((), (), "average_recall"),
+        ((), {"score_threshold": 0.5}, "found_at_score"),
+        ((), {"top_k": (1,), "score_threshold": 0.5}, "found_at_score"),
+        (("average_recall", "found_at_score"), {"score_threshold": 0.5}, "average_recall"),
+        (("found_at_score", "average_recall"), {"score_threshold": 0.5}, "found_at_score"),
+    ],
+)
+def test_the_metric_that_was_asked_for_is_read_first(metrics, asked, first):
+    info = registry.task_info("detection")
+    names = chosen(info, metrics, settings_of(**dict(asked)))
+    record = {"model": "m", "spec": {"metric": list(metrics)}, "metrics": list(names)}
+    rows = pl.DataFrame([{"model": "m", "task": "detection", "metric": name, "label": None,
+                          "threshold": None} for name in sorted(names)])  # fmt: skip
+    assert next(iter(lines_of(rows, record).values())).metric == first
+
+
+@pytest.mark.parametrize(
+    ("attributes", "phrase"),
+    [
+        (["box_size"], "Nobody judged the groups: box size was computed"),
+        (["tone", "box_size"], "perceived by annotators"),
+        (["tone", "box_size"], "Not so box size, computed from boxes"),
+        (["tone"], "perceived by annotators"),
+    ],
+)
+def test_the_size_of_a_box_is_no_label(attributes, phrase):
+    tables, of = runs.Tables(), runs.line("accuracy")
+    rates = {("a",): (500, 0.7), ("b",): (500, 0.8)}
+    runs.add_everyone(tables, of, 1000, 0.75)
+    for attribute in attributes:
+        runs.add_attribute(tables, of, attribute, rates, everyone=0.75)
+    run = runs.run_of(tables)
+    dataset = {"judgement": "perceived", "terms": {}}
+    limits = summarise(replace(run, record={**run.record, "dataset": dataset})).limits
+    (text,) = [text for text in limits if "judged the groups" in text or "perceived" in text]
+    assert phrase in text

@@ -35,8 +35,9 @@ def lines_of(
 ) -> dict[LineKey, Line]:
     """Return every line by its key, in the order of reading: the main metric first.
 
-    The order of metrics is that of the spec, else the task's defaults, else the table's; a metric
-    of everyone comes before its classes. Of a main metric of classes alone in which no way is
+    The order of metrics is that of the spec, else the record's (a metric that a setting asks for,
+    then the task's defaults), else the task's, else the table's; a metric of everyone comes before
+    its classes. Of a main metric of classes alone in which no way is
     better (what a model says of whom) the class that differs most surely is first, where
     ``disparities`` are given: p-values are corrected for all classes.
     """
@@ -73,7 +74,7 @@ def _sureness(disparities: pl.DataFrame | None) -> dict[LineKey, float]:
 
 
 def _asked(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    asked = list((record.get("spec") or {}).get("metric") or ())
+    asked = list((record.get("spec") or {}).get("metric") or record.get("metrics") or ())
     info = _task(rows[0]["task"]) if rows and not asked else None
     return asked or (list(info.defaults) if info else [])
 
