@@ -24,7 +24,7 @@ from isolux.disparity.biometrics import (
     impostor_matrix,
     performance,
 )
-from isolux.report.wording import count, interval, with_unit
+from isolux.statements.numbers import count, interval, with_unit
 from isolux.vocabulary.drawn import is_drawn
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Ask, CardInfo, Reference
