@@ -198,14 +198,16 @@ def _count_established(comparisons: pl.DataFrame) -> pl.DataFrame:
     """Count the groups of each block that are established to be worse than another one."""
     pairs = comparisons.filter("is_pair", "is_known")
     judged = pairs.group_by(KEY).agg(
-        n_judged=pl.col("group").append(pl.col("reference")).n_unique()
+        n_pairs=pl.len(), n_judged=pl.col("group").append(pl.col("reference")).n_unique()
     )
     established = pairs.filter("is_established").group_by(KEY).agg(
         n_established=pl.col("group").n_unique(), n_better=pl.col("reference").n_unique()
     )  # fmt: skip
     alone = (pl.col("n_better") == 1) & (pl.col("n_established") == pl.col("n_judged") - 1)
+    # With a reference the others are not compared with one another.
+    every_pair = 2 * pl.col("n_pairs") == pl.col("n_judged") * (pl.col("n_judged") - 1)
     return established.join(judged, on=list(KEY), nulls_equal=True).select(
-        *KEY, "n_established", is_upwards=alone & (pl.col("n_judged") > 2)
+        *KEY, "n_established", is_upwards=alone & every_pair & (pl.col("n_judged") > 2)
     )
 
 
