@@ -123,9 +123,19 @@ def test_with_a_reference_nothing_is_upwards_because_the_others_were_not_compare
 def test_the_unknown_never_lead_where_a_known_group_differs():
     values = {"Asian": 0.93, "White": 0.95, "unknown": 0.30}
     pairs = [("unknown", "White", 0.001), ("unknown", "Asian", 0.001), ("Asian", "White", 0.01)]
-    assert sides(lead(values, *pairs)) == ("Asian", "White")
+    first, beside = leaders(block(values, *pairs)).iter_rows(named=True)
+    assert sides(first) == ("Asian", "White")
+    assert (sides(beside), beside["is_known"]) == (("unknown", "White"), False)
     row = lead(values, *pairs[:2])
     assert (sides(row), row["is_known"]) == (("unknown", "White"), False)
+
+
+def test_beside_a_known_leader_only_the_unknown_themselves_of_single_attributes_stand():
+    values = {"Black": 0.60, "unknown": 0.97, "White": 0.95}
+    assert leaders(block(values, ("Black", "White", 0.01), ("Black", "unknown", 0.01))).height == 1
+    values = {"A × F": 0.6, "A × unknown": 0.2, "B × M": 0.9}
+    pairs = [("A × F", "B × M", 0.01), ("A × unknown", "B × M", 0.01)]
+    assert leaders(block(values, *pairs, attribute="race*sex"))["group"].to_list() == ["A × F"]
 
 
 def test_a_group_against_everyone_speaks_where_no_pair_does():
