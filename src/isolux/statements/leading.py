@@ -161,11 +161,11 @@ def find_leaders(comparisons: pl.DataFrame) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        One row a block (two with the unknown), with the columns of ``comparisons`` and ``n_established`` (known groups
-        established to be worse than another), ``is_upwards`` (one group, ``reference``, is
-        served better than each other group judged, and nothing else is established),
-        ``is_covered`` (an intersection that is not established to differ by more than an
-        attribute within it).
+        One row a block (two with the unknown), with the columns of ``comparisons`` and
+        ``n_established`` (known groups established to be worse than another), ``is_upwards`` (one
+        group, ``reference``, is served better than each other group judged, and nothing else is
+        established), ``is_covered`` (an intersection that is not established to differ by more
+        than an attribute within it).
 
     Examples
     --------
