@@ -159,7 +159,8 @@ def test_the_first_sentence_names_the_group_that_is_served_worst(planted):
     }  # fmt: skip
     record(f"leads-{PLANTED.index(planted)}", [row], worlds=len(told), replicates=REPLICATES)
     wrong = [(t.cell, t.seed, t.answer.first, t.answer.further) for t in judged if not t.is_kept]
-    assert not judged or n_kept >= at_least(0.95, len(judged), full=0.95) * len(judged), (row, wrong)
+    if judged:
+        assert n_kept >= at_least(0.95, len(judged), full=0.95) * len(judged), (row, wrong)
 
 
 def test_something_is_established_at_least_as_often_as_on_commit_760b3a57():
