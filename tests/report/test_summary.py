@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-
 from isolux.report._lines import lines_of
+
 from isolux.report.summary import _OWN_DATA, summarise
 from isolux.tasks._boxes.matching import chosen, settings_of
 from isolux.vocabulary import registry

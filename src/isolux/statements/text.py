@@ -38,6 +38,7 @@ __all__ = [
 
 _MAX_ALSO = 2
 _MAX_WORDS = 40  # of the first sentence, but for long names
+_MAX_FINDING_WORDS = 30
 _NEARLY = 0.95  # of a gap that shrinks by less nothing is said
 UNTESTED_HERE = "it cannot be tested, because nothing varies within either group"
 
@@ -199,11 +200,18 @@ def describe_finding(s: Statement, names: Names) -> str:
     if s.n_classes:
         told += f", and differs in {numbered(s.n_classes, 'more class', 'more classes')}"
     also = list(dict.fromkeys(s.also))
-    if also:
-        shown = also[:_MAX_ALSO]
-        more = [f"{len(also) - len(shown)} more"] if len(also) > len(shown) else []
-        told += f"; also in {listed([*shown, *more], last='and')}"
-    return names.start(s.line, f"{told}.")
+    shorter = [_describe_also(also, n) for n in range(min(_MAX_ALSO, len(also)), -1, -1)]
+    fits = (text for text in shorter if len(f"{told}{text}".split()) <= _MAX_FINDING_WORDS)
+    return names.start(s.line, f"{told}{next(fits, shorter[-1])}.")
+
+
+def _describe_also(also: Sequence[str], n_named: int) -> str:
+    """Name the first measures that show the same, and count the rest."""
+    if not also:
+        return ""
+    rest = len(also) - n_named
+    more = [f"{rest} more" if n_named else numbered(rest, "other measure")] if rest else []
+    return f"; also in {listed([*also[:n_named], *more], last='and')}"
 
 
 def describe_null(
