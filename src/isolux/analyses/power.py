@@ -19,8 +19,8 @@ from statistics import NormalDist
 
 import polars as pl
 
-from isolux.disparity.leading import MEASURE
 from isolux.groups.unknown import UNKNOWN
+from isolux.statements.leading import MEASURE
 from isolux.statements.words import Words, size, words_of
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError

@@ -55,10 +55,6 @@ _OTHERS: dict[str, MeasureInfo] = {
         "--reference: those with it), one-sided; with --margin, its p is of the claim that none of "
         "them differ by more.",
     ),
-    "worst_group": _words(
-        "extreme group", "The share of bootstrap replicates in which the worst group is the worst.",
-        direction="none", high=1.0, unit="",
-    ),
     "equalized_odds_difference": _words(
         "equalized odds difference",
         "The larger of the ranges of the true positive rate and of the false positive rate.",

@@ -11,12 +11,13 @@ from typing import Literal
 
 from isolux.groups.unknown import UNKNOWN
 from isolux.report._views import Breakdown, Curve
-from isolux.vocabulary.info import SERVED_WORSE, Direction
+from isolux.statements.lines import Line
 from isolux.vocabulary.tables import Status
 
 __all__ = [
     "AttributeSection",
     "Block",
+    "DrawnGroups",
     "Estimate",
     "GroupRow",
     "Line",
@@ -30,27 +31,6 @@ __all__ = [
 ]
 
 Outcome = Literal["differ", "no difference found", "not judged"]
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One thing that was measured: a metric, of one class and at one threshold where it has them.
-
-    ``title`` is for headings, ``phrase`` for the middle of a sentence; ``whose`` are the words in
-    both that name the class, ``worse`` those that say which of two groups does worse.
-    """
-
-    model: str
-    metric: str
-    label: str | None
-    threshold: float | None
-    title: str
-    phrase: str
-    definition: str
-    unit: str
-    direction: Direction
-    whose: str = ""
-    worse: str = SERVED_WORSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,26 +105,6 @@ class PairRow:
 
 
 @dataclass(frozen=True, slots=True)
-class LeadingPair(PairRow):
-    """The pair of known groups that speaks for an attribute: of the group that is served worst.
-
-    ``worst`` is that group's value, turned so that lower is worse; ``covered``: an intersection
-    that is not shown to differ by more than an attribute in it. ``second_group``: a group that may
-    be served worse still, whose value minus the reference's is ``second_value``;
-    ``second_differs``: whether that difference is confirmed; ``n_others``: how many more groups
-    may be served worse.
-    """
-
-    worst: float
-    covered: bool
-    second_group: str | None
-    second_reference: str | None
-    second_value: float | None
-    second_differs: bool | None
-    n_others: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class NamedMeasure:
     """A disparity by its measure's title, what that is in words, and its interval."""
 
@@ -181,8 +141,6 @@ class Spread:
     ratio: float | None
     epsilon: float | None
     mean_gap: float | None
-    worst: str | None
-    worst_share: float | None
     at_most: float | None = None
     within_p: float | None = None
 
@@ -195,6 +153,19 @@ class LineTable:
     overall: Estimate | None
     rows: tuple[GroupRow, ...]
     spread: Spread
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnGroups:
+    """The groups of an attribute that are drawn with their intervals on the main metric.
+
+    ``pairs`` are the differences between any two of them, where a reader may choose the baseline;
+    ``n_more`` is how many groups are not drawn.
+    """
+
+    rows: tuple[GroupRow, ...]
+    pairs: tuple[PairRow, ...]
+    n_more: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +185,9 @@ class Verdict:
 
     ``detectable_low`` and ``detectable_high`` are the smallest differences between two groups
     that the audit had power .8 to see: of its best-measured and of its worst-measured pair.
-    ``also`` names the other lines on which the test says that the groups differ, ``elsewhere``
-    those on which two or more groups are large enough to judge.
+    ``text`` says it in a sentence. ``also`` names the other lines on which known groups are
+    established to differ, ``elsewhere`` those on which two or more groups are large enough to
+    judge.
     """
 
     attribute: str
@@ -230,6 +202,7 @@ class Verdict:
     detectable_high: float | None
     n_judged: int
     n_groups: int
+    text: str = ""
     also: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
 
@@ -238,8 +211,8 @@ class Verdict:
 class AttributeSection:
     """Everything about one attribute or intersection; the first block's first table is the main.
 
-    ``lead`` is the pair of known groups that speaks for the attribute on the main line; None where
-    no pair differs beyond chance.
+    ``lead`` is the pair of known groups that speaks for the attribute on the main line, the worse
+    group first; None where no pair is established to differ. ``place`` is the order of reading.
     ``unknown`` says how far people whose value is unknown could move that pair's difference.
     ``in_sight``: its figure and table are open; those of others are folded behind one line.
     """
@@ -253,11 +226,13 @@ class AttributeSection:
     verdict: Verdict
     blocks: tuple[Block, ...]
     named: tuple[NamedMeasure, ...] = ()
-    lead: LeadingPair | None = None
+    lead: PairRow | None = None
+    place: int = 0
     unknown: str = ""
     curves: tuple[Curve, ...] = ()
     breakdowns: tuple[Breakdown, ...] = ()
     in_sight: bool = True
+    drawn: DrawnGroups | None = None
 
     @property
     def main(self) -> LineTable:

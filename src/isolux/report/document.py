@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from isolux.report._measured import (
     AttributeSection,
     Block,
+    DrawnGroups,
     Estimate,
     GroupRow,
-    LeadingPair,
     Line,
     LineTable,
     NamedMeasure,
@@ -31,11 +31,11 @@ __all__ = [
     "Audited",
     "Block",
     "Caution",
+    "DrawnGroups",
     "Estimate",
     "FindingRow",
     "GroupRow",
     "InputFile",
-    "LeadingPair",
     "Line",
     "LineTable",
     "NamedMeasure",
@@ -216,8 +216,12 @@ class Analysis:
 class Summary:
     """A whole report.
 
+    ``answer`` is the first sentence, ``further`` are those that follow it, ``accounting`` says
+    before any number how many were read, scored and judged.
     ``cautions`` are read before the numbers: the people are synthetic; undetected people count as
-    mistakes.
+    mistakes. ``accounting`` is the line that says how many people were read, scored and judged,
+    ``answer`` the first sentence, ``further`` the sentences that follow it, ``leading`` the
+    attribute that both are about.
     """
 
     title: str
@@ -238,3 +242,11 @@ class Summary:
     references: tuple[ReferenceRow, ...]
     limits: tuple[str, ...]
     cautions: tuple[Caution, ...] = ()
+    accounting: str = ""
+    further: tuple[str, ...] = ()
+    leading: AttributeSection | None = None
+
+    @property
+    def answers(self) -> str:
+        """The first sentence and those that follow it, as one text."""
+        return " ".join(filter(None, (self.answer, *self.further)))

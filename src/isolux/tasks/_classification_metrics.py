@@ -81,11 +81,21 @@ REFERENCES = (FACET, FAIRFACE, IMAGENET, HARDT, VERMA, BRODERSEN, HANLEY, GUO, S
 
 
 def _rate(
-    name: str, definition: str, reference: Reference, direction: Direction = "higher"
+    name: str,
+    definition: str,
+    reference: Reference,
+    direction: Direction = "higher",
+    opposite: str = "",
+    meaning: str = "",
 ) -> Metric:
-    title = name.replace("_", " ").replace("top k", "top-k").capitalize()
     return Metric(
-        name=name, title=title, definition=definition, direction=direction, reference=reference
+        name=name,
+        title=name.replace("_", " ").replace("top k", "top-k").capitalize(),
+        definition=definition,
+        direction=direction,
+        reference=reference,
+        opposite=opposite,
+        meaning=meaning,
     )
 
 
@@ -140,6 +150,8 @@ METRICS: tuple[Metric, ...] = (
         "Share of the units not of the positive class that were predicted positive.",
         HARDT,
         "lower",
+        "false_negative_rate",
+        "others taken for {label}",
     ),
     _rate(
         "true_negative_rate",
@@ -151,6 +163,8 @@ METRICS: tuple[Metric, ...] = (
         "Share of the units of the positive class that were not predicted positive.",
         HARDT,
         "lower",
+        "false_positive_rate",
+        "{label} not recognised as such",
     ),
     _rate(
         "precision",

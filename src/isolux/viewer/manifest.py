@@ -11,7 +11,6 @@ from typing import Any
 from isolux.io.run_changes import changed_words
 from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import PaperTable, Summary
-from isolux.report.summary import answer as _answer
 from isolux.report.summary import summarise
 from isolux.report.summary.protocol import protocol_of
 from isolux.report.wording import cell_text, decimals
@@ -89,6 +88,8 @@ def run_words(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
     return {
         "title": summary.title if compared is None else compared.title,
         "answer": summary.answer if compared is None else compared.answer,
+        "accounting": summary.accounting,
+        "further": list(summary.further),
         "comparison": compared is not None,
         "models": list(run.record.get("models") or ()),
         "warnings": [*([changed_words(changed)] if changed else []), *summary.warnings],
@@ -112,7 +113,7 @@ def run_words(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
             {
                 "attribute": section.attribute,
                 "outcome": section.verdict.outcome,
-                "text": _answer.verdict_text(section.verdict, audited),
+                "text": section.verdict.text,
                 "unknown": section.unknown,
             }
             for section in summary.sections

@@ -347,8 +347,9 @@ FINDINGS = Table(
         _col("label", S, "the class it is about", nullable=True),
         _col("attribute", S, "the attribute it is about", nullable=True),
         _col("group_a", S, "the worse group", nullable=True),
-        _col("group_b", S, "the group it is held against", nullable=True),
+        _col("group_b", S, "the reference; null: everyone", nullable=True),
         _col("p_adjusted", F, "family-adjusted p", nullable=True),
+        _col("also", L, "what else shows the same fact", optional=True, nullable=True),
     ),
 )
 

@@ -15,12 +15,12 @@ import polars as pl
 
 from isolux.analyses.model_changes import ChangesAnswer, answer_of_changes, say_gaps
 from isolux.disparity.models import PLANNED
-from isolux.report._lines import LineKey, key_of, lines_of
 from isolux.report.comparison.classes import ClassTable, class_tables
 from isolux.report.document import Audited, Line, Summary
 from isolux.report.figures.labels import short_names
 from isolux.report.summary import summarise_record
 from isolux.report.undetected import undetected_of_two
+from isolux.statements.lines import LineKey, key_of, lines_of
 from isolux.vocabulary.containers import Run
 
 __all__ = [

@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 
 from isolux.disparity.class_rankings import class_rankings
-from isolux.report._lines import LineKey
 from isolux.report._sections import Context, arranged_names
 from isolux.report.document import Line
+from isolux.statements.lines import LineKey
 from isolux.vocabulary.containers import Run
 
 __all__ = ["ClassRow", "ClassTable", "class_tables"]

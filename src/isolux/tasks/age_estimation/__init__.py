@@ -91,12 +91,14 @@ METRICS = (
         definition="Share of people under the legal age whose estimate is at or above the "
         "challenge age: they pass without a proof of age.",
         direction="lower", reference=NIST, at="a challenge age of",
+        opposite=_FNR, meaning="underage people who pass",
     ),
     Metric(
         name=_FNR, title="People of legal age who do not pass",
         definition="Share of people of the legal age or older whose estimate is below the "
         "challenge age: they are asked for a proof of age, or turned away.",
         direction="lower", reference=NIST, at="a challenge age of",
+        opposite=_FPR, meaning="people of legal age who do not pass",
     ),
 )  # fmt: skip
 

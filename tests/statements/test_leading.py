@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from isolux.disparity.leading import find_leading_comparisons, flag_known_groups
+from isolux.statements.leading import find_leading_comparisons, flag_known_groups
 
 MEASURE = {"model": "m", "task": "t", "metric": "accuracy", "label": None, "threshold": None}
 

@@ -3,24 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
-from isolux.report.document import Line
 from isolux.vocabulary import registry
 from isolux.vocabulary.drawn import weighted_title
 from isolux.vocabulary.errors import IsoluxError
-from isolux.vocabulary.info import SERVED_WORSE, Metric, TaskInfo
+from isolux.vocabulary.info import SERVED_WORSE, Direction, Metric, TaskInfo
 from isolux.vocabulary.words import chosen_words, class_name, target_of
 
-__all__ = ["LINE", "LineKey", "key_of", "lines_of", "lowered", "metric_of"]
+__all__ = ["LINE", "Line", "LineKey", "key_of", "lines_of", "lowered", "metric_of", "phrase_of"]
 
 LINE = ("model", "task", "metric", "label", "threshold")
 """The columns that together name a line."""
 
 LineKey = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that was measured: a metric, of one class and at one threshold where it has them.
+
+    ``title`` is for headings, ``phrase`` for the middle of a sentence; ``whose`` are the words in
+    both that name the class, ``worse`` those that say which of two groups does worse. ``opposite``
+    and ``meaning`` are those of ``Metric``: the other kind of error, and what this kind is.
+    """
+
+    model: str
+    metric: str
+    label: str | None
+    threshold: float | None
+    title: str
+    phrase: str
+    definition: str
+    unit: str
+    direction: Direction
+    whose: str = ""
+    worse: str = SERVED_WORSE
+    opposite: str = ""
+    meaning: str = ""
 
 
 def key_of(row: Mapping[str, Any]) -> LineKey:
@@ -109,6 +132,8 @@ def _line(
         unit=metric.unit,
         direction=metric.direction,
         worse=info.worse if (info := _task(row["task"])) else SERVED_WORSE,
+        opposite=metric.opposite,
+        meaning=metric.meaning.replace("{label}", class_name(row["label"], target)),
     )
 
 
