@@ -13,7 +13,7 @@ from isolux.vocabulary.tables import Status
 
 __all__ = ["StripRow", "StripTable", "strips_of"]
 
-_WIDTH, _MARGIN = 200.0, 8.0
+_WIDTH, _MARGIN = 172.0, 8.0
 """Units of a strip's own scale, and what is left free on both sides."""
 
 
