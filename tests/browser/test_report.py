@@ -268,7 +268,8 @@ def test_a_reader_chooses_the_group_that_others_are_compared_with(open_report):
 BROKEN = """() => {
   const parts = (cell) => {
     const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), found = [];
-    while (walk.nextNode()) for (const word of walk.currentNode.data.matchAll(/[^\\s\u00a0/-]+[/-]?/g)) {
+    while (walk.nextNode())
+     for (const word of walk.currentNode.data.matchAll(/[^\\s\u00a0/-]+[/-]?/g)) {
       const r = document.createRange();
       r.setStart(walk.currentNode, word.index);
       r.setEnd(walk.currentNode, word.index + word[0].length);
