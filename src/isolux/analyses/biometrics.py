@@ -26,7 +26,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
 
-__all__ = ["INFO", "explain"]
+__all__ = ["INFO", "PERFORMANCE", "SUMMARY", "explain"]
 
 INFO = AnalysisInfo(
     tests=False,
@@ -56,8 +56,8 @@ INFO = AnalysisInfo(
         "Rates between two groups are of the pairs or the gallery that there were.",
     ),
 )
-_PERFORMANCE = "Failures and errors by group, at the operational threshold"
-_SUMMARY = "How far apart the groups' errors are, beside the errors of everyone"
+PERFORMANCE = "Failures and errors by group, at the operational threshold"
+SUMMARY = "How far apart the groups' errors are, beside the errors of everyone"
 _CROSSED = "False match rate between people of two groups"
 _TAKEN = "Searches for people who are not enrolled, and the enrolled people whom they return"
 _GALLERY = "Who is enrolled, by group"
@@ -113,9 +113,9 @@ def explain(run: Run, *, replicates: int = 500, most_groups: int = 8) -> Explain
 
 
 def _tables(run: Run, replicates: int, most: int) -> Iterator[tuple[str, pl.DataFrame]]:
-    yield _PERFORMANCE, _performance(performance(run))
-    yield _SUMMARY, _quietly(lambda: _summary(differentials(run)))
-    if run.record.get("task") == "identification":
+    yield PERFORMANCE, _performance(performance(run))
+    yield SUMMARY, _quietly(lambda: _summary(differentials(run)))
+    if {"candidates", "gallery"} <= run.evidence.keys():
         yield _GALLERY, _gallery(gallery_by_group(run))
         yield _TAKEN, _taken(false_positive_matrix(run, most_groups=most))
     elif "pairs" in run.evidence:
