@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import polars as pl
 
@@ -95,10 +94,7 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.tasks
     ('face_verification', 'identification')
     """
-
-    def said(*keys: str) -> tuple[Any, ...]:
-        return tuple(facts.said(_ASKS[key]) for key in keys)
-
+    said = facts.answers_to(_ASKS)
     rates = RATES.get(str(source.run.record.get("task")))
     by_group, between = _tables(source, rates) if rates else ((), ())
     parts = [
