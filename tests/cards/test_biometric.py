@@ -13,7 +13,7 @@ from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_ME
 from tests.cards._cards import run_of_people, tables_of
 
 FMR = {"everyone": 0.02, "a": 0.01, "b": 0.02, "c": 0.04, "few": 0.5}
-FNMR = {"everyone": 0.30, "a": 0.30, "b": 0.20, "c": 0.40, "few": 0.9}
+FNMR = {"everyone": 0.30, "a": 0.3125, "b": 0.20, "c": 0.40, "few": 0.9}
 
 
 def held():
@@ -58,6 +58,9 @@ def test_failures_and_errors_have_interval_and_n_and_what_lacks_is_said():
     assert list(rows) == ["everyone", "a", "b", "c", "few"]
     assert rows["b"]["false match rate"] == "2.0 % (1.0 to 51.0; n = 900)"
     assert rows["a"]["threshold"] == "0.400"
+    assert rows["a"]["false non-match rate"].startswith("31.3 %")  # as on the first page
+    (page,) = made.parts[0].blocks
+    assert page.rows[[row[0] for row in page.rows].index("a")][2].startswith("31.3\u00a0%")
     assert "false match rate fewer than 10 clusters" in rows["few"]["read with care"]
     assert rows["b"]["read with care"] == "–"
     text = made.markdown()

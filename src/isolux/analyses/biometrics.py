@@ -25,6 +25,7 @@ from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
+from isolux.vocabulary.words import fixed
 
 __all__ = ["INFO", "PERFORMANCE", "SUMMARY", "explain"]
 
@@ -218,7 +219,8 @@ def _percent(name: str) -> pl.Expr:
 def _hundred(name: str) -> pl.Expr:
     """Write hundredths with two digits, or as many as a small rate needs."""
     x = pl.col(name) * 100.0
-    return pl.when(x.abs() >= 1.0).then(x.round(1)).otherwise(x.round_sig_figs(2)).cast(pl.String)
+    large = pl.when(x.abs() >= 1.0).then(x).map_elements(fixed, return_dtype=pl.String)
+    return pl.coalesce(large, x.round_sig_figs(2).cast(pl.String))
 
 
 def _number(name: str) -> pl.Expr:
