@@ -60,7 +60,7 @@ def test_failures_and_errors_have_interval_and_n_and_what_lacks_is_said():
     assert rows["a"]["threshold"] == "0.400"
     assert rows["a"]["false non-match rate"].startswith("31.3 %")  # as on the first page
     (page,) = made.parts[0].blocks
-    assert page.rows[[row[0] for row in page.rows].index("a")][2].startswith("31.3\u00a0%")
+    assert page.rows[[row[0] for row in page.rows].index("a")][2].startswith("31.3 %")
     assert "false match rate fewer than 10 clusters" in rows["few"]["read with care"]
     assert rows["b"]["read with care"] == "–"
     text = made.markdown()

@@ -49,7 +49,7 @@ def test_the_first_page_is_what_was_found_one_table_and_the_limits(kind):
         "everyone", "light: night", "light: day", "light: dusk",
         "region: coast", "region: hills", "region: unknown",
     ]  # fmt: skip
-    assert table.rows[1][1] == "40.0\u00a0% (33.5 to 46.9; n = 200)"
+    assert table.rows[1][1] == "40.0 % (33.5 to 46.9; n = 200)"
     assert table.notes == ("light × region: 7 groups, in group_metrics.parquet.",)
     assert limits.title == "What this audit cannot say"
     text = made.markdown()

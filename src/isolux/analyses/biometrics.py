@@ -21,11 +21,11 @@ from isolux.disparity.biometrics import (
     is_biometric,
     performance,
 )
+from isolux.statements.numbers import fixed
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
-from isolux.vocabulary.words import fixed
 
 __all__ = ["INFO", "PERFORMANCE", "SUMMARY", "explain"]
 

@@ -20,7 +20,8 @@ import polars as pl
 
 from isolux.disparity.gap_changes import KIND
 from isolux.groups.unknown import UNKNOWN
-from isolux.statements.words import Words, ends_text, lowered, number, size, words_of
+from isolux.statements.numbers import interval, points, value_text
+from isolux.statements.words import Words, lowered, words_of
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo
@@ -248,7 +249,7 @@ class _Changes:
         a, b, way = row["model_a"], row["model_b"], self.way(row)
         measure = f"{lowered(self.words.measure(row))} for everyone"
         sure = self._sure(row, "p", flip=row["value"] < 0)
-        far = size(row["value"], self.words.unit(row), *_ends(row))
+        far = points(row["value"], self.words.unit(row), _ends(row))
         change = f"is {far} {'higher' if row['value'] > 0 else 'lower'}"
         shown = self.is_shown(row)
         if not row["value"]:
@@ -269,7 +270,7 @@ class _Changes:
         """Say one group's change, and by which metrics else it is shown."""
         way, unit = self.way(row), self.words.unit(row)
         sign = "+" if row["value"] > 0 else "\N{MINUS SIGN}"
-        change = f"{sign}{size(row['value'], unit, *_ends(row))} with {row['model_b']}"
+        change = f"{sign}{points(row['value'], unit, _ends(row))} with {row['model_b']}"
         names = list(dict.fromkeys(lowered(self.words.measure(r)) for r in also))
         more = f"; also {names[0]}" if names else ""
         more += f" and {len(names) - 1} more" if len(names) > 1 else ""
@@ -292,7 +293,7 @@ class _Changes:
         parts = []
         if low is not None and high is not None:
             low, high = (-high, -low) if flip else (low, high)
-            ends = ends_text(low, high, self.words.unit(row), row["value"])
+            ends = interval(low, high, self.words.unit(row), row["value"])
             parts.append(f"{100 * self.words.level:g} % interval {ends}")
         return "; ".join([*parts, *self._p(row, p_name), f"n = {row['n_units_a']:,}"])
 
@@ -315,11 +316,11 @@ class _Changes:
         """Say whether one gap became wider or narrower."""
         unit = self.words.unit(row)
         old, new = (self._gap_of(row, row[model]) for model in ("model_a", "model_b"))
-        values = f"{number(old, unit, new)} to {number(new, unit, old)}"
+        values = f"{value_text(old, unit, [new])} to {value_text(new, unit, [old])}"
         values += " points" if unit == "fraction" else f" {unit}".rstrip()
         ends = row["low"], row["high"]
-        interval = [] if None in ends else [f"change {ends_text(*ends, unit)}"]
-        sure = "; ".join([*interval, *self._p(row)])
+        change = [] if None in ends else [f"change {interval(*ends, unit)}"]
+        sure = "; ".join([*change, *self._p(row)])
         way = "widened from" if row["value"] > 0 else "narrowed from"
         told = f"the gap {way}" if self.is_shown(row) else "no change of the gap is shown,"
         return (
@@ -343,7 +344,7 @@ class _Changes:
         unit = self.words.unit(self.rows[0])
         known = [r for r in unsure if self.words.unit(r) == unit and UNKNOWN not in r["group_a"]]
         ends = [abs(end) for row in known for end in _ends(row) if end is not None]
-        far = f": changes up to {size(max(ends), unit)} cannot be ruled out" if ends else ""
+        far = f": changes up to {points(max(ends), unit)} cannot be ruled out" if ends else ""
         told = f"For {len(unsure):,} of {len(rows):,} groups and metrics no change is shown{far}."
         if len(unsure) == len(rows):
             told = f"No group is shown to have gained or lost{far}."

@@ -13,16 +13,8 @@ from isolux.cards._source import Source, without_folders
 from isolux.report.document import AttributeSection, Estimate, GroupRow, Line, LineTable
 from isolux.report.summary.analyses import IN_THE_ANSWER
 from isolux.report.summary.answer import reading_order
-from isolux.report.wording import (
-    SHAPE,
-    STATUS_WORDS,
-    count,
-    interval,
-    p_equals,
-    p_text,
-    value_text,
-    with_unit,
-)
+from isolux.report.wording import SHAPE, STATUS_WORDS
+from isolux.statements.numbers import count, interval, p_equals, p_text, value_text, with_unit
 from isolux.vocabulary import registry
 
 __all__ = [

@@ -22,7 +22,7 @@ from isolux.cards._measured import (
 from isolux.cards._scenarios import at_risk, matched
 from isolux.cards._source import Source, card_of
 from isolux.report.document import AttributeSection, GroupRow, LineTable
-from isolux.report.wording import count, interval, p_equals, value_text, with_unit
+from isolux.statements.numbers import count, interval, p_equals, value_text, with_unit
 from isolux.vocabulary.info import Ask, CardInfo, Reference
 
 __all__ = ["INFO", "card"]

@@ -18,7 +18,7 @@ from isolux.cards._facts import Facts
 from isolux.cards._measured import data_text, findings, first_page
 from isolux.cards._source import Source, card_of
 from isolux.disparity.biometrics import RATES, performance
-from isolux.report.wording import cell_text
+from isolux.statements.numbers import cell_text
 from isolux.vocabulary import registry
 from isolux.vocabulary.drawn import is_drawn
 from isolux.vocabulary.info import Ask, CardInfo, Reference

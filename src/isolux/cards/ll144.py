@@ -17,7 +17,8 @@ from isolux.cards._facts import Facts
 from isolux.cards._measured import data_text, limits
 from isolux.cards._selection import Category, Rates, above_median, rates_of
 from isolux.cards._source import Source, card_of
-from isolux.report.wording import count, interval, listed, with_unit
+from isolux.report.wording import listed
+from isolux.statements.numbers import count, interval, with_unit
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.drawn import is_drawn
 from isolux.vocabulary.errors import SpecError, UnknownNameError

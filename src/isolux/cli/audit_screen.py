@@ -135,7 +135,7 @@ def _build_cautions(run: Run, summary: Summary, width: int, *, notes: bool) -> l
 
 def _headline(summary: Summary, key: Mapping[str, Any] | None) -> str:
     """Say in one line what was audited, on whom, and the leading metric for everyone."""
-    from isolux.report.wording import NOTHING, interval, with_unit
+    from isolux.statements.numbers import NOTHING, interval, with_unit
 
     audited = summary.audited
     of = f" of {audited.target}" if audited.target else ""
@@ -206,7 +206,8 @@ def _without_leading_metric(findings: pl.DataFrame, answer: Answer) -> pl.DataFr
         return findings
     of_line = [pl.col(name).eq_missing(answer.line[name]) for name in ("metric", "label")]
     is_gap = (pl.col("analysis") == "group_gaps") & pl.col("group_a").is_not_null()
-    return findings.filter(~pl.all_horizontal(is_gap, *of_line))
+    is_said = pl.col("claim").is_in([answer.first, *answer.further])
+    return findings.filter(~(pl.all_horizontal(is_gap, *of_line) | is_said))
 
 
 def _explain_nothing(run: Run) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from isolux.report.document import Estimate
-from isolux.report.wording import MINUS, NOTHING, interval, value_text
+from isolux.statements.numbers import MINUS, NOTHING, interval, places_for, value_text
 
 __all__ = ["Gap", "estimate_text", "print_gaps"]
 
@@ -55,8 +55,9 @@ def print_gaps(gaps: Sequence[Gap], unit: str) -> list[tuple[str, str]]:
 
 def _printed(gap: Gap, unit: str, more: int) -> tuple[str, str]:
     ends = (gap.low, gap.high)
+    places = places_for(unit, gap.value, *ends) + more
     return (
-        value_text(gap.value, unit, sign=True, beside=ends, more=more),
+        value_text(gap.value, unit, sign=True, places=places),
         interval(*ends, unit, beside=gap.value),
     )
 

@@ -34,6 +34,7 @@ from isolux.report.strips import strips_of
 from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, summarise
 from isolux.report.summary import answer as _answer
 from isolux.report.summary.limits import independence_text
+from isolux.statements import numbers
 from isolux.statements.lines import lowered
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import brief
@@ -234,21 +235,14 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    spoken = (
-        "cell_text",
-        "count",
-        "decimals",
-        "listed",
-        "p_equals",
-        "p_text",
-        "points",
-        "stratum_title",
-        "share",
-        "unbroken",
-        "value_text",
-        "with_unit",
-    )
-    environment.filters |= {name: getattr(wording, name) for name in spoken} | {
+    spoken = {
+        numbers: ("cell_text", "count", "decimals", "p_equals", "p_text", "points", "share",
+                  "value_text", "with_unit"),
+        wording: ("listed", "stratum_title", "unbroken"),
+    }  # fmt: skip
+    environment.filters |= {
+        name: getattr(module, name) for module, names in spoken.items() for name in names
+    } | {
         "brief": brief,
         "independence": independence_text,
         "lowered": lowered,
@@ -269,15 +263,16 @@ def _environment() -> Environment:
         "SHAPE": wording.SHAPE,
         "STATUS_WORDS": wording.STATUS_WORDS,
         "drawable": drawable,
-        "interval": wording.interval,
-        "spread_interval": wording.spread_interval,
+        "interval": numbers.interval,
+        "reach": numbers.reach,
+        "spread_interval": numbers.spread_interval,
     }
     return environment
 
 
 def _printable(value: Any) -> Any:
     # Exactly str: markup (a macro's output, a figure) is a subclass, and is ours.
-    return wording.plain(value) if type(value) is str else value
+    return wording.unbroken(wording.plain(value)) if type(value) is str else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,8 +331,8 @@ def pair_gaps(block: Block) -> list[tuple[str, str]]:
             pair.value,
             pair.low,
             pair.high,
-            values.get((pair.label, pair.group_a), wording.NOTHING),
-            values.get((pair.label, pair.group_b), wording.NOTHING),
+            values.get((pair.label, pair.group_a), numbers.NOTHING),
+            values.get((pair.label, pair.group_b), numbers.NOTHING),
         )
         for pair in block.pairs
     ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from isolux.report.document import AttributeSection, Audited, Estimate, GroupRow, PairRow
 from isolux.report.gaps import Gap, estimate_text, print_gaps
-from isolux.report.wording import value_text
+from isolux.statements.numbers import value_text
 from isolux.vocabulary.tables import Status
 
 __all__ = ["StripRow", "StripTable", "strips_of"]
@@ -72,7 +72,7 @@ def strips_of(section: AttributeSection, audited: Audited) -> StripTable:
                 value=values[row.group],
                 gap=gap,
                 gap_interval=ends,
-                mark=_mark(section, row.difference, row.p_adjusted, audited),
+                mark=row.mark,
                 is_doubtful=row.estimate.status != Status.OK,
                 pairs=json.dumps(pairs.get(row.group, {})),
             )

@@ -19,7 +19,8 @@ from isolux.report.document import AttributeSection, Block, GroupRow, Line, Line
 from isolux.report.figures.curves import curve_panels
 from isolux.report.figures.dot_plot import PairedPoint, Point, dots, paired, panels
 from isolux.report.figures.heatmap import Cell, heat_map
-from isolux.report.wording import count, interval, listed, value_text, with_unit
+from isolux.report.wording import listed
+from isolux.statements.numbers import count, interval, value_text, with_unit
 from isolux.vocabulary.info import Direction
 
 if TYPE_CHECKING:

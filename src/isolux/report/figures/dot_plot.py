@@ -9,7 +9,8 @@ from typing import Any
 from isolux.report.document import Estimate, GroupRow, LineTable
 from isolux.report.figures.labels import headings, short_names
 from isolux.report.figures.svg import ACCENT, GREY, INK, WHITE, Spec, field, to_svg
-from isolux.report.wording import count, interval, plain, value_text, with_unit
+from isolux.report.wording import plain
+from isolux.statements.numbers import count, interval, value_text, with_unit
 from isolux.vocabulary.tables import Status
 
 __all__ = ["PairedPoint", "Point", "dots", "paired", "panels", "with_tooltips"]
