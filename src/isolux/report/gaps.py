@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from isolux.report.document import Estimate, GroupRow, LineTable, PairRow
-from isolux.statements.numbers import MINUS, NOTHING, interval, value_text
+from isolux.statements.numbers import MINUS, NOTHING, interval, places_for, value_text
 
 __all__ = ["group_gaps", "pair_gaps", "print_gaps"]
 
