@@ -251,13 +251,13 @@ def wrap_text(text: str, width: int, style: str = "", *, most: int | None = None
     """Break a text into lines of a screen; of more than ``most`` lines the end is cut off."""
     from rich.text import Text
 
-    lines = list(Text(as_printed(plain(text)), style=style).wrap(screen(), width))
+    whole, mark = Text(as_printed(plain(text)), style=style), as_printed(" …")
+    lines = list(whole.wrap(screen(), width))
+    if is_long := most is not None and len(lines) > most:
+        lines = list(whole.wrap(screen(), width - len(mark)))[:most]
     for line in lines:
         line.rstrip()
-    if most is not None and len(lines) > most:
-        lines = lines[:most]
-        mark = as_printed(" …")
-        lines[-1].truncate(width - len(mark))
+    if is_long:
         lines[-1].append(mark)
     return lines
 

@@ -7,6 +7,7 @@ import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
+from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 __all__ = [
@@ -40,6 +41,7 @@ _PLAIN: dict[Any, str] = {
     int: "a whole number",
     float: "a number",
     bool: "yes or no",
+    Path: "a path",
     type(None): "none",
 }
 _NUMBER = re.compile(r"[-+]?\d{1,15}(\.\d*)?")
