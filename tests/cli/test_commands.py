@@ -80,7 +80,7 @@ def test_an_entry_tells_each_setting_with_type_default_and_meaning(monkeypatch, 
 
 def test_summaries_of_commands_are_whole(monkeypatch, capsys):
     shown = " ".join(run(monkeypatch, capsys, "--help", width=80).out.split())
-    assert "..." not in shown
+    assert "..." not in shown.partition("Commands:")[2]
     assert "Audit a model's predictions and write a run directory with its report." in shown
 
 
