@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolux.cli import document
+from isolux.cli.analysis_tables import show_analysis_tables
 from isolux.cli.screen import say_figures, show_paper
 from isolux.cli.streams import as_printed, screen
 from isolux.vocabulary.containers import Run
@@ -60,6 +61,7 @@ def show_audit(
     answer = Answer("", "") if is_comparison else answer_of(run)
     if document.giving():
         _give_audit(run, answer, report)
+        show_analysis_tables(run, first or tuple(run.record.get("explained") or ()))
         return
     console = screen()
     lines = [] if is_comparison else build_answer(
@@ -68,6 +70,7 @@ def show_audit(
     room = _LINES - len(lines)
     lines += _build_findings(run, answer, first, console.width, room)
     print_lines([*lines, *_build_notes(run, console.width, notes=notes)])
+    show_analysis_tables(run, first)
     show_paper(run)
     if report is not None:
         console.print(f"report: {plain(str(report))}", soft_wrap=True)
@@ -187,8 +190,6 @@ def _build_findings(
         claims = found.filter(analysis=name)["claim"].head(_OF_ANALYSIS)
         parts += [wrap_text(f"• {claim}", width) for claim in claims]
         n += len(claims)
-        if first and claims.is_empty():
-            parts.append(wrap_text(f"{name}: no finding.", width))
     left = rest.height + int(of_asked.sum()) - n
     if left:
         parts.append(wrap_text(f"… and {numbered(left, 'more finding')} in the report.", width))

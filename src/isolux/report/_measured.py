@@ -17,6 +17,7 @@ from isolux.vocabulary.tables import Status
 __all__ = [
     "AttributeSection",
     "Block",
+    "DrawnGroups",
     "Estimate",
     "GroupRow",
     "Line",
@@ -140,8 +141,6 @@ class Spread:
     ratio: float | None
     epsilon: float | None
     mean_gap: float | None
-    worst: str | None
-    worst_share: float | None
     at_most: float | None = None
     within_p: float | None = None
 
@@ -154,6 +153,19 @@ class LineTable:
     overall: Estimate | None
     rows: tuple[GroupRow, ...]
     spread: Spread
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnGroups:
+    """The groups of an attribute that are drawn with their intervals on the main metric.
+
+    ``pairs`` are the differences between any two of them, where a reader may choose the baseline;
+    ``n_more`` is how many groups are not drawn.
+    """
+
+    rows: tuple[GroupRow, ...]
+    pairs: tuple[PairRow, ...]
+    n_more: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +232,7 @@ class AttributeSection:
     curves: tuple[Curve, ...] = ()
     breakdowns: tuple[Breakdown, ...] = ()
     in_sight: bool = True
+    drawn: DrawnGroups | None = None
 
     @property
     def main(self) -> LineTable:

@@ -27,7 +27,8 @@ class Line:
     """One thing that was measured: a metric, of one class and at one threshold where it has them.
 
     ``title`` is for headings, ``phrase`` for the middle of a sentence; ``whose`` are the words in
-    both that name the class, ``worse`` those that say which of two groups does worse.
+    both that name the class, ``worse`` those that say which of two groups does worse. ``opposite``
+    and ``meaning`` are those of ``Metric``: the other kind of error, and what this kind is.
     """
 
     model: str
@@ -41,6 +42,8 @@ class Line:
     direction: Direction
     whose: str = ""
     worse: str = SERVED_WORSE
+    opposite: str = ""
+    meaning: str = ""
 
 
 def key_of(row: Mapping[str, Any]) -> LineKey:
@@ -129,6 +132,8 @@ def _line(
         unit=metric.unit,
         direction=metric.direction,
         worse=info.worse if (info := _task(row["task"])) else SERVED_WORSE,
+        opposite=metric.opposite,
+        meaning=metric.meaning.replace("{label}", class_name(row["label"], target)),
     )
 
 

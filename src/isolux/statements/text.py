@@ -12,14 +12,15 @@ from typing import Any
 
 import polars as pl
 
+from isolux.statements.groups import GroupPhrases
 from isolux.statements.lines import LINE, Line, LineKey, phrase_of
 from isolux.statements.words import Words, ends_text, number, size
-from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import UNTESTED, brief, listed, numbered
 
 __all__ = [
     "Names",
     "Statement",
+    "describe_both_errors",
     "describe_finding",
     "describe_leader",
     "describe_margins",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 _MAX_ALSO = 2
+_NEARLY = 0.95  # of a gap that shrinks by less nothing is said
 UNTESTED_HERE = "it cannot be tested, because nothing varies within either group"
 
 
@@ -66,7 +68,7 @@ class Statement:
     @property
     def error_kind(self) -> str:
         """Which of two kinds of error the metric is; empty: of a metric that is no such kind."""
-        return ""
+        return self.line.metric if self.line.opposite else ""
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
@@ -81,19 +83,42 @@ class Names:
 
     words: Words
     lines: Mapping[LineKey, Line]
-    run: Run
+    phrases: GroupPhrases
+
+    def key(self, line: Line) -> dict[str, Any]:
+        """Return the columns that name a measure."""
+        key = next(key for key, other in self.lines.items() if other is line)
+        return dict(zip(LINE, key, strict=True))
 
     def measure(self, line: Line) -> str:
         """Call a measure in the middle of a sentence."""
         return line.phrase
 
+    def has_classes(self, line: Line) -> bool:
+        """Tell whether a measure is one of several classes of its metric."""
+        same = [other for other in self.lines.values() if other.metric == line.metric]
+        return line.label is not None and len({other.label for other in same}) > 1
+
     def group(self, attribute: str, group: str | None) -> str:
         """Call a group as people or images; everyone where there is none."""
-        return "everyone" if group is None else brief(group)
+        return "everyone" if group is None else self.phrases.describe(attribute, group)
 
     def start(self, line: Line, sentence: str) -> str:
         """Begin with a capital letter; with the model where there are several."""
         return self.words.start(line.model, sentence)
+
+
+def describe_both_errors(s: Statement, other: Statement, names: Names) -> str:
+    """Say who has more of each of two kinds of error: neither alone tells who is served worse."""
+    told = []
+    for each in (s, other):
+        who, reference = _sides(each, names)
+        means = f" ({each.line.meaning})" if each.line.meaning else ""
+        told.append(
+            f"{_phrase(each.line)}{means} is higher for {who} than for {reference}: "
+            f"{_values(each)} {_certainty(each, names)}"
+        )
+    return names.start(s.line, f"{'; '.join(told)}.")
 
 
 def describe_leader(s: Statement, names: Names, second: Statement | None = None) -> str:
@@ -116,10 +141,10 @@ def describe_leader(s: Statement, names: Names, second: Statement | None = None)
         after = f"; {names.group(second.attribute, second.row['group'])} may be worse off still"
     else:
         after = ""
-    return names.start(line, f"{text}, {_gap(s)} {_certainty(s, names, with_n=True)}{after}.")
+    return names.start(line, f"{text}, {_gap(s)} {_certainty(s, names, with_n=not after)}{after}.")
 
 
-def describe_more(s: Statement, leader: Statement, names: Names) -> str:
+def describe_more(s: Statement, leader: Statement | None, names: Names) -> str:
     """Say of a further group what is established, or that it looks worse than the leader."""
     who, reference = _sides(s, names)
     if s.row["reason"] == UNTESTED:
@@ -130,9 +155,9 @@ def describe_more(s: Statement, leader: Statement, names: Names) -> str:
             s.line, f"perhaps more for {who}: {_gap(s)} {_certainty(s, names, with_n=True)}, not "
             "established.",
         )  # fmt: skip
-    beside = "" if reference == _sides(leader, names)[1] else f" than for {reference}"
-    return names.start(s.line, f"also for {who}{beside}: {_values(s)}, {_gap(s)} "
-                               f"{_certainty(s, names)}.")  # fmt: skip
+    whose = "" if leader and reference == _sides(leader, names)[1] else f" for {reference}"
+    told = f"also for {who}: {_values(s)}{whose}, {_gap(s)} {_certainty(s, names)}."
+    return names.start(s.line, told)
 
 
 def describe_finding(s: Statement, names: Names) -> str:
@@ -240,6 +265,10 @@ def _certainty(s: Statement, names: Names, *, with_n: bool = False) -> str:
     if low is not None and high is not None:
         ends = (-high, -low) if s.row["gap"] < 0 else (low, high)  # of how much lower
         parts.append(ends_text(*ends, s.line.unit, s.row["gap"]))
+    less = s.row["shrunken"]
+    is_one_of_many = "*" in s.attribute or names.has_classes(s.line)
+    if is_one_of_many and less is not None and abs(less) < _NEARLY * abs(s.row["gap"]):
+        parts.append(f"shrunken estimate {number(abs(less), s.line.unit)}")
     if s.row["is_established"]:
         parts.append(names.words.p(s.row["p_adjusted"]))
     if with_n:
