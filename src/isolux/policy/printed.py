@@ -17,17 +17,18 @@ _MEANS: dict[Answer, str] = {
 
 
 def decision_text(decision: Decision) -> str:
-    """Print what it comes to, then each rule and why, those that fail first, then notes."""
+    """Print warnings, what it comes to, each rule and why, those that fail first, and notes."""
+    notes = [f"note: {_one_line(note)}" for note in decision.notes]
+    warnings = [note for note in notes if note.startswith("note: WARNING")]
     means = f"{_MEANS[decision.answer]} ({_counts(decision)})"
-    lines = [f"{_WORD[decision.answer]}: {means}."]
+    lines = [*warnings, f"{_WORD[decision.answer]}: {means}."]
     lines += [f"{_first_upper(_one_line(decision.unasked))}."] if decision.unasked else []
     order = ("fail", "insufficient", "pass")
     lines.append("")
     for one in sorted(decision.rules, key=lambda rule: order.index(rule.answer)):
         lines.append(f"{_WORD[one.answer]}  {one.place}. {_one_line(one.title)}")
         lines.append(f"      {_one_line(one.text)}")
-    notes = [f"note: {_one_line(note)}" for note in decision.notes]
-    return "\n".join([*lines, "", _error(decision), *notes])
+    return "\n".join([*lines, "", _error(decision), *(n for n in notes if n not in warnings)])
 
 
 def decision_markdown(decision: Decision) -> str:
