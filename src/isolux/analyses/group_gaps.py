@@ -16,6 +16,7 @@ import polars as pl
 
 from isolux.statements.answer import Choice, choose_statements, word_answer
 from isolux.statements.text import Statement, describe_finding, describe_margins, describe_null
+from isolux.statements.unjudged import describe_unjudged, find_unjudged
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
@@ -102,11 +103,29 @@ def _findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
             "reference": source,
             "attribute": attributes[0] if len(attributes) == 1 else None,
         }
+    yield from _unjudged(run, choice)
     for claim, about in describe_margins(run.disparities, choice.names):
         yield {"claim": claim, **about}
     for s in choice.stated:
         if not s.row["is_known"]:
             yield _finding(s, describe_finding(s, choice.names), source)
+
+
+def _unjudged(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
+    """Yield what is said of groups too small to be judged by the metric asked for first."""
+    line = choice.main
+    if line is None:
+        return
+    rows = find_unjudged(run, choice.names.key(line), line.direction)
+    for part in rows.partition_by("attribute", maintain_order=True):
+        yield {
+            "claim": describe_unjudged(part, line, choice.names.words),
+            "n": max(part["n_units"].to_list()),
+            "status": "insufficient units",
+            "metric": line.metric,
+            "attribute": part["attribute"][0],
+            "group_a": part["group"][0] if part.height == 1 else None,
+        }
 
 
 def _finding(s: Statement, claim: str, source: str | None) -> dict[str, Any]:

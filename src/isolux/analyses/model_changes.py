@@ -1,40 +1,41 @@
-"""Who gains and who loses from one model to another, in plain sentences.
+"""Is the second model better, who gained and who lost, and which gaps changed: plain sentences.
 
-Reads the table of comparisons that ``isolux compare`` makes (kinds ``model_difference``,
-``change_difference`` and ``gap_difference``); a run of a single model has none, and gives no
-finding. Everyone comes first (of single classes, where the change is confirmed), then the groups
-whose change the family-adjusted test confirms: single attributes before intersections, then by the
-end of their interval that is nearer to 0, losses before gains of the same size; then, in the same
-order, two groups whose changes differ, the surest pair of each attribute and metric; then the
-groups of which no change is judged; then the widest gaps that became wider or narrower; then how
-much stayed unconfirmed. A change that says again what an earlier one said (a rate that is one minus
-another, of the same people) comes last.
+Reads the table of comparisons that ``isolux compare`` makes (kinds ``model_difference`` and
+``gap_change``); a run of a single model has none, and gives no finding. The planned comparison
+(everyone, on the metric asked for first) has a p of its own. Then come the groups whose change the
+family of the others confirms: who lost, who gained, then metrics in which neither way is better.
+Within these, metrics stand in the order asked for, classes after the whole, single attributes
+before intersections (unless an intersection changed by more than each attribute in it), the largest
+change first. One group that changed the same way by several metrics is one finding, as are a group
+and an intersection of the same people. Then the gaps that changed; what is not shown comes last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
+from isolux.disparity.gap_changes import KIND
 from isolux.groups.unknown import UNKNOWN
-from isolux.statements.words import Words, ends_text, lowered, number, size
-from isolux.vocabulary import registry, works
+from isolux.statements.words import Words, ends_text, lowered, number, size, words_of
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
-from isolux.vocabulary.drawn import is_weighted
-from isolux.vocabulary.info import AnalysisInfo, Metric
+from isolux.vocabulary.info import AnalysisInfo
+from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.tables import FINDINGS, Status
-from isolux.vocabulary.words import UNTESTED, target_of
+from isolux.vocabulary.words import UNTESTED
 
-__all__ = ["INFO", "explain"]
+__all__ = ["INFO", "ChangesAnswer", "answer_of_changes", "explain", "say_gaps"]
 
 _FACET = works.FACET.at("Tables 11 and 12: two models side by side")
 
 INFO = AnalysisInfo(
     tests=False,
     title="Changes between two models",
-    summary="Which groups gained and which lost from one model to another, and by how much.",
+    summary="Whether the second model is better, who gained and who lost, and which gaps changed.",
     references=(_FACET,),
     assumptions=(
         "Both models answered about the same people, and only those are compared.",
@@ -44,10 +45,36 @@ INFO = AnalysisInfo(
 )
 
 _NAME = "model_changes"
+_MAX_FURTHER, _MAX_GAPS = 3, 10
+_LINE = ("metric", "label", "threshold")
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesAnswer:
+    """What a comparison says first: is the second model better, who lost and gained, which gaps.
+
+    ``gaps`` has a sentence for the gap of each attribute on the metric asked for first; ``n_more``
+    counts further groups that gained or lost.
+    """
+
+    first: str
+    further: tuple[str, ...]
+    n_more: int
+    gaps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """A row of the comparisons and its sentence; ``way``: lost, gained, higher, lower or none."""
+
+    row: Row
+    claim: str
+    way: str = ""
 
 
 def explain(run: Run) -> Explained:
-    """Say who gained and who lost.
+    """Say whether the second model is better, who gained and who lost.
 
     Parameters
     ----------
@@ -57,8 +84,8 @@ def explain(run: Run) -> Explained:
     Returns
     -------
     Explained
-        ``findings``; ``effect`` is the second model's value less the first's, in the
-        metric's unit; empty where ``run`` holds no comparison.
+        ``findings``; ``effect`` is the second model's value less the first's, of a gap how much
+        wider it became, in the metric's unit; empty where ``run`` holds no comparison.
 
     Examples
     --------
@@ -68,254 +95,312 @@ def explain(run: Run) -> Explained:
     >>> explain(empty).findings.height
     0
     """
-    return Explained(_findings(run))
-
-
-def _findings(run: Run) -> pl.DataFrame:
-    if "model_a" not in run.disparities.columns or run.disparities.is_empty():
-        return FINDINGS.empty()
-    words = _words(run)
-    alpha = 1.0 - words.level
-    every = run.disparities.filter(pl.col("kind") == "model_difference")
-    sure = (pl.col("p_adjusted") <= alpha).fill_null(value=False)
-    mute = (pl.col("reason") == UNTESTED).fill_null(value=False)  # apart, and nothing can test it
-    judged = pl.col("value").is_not_null()
-    near = pl.max_horizontal(-pl.col("high"), pl.col("low"), 0.0).fill_null(0.0)
-    changes = every.filter(judged)
-    overall = changes.filter(pl.col("attribute").is_null())
-    leads = pl.col("label").is_null() | sure
-    crossed = pl.col("attribute").str.contains("*", literal=True)
-    found = changes.filter(pl.col("attribute").is_not_null() & (sure | mute)).sort(
-        crossed, near, "value", descending=[False, True, False]
-    )
-    told = pl.concat([overall.filter(leads), found])
-    first = told.select(pl.struct(_statement()).is_first_distinct()).to_series()
-    rows = [_finding(row, _change(row, words)) for row in told.filter(first).iter_rows(named=True)]
-    apart = run.disparities.filter(pl.col("kind") == "change_difference")
-    rows += [_finding(row, _unlike(row, words)) for row in _surest(apart.filter(sure | mute), near)]
-    rows += _unjudged(every, words)
-    rows += _of_gaps(run.disparities.filter(pl.col("kind") == "gap_difference"), near, words)
-    rows += [
-        _finding(row, _change(row, words)) for row in overall.filter(~leads).iter_rows(named=True)
-    ]
-    same = pl.col("p_value").is_null() & (pl.col("value") == 0)
-    unsure = changes.filter(pl.col("attribute").is_not_null() & ~(sure | mute | same))
-    rows += _rest(unsure, changes, words) + _same(changes.filter(same), changes)
-    if apart.height:
-        rows += _alike(apart, sure | mute, words)
-    rows += [
-        _finding(row, _change(row, words)) for row in told.filter(~first).iter_rows(named=True)
-    ]
+    changes = _Changes.of(run)
+    shown = [*changes.facts(), *changes.gaps(shown=True)]
+    planned = [] if changes.planned is None else [changes.planned]
+    if planned and changes.is_shown(planned[0]):
+        shown, planned = [changes.say_planned(planned[0]), *shown], []
+    unshown = [*map(changes.say_planned, planned), *changes.gaps(shown=False)]
+    rows = [_cells(finding) for finding in [*shown, *unshown]]
+    rows += [*changes.count_unshown(), *changes.count_unjudged()]
     frame = pl.DataFrame(rows, infer_schema_length=None) if rows else FINDINGS.empty()
-    return FINDINGS.conform(frame.with_columns(rank=pl.int_range(1, pl.len() + 1)))
+    return Explained(FINDINGS.conform(frame.with_columns(rank=pl.int_range(1, pl.len() + 1))))
 
 
-def _statement() -> list[pl.Expr]:
-    """Name what two changes share that say the same of the same people: a recall, a miss rate."""
-    return [pl.col("attribute", "group_a", "n_units_a"), pl.col("value").abs().round(12)]
-
-
-def _words(run: Run) -> Words:
-    task = str(run.record.get("task"))
-    known = registry.task_info(task).metrics if task in registry.names("tasks") else ()
-    metrics: dict[str, Metric] = {m.name: m for m in known}
-    spec = run.record.get("spec") or {}
-    dataset = run.record.get("dataset") or {}
-    clusters = run.record.get("clusters") or {}
-    return Words(
-        terms=dataset.get("terms") or {},
-        metrics=metrics,
-        level=float(spec.get("level", 0.95)),
-        corrected=spec.get("correction") != "none",
-        cluster=clusters.get("column"),
-        target=target_of(run.record),
-        weighted=is_weighted(run.record),
+def answer_of_changes(run: Run) -> ChangesAnswer:
+    """Choose what a reader of a comparison sees first."""
+    changes = _Changes.of(run)
+    first = "The two models have no metric in common."
+    if changes.planned is not None:
+        first = changes.say_planned(changes.planned).claim
+    elif changes.rows:
+        measure = changes.words.measure(changes.rows[0])
+        first = f"{measure} for everyone was not judged for both models."
+    facts = [fact for fact in changes.facts() if fact.row["attribute"] is not None]
+    lost, gained = (([f for f in facts if f.way == way]) for way in ("lost", "gained"))
+    chosen = [*lost[:1], *gained[:1]]
+    chosen += [fact for fact in facts if fact not in chosen][: _MAX_FURTHER - len(chosen)]
+    further = [fact.claim for fact in facts if fact in chosen]
+    if not facts:
+        further += [row["claim"] for row in changes.count_unshown()]
+    gaps = [
+        f
+        for shown in (True, False)
+        for f in changes.gaps(shown=shown)
+        if _line(f.row) == changes.line
+    ]
+    return ChangesAnswer(
+        first, tuple(further), len(facts) - len(chosen), tuple(gap.claim for gap in gaps)
     )
 
 
-def _ends(row: Mapping[str, Any], words: Words) -> str:
-    if row["low"] is None or row["high"] is None:
-        return "no interval"
-    flip = row["value"] < 0
-    ends = (-row["high"], -row["low"]) if flip else (row["low"], row["high"])
-    told = ends_text(*ends, words.unit(row), row["value"])
-    return f"{100 * words.level:g} % interval {told}"
+def say_gaps(run: Run) -> dict[tuple[Any, ...], str]:
+    """Say of each metric, class, threshold and attribute whether its gap changed."""
+    changes = _Changes.of(run)
+    return {
+        (*_line(row), row["attribute"]): changes.say_gap(row)
+        for row in changes.gap_rows
+        if row["value"] is not None
+    }
 
 
-def _change(row: Mapping[str, Any], words: Words) -> str:
-    who = "everyone" if row["attribute"] is None else str(row["group_a"])
-    of = "" if row["attribute"] is None else f" ({words.title(row['attribute'])})"
-    way = "lower" if row["value"] < 0 else "higher"
-    if row["value"] == 0:
-        far = "the same"
-        against = f"with {row['model_b']} as with {row['model_a']}"
-    else:
-        far = size(row["value"], words.unit(row), row["low"], row["high"])
-        far = f"{far} {way} ({_ends(row, words)})"
+def _line(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in _LINE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """The comparisons of a run, in the order asked for, and what it calls things."""
+
+    rows: tuple[Row, ...]
+    gap_rows: tuple[Row, ...]
+    values: Mapping[tuple[Any, ...], float | None]
+    words: Words
+    line: tuple[Any, ...] | None
+
+    @classmethod
+    def of(cls, run: Run) -> _Changes:
+        table = run.disparities
+        if "model_a" not in table.columns:
+            table = table.clear()
+        of_kind = {
+            kind: tuple(table.filter(pl.col("kind") == kind).iter_rows(named=True))
+            for kind in ("model_difference", KIND)
+        }
+        names = ("model", *_LINE, "attribute", "group")
+        values = {tuple(r[n] for n in names): r["value"]
+                  for r in run.group_metrics.iter_rows(named=True)}  # fmt: skip
+        rows = of_kind["model_difference"]
+        line = next((_line(row) for row in rows), None)
+        return cls(rows, of_kind[KIND], values, replace(words_of(run), models=1), line)
+
+    @property
+    def planned(self) -> Row | None:
+        """Everyone's change on the metric asked for first."""
+        of_all = (row for row in self.rows if row["attribute"] is None and row["value"] is not None)
+        return next((row for row in of_all if _line(row) == self.line), None)
+
+    def is_shown(self, row: Row) -> bool:
+        """Tell whether a change is established: by its p, or where nothing can test it."""
         p = row["p_adjusted"]
-        if p is not None and p > 1.0 - words.level:
-            far = f"not shown to differ: {far}"
-        against = f"with {row['model_b']} than with {row['model_a']}"
-    better = words.better(row, row["value"])
-    note = f" ({better})" if better and row["value"] != 0 else ""
-    told = (
-        f"{words.measure(row)} for {who}{of} is {far} {against}{note}; "
-        f"n = {row['n_units_a']:,}; {words.p(row['p_adjusted'])}.{_care(row)}"
-    )
-    return told[:1].upper() + told[1:]
+        sure = row["reason"] == UNTESTED if p is None else p <= 1.0 - self.words.level
+        return bool(sure and row["value"])
 
+    def facts(self) -> list[_Finding]:
+        """Say who lost, who gained, and what else changed: each group and way once."""
+        shown = [row for row in self.rows if self.is_shown(row)]
+        return self._merge(sorted((r for r in shown if r is not self.planned), key=self._place()))
 
-def _care(row: Mapping[str, Any]) -> str:
-    if row["status"] != Status.BOUNDARY:
-        return ""
-    if row["low"] is None or row["high"] is None:
-        return f" Read this with caution: {row['reason']}."
-    return f" Read this interval with caution, it may be too narrow: {row['reason']}."
+    def _place(self) -> Callable[[Row], tuple[Any, ...]]:
+        """Give the key by which changes are sorted."""
+        ways = {"lost": 0, "gained": 1, "higher": 2, "lower": 2}
+        lines = {line: k for k, line in enumerate(dict.fromkeys(map(_line, self.rows)))}
+        largest: dict[tuple[Any, ...], float] = {}
+        for row in self.rows:
+            key = (_line(row), row["attribute"], self.way(row))
+            largest[key] = max(largest.get(key, 0.0), abs(row["value"] or 0.0))
 
+        def is_covered(row: Row) -> bool:
+            parts = crossed(row["attribute"])
+            widest = max(largest.get((_line(row), part, self.way(row)), 0.0) for part in parts)
+            low, high = _ends(row)
+            near = 0.0 if low is None or high is None else max(low, -high, 0.0)
+            return len(parts) > 1 and near <= widest
 
-def _of_gaps(gaps: pl.DataFrame, near: pl.Expr, words: Words) -> list[dict[str, Any]]:
-    """Say which widest gaps became wider or narrower, and of how many that is not shown."""
-    shown = gaps.filter(near > 0).sort(pl.col("value").abs(), descending=True)
-    rows = [_finding(row, _gap(row, words)) for row in shown.iter_rows(named=True)]
-    known = gaps.filter(pl.col("value").is_not_null()).height
-    if shown.height < known:
-        told = (
-            f"{known - shown.height:,} of {known:,} widest gaps across an attribute's groups were"
-            " not shown to become wider or narrower (intervals that hold no change)."
+        def place(row: Row) -> tuple[Any, ...]:
+            alone = row["attribute"] is None
+            return (
+                alone, not alone and UNKNOWN in row["group_a"], ways[self.way(row)],
+                lines[_line(row)], not alone and is_covered(row), -abs(row["value"]),
+            )  # fmt: skip
+
+        return place
+
+    def way(self, row: Row) -> str:
+        """Say what a change is for those who are concerned."""
+        up = (row["value"] or 0.0) > 0
+        metric = self.words.metrics.get(row["metric"])
+        if metric is None or metric.direction == "none":
+            return "higher" if up else "lower"
+        return "gained" if up == (metric.direction == "higher") else "lost"
+
+    def _merge(self, rows: Sequence[Row]) -> list[_Finding]:
+        """Say what is the same fact once: a group's other metrics, the same people by another."""
+        alone = {_people(row) for row in rows if len(crossed(row["attribute"] or "")) < 2}
+        first: dict[tuple[Any, ...], Row] = {}
+        also: dict[tuple[Any, ...], list[Row]] = {}
+        for row in rows:
+            key = (row["attribute"], row["group_a"], self.way(row))
+            is_repeated = len(crossed(row["attribute"] or "")) > 1 and _people(row) in alone
+            if key in first:
+                also.setdefault(key, []).append(row)
+            elif not is_repeated:
+                first[key] = row
+        seen: set[str] = set()
+        findings = []
+        for key, row in first.items():
+            findings.append(_Finding(row, self._change(row, also.get(key, ()), seen), key[-1]))
+            seen.add(key[-1])
+        return findings
+
+    def say_planned(self, row: Row) -> _Finding:
+        """Answer whether the second model is better."""
+        a, b, way = row["model_a"], row["model_b"], self.way(row)
+        measure = f"{lowered(self.words.measure(row))} for everyone"
+        sure = self._sure(row, "p", flip=row["value"] < 0)
+        far = size(row["value"], self.words.unit(row), *_ends(row))
+        change = f"is {far} {'higher' if row['value'] > 0 else 'lower'}"
+        shown = self.is_shown(row)
+        if not row["value"]:
+            claim = f"{_upper(measure)} is the same with {b} as with {a}"
+        elif way not in ("gained", "lost"):
+            claim = f"{_upper(measure)} {change} with {b} than with {a}"
+            if not shown:
+                claim = f"No change in {measure} is shown from {a} to {b}: it {change}"
+        elif shown:
+            claim = (
+                f"{b} is {'better' if way == 'gained' else 'worse'} than {a}: {measure} {change}"
+            )
+        else:
+            claim = f"{b} is not shown to be better or worse than {a}: {measure} {change}"
+        return _Finding(row, f"{claim} ({sure}).{_care(row)}", way)
+
+    def _change(self, row: Row, also: Sequence[Row], seen: Collection[str]) -> str:
+        """Say one group's change, and by which metrics else it is shown."""
+        way, unit = self.way(row), self.words.unit(row)
+        sign = "+" if row["value"] > 0 else "\N{MINUS SIGN}"
+        change = f"{sign}{size(row['value'], unit, *_ends(row))} with {row['model_b']}"
+        names = list(dict.fromkeys(lowered(self.words.measure(r)) for r in also))
+        more = f"; also {names[0]}" if names else ""
+        more += f" and {len(names) - 1} more" if len(names) > 1 else ""
+        return (
+            f"{_upper(way)}{' most' * (way not in seen)}: {self._who(row)},"
+            f" {lowered(self.words.measure(row))} {change}"
+            f" ({self._sure(row, 'adjusted p')}){more}.{_care(row)}"
         )
-        rows.append({"analysis": _NAME, "claim": told, "status": Status.OK.value, "n": None})
-    return rows
 
+    def _who(self, row: Row, side: str = "group_a") -> str:
+        """Call a group; by its attribute too, where there is a single one."""
+        if row["attribute"] is None:
+            return "everyone"
+        several = len(crossed(row["attribute"])) > 1
+        return row[side] if several else f"{row[side]} ({self.words.title(row['attribute'])})"
 
-def _gap(row: Mapping[str, Any], words: Words) -> str:
-    way = "narrower" if row["value"] < 0 else "wider"
-    return (
-        f"The widest gap in {lowered(words.measure(row))} across {words.title(row['attribute'])} is"
-        f" {size(row['value'], words.unit(row))} {way} with {row['model_b']} than with "
-        f"{row['model_a']}, after what chance adds to a widest gap is taken out "
-        f"({_ends(row, words)}; not adjusted for the other gaps)."
-    )
+    def _sure(self, row: Row, p_name: str, *, flip: bool = False) -> str:
+        """Give the interval, p and n of a change."""
+        low, high = _ends(row)
+        parts = []
+        if low is not None and high is not None:
+            low, high = (-high, -low) if flip else (low, high)
+            ends = ends_text(low, high, self.words.unit(row), row["value"])
+            parts.append(f"{100 * self.words.level:g} % interval {ends}")
+        return "; ".join([*parts, *self._p(row, p_name), f"n = {row['n_units_a']:,}"])
 
+    def _p(self, row: Row, name: str = "adjusted p") -> list[str]:
+        p, name = row["p_adjusted"], name if self.words.corrected else "p"
+        return [] if p is None else [f"{name} < 0.001" if p < 0.001 else f"{name} = {p:.3f}"]
 
-_LISTED = 10
-_BLOCK = ["metric", "label", "threshold", "attribute"]
+    def gaps(self, *, shown: bool) -> list[_Finding]:
+        """Say which gaps became wider or narrower, or of which that is not shown."""
+        rows = [row for row in self.gap_rows if row["value"] is not None]
+        rows = [row for row in rows if self.is_shown(row) == shown]
+        if not shown:  # of the metric asked for first: the table has the others
+            rows = [row for row in rows if _line(row) == self.line]
+        once: dict[tuple[Any, ...], Row] = {}
+        for row in rows:
+            once.setdefault((*_people(row), row["n_units_b"]), row)
+        return [_Finding(row, self.say_gap(row)) for row in once.values()][:_MAX_GAPS]
 
+    def say_gap(self, row: Row) -> str:
+        """Say whether one gap became wider or narrower."""
+        unit = self.words.unit(row)
+        old, new = (self._gap_of(row, row[model]) for model in ("model_a", "model_b"))
+        values = f"{number(old, unit, new)} to {number(new, unit, old)}"
+        values += " points" if unit == "fraction" else f" {unit}".rstrip()
+        ends = row["low"], row["high"]
+        interval = [] if None in ends else [f"change {ends_text(*ends, unit)}"]
+        sure = "; ".join([*interval, *self._p(row)])
+        way = "widened from" if row["value"] > 0 else "narrowed from"
+        told = f"the gap {way}" if self.is_shown(row) else "no change of the gap is shown,"
+        return (
+            f"{_upper(lowered(self.words.measure(row)))}, {row['group_a']} against"
+            f" {self._who(row, 'group_b')}: {told} {values}{f' ({sure})' * bool(sure)}.{_care(row)}"
+        )
 
-def _surest(apart: pl.DataFrame, near: pl.Expr) -> list[dict[str, Any]]:
-    """Choose the surest pair of each attribute and metric, of known groups first, and count."""
-    unknown = pl.any_horizontal(
-        pl.col(f"group_{side}").str.contains(UNKNOWN, literal=True) for side in "ab"
-    )
-    crossed = pl.col("attribute").str.contains("*", literal=True)
-    ranked = apart.with_columns(near=near, pairs=pl.len().over(_BLOCK)).sort(
-        unknown, crossed, "near", descending=[False, False, True], maintain_order=True
-    )
-    surest = ranked.unique(_BLOCK, keep="first", maintain_order=True)
-    once = [pl.col("attribute", "group_a", "group_b"), pl.col("value").abs().round(12)]
-    return surest.unique(once, keep="first", maintain_order=True).to_dicts()
+    def _gap_of(self, row: Row, model: str) -> float:
+        """Give one model's gap of a pair: above 0 where ``group_a`` is worse off."""
+        metric = self.words.metrics.get(row["metric"])
+        key = (model, *_line(row), row["attribute"])
+        worse, better = (self.values.get((*key, row[f"group_{side}"])) or 0.0 for side in "ab")
+        return worse - better if metric and metric.direction == "lower" else better - worse
 
+    def count_unshown(self) -> list[dict[str, Any]]:
+        """Count the changes that are not shown, and say how large they may be."""
+        rows = [r for r in self.rows if r["attribute"] is not None and r["value"] is not None]
+        unsure = [row for row in rows if not self.is_shown(row)]
+        if not unsure:
+            return []
+        unit = self.words.unit(self.rows[0])
+        known = [r for r in unsure if self.words.unit(r) == unit and UNKNOWN not in r["group_a"]]
+        ends = [abs(end) for row in known for end in _ends(row) if end is not None]
+        far = f": changes up to {size(max(ends), unit)} cannot be ruled out" if ends else ""
+        told = f"For {len(unsure):,} of {len(rows):,} groups and metrics no change is shown{far}."
+        if len(unsure) == len(rows):
+            told = f"No group is shown to have gained or lost{far}."
+        return [{"analysis": _NAME, "claim": told, "status": Status.OK.value, "n": None}]
 
-def _unlike(row: Mapping[str, Any], words: Words) -> str:
-    way = "lower" if row["value"] < 0 else "higher"
-    others = row["pairs"] - 1
-    more = f"; {others:,} more pair{'s differ' if others > 1 else ' differs'}" if others else ""
-    return (
-        f"From {row['model_a']} to {row['model_b']}, the change in"
-        f" {lowered(words.measure(row))} is {size(row['value'], words.unit(row))} {way} for"
-        f" {row['group_a']} than for {row['group_b']} ({words.title(row['attribute'])};"
-        f" {_ends(row, words)}); {words.p(row['p_adjusted'])}{more}.{_care(row)}"
-    )
+    def count_unjudged(self) -> list[dict[str, Any]]:
+        """Name the largest group of each attribute whose change no metric judges, and count."""
+        judged = {(r["attribute"], r["group_a"]) for r in self.rows if r["value"] is not None}
+        groups = {(r["attribute"], r["group_a"]): r for r in self.rows}
+        found: dict[str, list[Row]] = {}
+        for key, row in groups.items():
+            if key not in judged:
+                found.setdefault(key[0], []).append(row)
+        return [self._unjudged(rows) for rows in found.values()]
 
-
-def _alike(apart: pl.DataFrame, sure: pl.Expr, words: Words) -> list[dict[str, Any]]:
-    """Say where no two groups' changes were found to differ, and how far apart they may be."""
-    ends = pl.max_horizontal(pl.col("low").abs(), pl.col("high").abs())
-    blocks = apart.group_by(_BLOCK, maintain_order=True).agg(
-        sure.any().alias("found"), ends.max().alias("far")
-    )
-    silent = blocks.filter(~pl.col("found"))
-    if not silent.height:
-        return []
-    of_shares = [_is_fraction(name, words) for name in silent["metric"]]
-    far = silent.filter(pl.Series(of_shares))["far"].drop_nulls().to_list()
-    seen = (
-        f" They may still: the intervals reach up to {size(max(far), 'fraction')} from no"
-        " difference."
-        if far
-        else ""
-    )
-    told = (
-        f"No two groups' changes were found to differ in {silent.height:,} of {blocks.height:,}"
-        f" comparisons of an attribute's groups by a metric.{seen}"
-    )
-    return [{"analysis": _NAME, "claim": told, "status": Status.OK.value, "n": None}]
-
-
-def _is_fraction(metric: str, words: Words) -> bool:
-    return words.unit({"metric": metric}) == "fraction"
-
-
-def _rest(unsure: pl.DataFrame, changes: pl.DataFrame, words: Words) -> list[dict[str, Any]]:
-    if unsure.is_empty():
-        return []
-    of_groups = changes.filter(pl.col("attribute").is_not_null()).height
-    fractions = unsure.filter(
-        pl.col("metric").is_in([n for n in unsure["metric"].unique() if _is_fraction(n, words)])
-    )
-    least = [float(x) for x in fractions["detectable"].drop_nulls()]
-    seen = ""
-    if least:
-        low, high = (number(end, "fraction") for end in (min(least), max(least)))
-        far = f"{low} points" if low == high else f"{low} points (the best case) to {high}"
-        seen = f" Changes of {far} could have been detected (power 0.8)."
-    told = f"{unsure.height:,} of {of_groups:,} changes of single groups were not confirmed.{seen}"
-    return [{"analysis": _NAME, "claim": told, "status": Status.OK.value, "n": None}]
-
-
-def _same(same: pl.DataFrame, changes: pl.DataFrame) -> list[dict[str, Any]]:
-    """Count the groups' values that are the same with both models, so that nothing was tested."""
-    n, of = (rows.filter(pl.col("attribute").is_not_null()).height for rows in (same, changes))
-    told = f"{n:,} of {of:,} values of single groups are the same with both models."
-    return [{"analysis": _NAME, "claim": told, "status": Status.OK.value, "n": None}] if n else []
-
-
-def _unjudged(rows: pl.DataFrame, words: Words) -> list[dict[str, Any]]:
-    """Name the groups whose change is not judged by any metric, or not by some."""
-    without = pl.col("value").is_null()
-    counted = rows.filter(pl.col("attribute").is_not_null()).group_by(
-        "attribute", "group_a", maintain_order=True
-    )
-    groups = counted.agg(
-        without.sum().alias("n"), pl.len().alias("of"), pl.col("n_units_a").max(),
-        pl.col("status").filter(without).first(), pl.col("reason").filter(without).first(),
-    ).filter(pl.col("n") > 0)  # fmt: skip
-    told = []
-    for own in groups.partition_by("attribute", maintain_order=True):
-        title = words.title(own["attribute"][0])
-        named = [_without(row) for row in own.head(_LISTED).iter_rows(named=True)]
-        if own.height > _LISTED:
-            named.append(f"{own.height - _LISTED:,} more")
-        claim = f"Changes of these groups of {title} are not judged: {', '.join(named)}."
-        first = own.row(0, named=True)
-        told.append({
-            "analysis": _NAME, "claim": claim, "status": first["status"], "n": first["n_units_a"],
+    def _unjudged(self, rows: Sequence[Row]) -> dict[str, Any]:
+        first = max(rows, key=lambda row: row["n_units_a"] or 0)
+        more = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
+        told = (
+            f"Not judged: the change of {self._who(first)}{more}"
+            f" (n = {first['n_units_a'] or 0:,}; {first['reason']})."
+        )
+        return {
+            "analysis": _NAME, "claim": told, "status": first["status"], "n": first["n_units_a"],
             "attribute": first["attribute"],
-        })  # fmt: skip
-    return told
+        }  # fmt: skip
 
 
-def _without(row: Mapping[str, Any]) -> str:
-    some = "" if row["n"] == row["of"] else f" by {row['n']:,} of {row['of']:,} measures"
-    return f"{row['group_a']}{some} (n = {row['n_units_a'] or 0:,}; {row['reason']})"
+def _people(row: Row) -> tuple[Any, ...]:
+    """Name what two changes share that say the same of the same people."""
+    return row["n_units_a"], round(abs(row["value"]), 12)
 
 
-def _finding(row: Mapping[str, Any], claim: str) -> dict[str, Any]:
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _ends(row: Row) -> tuple[float | None, float | None]:
+    """Give the ends that hold for all of the family at once, else the row's own."""
+    if row.get("simultaneous_low") is not None and row.get("simultaneous_high") is not None:
+        return row["simultaneous_low"], row["simultaneous_high"]
+    return row["low"], row["high"]
+
+
+def _care(row: Row) -> str:
+    return f" Caution: {row['reason']}." if row["status"] == Status.BOUNDARY else ""
+
+
+def _cells(finding: _Finding) -> dict[str, Any]:
+    row = finding.row
+    low, high = (row["low"], row["high"]) if row["kind"] == KIND else _ends(row)
     return {
         "analysis": _NAME,
-        "claim": claim,
+        "claim": finding.claim,
         "effect": row["value"],
-        "low": row["low"],
-        "high": row["high"],
+        "low": low,
+        "high": high,
         "n": row["n_units_a"],
         "reference": "facet",
         "status": row["status"],

@@ -140,8 +140,6 @@ class Spread:
     ratio: float | None
     epsilon: float | None
     mean_gap: float | None
-    worst: str | None
-    worst_share: float | None
     at_most: float | None = None
     within_p: float | None = None
 

@@ -40,7 +40,6 @@ _OF_ATTRIBUTE = {
     "ratio_min_max": "ratio",
     "epsilon": "epsilon",
     "mean_absolute_gap": "mean_gap",
-    "worst_group": "worst",
     "within": "within",
 }
 _OF_PAIRS = ("difference", "ratio", "log_ratio", "difference_to_overall")
@@ -287,8 +286,6 @@ def _spread(rows: Sequence[Mapping[str, Any]]) -> Spread:
         ratio=value("ratio"),
         epsilon=value("epsilon"),
         mean_gap=value("mean_gap"),
-        worst=of["worst"]["group_a"] if "worst" in of else None,
-        worst_share=value("worst"),
         at_most=within.get("high"),
         within_p=within.get("p_adjusted"),
     )

@@ -92,14 +92,16 @@ def render_comparison(run: Run) -> str:
     """Print two models' comparison, as ``isolux compare`` made it, as one HTML document."""
     compared = summarise_comparison(run)
     drawn = {
-        s.anchor: figures.change_figure_of(s.title, s.tables[0]) if s.tables else None
+        s.anchor: figures.change_figure_of(s.title, s.tables[0], compared.models)
+        if s.tables
+        else None
         for s in compared.sections
     }
     first = [s.anchor for s in sorted(compared.sections, key=lambda s: s.n_changed == 0)]
     return page(
         "comparison.html.j2",
         title=compared.title,
-        answer=compared.answer,
+        answer=compared.answer.first,
         compared=compared,
         summary=compared.base,
         in_sight=first[:SECTIONS_LEAD],
@@ -247,6 +249,10 @@ def _environment() -> Environment:
         "verdicts_shown": verdicts_shown,
         "rows_shown": rows_shown,
         "svg": _svg,
+<<<<<<< HEAD
+=======
+        "verdict_text": _answer.verdict_text,
+>>>>>>> stats
     }
     environment.tests["p_column"] = lambda name: "p" in str(name).replace("_", " ").split()
     environment.tests["search_p"] = lambda claim: " p = " in claim or " p < " in claim

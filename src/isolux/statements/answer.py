@@ -12,8 +12,11 @@ from typing import Any
 
 import polars as pl
 
+from isolux.statements.accounting import describe_accounting
+from isolux.statements.groups import group_phrases_of
 from isolux.statements.leading import KEY, find_leaders, find_rivals, orient_comparisons
 from isolux.statements.lines import Line, key_of, lines_of
+from isolux.statements.same_mix import describe_same_mix, same_mix
 from isolux.statements.text import (
     Names,
     Statement,
@@ -22,6 +25,7 @@ from isolux.statements.text import (
     describe_more,
     describe_null,
 )
+from isolux.statements.unjudged import describe_unjudged, find_unjudged
 from isolux.statements.words import words_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
@@ -109,7 +113,7 @@ def choose_statements(run: Run) -> Choice:
     """
     words = words_of(run)
     lines = lines_of(run.group_metrics, run.record, run.disparities)
-    names = Names(words, lines, run)
+    names = Names(words, lines, group_phrases_of(run))
     lower = {line.metric for line in lines.values() if line.direction == "lower"}
     comparisons = orient_comparisons(run.disparities, run.group_metrics, 1.0 - words.level, lower)
     main = next(iter(lines.values()), None)
@@ -250,21 +254,15 @@ def word_answer(run: Run, choice: Choice) -> Answer:
     asked = run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     known = [s for s in choice.stated if s.row["is_known"]]
     leader = known[0] if known else None
+    accounting = describe_accounting(run)
     if not asked:
-        return Answer("", _nobody(run))
+        return Answer(accounting, _nobody(run))
     line = leader.line if leader else choice.main
     order = [s.attribute for s in known if line is not None and s.line is line]
     attributes = tuple(dict.fromkeys([*order, *sorted(asked, key=lambda a: len(crossed(a)))]))
-    first, *further = _sentences(choice, known)
-    key = None if line is None else {
-        "model": line.model, "task": _task_of(choice, line), "metric": line.metric,
-        "label": line.label, "threshold": line.threshold,
-    }  # fmt: skip
-    return Answer("", first, tuple(further), key, attributes)
-
-
-def _task_of(choice: Choice, line: Line) -> str:
-    return next(str(key[1]) for key, other in choice.names.lines.items() if other is line)
+    first, *further = _sentences(run, choice, known)
+    key = None if line is None else choice.names.key(line)
+    return Answer(accounting, first, tuple(further), key, attributes)
 
 
 def _nobody(run: Run) -> str:
@@ -277,8 +275,35 @@ def _nobody(run: Run) -> str:
     return "No attribute was named, so no groups were compared."
 
 
-def _sentences(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
-    """Yield the first sentence, then those that follow, then how many more there are."""
+def _sentences(run: Run, choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
+    """Yield the first sentence, then those that follow."""
+    names = choice.names
+    first, *more = _of_known(choice, known)
+    yield first
+    if known:
+        yield from _at_same_mix(run, known[0], names)
+    yield from more
+    line = known[0].line if known else choice.main
+    if line is not None:
+        unjudged = find_unjudged(run, names.key(line), line.direction)
+        yield from filter(None, [describe_unjudged(unjudged, line, names.words)])
+    unknown = next((s for s in choice.stated if not s.row["is_known"]), None)
+    if unknown is not None and choice.main and unknown.line.metric == choice.main.metric:
+        yield describe_more(unknown, None, choice.names)
+
+
+def _at_same_mix(run: Run, leader: Statement, names: Names) -> Iterator[str]:
+    """Yield the leading gap at the same mix of the other attributes, where there are any."""
+    if not leader.is_pair:
+        return
+    pair = {**leader.row, "group_a": leader.row["group"], "group_b": leader.row["reference"]}
+    for row in same_mix(run, [pair]).iter_rows(named=True):
+        told = describe_same_mix(row, leader.row["gap"], leader.line.unit, names.words)
+        yield f"{told[:1].upper()}{told[1:]}."
+
+
+def _of_known(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
+    """Yield what is stated of known groups, then how many more there are."""
     names, main = choice.names, choice.main
     silent = choice.silent.get(main.metric) if main else None
     null = describe_null(*silent, choice.comparisons, names) if silent else ""
@@ -289,7 +314,8 @@ def _sentences(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
         yield null or "No two groups were large enough to compare: see the table of groups."
         return
     leader, *others = known
-    second = next((s for s in choice.rivals if s.row["is_order_open"]), None)
+    open_order = (s for s in choice.rivals if s.row["is_order_open"] and s.row["is_established"])
+    second = next(open_order, None)
     other = _opposite_of(choice, leader)
     yield (
         describe_both_errors(leader, other, names)

@@ -241,33 +241,35 @@ def _flag_covered(leaders: pl.DataFrame, comparisons: pl.DataFrame) -> pl.DataFr
 
 
 def find_rivals(comparisons: pl.DataFrame, leader: Mapping[str, Any]) -> pl.DataFrame:
-    """List the other known groups of a leader's block, worst estimate first, each once.
+    """List the other known groups that are, or look, worse off, worst estimate first, each once.
 
     Returns
     -------
     polars.DataFrame
-        Rows of ``comparisons``: of a group that is established to be worse than another one, its
-        widest established gap, with ``is_order_open`` (that it is better than the leader is not
-        established); of a group that is judged and whose observed gap to the leader's reference
-        is wider than the leader's, that gap, not established.
+        Rows of ``comparisons``. Of the leader's attribute, each group that is established to be
+        worse than another one, with its widest established gap and ``is_order_open`` (that it is
+        better than the leader is not established). Of this attribute and all single ones, each
+        group that is judged and whose observed gap is wider than the leader's: its widest gap, not
+        established.
     """
-    same = [pl.col(name).eq_missing(pl.lit(leader[name])) for name in KEY]
-    block = comparisons.filter("is_pair", "is_known", *same)
-    others = block.filter(pl.col("group") != leader["group"])
-    established = others.filter("is_established")
-    better = block.filter(pl.col("group") == leader["group"], "is_established")["reference"]
-    looks_worse = others.filter(
+    same = [pl.col(name).eq_missing(pl.lit(leader[name])) for name in MEASURE]
+    pairs = comparisons.filter("is_pair", "is_known", *same).sort(
+        pl.col("gap").abs(), descending=True
+    )
+    is_lead = pl.col("attribute") == leader["attribute"]
+    is_leader = is_lead & (pl.col("group") == leader["group"])
+    better = pairs.filter(is_leader, "is_established")["reference"]
+    established = pairs.filter("is_established", is_leader.not_())
+    looks_worse = pairs.filter(
         pl.col("is_established").not_(),
-        pl.col("reference") == leader["reference"],
+        is_lead | pl.col("attribute").str.contains("*", literal=True).not_(),
+        is_leader.not_(),
         pl.col("p_adjusted").is_not_null(),
         pl.col("gap").abs() > abs(leader["gap"]) + _TOLERANCE,
-        pl.col("group").is_in(established["group"].implode()).not_(),
-    )
-    widest = established.sort(pl.col("gap").abs(), descending=True).unique(
-        "group", keep="first", maintain_order=True
-    )
+    ).join(established, on=["attribute", "group"], how="anti")
+    rows = pl.concat([established.filter(is_lead), looks_worse])
     return (
-        pl.concat([widest, looks_worse])
-        .with_columns(is_order_open=pl.col("group").is_in(better.implode()).not_())
+        rows.unique(["attribute", "group"], keep="first", maintain_order=True)
+        .with_columns(is_order_open=is_lead & pl.col("group").is_in(better.implode()).not_())
         .sort("worst", "group")
     )

@@ -12,9 +12,9 @@ from typing import Any
 
 import polars as pl
 
+from isolux.statements.groups import GroupPhrases
 from isolux.statements.lines import LINE, Line, LineKey, phrase_of
 from isolux.statements.words import Words, ends_text, number, size
-from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import UNTESTED, brief, listed, numbered
 
 __all__ = [
@@ -83,15 +83,25 @@ class Names:
 
     words: Words
     lines: Mapping[LineKey, Line]
-    run: Run
+    phrases: GroupPhrases
+
+    def key(self, line: Line) -> dict[str, Any]:
+        """Return the columns that name a measure."""
+        key = next(key for key, other in self.lines.items() if other is line)
+        return dict(zip(LINE, key, strict=True))
 
     def measure(self, line: Line) -> str:
         """Call a measure in the middle of a sentence."""
         return line.phrase
 
+    def has_classes(self, line: Line) -> bool:
+        """Tell whether a measure is one of several classes of its metric."""
+        same = [other for other in self.lines.values() if other.metric == line.metric]
+        return line.label is not None and len({other.label for other in same}) > 1
+
     def group(self, attribute: str, group: str | None) -> str:
         """Call a group as people or images; everyone where there is none."""
-        return "everyone" if group is None else brief(group)
+        return "everyone" if group is None else self.phrases.describe(attribute, group)
 
     def start(self, line: Line, sentence: str) -> str:
         """Begin with a capital letter; with the model where there are several."""
@@ -131,10 +141,10 @@ def describe_leader(s: Statement, names: Names, second: Statement | None = None)
         after = f"; {names.group(second.attribute, second.row['group'])} may be worse off still"
     else:
         after = ""
-    return names.start(line, f"{text}, {_gap(s)} {_certainty(s, names, with_n=True)}{after}.")
+    return names.start(line, f"{text}, {_gap(s)} {_certainty(s, names, with_n=not after)}{after}.")
 
 
-def describe_more(s: Statement, leader: Statement, names: Names) -> str:
+def describe_more(s: Statement, leader: Statement | None, names: Names) -> str:
     """Say of a further group what is established, or that it looks worse than the leader."""
     who, reference = _sides(s, names)
     if s.row["reason"] == UNTESTED:
@@ -145,9 +155,9 @@ def describe_more(s: Statement, leader: Statement, names: Names) -> str:
             s.line, f"perhaps more for {who}: {_gap(s)} {_certainty(s, names, with_n=True)}, not "
             "established.",
         )  # fmt: skip
-    beside = "" if reference == _sides(leader, names)[1] else f" than for {reference}"
-    return names.start(s.line, f"also for {who}{beside}: {_values(s)}, {_gap(s)} "
-                               f"{_certainty(s, names)}.")  # fmt: skip
+    whose = "" if leader and reference == _sides(leader, names)[1] else f" for {reference}"
+    told = f"also for {who}: {_values(s)}{whose}, {_gap(s)} {_certainty(s, names)}."
+    return names.start(s.line, told)
 
 
 def describe_finding(s: Statement, names: Names) -> str:
@@ -256,9 +266,9 @@ def _certainty(s: Statement, names: Names, *, with_n: bool = False) -> str:
         ends = (-high, -low) if s.row["gap"] < 0 else (low, high)  # of how much lower
         parts.append(ends_text(*ends, s.line.unit, s.row["gap"]))
     less = s.row["shrunken"]
-    is_one_of_many = "*" in s.attribute or s.line.label is not None
+    is_one_of_many = "*" in s.attribute or names.has_classes(s.line)
     if is_one_of_many and less is not None and abs(less) < _NEARLY * abs(s.row["gap"]):
-        parts.append(f"{size(less, s.line.unit)} shrunken for being chosen from many")
+        parts.append(f"shrunken estimate {number(abs(less), s.line.unit)}")
     if s.row["is_established"]:
         parts.append(names.words.p(s.row["p_adjusted"]))
     if with_n:

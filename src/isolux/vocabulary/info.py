@@ -76,7 +76,8 @@ class DatasetInfo(Info):
     them, where they are its own.
     ``judgement`` is ``"self-reported"``, ``"perceived"`` (by annotators), ``"inferred"`` (by a
     model) or ``"declared by the user"``. ``terms`` maps an attribute to the words to print for it
-    (``{"gender": "perceived gender presentation"}``). ``beside`` are patterns of file names:
+    (``{"gender": "perceived gender presentation"}``), ``units`` one of numbers to its unit.
+    ``noun`` is what its rows are, in the plural ("photos"). ``beside`` are patterns of file names:
     pictures of the same release that another way of loading it names (FHIBE's aligned faces lie
     beside its photos), so that no check takes them for leftovers.
     ``task`` is the one task that judges what it holds, of a dataset that is not people and their
@@ -89,6 +90,8 @@ class DatasetInfo(Info):
     withdrawal: str = ""
     judgement: str = "declared by the user"
     terms: tuple[tuple[str, str], ...] = ()
+    units: tuple[tuple[str, str], ...] = ()
+    noun: str = "people"
     beside: tuple[str, ...] = ()
     task: str = ""
 

@@ -17,7 +17,7 @@ from isolux.vocabulary.containers import Run
 __all__ = ["ClassRow", "ClassTable", "class_tables"]
 
 CLASSES_SHOWN = 20
-GROUPS_ACROSS = 7
+GROUPS_ACROSS = 4
 """With more groups than this, a table of classes names the extremes instead of all values."""
 
 

@@ -59,6 +59,8 @@ def record_of(
             "judgement": data.judgement,
             "citation": [r.citation for r in data.references],
             "terms": dict(data.terms),
+            "units": dict(data.units),
+            "noun": data.noun,
             **({} if marker is None else {"synthetic": True}),
         },
         "model": ", ".join(models),
