@@ -421,6 +421,19 @@ def test_no_template_is_a_failure_and_no_row_in_the_file_is_none():
     assert any("could be made of 1 of 3 images" in note for note in found.notes)
 
 
+@pytest.mark.parametrize(("metrics", "is_named"), [((), False), (("failure_rate",), True)])
+def test_without_a_failure_its_rate_is_not_measured_unless_it_is_named(metrics, is_named):
+    given_vectors = vectors([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])  # and nothing of the fourth
+    found = score(FOUR, given_vectors, far=0.5, metrics=metrics)
+    assert ("failure_rate" in [m.name for m in found.info.metrics]) == is_named
+    rows = measured(found, members())
+    assert ("failure_rate" in rows["metric"].to_list()) == is_named
+    # Units and the reasons of those without a comparison stay.
+    assert found.units["reason"].to_list() == [None, None, None, "no prediction"]
+    failed = score(FOUR, vectors([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]), far=0.5)
+    assert "failure_rate" in measured(failed, members())["metric"].to_list()
+
+
 # Ann's second picture gives no template; Cy's is like Ann's first; Bo's two are alike.
 FAILING = pl.DataFrame(
     {"model": "m", "instance_id": ["a1", "a2", "b1", "b2", "c1"],
