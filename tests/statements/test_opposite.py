@@ -30,10 +30,11 @@ def audited(cells: dict[tuple[str, str], tuple[int, int]], **settings: object) -
 def test_old_women_are_called_men_and_boys_girls() -> None:
     run = audited(OPPOSITE)
     told = describe_opposite_errors(run)
-    assert told.startswith(
-        "Errors by age go opposite ways: for child, 47.0 % of man are called woman (old: 5.0 %); "
-        "for old, 69.0 % of woman are called man (child: 10.0 %); both adjusted p "
-    )
+    first, second = told.split(";")[:2]  # the pair's order is that of the wider gap's class
+    for part in ("opposite ways", "child", "47.0 % of man are called woman", "5.0 %)"):
+        assert part in first
+    for part in ("old", "69.0 % of woman are called man", "10.0 %)"):
+        assert part in second
     assert len(told.split()) <= 40
     assert describe_opposite_errors(run, ["age"]) == told
     assert describe_opposite_errors(run, ["race"]) == ""

@@ -10,11 +10,11 @@ from collections.abc import Collection
 
 import polars as pl
 
+from isolux.statements.groups import group_phrases_of
 from isolux.statements.leading import orient_comparisons
-from isolux.statements.lines import lines_of
-from isolux.statements.text import Names
 from isolux.statements.words import number, words_of
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.words import brief
 
 __all__ = ["describe_opposite_errors", "find_opposite_errors"]
 
@@ -76,21 +76,21 @@ def describe_opposite_errors(run: Run, attributes: Collection[str] = ()) -> str:
     if found.is_empty():
         return ""
     row = found.row(0, named=True)
-    lines = lines_of(run.group_metrics, run.record, run.disparities)
-    names = Names(words, lines, run)
+    phrases = group_phrases_of(run)
     classes = run.group_metrics.filter(metric=_METRIC)["label"].drop_nulls().n_unique()
     models = (run.record.get("accounting") or {}).get("models") or {}
     undetected = models.get(row["model"], {}).get("n_undetected", 1)
-    groups = [names.group(row["attribute"], row[name]) for name in ("group", "reference")]
+    groups = [row["group"], row["reference"]]
     told = []
-    for end, other, who, beside in (("", "_b", *groups), ("_b", "", *groups[::-1])):
+    for end, other, group, beside in (("", "_b", *groups), ("_b", "", *groups[::-1])):
         # Who was not detected was not taken for the other class.
         is_taken = classes == 2 and not undetected
         label, answer = (words.label({"label": row[f"label{side}"]}) for side in (end, other))
         wrong = f"are called {answer}" if is_taken else "are missed"
         values = [row[f"{name}_value{end}"] for name in ("group", "reference")]
         share, other_share = (f"{number(1.0 - value, 'fraction')} %" for value in values)
-        told.append(f"for {who}, {share} of {label} {wrong} ({beside}: {other_share})")
+        who = phrases.describe(row["attribute"], group)
+        told.append(f"for {who}, {share} of {label} {wrong} ({brief(beside)}: {other_share})")
     p = words.p(max(row["p_adjusted"], row["p_adjusted_b"]))
     title = words.title(row["attribute"])
     sentence = f"errors by {title} go opposite ways: {'; '.join(told)}; both {p}."
