@@ -19,7 +19,7 @@ from tests.cli._run import isolux as run
 def test_every_setting_has_a_flag_and_every_flag_a_setting(task):
     flags = set(inspect.signature(audit_command(["--task", task], everything=True)).parameters)
     own = {flat_name(name) for name in task_parameters(task)}
-    assert flags == {*FLAT, "protocol", "option", *(n for n in own if "." not in n)}
+    assert flags == {*FLAT, "protocol", "option", "notes", *(n for n in own if "." not in n)}
 
 
 @pytest.mark.parametrize("task", registry.names("tasks"))

@@ -142,7 +142,7 @@ def test_the_answer_says_what_was_found_before_how(trees):
             "By perceived race × perceived gender presentation, the model works worse for",
             "Accuracy also differs across perceived race",
             "10,954 units in 3,651 clusters (subject)",
-            "Accuracy, everyone",
+            "worst first. Line: everyone.",
             "Do the groups differ?",
             "Main findings",
             "The test shows that these groups differ",

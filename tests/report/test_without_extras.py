@@ -25,12 +25,17 @@ def without_figures(monkeypatch):
 
 @pytest.fixture
 def run(tmp_path):
-    lines = [f"{i},{'day' if i % 2 else 'night'},{i % 3 == 0:d}" for i in range(200)]
+    lines = [
+        f"{i},{'day' if i % 2 else 'night'},{'in' if i % 4 > 1 else 'out'},{i % 3 == 0:d}"
+        for i in range(200)
+    ]
     path = tmp_path / "people.csv"
-    path.write_text("\n".join(["id,light,said", *lines]) + "\n")
+    path.write_text("\n".join(["id,light,place,said", *lines]) + "\n")
     people = pl.read_csv(path)
     scores = people.select(unit_id="id", value=pl.col("said").cast(pl.Float64))
-    return isolux.audit(scores, people.rename({"id": "unit_id"}), by="light", replicates=200)
+    return isolux.audit(
+        scores, people.rename({"id": "unit_id"}), by=["light", "light*place"], replicates=200
+    )
 
 
 def test_a_report_without_figures_says_so_once_and_what_adds_them(

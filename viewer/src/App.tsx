@@ -39,7 +39,9 @@ export function App({ book }: { book: Book }) {
             {i === 0 ? <h1><bdi>{run.title}</bdi></h1> : <p class="other"><bdi>{run.title}</bdi></p>}
             {run.warnings.map((text) => <p class="caution" key={text}><strong>Warning.</strong> {text}</p>)}
             {run.cautions.filter(([headline]) => !book.said.runs.slice(0, i).some((one) => one.cautions.some(([said]) => said === headline))).map(([headline, text]) => <p class="caution" key={headline}><strong>{headline}</strong> {text}</p>)}
+            {run.accounting ? <p class="what">{run.accounting}</p> : null}
             {run.answer ? <p class="answer">{run.answer}</p> : null}
+            {run.further.map((text) => <p key={text}>{text}</p>)}
             <p class="what">
               {run.n_units ? `${plural(run.n_units, "unit", "units")}` : ""}
               {run.cluster ? ` in ${plural(run.n_clusters, "cluster", "clusters")} (${run.cluster})` : ""}

@@ -113,15 +113,15 @@ def card(source: Source, facts: Facts) -> Card:
     blocks = [*_about(source, sex, race), *_tables(source, facts, sex, race)]
     left = said("categories_left_out", "exclusion_justification")
     parts = [
+        Part("Rates and impact ratios", tuple(blocks), "6 RCNY § 5-301(b) to (d)"),
+        Part("What this cannot say", (limits(source),)),
         Part("The tool and the audit",
              said("aedt_name", "distribution_date", "auditor", "audit_date"), "6 RCNY § 5-303"),
         Part("The data",
              (Paragraph(data_text(source)), *said("data_source", "data_explanation")),
              "6 RCNY §§ 5-302 and 5-303"),
-        Part("Rates and impact ratios", tuple(blocks), "6 RCNY § 5-301(b) to (d)"),
         Part("Categories left out", left if facts.text("categories_left_out") else
              (Paragraph("None: every category has an impact ratio."),), "6 RCNY § 5-301(d)"),
-        Part("What this cannot say", (limits(source),)),
     ]  # fmt: skip
     return card_of(INFO, "ll144", source, facts, parts)
 

@@ -185,10 +185,10 @@ def _of_pairs(
         times = np.where(times > 0, times, np.nan)
         size = np.abs(np.log(times)) / base
         both = logs, _at_reach(apart, logs, reach, log=True)
-        ends = [Interval(np.exp(of.low), np.exp(of.high)) for of in both]
-    yield _Numbers("ratio", method, ratio(a, b), *ends, times)
-    ends = [Interval(of.low / base, of.high / base) for of in both]
-    yield _Numbers("log_ratio", method, log_ratio(a, b, spec.log_base), *ends, size)
+        own, joint = (Interval(np.exp(of.low), np.exp(of.high)) for of in both)
+    yield _Numbers("ratio", method, ratio(a, b), own, joint, times)
+    own, joint = (Interval(of.low / base, of.high / base) for of in both)
+    yield _Numbers("log_ratio", method, log_ratio(a, b, spec.log_base), own, joint, size)
 
 
 def _of_rests(

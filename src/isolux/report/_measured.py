@@ -17,6 +17,7 @@ from isolux.vocabulary.tables import Status
 __all__ = [
     "AttributeSection",
     "Block",
+    "DrawnGroups",
     "Estimate",
     "GroupRow",
     "Line",
@@ -155,6 +156,19 @@ class LineTable:
 
 
 @dataclass(frozen=True, slots=True)
+class DrawnGroups:
+    """The groups of an attribute that are drawn with their intervals on the main metric.
+
+    ``pairs`` are the differences between any two of them, where a reader may choose the baseline;
+    ``n_more`` is how many groups are not drawn.
+    """
+
+    rows: tuple[GroupRow, ...]
+    pairs: tuple[PairRow, ...]
+    n_more: int
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """The lines of one metric that differ only in their class, and their largest pairs."""
 
@@ -218,6 +232,7 @@ class AttributeSection:
     curves: tuple[Curve, ...] = ()
     breakdowns: tuple[Breakdown, ...] = ()
     in_sight: bool = True
+    drawn: DrawnGroups | None = None
 
     @property
     def main(self) -> LineTable:

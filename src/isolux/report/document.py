@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from isolux.report._measured import (
     AttributeSection,
     Block,
+    DrawnGroups,
     Estimate,
     GroupRow,
     Line,
@@ -30,6 +31,7 @@ __all__ = [
     "Audited",
     "Block",
     "Caution",
+    "DrawnGroups",
     "Estimate",
     "FindingRow",
     "GroupRow",
@@ -217,7 +219,9 @@ class Summary:
     ``answer`` is the first sentence, ``further`` are those that follow it, ``accounting`` says
     before any number how many were read, scored and judged.
     ``cautions`` are read before the numbers: the people are synthetic; undetected people count as
-    mistakes.
+    mistakes. ``accounting`` is the line that says how many people were read, scored and judged,
+    ``answer`` the first sentence, ``further`` the sentences that follow it, ``leading`` the
+    attribute that both are about.
     """
 
     title: str
@@ -238,8 +242,9 @@ class Summary:
     references: tuple[ReferenceRow, ...]
     limits: tuple[str, ...]
     cautions: tuple[Caution, ...] = ()
-    further: tuple[str, ...] = ()
     accounting: str = ""
+    further: tuple[str, ...] = ()
+    leading: AttributeSection | None = None
 
     @property
     def answers(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -19,9 +20,17 @@ from isolux.io import write_text
 from isolux.io.ours import refuse_no_page
 from isolux.report import figures, wording
 from isolux.report.comparison import is_comparison, summarise_comparison
-from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
+from isolux.report.document import (
+    AttributeSection,
+    Block,
+    GroupRow,
+    LineTable,
+    Summary,
+)
 from isolux.report.figures.meanwhile import meanwhile
 from isolux.report.figures.svg import drawable
+from isolux.report.gaps import Gap, estimate_text, print_gaps
+from isolux.report.strips import strips_of
 from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, summarise
 from isolux.report.summary import answer as _answer
 from isolux.report.summary.limits import independence_text
@@ -44,8 +53,6 @@ CLASS_ROWS_SHOWN = 60
 """Rows printed of a table with a row for each class and group."""
 LINES_SHOWN = 20
 """Lines whose measures of spread are printed for one attribute; all are in disparities.parquet."""
-FOLDED_FROM = 12
-"""A table of more groups is folded: ten skin tones with lighter and darker stay in sight."""
 VERDICTS_SHOWN = 8
 """Attributes with a row in the table of verdicts and a line of their own; others share one."""
 NOTES_LEAD = 5
@@ -82,7 +89,7 @@ def render(summary: Summary) -> str:
 
 def _figures_of(section: AttributeSection) -> tuple[Any, ...]:
     return (
-        figures.figure_of(section),
+        figures.figure_of(section) if section.is_intersection else None,
         figures.more_figures_of(section),
         figures.curves_figures_of(section),
     )
@@ -248,24 +255,21 @@ def _environment() -> Environment:
         "lines_shown": lines_shown,
         "verdicts_shown": verdicts_shown,
         "rows_shown": rows_shown,
+        "strips": strips_of,
+        "group_gaps": group_gaps,
+        "pair_gaps": pair_gaps,
         "svg": _svg,
-<<<<<<< HEAD
-=======
-        "verdict_text": _answer.verdict_text,
->>>>>>> stats
     }
     environment.tests["p_column"] = lambda name: "p" in str(name).replace("_", " ").split()
     environment.tests["search_p"] = lambda claim: " p = " in claim or " p < " in claim
     environment.globals |= {
         "FINDINGS_LEAD": FINDINGS_LEAD,
-        "FOLDED_FROM": FOLDED_FROM,
         "NOTES_LEAD": NOTES_LEAD,
         "PLANTED_LEAD": PLANTED_LEAD,
         "SHAPE": wording.SHAPE,
         "STATUS_WORDS": wording.STATUS_WORDS,
         "drawable": drawable,
         "interval": wording.interval,
-        "reach": wording.reach,
         "spread_interval": wording.spread_interval,
     }
     return environment
@@ -301,6 +305,43 @@ def rows_shown(block: Block) -> Rows:
 
     kept = sorted(sorted(range(len(rows)), key=far)[:most])
     return Rows([rows[i] for i in kept], len(rows), len(every) - len(rows))
+
+
+def group_gaps(rows: Sequence[tuple[LineTable, GroupRow]]) -> list[tuple[str, str]]:
+    """Print the groups' differences to everyone, and their intervals."""
+    unit = rows[0][0].line.unit if rows else ""
+    gaps = [
+        Gap(
+            row.difference,
+            row.difference_low,
+            row.difference_high,
+            estimate_text(row.estimate, unit),
+            estimate_text(table.overall, unit),
+        )
+        for table, row in rows
+    ]
+    return print_gaps(gaps, unit)
+
+
+def pair_gaps(block: Block) -> list[tuple[str, str]]:
+    """Print the differences between two groups, and their intervals."""
+    unit = block.tables[0].line.unit
+    values = {
+        (table.line.label, row.group): estimate_text(row.estimate, unit)
+        for table in block.tables
+        for row in table.rows
+    }
+    gaps = [
+        Gap(
+            pair.value,
+            pair.low,
+            pair.high,
+            values.get((pair.label, pair.group_a), wording.NOTHING),
+            values.get((pair.label, pair.group_b), wording.NOTHING),
+        )
+        for pair in block.pairs
+    ]
+    return print_gaps(gaps, unit)
 
 
 def lines_shown(section: AttributeSection) -> list[LineTable]:

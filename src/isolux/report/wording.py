@@ -27,7 +27,6 @@ __all__ = [
     "p_text",
     "plain",
     "points",
-    "reach",
     "safe_url",
     "share",
     "spread_interval",
@@ -74,11 +73,12 @@ def value_text(
     sign: bool = False,
     places: int | None = None,
     beside: Sequence[float | None] = (),
+    more: int = 0,
 ) -> str:
     """Print a number without its unit: fractions times 100 with one decimal, others with three.
 
     One that would round to 0.0 has the digits that it takes to show it. With numbers ``beside`` it,
-    such as the ends of its interval, it has as many decimals as they.
+    such as the ends of its interval, it has as many decimals as they; ``more`` are added to those.
 
     Examples
     --------
@@ -97,8 +97,8 @@ def value_text(
             places = places_of_points(value, *known)
         if places is None and (tiny := tiny_points(value)) is not None:
             return f"{MINUS if value < 0 else '+' * sign}{tiny}"
-        return _fixed(100 * value, 1 if places is None else places, sign=sign)
-    return _fixed(value, 3 if places is None else places, sign=sign)
+        return _fixed(100 * value, (1 if places is None else places) + more, sign=sign)
+    return _fixed(value, (3 if places is None else places) + more, sign=sign)
 
 
 def with_unit(value: float | None, unit: str = "fraction") -> str:
@@ -181,18 +181,6 @@ def stratum_title(by: str) -> str:
     ('size', 'visible torso')
     """
     return by.replace("_", " ")
-
-
-def reach(low: float | None, high: float | None, unit: str = "fraction") -> str:
-    """Print the smallest and largest of several numbers; as one where they print alike.
-
-    Examples
-    --------
-    >>> reach(0.031, 0.089), reach(0.04, 0.04)
-    ('3.1 to 8.9', '4.0')
-    """
-    alike = value_text(low, unit) == value_text(high, unit)
-    return value_text(low, unit) if alike else interval(low, high, unit)
 
 
 def p_text(p: float | None) -> str:

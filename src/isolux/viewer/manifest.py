@@ -87,7 +87,9 @@ def run_words(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
     audited = summary.audited
     return {
         "title": summary.title if compared is None else compared.title,
-        "answer": summary.answers if compared is None else compared.answer,
+        "answer": summary.answer if compared is None else compared.answer,
+        "accounting": summary.accounting,
+        "further": list(summary.further),
         "comparison": compared is not None,
         "models": list(run.record.get("models") or ()),
         "warnings": [*([changed_words(changed)] if changed else []), *summary.warnings],

@@ -35,6 +35,8 @@ export interface Verdict {
 export interface RunWords {
   title: string;
   answer: string;
+  accounting: string;
+  further: string[]; // sentences that follow the answer
   comparison: boolean;
   models: string[]; // of a comparison, the first and the second
   warnings: string[];

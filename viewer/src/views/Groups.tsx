@@ -71,7 +71,10 @@ export function Groups({ book, state, set }: { book: Book } & Store) {
     });
     const falling = state.sort.startsWith("-");
     const key = KEYS[state.sort.replace(/^-/, "")];
-    return key ? sorted(kept, key, falling) : kept;
+    if (key) return sorted(kept, key, falling);
+    // Worst first; people whose value is unknown are no group that a model serves worst.
+    const known = (group: Group) => (group.values.includes("unknown") ? null : group.value);
+    return sorted(sorted(kept, KEYS.value!, said.direction === "lower"), known, said.direction === "lower");
   }, [every, state.q, state.show, state.sort]);
   const scale = useMemo(() => {
     const ends = rows.flatMap((group) => [group.value, group.low, group.high]);
@@ -134,6 +137,7 @@ interface ToolbarProps extends Store {
 function Toolbar(props: ToolbarProps) {
   const { book, state, set } = props;
   const models = book.said.models;
+  const said = book.said.lines[props.line]!;
   return (
     <div class="toolbar" role="search" aria-label="Choose and filter">
       {models.length > 1 ? (
@@ -165,7 +169,7 @@ function Toolbar(props: ToolbarProps) {
         <Choose
           label="Sort by" value={state.sort} onChange={(sort) => set({ sort })}
           choices={[
-            { value: "", text: "as measured" }, { value: "group", text: "name" }, { value: "-n", text: "most units" },
+            { value: "", text: said.direction === "none" ? "lowest first" : "worst first" }, { value: "group", text: "name" }, { value: "-n", text: "most units" },
             { value: "value", text: "lowest value" }, { value: "-value", text: "highest value" },
             { value: "difference", text: "furthest below everyone" }, { value: "-difference", text: "furthest above everyone" },
           ]}

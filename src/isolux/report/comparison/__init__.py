@@ -13,24 +13,14 @@ from typing import Any, Literal
 
 import polars as pl
 
-<<<<<<< HEAD
-from isolux.groups.unknown import UNKNOWN
-from isolux.report._sections import arranged_names
-=======
 from isolux.analyses.model_changes import ChangesAnswer, answer_of_changes, say_gaps
 from isolux.disparity.models import PLANNED
-from isolux.report._lines import LineKey, key_of, lines_of
->>>>>>> compare
 from isolux.report.comparison.classes import ClassTable, class_tables
 from isolux.report.document import Audited, Line, Summary
 from isolux.report.figures.labels import short_names
 from isolux.report.summary import summarise_record
 from isolux.report.undetected import undetected_of_two
-<<<<<<< HEAD
-from isolux.report.wording import interval, listed, p_equals, points
 from isolux.statements.lines import LineKey, key_of, lines_of
-=======
->>>>>>> compare
 from isolux.vocabulary.containers import Run
 
 __all__ = [

@@ -29,6 +29,7 @@ from isolux.report.document import (
 from isolux.report.summary.analyses import IN_THE_ANSWER, analyses_of
 from isolux.report.summary.answer import reading_order, verdict_text
 from isolux.report.summary.cautions import synthetic
+from isolux.report.summary.drawn_groups import draw_groups
 from isolux.report.summary.limits import limits_of
 from isolux.report.summary.planted import planted_of
 from isolux.report.summary.protocol import protocol_of
@@ -92,7 +93,7 @@ def summarise(run: Run) -> Summary:
         )
         for s in sections
     )
-    sections = _in_sight(sections)
+    sections = _drawn(_in_sight(sections), run)
     undetected = undetected_of_audit(run, next(iter(context.lines.values()), None))
     return replace(
         base,
@@ -104,6 +105,7 @@ def summarise(run: Run) -> Summary:
         sections=sections,
         planted=planted_of(run.record, run, context),
         limits=limits_of(audited, sections),
+        leading=next(iter(reading_order(sections)), None),
         cautions=(*base.cautions, *filter(None, [undetected])),
     )
 
@@ -183,6 +185,14 @@ def _in_sight(sections: tuple[AttributeSection, ...]) -> tuple[AttributeSection,
     told = [s for s in ordered if s.verdict.outcome == "differ" or s.verdict.also]
     first = {section.anchor for section in told[:SECTIONS_LEAD] or ordered[:1]}
     return tuple(replace(s, in_sight=s.anchor in first) for s in sections)
+
+
+def _drawn(sections: tuple[AttributeSection, ...], run: Run) -> tuple[AttributeSection, ...]:
+    """Choose the groups that are drawn, of the leading attribute the worst-served one first."""
+    first = next((section.anchor for section in reading_order(sections)), None)
+    return tuple(
+        replace(s, drawn=draw_groups(run, s, is_leading=s.anchor == first)) for s in sections
+    )
 
 
 def _title(audited: Audited) -> str:

@@ -20,7 +20,7 @@ MEASURES = (
 )
 NOT_FOUND = (
     "“No difference found” means that this much data did not show one. It is not evidence that "
-    "there is none; the smallest detectable difference says how much could be missed."
+    "there is none; the intervals say which differences cannot be ruled out."
 )
 WHOLE = (
     "The whole population was drawn, so its values are known and not estimated. They say nothing "

@@ -61,6 +61,7 @@
     return rows.map(function (row) {
       var cells = [];
       Array.prototype.forEach.call(row.cells, function (cell) {
+        if (cell.className === "strip") { return; }
         cells.push(csvCell(plain(cell)));
         for (var i = 1; i < cell.colSpan; i++) { cells.push(""); }
       });
@@ -111,7 +112,42 @@
     (table.caption || table.createCaption()).prepend(tools);
   });
 
-  /* A link into a folded part opens it; on paper everything is open. */
+  /* A reader chooses the group that others are compared with; each row holds its own pairs. */
+  function compareWith(table, name) {
+    var chosen = null;
+    Array.prototype.forEach.call(table.tBodies[0].rows, function (row) {
+      if (row.dataset.group === name) { chosen = row; }
+    });
+    table.querySelectorAll(".of").forEach(function (word) { word.textContent = chosen ? name : "everyone"; });
+    Array.prototype.forEach.call(table.tBodies[0].rows, function (row) {
+      var own = row.pairs[chosen ? name : ""] || [row === chosen ? "" : "\u2013", "", "", null];
+      [5, 6, 7].forEach(function (at, i) { row.cells[at].textContent = own[i]; });
+      row.cells[5].setAttribute("data-v", own[3] === null ? "" : own[3]);
+    });
+    var dot = chosen && chosen.querySelector("circle");
+    table.querySelectorAll("line.base").forEach(function (line) {
+      var at = dot ? dot.getAttribute("cx") : table.dataset.everyone;
+      line.setAttribute("x1", at);
+      line.setAttribute("x2", at);
+    });
+    announce.textContent = "Compared with " + (chosen ? name : "everyone");
+  }
+  document.querySelectorAll("table.strips").forEach(function (table) {
+    var select = document.createElement("select");
+    select.add(new Option("everyone", ""));
+    Array.prototype.forEach.call(table.tBodies[0].rows, function (row) {
+      row.pairs = JSON.parse(row.dataset.pairs);
+      row.pairs[""] = [5, 6, 7].map(function (at) { return row.cells[at].textContent; });
+      row.pairs[""].push(row.cells[5].getAttribute("data-v") || null);
+      if (Object.keys(row.pairs).length > 1) { select.add(new Option(row.dataset.group)); }
+    });
+    select.addEventListener("change", function () { compareWith(table, select.value); });
+    var label = document.createElement("label");
+    label.append("Compare with ", select);
+    table.caption.querySelector(".tools").prepend(label);
+  });
+
+  /* A link into a folded part opens it. What is folded is not printed, unless all is opened. */
   function unfold() {
     var target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     var own = target && target.querySelector(":scope > details");
@@ -123,12 +159,13 @@
   }
   window.addEventListener("hashchange", unfold);
   unfold();
-  var folded = [];
-  window.addEventListener("beforeprint", function () {
-    folded = Array.prototype.slice.call(document.querySelectorAll("details:not([open])"));
-    folded.forEach(function (fold) { fold.open = true; });
-  });
-  window.addEventListener("afterprint", function () {
-    folded.forEach(function (fold) { fold.open = false; });
+  document.querySelectorAll("nav").forEach(function (nav) {
+    var button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Unfold everything, also for print";
+    button.addEventListener("click", function () {
+      document.querySelectorAll("details").forEach(function (fold) { fold.open = true; });
+    });
+    nav.append(button);
   });
 })();
