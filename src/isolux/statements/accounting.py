@@ -57,7 +57,7 @@ def describe_accounting(run: Run) -> str:
     counts = run.record.get("accounting") or {}
     if "line" in counts or not counts:
         return str(counts.get("line", ""))
-    terms = (run.record.get("dataset") or {}).get("terms") or {}
+    terms = dict((run.record.get("dataset") or {}).get("terms") or ())
     warnings = list(run.record.get("warnings") or ())
     more = (*_describe_uneven(counts, warnings), *_describe_attributes(counts, terms, warnings))
     text = _describe_models(counts, warnings)
