@@ -206,7 +206,8 @@ def _without_leading_metric(findings: pl.DataFrame, answer: Answer) -> pl.DataFr
         return findings
     of_line = [pl.col(name).eq_missing(answer.line[name]) for name in ("metric", "label")]
     is_gap = (pl.col("analysis") == "group_gaps") & pl.col("group_a").is_not_null()
-    return findings.filter(~pl.all_horizontal(is_gap, *of_line))
+    is_said = pl.col("claim").is_in([answer.first, *answer.further])
+    return findings.filter(~(pl.all_horizontal(is_gap, *of_line) | is_said))
 
 
 def _explain_nothing(run: Run) -> str:

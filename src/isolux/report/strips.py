@@ -72,7 +72,7 @@ def strips_of(section: AttributeSection, audited: Audited) -> StripTable:
                 value=values[row.group],
                 gap=gap,
                 gap_interval=ends,
-                mark=_mark(section, row.difference, row.p_adjusted, audited),
+                mark=row.mark,
                 is_doubtful=row.estimate.status != Status.OK,
                 pairs=json.dumps(pairs.get(row.group, {})),
             )

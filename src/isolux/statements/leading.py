@@ -17,7 +17,7 @@ from isolux.groups.unknown import UNKNOWN
 from isolux.stats.shrinkage import shrunken
 from isolux.vocabulary.spec import crossed
 
-__all__ = ["KEY", "MEASURE", "find_leaders", "find_rivals", "orient_comparisons"]
+__all__ = ["KEY", "MEASURE", "find_leaders", "find_marks", "find_rivals", "orient_comparisons"]
 
 MEASURE = ("model", "task", "metric", "label", "threshold")
 KEY = (*MEASURE, "attribute")
@@ -273,3 +273,38 @@ def find_rivals(comparisons: pl.DataFrame, leader: Mapping[str, Any]) -> pl.Data
         .with_columns(is_order_open=is_lead & pl.col("group").is_in(better.implode()).not_())
         .sort("worst", "group")
     )
+
+
+def find_marks(comparisons: pl.DataFrame) -> pl.DataFrame:
+    """Say of each group whether it is established to be worse or better off, for tables.
+
+    Compared with everyone; but where people of unknown value are among everyone and were compared
+    too, known groups are compared with one another: everyone may lie below all of them.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``KEY``, ``group`` and ``is_worse``; no row for a group of which nothing is established, or
+        that is worse than one group and better than another.
+    """
+    established = comparisons.filter("is_established")
+    overall = established.filter(pl.col("is_pair").not_()).select(
+        *KEY, "group", "is_known", is_worse=pl.col("is_better").not_()
+    )
+    pairs = established.filter("is_pair", "is_known")
+    sides = [
+        pairs.select(*KEY, group="group", is_worse=pl.lit(value=True)),
+        pairs.select(*KEY, group="reference", is_worse=pl.lit(value=False)),
+    ]
+    keys = [*KEY, "group"]
+    one_way = pl.col("is_worse").n_unique() == 1
+    by_pairs = (
+        pl.concat(sides)
+        .group_by(keys)
+        .agg(one_way.alias("_is_one_way"), pl.col("is_worse").first())
+    )
+    mixed = comparisons.filter("is_pair", pl.col("is_known").not_()).select(KEY).unique()
+    known, unknown = overall.filter("is_known"), overall.filter(pl.col("is_known").not_())
+    plain = known.join(mixed, on=list(KEY), how="anti", nulls_equal=True)
+    inner = by_pairs.filter("_is_one_way").join(mixed, on=list(KEY), how="semi", nulls_equal=True)
+    return pl.concat([rows.select(*keys, "is_worse") for rows in (plain, unknown, inner)])
