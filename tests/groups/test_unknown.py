@@ -87,8 +87,10 @@ def test_both_reports_the_attribute_twice():
     assert len(pairs(found, "race")) == 5
     assert pairs(found, "race (known)") == [("Black", "d"), ("White", "a")]
     assert found.notes == (
-        "race: 3 of 5 unit(s) unknown (2 of them not annotated), reported with them and, "
-        "as 'race (known)', without",
+        (
+            "race: 3 of 5 unit(s) unknown (2 of them not annotated), reported with them and, "
+            "as 'race (known)', without"
+        ),
     )
 
 
