@@ -301,7 +301,7 @@ def _at_same_mix(run: Run, leader: Statement, names: Names) -> Iterator[str]:
     pair = {**leader.row, "group_a": leader.row["group"], "group_b": leader.row["reference"]}
     for row in same_mix(run, [pair]).iter_rows(named=True):
         told = describe_same_mix(row, leader.row["gap"], leader.line.unit, names.words)
-        yield f"{told[:1].upper()}{told[1:]}."
+        yield f"Gap {told}."
 
 
 def _of_known(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
