@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-
 from isolux.report._lines import lines_of
+
 from isolux.report.summary import _OWN_DATA, summarise
 from isolux.tasks._boxes.matching import chosen, settings_of
 from isolux.vocabulary import registry
@@ -339,6 +339,21 @@ def test_the_unknown_have_a_sentence_that_says_how_far_they_could_move_the_diffe
         f"{100 * closest:.1f} and {100 * widest:.1f} points."
     )
     assert "unknown" not in found.answer
+
+
+@pytest.mark.parametrize(
+    ("n", "told"),
+    [
+        (100, "(accuracy 40.0 %) that were not annotated are in none of the groups"),
+        (30, "(accuracy 40.0 %), 30 of them not annotated, are in none of the groups"),
+    ],
+)
+def test_people_of_whom_nobody_was_asked_are_told_from_those_annotated_as_unknown(n, told):
+    run = unknown_run(100, 0.4)
+    account = {"tone": {"n_units": 2100, "n_unknown": 100, "n_unannotated": n}}
+    counts = {"unit": "people", "n_read": 2100, "models": {}, "attributes": account, "uneven": []}
+    run = replace(run, record={**run.record, "accounting": counts})
+    assert told in said(summarise(run).sections[0].unknown)
 
 
 def test_of_the_unknown_who_are_too_few_anything_may_be_true():

@@ -37,6 +37,8 @@ __all__ = [
 ]
 
 _MAX_ALSO = 2
+_MAX_WORDS = 40  # of the first sentence, but for long names
+_MAX_FINDING_WORDS = 30
 _NEARLY = 0.95  # of a gap that shrinks by less nothing is said
 UNTESTED_HERE = "it cannot be tested, because nothing varies within either group"
 
@@ -135,10 +137,9 @@ def describe_leader(s: Statement, names: Names, second: Statement | None = None)
     line = s.line
     phrase, counts = _phrase(line), _counts(s, names)
     values = counts or f"{phrase} is {_values(s)}"
-    gap = f"{phrase} {_gap(s)}" if counts else _gap(s)
+    gap = f"{phrase}: {_gap(s)}" if counts and line.direction != "none" else _gap(s)
     if line.direction == "none":
         text = f"{phrase} is lower for {who} than for {reference}: {counts or _values(s)}"
-        gap = _gap(s)
     elif s.row["is_better"]:
         text = f"{line.worse.format(who, reference).replace('worse', 'better', 1)}: {values}"
     elif s.row["is_upwards"]:
@@ -151,8 +152,12 @@ def describe_leader(s: Statement, names: Names, second: Statement | None = None)
     after = f", so {means}" if means else ""
     if second is not None:
         after += f"; {names.group(second.attribute, second.row['group'])} may be worse off still"
-    sure = _certainty(s, names, with_n=second is None)
-    return names.start(line, f"{text}, {gap} {sure}{after}.")
+    for with_n in (True, False):
+        sure = "; ".join(_certainties(s, names, with_n=with_n, is_first=True))
+        told = names.start(line, f"{text} ({gap}; {sure}){after}.")
+        if len(told.split()) <= _MAX_WORDS:
+            break
+    return told
 
 
 def _counts(s: Statement, names: Names) -> str:
@@ -195,11 +200,18 @@ def describe_finding(s: Statement, names: Names) -> str:
     if s.n_classes:
         told += f", and differs in {numbered(s.n_classes, 'more class', 'more classes')}"
     also = list(dict.fromkeys(s.also))
-    if also:
-        shown = also[:_MAX_ALSO]
-        more = [f"{len(also) - len(shown)} more"] if len(also) > len(shown) else []
-        told += f"; also in {listed([*shown, *more], last='and')}"
-    return names.start(s.line, f"{told}.")
+    shorter = [_describe_also(also, n) for n in range(min(_MAX_ALSO, len(also)), -1, -1)]
+    fits = (text for text in shorter if len(f"{told}{text}".split()) <= _MAX_FINDING_WORDS)
+    return names.start(s.line, f"{told}{next(fits, shorter[-1])}.")
+
+
+def _describe_also(also: Sequence[str], n_named: int) -> str:
+    """Name the first measures that show the same, and count the rest."""
+    if not also:
+        return ""
+    rest = len(also) - n_named
+    more = [f"{rest} more" if n_named else numbered(rest, "other measure")] if rest else []
+    return f"; also in {listed([*also[:n_named], *more], last='and')}"
 
 
 def describe_null(
@@ -290,19 +302,26 @@ def _gap(s: Statement) -> str:
 
 def _certainty(s: Statement, names: Names, *, with_n: bool = False) -> str:
     """Print interval, p and n in brackets, and a caution where the status asks for one."""
+    return f"({'; '.join(_certainties(s, names, with_n=with_n))})"
+
+
+def _certainties(
+    s: Statement, names: Names, *, with_n: bool = False, is_first: bool = False
+) -> Iterator[str]:
+    """Yield interval, shrunken gap, p, n and caution; the first sentence names the interval."""
     low, high = s.ends
-    parts = []
     if low is not None and high is not None:
-        parts.append(_texts(s).interval)
+        is_joint = s.row["simultaneous_low"] is not None
+        kind = f"{'simultaneous ' * is_joint}interval "
+        yield f"{kind if is_first else ''}{_texts(s).interval}"
     less = s.row["shrunken"]
     is_one_of_many = "*" in s.attribute or names.has_classes(s.line)
     if is_one_of_many and less is not None and abs(less) < _NEARLY * abs(s.row["gap"]):
-        parts.append(f"shrunken estimate {value_text(abs(less), s.line.unit)}")
+        yield f"shrunken estimate {value_text(abs(less), s.line.unit)}"
     if s.row["is_established"]:
-        parts.append(names.words.p(s.row["p_adjusted"]))
+        yield names.words.p(s.row["p_adjusted"])
     if with_n:
         n, m = s.row["n_units"], s.row["n_units_of_reference"]
-        parts.append(f"n = {n:,} and {m:,}" if s.is_pair else f"n = {n:,}")
+        yield f"n = {n:,} and {m:,}" if s.is_pair else f"n = {n:,}"
     if s.row["status"] not in (None, "ok"):
-        parts.append(f"with caution: {s.row['reason'] or s.row['status']}")
-    return f"({'; '.join(parts)})"
+        yield f"with caution: {s.row['reason'] or s.row['status']}"

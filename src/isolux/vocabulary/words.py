@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 __all__ = [
@@ -34,6 +35,7 @@ _PLAIN: dict[Any, str] = {
     int: "a whole number",
     float: "a number",
     bool: "yes or no",
+    Path: "a path",
     type(None): "none",
 }
 _NUMBER = re.compile(r"[-+]?\d{1,15}(\.\d*)?")
