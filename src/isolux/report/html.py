@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from isolux.io import write_text
 from isolux.io.ours import refuse_no_page
 from isolux.report import figures, wording
-from isolux.report._lines import lowered
 from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
 from isolux.report.figures.meanwhile import meanwhile
@@ -27,6 +26,7 @@ from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, summarise
 from isolux.report.summary import answer as _answer
 from isolux.report.summary.limits import independence_text
 from isolux.statements import numbers
+from isolux.statements.words import lowered
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import brief
 
