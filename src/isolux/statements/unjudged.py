@@ -13,7 +13,8 @@ import polars as pl
 from isolux.groups.regrouping import can_regroup, regroup, weigh_units
 from isolux.groups.unknown import UNKNOWN
 from isolux.statements.lines import LINE, Line
-from isolux.statements.words import Words, number
+from isolux.statements.numbers import value_text
+from isolux.statements.words import Words
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import brief, listed, numbered
 
@@ -130,5 +131,5 @@ def _describe_example(named: pl.DataFrame, line: Line) -> str:
         return ""
     row = named.row(0, named=True)
     percent = " %" if line.unit == "fraction" else f" {line.unit}".rstrip()
-    value = f"{number(row['value'], line.unit)}{percent}"
+    value = f"{value_text(row['value'], line.unit)}{percent}"
     return f", such as {brief(row['group'])}: {value} of {row['n_units']:,}"
