@@ -353,7 +353,7 @@ def test_people_of_whom_nobody_was_asked_are_told_from_those_annotated_as_unknow
     account = {"tone": {"n_units": 2100, "n_unknown": 100, "n_unannotated": n}}
     counts = {"unit": "people", "n_read": 2100, "models": {}, "attributes": account, "uneven": []}
     run = replace(run, record={**run.record, "accounting": counts})
-    assert told in said(summarise(run).sections[0].unknown)
+    assert told in summarise(run).sections[0].unknown
 
 
 def test_of_the_unknown_who_are_too_few_anything_may_be_true():
