@@ -128,7 +128,6 @@ class Spread:
     (one-sided), ``within_p`` the adjusted p of the claim that it is within the audit's margin.
     """
 
-    p_value: float | None
     p_adjusted: float | None
     test: str | None
     status: str

@@ -289,7 +289,6 @@ def _spread(rows: Sequence[Mapping[str, Any]]) -> Spread:
     # Where intervals may be too narrow nothing is said of how far apart groups are at most.
     within = within if within.get("status") == "ok" else {}
     return Spread(
-        p_value=test.get("p_value"),
         p_adjusted=test.get("p_adjusted"),
         test=test.get("test"),
         status=test.get("status", "not scored"),
