@@ -23,6 +23,7 @@ from isolux.statements.text import (
     Statement,
     describe_both_errors,
     describe_leader,
+    describe_margins,
     describe_more,
     describe_null,
 )
@@ -289,6 +290,9 @@ def _sentences(run: Run, choice: Choice, known: Sequence[Statement]) -> Iterator
     if line is not None:
         unjudged = find_unjudged(run, names.key(line), line.direction)
         yield from filter(None, [describe_unjudged(unjudged, line, names.words)])
+    for claim, about in describe_margins(run.disparities, names):
+        if choice.main and about["metric"] == choice.main.metric and about["label"] is None:
+            yield claim
     unknown = next((s for s in choice.stated if not s.row["is_known"]), None)
     if unknown is not None and choice.main and unknown.line.metric == choice.main.metric:
         yield describe_more(unknown, None, choice.names)

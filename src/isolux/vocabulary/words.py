@@ -16,7 +16,6 @@ __all__ = [
     "choices",
     "chosen_words",
     "class_name",
-    "describe_unknown_order",
     "listed",
     "numbered",
     "target_of",
@@ -194,22 +193,6 @@ def _one(kind: Any) -> str:
             return {"text": "a list of words", "a whole number": "whole numbers",
                     "a number": "numbers"}.get(inner, f"a list of {inner}")  # fmt: skip
     return "a value of the right kind"
-
-
-def describe_unknown_order(n_others: int, comparative: str, superlative: str) -> str:
-    """Say that it is not established which of two groups, and of more, is worst off.
-
-    Examples
-    --------
-    >>> describe_unknown_order(0, "lower", "lowest")
-    'which of the two is lower is not established'
-    >>> describe_unknown_order(1, "lower", "lowest")
-    'which of these two and 1 more group is lowest is not established'
-    """
-    if not n_others:
-        return f"which of the two is {comparative} is not established"
-    others = numbered(n_others, "more group")
-    return f"which of these two and {others} is {superlative} is not established"
 
 
 def brief(name: str, width: int = 60) -> str:

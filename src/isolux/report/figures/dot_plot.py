@@ -160,16 +160,6 @@ def paired(points: Sequence[PairedPoint], title: str, unit: str) -> str:
     return to_svg({"hconcat": [values, change], "spacing": 18}, enlarged=1.2)
 
 
-def _plotted(points: Sequence[Point], band: dict[str, float | None], title: str, unit: str) -> str:
-    names = short_names([point.name for point in points], _NAME)
-    rows = [
-        _drawn(replace(point, name=name), unit) for name, point in zip(names, points, strict=True)
-    ]
-    seen = [row[key] for row in rows for key in ("value", "low", "high")]
-    domain = _domain([*seen, *band.values()], zero=False)
-    return to_svg(_chart(rows, band, title, domain, zero=False), enlarged=1.2)
-
-
 def _domain(numbers: Sequence[float | None], *, zero: bool) -> list[float]:
     seen = [n for n in numbers if n is not None] + ([0.0] if zero else [])
     seen = seen or [0.0, 1.0]  # no group can be judged
