@@ -101,7 +101,10 @@ def test_a_reference_names_the_gap():
     # c is the worst and a the best; with the reference b the gap is that of c to b.
     ids = [f"p{k}" for k in range(120)]
     who = pl.DataFrame({"unit_id": ids, "tone": ["a", "b", "c"] * 40})
-    values = {"old": [1.0, 1.0, 0.0] * 30 + [1.0, 0.0, 0.0] * 10, "new": [1.0, 1.0, 0.0] * 38 + [1.0, 0.0, 0.0] * 2}
+    values = {
+        "old": [1.0, 1.0, 0.0] * 30 + [1.0, 0.0, 0.0] * 10,
+        "new": [1.0, 1.0, 0.0] * 38 + [1.0, 0.0, 0.0] * 2,
+    }
     for reference, pair in ((None, ("c", "a")), ("tone=b", ("c", "b"))):
         more = {} if reference is None else {"reference": reference}
         runs = [

@@ -18,7 +18,7 @@ from isolux.cli.streams import screen
 from isolux.report.comparison import ComparisonSummary, summarise_comparison
 from isolux.report.document import Estimate
 from isolux.report.figures.labels import short_names
-from isolux.report.wording import count, p_text, value_text
+from isolux.statements.numbers import count, p_text, value_text
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import words_of
 from isolux.vocabulary.printable import plain

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from isolux.cli.streams import as_printed
 from isolux.report.document import AttributeSection, Audited, Estimate, GroupRow, Line, LineTable
-from isolux.report.wording import count, p_text, value_text
+from isolux.statements.numbers import count, fixed, p_text, value_text
 from isolux.vocabulary.printable import plain
 from isolux.vocabulary.tables import Status
-from isolux.vocabulary.words import fixed, numbered
+from isolux.vocabulary.words import numbered
 
 if TYPE_CHECKING:
     import polars as pl
@@ -154,10 +154,10 @@ class GroupTables:
         p, gap = row.p_adjusted, row.difference
         is_shown = p is not None and p <= self._audited.alpha and estimate.judged
         notes = _find_notes(estimate)
-        notes += ["pair"] if not is_shown and in_pair else []
-        mark = _NOT_SHOWN if estimate.judged else ""
-        if is_shown and gap is not None:
-            mark = _name_direction(gap, line.direction)
+        notes += ["pair"] if row.mark == _NOT_SHOWN and in_pair else []
+        is_among_known = row.mark not in ("", _NOT_SHOWN) and not _agrees(row, line)
+        notes += ["known"] if is_among_known else []
+        is_shown = is_shown and row.mark != _NOT_SHOWN and not is_among_known
         difference = value_text(gap, line.unit, sign=True, places=self._difference_places)
         return _Cells(
             name=as_printed(plain(row.group)),
@@ -166,7 +166,7 @@ class GroupTables:
             n=count(estimate.n_units),
             difference="" if gap is None and not estimate.judged else difference,
             p=p_text(p) if is_shown else "",
-            mark=mark,
+            mark=row.mark,
             notes=tuple(notes),
             estimate=estimate,
         )
@@ -271,6 +271,8 @@ class GroupTables:
         if note == "pair":
             better = "higher" if self._line.direction == "none" else "better"
             return f"shown to differ from a {better} group, not from everyone"
+        if note == "known":
+            return "compared with other known groups: everyone includes people of unknown value"
         more = f": {reason}" if reason else ""
         return f"{_FOOTNOTES[note]}{more}"
 
@@ -357,11 +359,10 @@ def _find_notes(estimate: Estimate) -> list[str]:
     return ["small" if estimate.status in small else "no value"]
 
 
-def _name_direction(gap: float, direction: str) -> str:
-    """Say which way a group differs; worse or better where the metric has a direction."""
-    if direction == "none":
-        return "lower" if gap < 0 else "higher"
-    return "worse" if (gap < 0) == (direction == "higher") else "better"
+def _agrees(row: GroupRow, line: Line) -> bool:
+    """Tell whether a group's mark says the same as its difference to everyone."""
+    is_low = (row.difference or 0.0) < 0
+    return (row.mark in ("worse", "lower")) == (is_low != (line.direction == "lower"))
 
 
 def _sort_worst_first(table: LineTable) -> list[GroupRow]:

@@ -67,7 +67,8 @@ class Shrunken:
 class GroupRow:
     """One group's estimate and its difference to everyone (group − everyone).
 
-    ``shrunken`` stands beside the estimate and never in its place.
+    ``shrunken`` stands beside the estimate and never in its place. ``mark`` says whether the group
+    is established to be worse or better off (lower or higher): ``~`` if neither.
     """
 
     group: str
@@ -78,6 +79,7 @@ class GroupRow:
     difference_high: float | None = None
     p_adjusted: float | None = None
     shrunken: Shrunken | None = None
+    mark: str = ""
 
     @property
     def is_unknown(self) -> bool:
@@ -126,7 +128,6 @@ class Spread:
     (one-sided), ``within_p`` the adjusted p of the claim that it is within the audit's margin.
     """
 
-    p_value: float | None
     p_adjusted: float | None
     test: str | None
     status: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import polars as pl
@@ -26,6 +26,7 @@ from isolux.report.document import (
     Verdict,
 )
 from isolux.statements.answer import Choice
+from isolux.statements.leading import find_marks
 from isolux.statements.lines import LineKey, key_of
 from isolux.statements.text import Statement
 from isolux.vocabulary.spec import crossed
@@ -84,6 +85,10 @@ def sections_of(
         counts=pair_counts(disparities),
         detectable=detectable(disparities),
         named=_named(disparities, context),
+        marks={
+            (key_of(row), row["attribute"], row["group"]): row["is_worse"]
+            for row in find_marks(choice.comparisons).iter_rows(named=True)
+        },
         leaders={(key_of(s.row), s.attribute): s for s in choice.leaders if s.row["is_known"]},
     )
     attributes = group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
@@ -102,6 +107,7 @@ class _Everything:
     counts: Mapping[tuple[Any, ...], int]
     detectable: Mapping[tuple[Any, ...], tuple[float | None, float | None]]
     named: Mapping[str, tuple[NamedMeasure, ...]]
+    marks: Mapping[tuple[LineKey, str, str], bool]
     leaders: Mapping[tuple[LineKey, str], Statement]
 
 
@@ -207,10 +213,11 @@ def _line_table(
 ) -> LineTable:
     line = context.lines[key]
     differences = {row["group_a"]: row for row in everything.to_overall.get((*key, attribute), ())}
-    rows = [
-        _group_row(row, differences.get(row["group"]))
-        for row in everything.groups[(*key, attribute)]
-    ]
+    rows = []
+    for row in everything.groups[(*key, attribute)]:
+        group = _group_row(row, differences.get(row["group"]))
+        is_worse = everything.marks.get((key, attribute, group.group))
+        rows.append(replace(group, mark=_mark_group(group, line, is_worse)))
     overall = everything.groups.get((*key, None))
     return LineTable(
         line=line,
@@ -218,6 +225,17 @@ def _line_table(
         rows=tuple(_arranged(rows, line, ordered=ordered)),
         spread=_spread(everything.spreads.get((*key, attribute), ())),
     )
+
+
+def _mark_group(row: GroupRow, line: Line, is_worse: bool | None) -> str:
+    """Say in a word which way a group is established to differ; ``~``: in none."""
+    if not row.estimate.judged:
+        return ""
+    if is_worse is None:
+        return "~"
+    if line.direction == "none":
+        return "lower" if is_worse else "higher"
+    return "worse" if is_worse else "better"
 
 
 def _group_row(row: Mapping[str, Any], to_overall: Mapping[str, Any] | None) -> GroupRow:
@@ -271,7 +289,6 @@ def _spread(rows: Sequence[Mapping[str, Any]]) -> Spread:
     # Where intervals may be too narrow nothing is said of how far apart groups are at most.
     within = within if within.get("status") == "ok" else {}
     return Spread(
-        p_value=test.get("p_value"),
         p_adjusted=test.get("p_adjusted"),
         test=test.get("test"),
         status=test.get("status", "not scored"),

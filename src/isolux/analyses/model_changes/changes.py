@@ -11,7 +11,8 @@ import polars as pl
 from isolux.disparity.gap_changes import KIND
 from isolux.groups.unknown import UNKNOWN
 from isolux.statements.groups import GroupPhrases, group_phrases_of
-from isolux.statements.words import Words, ends_text, lowered, number, size, words_of
+from isolux.statements.numbers import interval, points, value_text
+from isolux.statements.words import Words, lowered, words_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.tables import Status
@@ -148,7 +149,7 @@ class ModelChanges:
         """Answer whether the second model is better."""
         a, b, way = row["model_a"], row["model_b"], self.way(row)
         measure = lowered(self.words.measure(row))
-        far = size(row["value"], self.words.unit(row), *simultaneous_ends(row))
+        far = points(row["value"], self.words.unit(row), simultaneous_ends(row))
         change = f"is {far} {'higher' if row['value'] > 0 else 'lower'}"
         shown = self.is_shown(row)
         if not row["value"]:
@@ -168,7 +169,7 @@ class ModelChanges:
         """Say one group's change, and by which metrics else it is shown."""
         way, unit = self.way(row), self.words.unit(row)
         sign = "+" if row["value"] > 0 else "\N{MINUS SIGN}"
-        change = f"{sign}{size(row['value'], unit, *simultaneous_ends(row))} with {row['model_b']}"
+        change = f"{sign}{points(row['value'], unit, simultaneous_ends(row))} with {row['model_b']}"
         names = list(dict.fromkeys(lowered(self.words.measure(r)) for r in also))
         more = f"; also {names[0]}" if names else ""
         more += f" and {len(names) - 1} more" if len(names) > 1 else ""
@@ -204,7 +205,7 @@ class ModelChanges:
         parts = []
         if low is not None and high is not None:
             low, high = (-high, -low) if flip else (low, high)
-            ends = ends_text(low, high, self.words.unit(row), row["value"])
+            ends = interval(low, high, self.words.unit(row), row["value"])
             parts.append(f"{100 * self.words.level:g} % interval {ends}")
         return "; ".join([*parts, *self._p(row, p_name), f"n = {row['n_units_a']:,}"])
 
@@ -240,7 +241,7 @@ class ModelChanges:
     def _gap_values(self, row: Row) -> str:
         unit = self.words.unit(row)
         old, new = (self._gap_of(row, row[model]) for model in ("model_a", "model_b"))
-        return f"{number(old, unit, new)} to {number(new, unit, old)}"
+        return f"{value_text(old, unit, [new])} to {value_text(new, unit, [old])}"
 
     def say_gap(self, row: Row) -> str:
         """Say whether one gap became wider or narrower."""
@@ -249,8 +250,8 @@ class ModelChanges:
         values += " points" if unit == "fraction" else f" {unit}".rstrip()
         low, high = simultaneous_ends(row)
         known = low is not None and high is not None
-        interval = [f"change {ends_text(low or 0.0, high or 0.0, unit)}"] if known else []
-        sure = "; ".join([*interval, *self._p(row)])
+        change = [f"change {interval(low, high, unit)}"] if known else []
+        sure = "; ".join([*change, *self._p(row)])
         way = "widened from" if row["value"] > 0 else "narrowed from"
         told = f"the gap {way}" if self.is_shown(row) else "no change of the gap is shown,"
         what = f"{_upper(lowered(self.words.measure(row)))}, {self._pair(row)}"
@@ -272,7 +273,7 @@ class ModelChanges:
         unit = self.words.unit(self.rows[0])
         known = [r for r in unsure if self.words.unit(r) == unit and UNKNOWN not in r["group_a"]]
         ends = [abs(end) for row in known for end in simultaneous_ends(row) if end is not None]
-        far = f": changes up to {size(max(ends), unit)} cannot be ruled out" if ends else ""
+        far = f": changes up to {points(max(ends), unit)} cannot be ruled out" if ends else ""
         told = f"For {len(unsure):,} of {len(rows):,} groups and metrics no change is shown{far}."
         if len(unsure) == len(rows):
             told = f"No group is shown to have gained or lost{far}."
