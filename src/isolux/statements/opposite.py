@@ -12,7 +12,8 @@ import polars as pl
 
 from isolux.statements.groups import group_phrases_of
 from isolux.statements.leading import orient_comparisons
-from isolux.statements.words import number, words_of
+from isolux.statements.numbers import value_text
+from isolux.statements.words import words_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import brief
 
@@ -88,7 +89,7 @@ def describe_opposite_errors(run: Run, attributes: Collection[str] = ()) -> str:
         label, answer = (words.label({"label": row[f"label{side}"]}) for side in (end, other))
         wrong = f"are called {answer}" if is_taken else "are missed"
         values = [row[f"{name}_value{end}"] for name in ("group", "reference")]
-        share, other_share = (f"{number(1.0 - value, 'fraction')} %" for value in values)
+        share, other_share = (f"{value_text(1.0 - value)} %" for value in values)
         who = phrases.describe(row["attribute"], group)
         told.append(f"for {who}, {share} of {label} {wrong} ({brief(beside)}: {other_share})")
     p = words.p(max(row["p_adjusted"], row["p_adjusted_b"]))
