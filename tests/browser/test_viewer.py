@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.report.wording import interval, value_text
+from isolux.statements.numbers import interval, value_text
 from tests.browser._viewing import DESK, DIGITS, PHONE, TALL, names, numbers, resized, shown, silent
 from tests.report import _runs as runs
 from tests.viewer._runs import audited

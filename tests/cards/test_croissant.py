@@ -46,6 +46,23 @@ def test_mlcroissant_reads_back_the_counts_and_what_was_stated():
 
 
 @with_croissant
+def test_each_audited_attribute_is_named_as_sensitive_also_in_an_intersection_alone():
+    run = run_of_people()
+    crossed = run.group_metrics["attribute"].is_null() | (
+        run.group_metrics["attribute"] == "light*region"
+    )
+    alone = replace(
+        run, group_metrics=run.group_metrics.filter(crossed),
+        disparities=run.disparities.filter(attribute="light*region"),
+        record={**run.record, "spec": {**run.record["spec"], "by": ["light*region"]}},
+    )  # fmt: skip
+    for one in (run, alone):
+        named = json.loads(isolux.card(one, kind="croissant").json())
+        assert named["rai:personalSensitiveInformation"] == [
+            "light (declared by the user)", "region (declared by the user)"]  # fmt: skip
+
+
+@with_croissant
 def test_files_are_named_without_their_folders():
     text = isolux.card(with_file(), kind="croissant").json()
     (file,) = json.loads(text)["distribution"]

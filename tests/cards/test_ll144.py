@@ -115,6 +115,39 @@ def test_a_ratio_has_an_interval_where_both_are_judged():
     assert (low, high) == pytest.approx((0.761, 1.195), abs=0.012)
 
 
+def test_every_ratio_has_an_interval_also_where_the_highest_category_is_small():
+    """C has 6 of 6: its exact interval begins at .025 ** (1 / 6) = .541. D has none of 40.
+
+    Donner and Zou: with an upper bound of .088 the ratio of D is at most
+    .0881 / sqrt(.541 (2 - .541)) = .099.
+    """
+    rows = [
+        {"sex": sex, "race": race, "value": float(k < good)}
+        for (sex, race), (good, of) in {**SELECTED, ("M", "D"): (0, 40)}.items() for k in range(of)
+    ]  # fmt: skip
+    made = isolux.card(audited(rows, "selection_rate", "classification"), kind="ll144")
+    for words in ("race", "sex × race"):
+        cells = {row[0]: row[4:] for row in table(made, f"Selection rate by {words}").rows}
+        (highest,) = [name for name in cells if name.endswith("C")]
+        assert cells[highest] == ("100.0\u00a0% (54.1 to 100.0)", "1.000")
+        (none,) = [name for name in cells if name.endswith("D")]
+        assert cells[none][1] == "0.000 (0.000 to 0.099)"
+        assert all("(" in ratio for name, (_, ratio) in cells.items() if name != highest)
+
+
+def test_a_few_clusters_of_several_people_have_no_interval():
+    rows = [{"race": "ab"[k % 2], "value": float(k % 3 == 0), "cluster_id": f"{k % 2}{k % 7}"}
+            for k in range(200)]  # fmt: skip
+    frame = pl.DataFrame(rows).with_columns(
+        unit_id=pl.int_range(pl.len()).cast(pl.String), metric=pl.lit("selection_rate"),
+        task=pl.lit("classification"),
+    )  # fmt: skip
+    run = isolux.audit(frame.drop("race"), frame.select("unit_id", "race"), by="race",
+                       replicates=100).run  # fmt: skip
+    rows = table(isolux.card(run, kind="ll144"), "Selection rate by race").rows
+    assert not any("(" in cell for row in rows for cell in row[4:])
+
+
 def test_a_run_that_cannot_fill_it_says_what_is_needed():
     with pytest.raises(SpecError, match="no attribute of this run is named as sex"):
         isolux.card(run_of_people(), kind="ll144")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import isolux
@@ -11,11 +13,11 @@ from tests.cards._cards import HOSTILE, run_of_people, traced, with_hub
 
 @with_hub
 def test_the_hub_reads_back_every_value():
-    from huggingface_hub import ModelCard
+    from huggingface_hub import ModelCardData
 
     run = run_of_people()
-    card = ModelCard(isolux.card(run, kind="model-card").markdown())
-    read = {(one.dataset_config, one.metric_type): one for one in card.data.eval_results}
+    data = ModelCardData(**json.loads(isolux.card(run, kind="model-card").json()))
+    read = {(one.dataset_config, one.metric_type): one for one in data.eval_results}
     rows = run.group_metrics.filter(run.group_metrics["value"].is_not_null())
     assert len(read) == rows.height
     for row in rows.iter_rows(named=True):
@@ -24,16 +26,35 @@ def test_the_hub_reads_back_every_value():
         assert one.metric_value == row["value"]
         assert one.metric_args["n_units"] == row["n_units"]
         assert one.metric_args["low"] == row["low"]
-    assert card.data.model_name == "m"
-    assert "license" not in card.data.to_dict()  # not stated, so not there
+    assert data.model_name == "m"
+    assert "license" not in data.to_dict()  # not stated, so not there
+
+
+@with_hub
+def test_the_metadata_before_the_first_sentence_is_short():
+    """Everyone, two lights (one of them too small to judge is not there) and three regions."""
+    from huggingface_hub import ModelCard
+
+    text = isolux.card(run_of_people(), kind="model-card").markdown()
+    results = ModelCard(text).data.eval_results
+    assert [one.metric_name.partition(":")[0] for one in results] == [
+        "Accuracy", "Accuracy, light = night", "Accuracy, light = day",
+        "Accuracy, region = coast", "Accuracy, region = hills", "Accuracy, region = unknown",
+    ]  # fmt: skip
+    assert results[1].metric_value == 0.4
+    assert results[1].metric_name.endswith("40.0\u00a0% (33.5 to 46.9; n = 200)")
+    assert text.splitlines().index("# Model card: m on Own table") < 60
 
 
 @with_hub
 def test_a_hostile_name_survives_the_metadata():
     from huggingface_hub import ModelCard
 
-    card = ModelCard(isolux.card(run_of_people(HOSTILE), kind="model-card").markdown())
-    assert f"light={HOSTILE}" in {one.dataset_config for one in card.data.eval_results}
+    made = isolux.card(run_of_people(HOSTILE), kind="model-card")
+    (named,) = [one.metric_name for one in ModelCard(made.markdown()).data.eval_results
+                if one.dataset_config == "light" and "day" not in one.metric_name]  # fmt: skip
+    assert f"light = {HOSTILE}:" in named
+    assert f"light={HOSTILE}" in made.json()
 
 
 @with_hub

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -121,3 +122,42 @@ def test_roles_that_are_refused(given, text, lit, monkeypatch, capsys):
     ran = run_cli(monkeypatch, capsys, "explain", lit, *given)
     assert ran.code == 2, ran.out
     assert text in ran.err
+
+
+def pairs_run(folder: Path, *, n: int = 80) -> Path:
+    """Audit a verifier's pairs: n genuine and n impostor ones of each of two groups."""
+    rows = [
+        {"a": f"{race}{k}", "b": f"{race}{k}{same}", "same": same, "race": race,
+         "score": 0.1 + 0.7 * (k % 40 > 3 if same else k % 40 < wrong) + k / 10_000}
+        for race, wrong in (("a", 2), ("b", 8)) for k in range(n) for same in (0, 1)
+    ]  # fmt: skip
+    pl.DataFrame(rows).write_csv(folder / "pairs.csv")
+    audit = isolux.audit(f"pairs:{folder / 'pairs.csv'}", task="face_verification", threshold=0.5,
+                         by="race", replicates=100)  # fmt: skip
+    return audit.report(folder / "verifier").parent
+
+
+@pytest.mark.parametrize(
+    ("analysis", "caption"),
+    [("tradeoffs", "Match rates by group, at thresholds that accept a share"),
+     ("biometrics", "Failures and errors by group, at the operational threshold")],
+)  # fmt: skip
+def test_an_analysis_without_a_finding_prints_its_tables(
+    analysis, caption, tmp_path, monkeypatch, capsys
+):
+    run = pairs_run(tmp_path)
+    ran = run_cli(monkeypatch, capsys, "explain", run, "--analysis", analysis)
+    assert ran.code == 0, ran.err
+    assert f"{analysis}: no finding; tables:" in ran.out
+    assert caption in ran.out
+    assert "false match rate" in ran.out
+    assert "not measured" not in ran.out
+    record = run_directory.load(run).record["explained"][analysis]
+    more = [len(table["rows"]) - 12 for table in record.values()]
+    told = [f"… and {n} more rows in the report." for n in more if n > 0]
+    assert [line for line in ran.out.splitlines() if "more rows" in line] == told
+    assert bool(told) is (analysis == "tradeoffs")
+    given = run_cli(monkeypatch, capsys, "explain", run, "--analysis", analysis, "--json")
+    tables = {one["name"]: one["rows"] for one in json.loads(given.out)["tables"]}
+    for name, table in record.items():
+        assert [list(row.values()) for row in tables[name]] == table["rows"]

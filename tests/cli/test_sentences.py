@@ -26,8 +26,8 @@ def patients(tmp_path):
 
 
 @pytest.mark.parametrize(("target", "answer", "positive", "said"), [
-    ("ill", "answer", "TRUE", "False negative rate of ill = TRUE for 40-60 (age)"),
-    ("number", "guess", "1", "False negative rate of number = 1 for 40-60 (age)"),
+    ("ill", "answer", "TRUE", "false negative rate of ill = TRUE"),
+    ("number", "guess", "1", "false negative rate of number = 1"),
 ])  # fmt: skip
 def test_a_class_that_says_nothing_is_called_by_its_target(
     monkeypatch, capsys, tmp_path, patients, target, answer, positive, said
@@ -39,7 +39,7 @@ def test_a_class_that_says_nothing_is_called_by_its_target(
     assert done.code == 0, done.err
     assert said in " ".join(done.out.split())
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert said.partition(" for ")[0] in page
+    assert said in page
     assert f"rate of {positive}" not in page
 
 
@@ -62,7 +62,7 @@ def test_that_nothing_could_be_compared_is_said_with_the_reason(monkeypatch, cap
     said = " ".join(done.out.split())
     assert "holds nobody of their value ('m' 60)" in said
     assert "no more often than anyone" not in said
-    assert "m (n = 0); nobody in this group was scored on this metric." in said
+    assert "has no value: nobody in this group was scored on this metric" in said
 
 
 def test_a_rate_at_a_rate_is_said_in_english():
@@ -123,13 +123,13 @@ def test_explain_prints_the_analysis_that_was_asked_for(monkeypatch, capsys, tmp
                "--prediction-column", "answer", "--replicates", 100, "--id", "id",
                "--out", out)  # fmt: skip
     assert done.code == 0, done.err
-    assert done.out.startswith("• Accuracy for 40-60 (age)")
+    sentence = done.out.partition(";")[0]
+    assert "worse for 40-60 than for" in sentence
     done = run(monkeypatch, capsys, "explain", out, "--analysis", "power")
     assert done.code == 0, done.err
-    first, *_ = [line for line in done.out.splitlines() if line]
-    assert first.startswith("• ")
+    assert done.out.startswith(sentence)
+    first, *_ = [line for line in done.out.splitlines() if line.startswith("• ")]
     assert "this audit could have detected (power 0.8)" in first
-    assert "• Accuracy for 40-60 (age) is" not in done.out
 
 
 def test_a_run_without_a_folder_says_where_it_went(monkeypatch, capsys, tmp_path, patients):

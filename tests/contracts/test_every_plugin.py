@@ -128,6 +128,32 @@ def test_a_metric_is_a_mean_of_scores_or_a_statistic_of_evidence(metric: Metric)
 
 
 @of_room("tasks")
+def test_two_kinds_of_error_name_each_other_and_say_what_they_are(plugin: Plugin) -> None:
+    metrics = {metric.name: metric for metric in plugin.module.INFO.metrics}
+    for metric in metrics.values():
+        assert bool(metric.opposite) is bool(metric.meaning), metric.name
+        if metric.opposite:
+            other = metrics[metric.opposite]
+            assert other.opposite == metric.name != other.name
+            assert other.direction == metric.direction != "none"
+            assert metric.meaning != other.meaning
+            assert not metric.meaning.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("task", "metric", "opposite"),
+    [("face_verification", "false_match_rate", "false_non_match_rate"),
+     ("face_verification", "generalised_false_accept_rate", "generalised_false_reject_rate"),
+     ("identification", "false_positive_identification_rate",
+      "false_negative_identification_rate"),
+     ("age_estimation", "challenge_false_positive_rate", "challenge_false_negative_rate"),
+     ("classification", "false_positive_rate", "false_negative_rate")],
+)  # fmt: skip
+def test_tasks_with_two_kinds_of_error_declare_them(task: str, metric: str, opposite: str) -> None:
+    assert registry.task_info(task).metric(metric).opposite == opposite
+
+
+@of_room("tasks")
 def test_a_task_measures_something_by_default(plugin: Plugin) -> None:
     info = plugin.module.INFO
     names = [metric.name for metric in info.metrics]

@@ -9,21 +9,16 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from isolux.disparity.formulas import (
-    best,
     difference,
     epsilon,
-    highest,
     log_ratio,
-    lowest,
     mean_absolute_gap,
     ratio,
     ratio_min_max,
     standard_deviation,
     value_range,
-    worst,
-    worst_share,
 )
-from isolux.vocabulary.errors import InputError, SpecError
+from isolux.vocabulary.errors import SpecError
 
 NAN = float("nan")
 
@@ -229,34 +224,7 @@ def test_equal_groups_differ_by_nothing(values):
     assert standard_deviation(alike) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_the_worst_follows_the_direction():
-    values = [0.7, NAN, 0.9, 0.5]
-    assert (worst(values, "higher"), best(values, "higher")) == (3, 2)
-    assert (worst(values, "lower"), best(values, "lower")) == (2, 3)
-    assert (lowest(values), highest(values)) == (3, 2)
-    assert lowest([[0.5, 0.5], [NAN, 1.0], [NAN, NAN]]).tolist() == [0, 1, -1]
-    assert highest([[0.5, 0.5], [NAN, 1.0], [NAN, NAN]]).tolist() == [0, 1, -1]
-
-
-def test_worst_share_by_hand():
-    # Worst in turn: b; a and b together; nobody is judged; c.
-    replicates = [[0.9, 0.5, 0.7], [0.5, 0.5, NAN], [NAN, NAN, NAN], [0.6, NAN, 0.2]]
-    np.testing.assert_allclose(worst_share(replicates, "higher"), [0.5 / 3, 1.5 / 3, 1 / 3])
-    errors = -np.array(replicates)
-    np.testing.assert_allclose(worst_share(errors, "lower"), [0.5 / 3, 1.5 / 3, 1 / 3])
-    assert np.isnan(worst_share([[NAN, NAN]], "higher")).all()
-
-
-@pytest.mark.parametrize("function", [worst, best, worst_share])
-def test_without_a_better_direction_there_is_no_worst(function):
-    with pytest.raises(SpecError, match="has no worst and no best group") as error:
-        function([[0.5, 0.6]], "none")
-    assert "what to do: use lowest and highest" in str(error.value)
-
-
 def test_refusals():
-    with pytest.raises(InputError, match="these are not replicates"):
-        worst_share([0.5, 0.6], "higher")
     with pytest.raises(SpecError, match="a logarithm has no such base"):
         epsilon([0.5, 0.6], base=1.0)
     with pytest.raises(SpecError, match="has no such degrees of freedom"):

@@ -44,21 +44,24 @@ def test_values_by_hand():
     assert _row(table, "mean_absolute_gap")["value"] == pytest.approx(gaps.mean())
 
 
+def _people(right: dict[str, int]) -> tuple[list[str], list[float]]:
+    groups = [g for g in right for _ in range(SIZE)]
+    return groups, [v for k in right.values() for v in [1.0] * k + [0.0] * (SIZE - k)]
+
+
 def test_no_spread_of_shares_is_wider_than_shares_can_lie():
-    # Of two groups the Q-profile's end lies far beyond .5, the SD of shares that are all 0 or 1.
-    groups = [g for g in ("a", "b") for _ in range(SIZE)]
-    values = [1.0] * 30 + [0.0] * 10 + [1.0] * 12 + [0.0] * 28
+    # The Q-profile's end lies beyond .5, the SD of shares that are all 0 or 1.
+    groups, values = _people({"a": 38, "b": 2, "c": 30, "d": 10, "e": 20})
     row = _row(_measured(groups=groups, values=values)[1].table, "noise_corrected_sd")
-    free = noise_corrected_sd([0.75, 0.3], np.diag([0.07**2] * 2), degrees_of_freedom=[39, 39])
-    assert free.high > 2
+    rates = [0.95, 0.05, 0.75, 0.25, 0.5]
+    free = noise_corrected_sd(rates, np.diag([0.07**2] * 5), degrees_of_freedom=[39] * 5)
+    assert free.high > 0.9
     assert row["low"] < row["value"] < row["high"] == 0.5
 
 
 @pytest.mark.parametrize(("metric", "worst", "best"), [(ACCURACY, "b", "c"), (ERROR, "c", "b")])
 def test_the_worst_group_follows_the_metrics_direction(metric, worst, best):
     table = _measured(metric)[1].table
-    assert _row(table, "worst_group")["group_a"] == worst
-    assert _row(table, "worst_group")["value"] > 0.95
     for kind in ("range", "epsilon", "any_difference"):
         row = _row(table, kind)
         assert (row["group_a"], row["group_b"]) == (worst, best), kind
@@ -76,31 +79,32 @@ def test_any_difference_is_the_largest_pair_against_its_own_null():
 
 
 def test_tau_is_paule_mandels_with_pooled_variances():
-    measured = _measured(replicates=4000)[1]
+    groups, values = _people({"a": 30, "b": 20, "c": 36, "d": 30, "e": 28})
+    measured = _measured(groups=groups, values=values, replicates=4000)[1]
     row = _row(measured.table, "noise_corrected_sd")
-    rates = np.array([0.75, 0.5, 0.9])
+    rates = np.array([0.75, 0.5, 0.9, 0.75, 0.7])
     exact = np.diag(rates * (1 - rates) / (SIZE - 1))
-    clusters = np.full(3, SIZE)
+    clusters = np.full(5, SIZE)
     found = noise_corrected_sd(
         rates, pooled_covariance(exact, clusters), degrees_of_freedom=clusters - 1.0
     )
     assert row["value"] == pytest.approx(found.tau, rel=0.02)
-    assert (row["low"], row["high"]) == pytest.approx((found.low, 0.5), rel=0.05)  # of shares
+    assert (row["low"], row["high"]) == pytest.approx((found.low, found.high), rel=0.05)
     assert row["value"] < _row(measured.table, "standard_deviation")["value"]
 
 
 def test_tau_takes_the_unbiased_variance_of_few_units():
     # A replicate redraws a group's c units, whose own variance divides by c; the variance that is
     # expected of new units divides by c - 1. With 10 units that is a ninth more.
-    right = {"a": (3, 10), "b": (9, 12), "c": (19, 20)}
+    right = {"a": (3, 10), "b": (9, 12), "c": (19, 20), "d": (10, 20), "e": (6, 12)}
     values = [v for k, n in right.values() for v in [1.0] * k + [0.0] * (n - k)]
     groups = [g for g, (_, n) in right.items() for _ in range(n)]
     estimates, measured = _measured(groups=groups, values=values)
     row = _row(measured.table, "noise_corrected_sd")
     rows = measured.family.tested["g", 0].members
     rates, drawn = estimates.value[rows, 0], estimates.replicates[rows, 0]
-    assert rates.tolist() == [0.3, 0.75, 0.95]
-    c = np.array([10.0, 12.0, 20.0])
+    assert rates.tolist() == [0.3, 0.75, 0.95, 0.5, 0.5]
+    c = np.array([10.0, 12.0, 20.0, 20.0, 12.0])
     unbiased = np.cov(drawn) * np.sqrt(np.outer(c / (c - 1), c / (c - 1)))
     found = noise_corrected_sd(rates, pooled_covariance(unbiased, c), degrees_of_freedom=c - 1)
     assert row["value"] == pytest.approx(found.tau, rel=1e-12)
@@ -130,7 +134,17 @@ def test_where_the_test_finds_nothing_the_range_holds_zero():
     assert _row(table, "range")["low"] == 0.0
     assert _row(table, "range")["high"] > 0.05, "and says how large it could be"
     assert _row(table, "ratio_min_max")["high"] == 1.0
-    assert _row(table, "noise_corrected_sd")["value"] == 0.0
+
+
+@pytest.mark.parametrize("n", [2, 4, 5])
+def test_of_fewer_than_five_groups_there_is_no_noise_corrected_sd(n):
+    groups, values = _people(dict(zip("abcde"[:n], [38, 30, 20, 36, 10], strict=False)))
+    row = _row(_measured(groups=groups, values=values)[1].table, "noise_corrected_sd")
+    if n == 5:
+        assert 0.0 < row["low"] < row["value"] < row["high"]
+    else:
+        assert (row["value"], row["low"], row["high"]) == (None, None, None)
+        assert (row["status"], row["reason"]) == ("undefined", "fewer than five groups")
 
 
 def test_with_a_reference_the_range_is_still_over_all_pairs():
@@ -147,10 +161,6 @@ def test_everyone_right_differs_by_nothing():
     row = _row(table, "any_difference")
     assert (row["value"], row["p_value"]) == (0.0, 1.0)
     assert _row(table, "range")["value"] == 0.0
-    assert _row(table, "noise_corrected_sd")["value"] == 0.0
-    worst = _row(table, "worst_group")
-    assert worst["value"] == pytest.approx(1 / 3), "three tie for it"
-    assert (worst["status"], worst["reason"]) == ("boundary", "nothing varies within the groups")
     # Replicates that are all alike do not say how sure a spread is; the groups' intervals do, and
     # bound the range.
     spread = _row(table, "standard_deviation")

@@ -112,7 +112,7 @@ def test_where_everyone_is_unknown_there_are_no_bins_to_speak_of(bins):
     found = groups_of(ages([None, None]), bins)
     assert found.frame["group"].to_list() == ["unknown", "unknown"]
     assert found.notes == (
-        "age: 2 of 2 unit(s) unknown, kept as a separate group",
+        "age: 2 of 2 unit(s) unknown (not annotated), kept as a separate group",
         "age: every unit is unknown or left out",
     )
 

@@ -75,7 +75,7 @@ def test_without_units_those_of_the_attributes_kind_are_judged():
 def test_one_value_only_is_noted():
     found = membership(attributes_of([("a", "race", "B"), ("b", "race", None)]), ["race"])
     assert found.notes == (
-        "race: 1 of 2 unit(s) unknown, kept as a separate group",
+        "race: 1 of 2 unit(s) unknown (not annotated), kept as a separate group",
         "race: 'B' is the only known group, so there is nothing to compare it with",
     )
     nobody = membership(attributes_of([("a", "race", None)]), ["race"])
@@ -279,3 +279,19 @@ def test_combinations_that_hold_no_one_are_named():
     )  # fmt: skip
     every = membership(pl.concat([rows, others]), ["tone*light"]).notes
     assert not [n for n in every if "no one" in n]
+
+
+def test_people_whom_no_score_is_about_are_not_counted_as_unknown() -> None:
+    # As in WIDER FACE: faces that only take part in matching were never asked about.
+    rows = pl.DataFrame(
+        {"unit_kind": "instance", "unit_id": ["a", "b", "c"], "attribute": "tone",
+         "value": ["I", "Not sure", None]}
+    )  # fmt: skip
+    units = pl.DataFrame(
+        {"unit_id": ["a", "b", "c", "d", "e"], "scored": [True, True, True, False, False]}
+    )
+    words = {"tone": Grouping(attribute="tone", unknown_values=("not sure",))}
+    found = membership(rows, ["tone"], words, units=units)
+    assert found.accounts == {"tone": {"n_units": 3, "n_unknown": 2, "n_unannotated": 1}}
+    text = "tone: 2 of 3 unit(s) unknown (1 of them not annotated), kept as a separate group"
+    assert text in found.notes

@@ -145,7 +145,6 @@ _WHOLE = (
     ("τ, interval: holds 0, %", "noise_corrected_sd holds 0", True),
     ("test of any difference: p at most .05, %", "test finds a difference", True),
     ("worst group found is the planted one, %", "worst group is g0", True),
-    ("its share of the replicates, mean %", "its share of replicates", True),
 )  # fmt: skip
 
 

@@ -156,7 +156,6 @@ def _add_spread(
         "standard_deviation": {"value": sd},
         "noise_corrected_sd": {"value": tau, "low": 0.7 * tau, "high": 1.9 * tau},
         "mean_absolute_gap": {"value": sum(abs(r - everyone) for r in rates) / len(rates)},
-        "worst_group": {"value": 0.93},
     }
     for kind, row in spread.items():
         tables.disparities.append({**base, **ends, "kind": kind, **row})

@@ -63,6 +63,7 @@ def test_three_cuts_give_the_tables_of_the_whole(tmp_path: Path, settings: dict[
             assert _bytes(getattr(run, table)) == _bytes(getattr(whole, table)), (name, table)
         assert run.record["warnings"] == whole.record["warnings"]
         assert run.record["clusters"] == whole.record["clusters"]
+        assert run.record["accounting"] == whole.record["accounting"]
         # The loader's own line apart, what is told of people has the same numbers.
         assert [n for n in run.record["notes"] if not n.startswith("Read from")] == [
             n for n in whole.record["notes"] if "identified by their number" not in n

@@ -152,9 +152,10 @@ def _performance(table: pl.DataFrame) -> pl.DataFrame:
         for name, words in _WORDS.items() if name in table.columns
     ]  # fmt: skip
     short = list(_WORDS)
-    why = pl.col("said").str.replace_many(
+    why = pl.col("said").str.replace_all(r"[^;]* not measured(; |$)", "").str.replace_many(
         [f"{s} " for s in short], [f"{_WORDS[s]} " for s in short]
-    )
+    )  # fmt: skip
+    why = pl.when(why != "").then(why)
     shown = table.select(
         "model", "attribute", "group", _number("threshold"), *cells, why.alias("read with care")
     )

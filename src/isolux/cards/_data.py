@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from isolux.cards._facts import Facts
 from isolux.cards._measured import licence_of_data
 from isolux.cards._source import Source, without_folders
-from isolux.report.wording import count, listed
+from isolux.groups.unknown import KNOWN_SUFFIX
+from isolux.statements.numbers import count
+from isolux.statements.words import words_of
 from isolux.vocabulary.info import Ask
+from isolux.vocabulary.spec import crossed
 
 __all__ = ["ASKS", "data_name", "licence_text", "representation", "sensitive", "unknown_values"]
 
@@ -77,11 +80,11 @@ def unknown_values(source: Source) -> Iterator[str]:
 
 
 def sensitive(source: Source) -> Iterator[str]:
-    """Name the attributes that were audited, and whose judgement they are."""
+    """Name each attribute that was audited, also in an intersection alone, and who judged it."""
     judgement = source.summary.audited.judgement or "judgement not recorded"
-    names = [section.title for section in source.summary.sections if not section.is_intersection]
-    if names:
-        yield (
-            "Attributes of people and pictures that the audit looked at: "
-            f"{listed(names)} ({judgement})."
-        )
+    asked = (source.run.record.get("spec") or {}).get("by") or ()
+    audited = [*asked, *(section.attribute for section in source.summary.sections)]
+    words = words_of(source.run)
+    names = (name.removesuffix(KNOWN_SUFFIX) for by in audited for name in crossed(by))
+    for name in dict.fromkeys(names):
+        yield f"{words.title(name)} ({judgement})"

@@ -83,7 +83,7 @@ class Card:
     kind : str
         The kind, with ``_``: ``"model_card"``.
     title, statement, answer : str
-        What it is of; what it is not; what the audit found, in a few sentences.
+        What it is of; what it is not; what the audit found, in a few sentences (of data: empty).
     warnings : tuple of str
         What must be read before the numbers.
     parts : tuple of Part
@@ -110,6 +110,12 @@ class Card:
     metadata: str = ""
     data: Mapping[str, Any] | None = None
     run: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def first_asking(self) -> Part | None:
+        """The first part with facts; what was not stated is listed before it."""
+        asking = (p for p in self.parts if any(isinstance(b, Said) for b in p.blocks))
+        return next(asking, None) if self.blanks else None
 
     @property
     def blanks(self) -> tuple[Said, ...]:

@@ -35,9 +35,9 @@ def markdown_of(card: Card) -> str:
     lines = [card.metadata.rstrip() + "\n"] if card.metadata else []
     lines.append(f"# {escaped(card.title)}\n")
     lines += [f"> **Warning.** {escaped(text)}\n" for text in card.warnings]
-    lines += [f"{escaped(card.statement)}\n", f"{escaped(card.answer)}\n"]
-    lines += _blanks(card)
+    lines += [f"{escaped(text)}\n" for text in (card.answer, card.statement) if text]
     for part in card.parts:
+        lines += _blanks(card) if part is card.first_asking else ()
         lines += _part(part)
     lines += ["## What this card follows\n", *_follows(card)]
     lines += ["\n## Where its numbers come from\n", *(f"- {escaped(t)}" for t in card.provenance)]
@@ -45,8 +45,6 @@ def markdown_of(card: Card) -> str:
 
 
 def _blanks(card: Card) -> Iterator[str]:
-    if not card.blanks:
-        return
     n = len(card.blanks)
     yield (f"**{n} fact{' is' if n == 1 else 's are'} not stated** and marked below. Give "
            f"{'it' if n == 1 else 'them'} with `--facts FILE`: "

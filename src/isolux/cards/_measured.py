@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from isolux.cards._document import Block, Bullets, Column, Paragraph, Table
+import polars as pl
+
+from isolux.cards._document import Block, Bullets, Column, Paragraph, Part, Table
 from isolux.cards._source import Source, without_folders
 from isolux.report.document import AttributeSection, Estimate, GroupRow, Line, LineTable
-from isolux.report.wording import (
-    SHAPE,
-    STATUS_WORDS,
-    count,
-    interval,
-    p_equals,
-    p_text,
-    value_text,
-    with_unit,
-)
+from isolux.report.summary.analyses import IN_THE_ANSWER
+from isolux.report.summary.answer import reading_order
+from isolux.report.wording import SHAPE, STATUS_WORDS
+from isolux.statements.numbers import count, interval, p_equals, p_text, value_text, with_unit
 from isolux.vocabulary import registry
 
 __all__ = [
+    "WIDE",
+    "cell_text",
     "data_text",
     "findings",
+    "first_page",
     "group_tables",
     "key_of_line",
     "licence_of_data",
@@ -31,11 +31,17 @@ __all__ = [
     "metric_table",
     "overall_table",
     "people_table",
+    "shown_first",
     "status_text",
+    "wide_table",
 ]
 
 GROUPS = "group_metrics.parquet"
+WIDE = 4
+"""Metrics that stand side by side."""
 _ROWS, _CLAIMS = 60, 12
+_FIRST = 30
+"""Rows of groups on the first page."""
 _OWN = ("table", "pairs", "counts", "imagefolder", "huggingface", "fiftyone")
 """Loaders of what a user brings: the licence is the user's to say."""
 _SAYS_P = re.compile(r"\sp\s[=<]\s")
@@ -99,6 +105,66 @@ def overall_table(source: Source) -> Table:
         f"{GROUPS}: rows without an attribute, one for each metric, class and threshold",
         (f"{more:,} more rows are in {GROUPS}.",) if more > 0 else (),
     )  # fmt: skip
+
+
+def first_page(source: Source, of_groups: str = "", of_limits: str = "") -> tuple[Part, Part]:
+    """Give what is read first: single attributes' groups on a few metrics, and the limits."""
+    single, lines, most = shown_first(source)
+    notes = [f"{one.title}: {count(len(one.main.rows))} groups, in {GROUPS}."
+             for one in source.summary.sections if one not in single]  # fmt: skip
+    more = len(source.summary.overall) - len(lines)
+    notes += [f"{more:,} more metrics, classes or thresholds are in {GROUPS}."] if more else []
+    caption = f"Value ({source.summary.audited.percent} interval; n)"
+    table = wide_table(source, caption, single, lines, most, notes)
+    return (Part("Results by group", (table,), of_groups),
+            Part("What this audit cannot say", (limits(source),), of_limits))  # fmt: skip
+
+
+def shown_first(source: Source) -> tuple[list[AttributeSection], list[Line], int]:
+    """Choose attributes in reading order, metrics of everyone, and how many groups of each."""
+    sections = reading_order(source.summary.sections)
+    single = [one for one in sections if not one.is_intersection] or sections[:1]
+    every = [line for line, _ in source.summary.overall]
+    of_class = Counter(line.metric for line in every if line.label is not None)
+    lines = [line for line in every if line.label is None or of_class[line.metric] == 1] or every
+    return single, lines[:WIDE], max(2, _FIRST // max(len(single), 1))
+
+
+def wide_table(
+    source: Source, caption: str, sections: Sequence[AttributeSection], lines: Sequence[Line],
+    most: int = _ROWS, notes: Sequence[str] = (),
+) -> Table:  # fmt: skip
+    """Lay metrics side by side: a row for everyone, then one for each group of the attributes."""
+    whole = dict(source.summary.overall)
+    rows = [("everyone", *(cell_text(whole.get(line), line.unit) for line in lines))]
+    left = 0
+    for section in sections:
+        cells = {(table.line, row.group): row.estimate for block in section.blocks
+                 for table in block.tables for row in table.rows}  # fmt: skip
+        shown = section.main.rows[:most]
+        left += len(section.main.rows) - len(shown)
+        name = f"{section.title}: " if len(sections) > 1 else ""
+        rows += [(name + row.group, *(cell_text(cells.get((line, row.group)), line.unit)
+                                      for line in lines)) for row in shown]  # fmt: skip
+    more = (f"{left:,} more groups are in {GROUPS}.",) if left else ()
+    of = ", ".join(section.attribute for section in sections)
+    return Table(
+        caption,
+        (Column("Group"), *(Column(line.title, number=True) for line in lines)), tuple(rows),
+        f"{GROUPS}: {'; '.join(map(key_of_line, lines))}; attribute {of or '(none)'}",
+        (*more, *notes),
+    )  # fmt: skip
+
+
+def cell_text(found: Estimate | None, unit: str) -> str:
+    """Write a value with its interval and n."""
+    if found is None:
+        return "–"
+    ends = interval(found.low, found.high, unit) if found.low is not None else ""
+    told = "; ".join(filter(None, (ends, f"n = {count(found.n_units)}")))
+    if found.value is None:
+        return f"{STATUS_WORDS.get(found.status, found.status)} ({told})"
+    return f"{with_unit(found.value, unit)} ({told})"
 
 
 def metric_table(source: Source) -> Table:
@@ -189,7 +255,8 @@ def _shown(table: LineTable) -> tuple[list[GroupRow], int]:
 def people_table(source: Source) -> Iterator[Block]:
     """How many people of each group were judged, and which share of all judged they are."""
     for section in source.summary.sections:
-        main = section.main
+        tables = [table for block in section.blocks for table in block.tables]
+        main = max(tables, key=lambda table: table.overall.n_units if table.overall else 0)
         total = main.overall.n_units if main.overall else 0
         rows = tuple(
             (row.group, count(row.estimate.n_units), count(row.estimate.n_clusters),
@@ -219,16 +286,17 @@ def people_table(source: Source) -> Iterator[Block]:
 def findings(source: Source, most: int = _CLAIMS) -> Sequence[Block]:
     """Give the run's claims, each with its place in findings.parquet."""
     audited = source.summary.audited
-    rows = sorted(source.summary.findings, key=lambda row: row.rank)
+    of_audit = pl.col("analysis").is_in(IN_THE_ANSWER)
+    rows = source.run.findings.filter(of_audit).sort("rank").to_dicts()
     if not rows:
         return (Paragraph("The run holds no finding: findings.parquet is empty. That is not "
                           "evidence that groups do not differ."),)  # fmt: skip
     told = []
     for row in rows[:most]:
-        tested = f"{audited.adjusted} {p_equals(row.p_adjusted)}; "
-        if row.p_adjusted is None or _SAYS_P.search(row.claim):
-            tested = ""
-        told.append(f"{without_folders(row.claim)} ({tested}findings.parquet, rank {row.rank})")
+        claim, p = without_folders(row["claim"]), row["p_adjusted"]
+        says_p = p is None or _SAYS_P.search(claim)
+        tested = "" if says_p else f"{audited.adjusted} {p_equals(p)}; "
+        told.append(f"{claim} ({tested}findings.parquet, rank {row['rank']})")
     if len(rows) > most:
         told.append(f"{len(rows) - most:,} more findings are in findings.parquet.")
     return (Bullets(tuple(told)),)

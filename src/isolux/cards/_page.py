@@ -22,7 +22,8 @@ def page_of(card: Card) -> str:
             seen += isinstance(block, Table)
             folded = isinstance(block, Table) and seen > _OPEN
             blocks.append({"kind": kinds[type(block)], "of": block, "folded": folded})
-        parts.append({"title": part.title, "cites": part.cites, "blocks": blocks})
+        parts.append({"title": part.title, "cites": part.cites, "blocks": blocks,
+                      "lists_blanks": part is card.first_asking})  # fmt: skip
     return page(
         "card.html.j2",
         title=card.title,

@@ -1,7 +1,8 @@
 """Selection and scoring rates by category, and their impact ratios, from a run's scores.
 
 Counts are exact; intervals are the house's own (clusters, design effects), measured again from the
-scores. A ratio's interval is that of the two rates' log ratio.
+scores, and exact ones where there are too few people for those. A ratio's interval is that of the
+two rates' log ratio; of a rate of 0, Donner and Zou's.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.unknown import UNKNOWN
 from isolux.stats.intervals import Interval, log_ratio_interval
+from isolux.stats.proportions import clopper_pearson
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.spec import recorded_spec
@@ -35,7 +37,7 @@ class Category:
     """A category: how many were assessed and selected, and its ratio to the highest rate.
 
     ``ratio`` is None where it is left out or has no value; ``low, high`` are of the rate and
-    ``ratio_low, ratio_high`` of the ratio, None where the run's own rule gives no interval.
+    ``ratio_low, ratio_high`` of the ratio, None where a few clusters hold several people each.
     """
 
     name: str
@@ -102,9 +104,11 @@ def rates_of(
     members = membership(
         run.attributes, by, groupings(settings, run.attributes), units=judged.judged_units()
     )
-    estimates = measure_groups(judged, members, spec.statistics)
+    # The rule asks for every category's ratio: a small one has a wide interval, not none.
+    every_size = spec.statistics.model_copy(update={"min_units": 1, "min_clusters": 1})
+    estimates = measure_groups(judged, members, every_size)
     frame = members.frame
-    return [_rates(estimates, frame, name, left_out, spec.statistics.level) for name in by]
+    return [_rates(estimates, frame, name, left_out, every_size.level) for name in by]
 
 
 def _rates(
@@ -114,7 +118,7 @@ def _rates(
     total = int(estimates.n_units[0, 0])
     rows = [int(g) for g in estimates.members(attribute)
             if UNKNOWN not in estimates.groups[g].values]  # fmt: skip
-    categories = [_category(estimates, g, total) for g in rows]
+    categories = [_category(estimates, g, total, level) for g in rows]
     kept = [k for k, one in enumerate(categories)
             if one.name not in left_out and one.rate is not None]  # fmt: skip
     best = max(kept, key=lambda k: categories[k].rate or 0.0, default=None)
@@ -130,16 +134,27 @@ def _rates(
                  total)  # fmt: skip
 
 
-def _category(estimates: Estimates, g: int, total: int) -> Category:
+def _category(estimates: Estimates, g: int, total: int, level: float) -> Category:
     n, group = int(estimates.n_units[g, 0]), estimates.groups[g]
     value = float(estimates.value[g, 0]) if n else 0.0
-    judged = bool(estimates.judged()[g, 0])
-    low, high = float(estimates.interval.low[g, 0]), float(estimates.interval.high[g, 0])
-    shown = judged and np.isfinite(low) and np.isfinite(high)
-    return Category(
-        group.name, group.values, n, round(value * n), n / total if total else 0.0,
-        low if shown else None, high if shown else None,
-    )  # fmt: skip
+    return Category(group.name, group.values, n, round(value * n), n / total if total else 0.0,
+                    *_shown(_ends(estimates, g, level)))  # fmt: skip
+
+
+def _ends(estimates: Estimates, g: int, level: float) -> Interval:
+    """Give a rate's interval: the house's own, or the exact one of too few people for it."""
+    at = np.array([g])
+    ends = Interval(estimates.interval.low[at, 0], estimates.interval.high[at, 0])
+    n = estimates.n_units[at, 0]
+    if np.isfinite(ends.low).all() or not n.all() or (n != estimates.n_clusters[at, 0]).any():
+        return ends
+    exact = clopper_pearson(np.rint(estimates.value[at, 0] * n), n, level)
+    return Interval(exact.low, exact.high)
+
+
+def _shown(ends: Interval) -> tuple[float, float] | tuple[None, None]:
+    low, high = float(ends.low[0]), float(ends.high[0])
+    return (low, high) if np.isfinite(low) and np.isfinite(high) else (None, None)
 
 
 def _with_ratio(
@@ -155,17 +170,16 @@ def _with_ratio(
     top = float(estimates.value[best, 0])
     if not top > 0:
         return one
-    ratio = one.rate / top
-    judged = estimates.judged()[[g, best], 0].all()
-    if g == best or not judged:
-        return replace(one, ratio=ratio)
+    if g == best:
+        return replace(one, ratio=1.0)
     first, second = np.array([g], dtype=np.int64), np.array([best], dtype=np.int64)
     apart = compare_groups(estimates, attribute, 0).pairs(first, second)
-    ends = [Interval(estimates.interval.low[at, 0], estimates.interval.high[at, 0])
-            for at in (first, second)]  # fmt: skip
-    z = float(ndtri(0.5 + level / 2.0))
-    logs = log_ratio_interval(apart.a, ends[0], apart.b, ends[1], apart.correlation(z))
-    low, high = float(np.exp(logs.low)[0]), float(np.exp(logs.high)[0])
-    sure = bool(np.isfinite(low) and np.isfinite(high))
-    return replace(one, ratio=ratio, ratio_low=low if sure else None,
-                   ratio_high=high if sure else None)  # fmt: skip
+    ends = [_ends(estimates, at, level) for at in (g, best)]
+    if one.rate:
+        along = np.nan_to_num(apart.correlation(float(ndtri(0.5 + level / 2.0))))
+        logs = log_ratio_interval(apart.a, ends[0], apart.b, ends[1], along)
+        ratio = Interval(np.exp(logs.low), np.exp(logs.high))
+    else:
+        ratio = Interval(ends[0].low, ends[0].high / np.sqrt(ends[1].low * (2 * top - ends[1].low)))
+    low, high = _shown(ratio)
+    return replace(one, ratio=one.rate / top, ratio_low=low, ratio_high=high)

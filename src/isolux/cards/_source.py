@@ -14,6 +14,7 @@ from isolux.cards._document import Card, Part
 from isolux.cards._facts import Facts
 from isolux.report.document import Summary
 from isolux.report.summary import summarise
+from isolux.report.summary.cautions import synthetic
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CardInfo
@@ -22,6 +23,8 @@ __all__ = ["Source", "card_of", "source_of", "without_folders"]
 
 _FOLDERS = re.compile(r"(?<![\w:/.~\\])(?:~|[A-Za-z]:(?=[\\/]))?(?:[\\/][^\s\\/:;,'\"<>|]+){2,}")
 _HASH = 12
+_FURTHER = 2
+"""Sentences after the first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +62,11 @@ def card_of(
     *,
     metadata: str = "",
     data: dict[str, object] | None = None,
+    data_set: str = "",
 ) -> Card:
     """Put a card together: what every kind says before and after its own parts.
+
+    ``data_set``: the name of the data of which the card is, and which says nothing of a model.
 
     Raises
     ------
@@ -74,12 +80,14 @@ def card_of(
             expected=f"a run of the task {' or '.join(info.tasks)}",
             found=task or "a run without a task",
         )
-    cautions = (f"{one.headline} {one.text}" for one in summary.cautions)
+    cautions = [f"{one.headline} {one.text}" for one in summary.cautions
+                if not data_set or one == synthetic(source.run.record)]  # fmt: skip
+    said = () if data_set else (summary.accounting, summary.answer, *summary.further[:_FURTHER])
     return Card(
         kind,
-        f"{info.title}: {without_folders(summary.title.removeprefix('Audit of '))}",
+        f"{info.title}: {data_set or without_folders(summary.title.removeprefix('Audit of '))}",
         info.statement,
-        without_folders(summary.answer),
+        without_folders(" ".join(filter(None, said))),
         tuple(without_folders(text) for text in (*summary.warnings, *cautions)),
         tuple(parts),
         tuple((" ".join(filter(None, (one.citation, one.place))), one.url)

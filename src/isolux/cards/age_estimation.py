@@ -10,19 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from isolux.cards._document import Block, Card, Column, Paragraph, Part, Table
+from isolux.cards._document import Block, Card, Paragraph, Part
 from isolux.cards._facts import Facts
 from isolux.cards._measured import (
+    WIDE,
     data_text,
     findings,
-    key_of_line,
-    limits,
+    first_page,
     metric_table,
     overall_table,
+    wide_table,
 )
 from isolux.cards._source import Source, card_of
-from isolux.report.document import AttributeSection, Estimate, LineTable
-from isolux.report.wording import STATUS_WORDS, count, interval, with_unit
 from isolux.vocabulary.info import Ask, CardInfo, Reference
 
 __all__ = ["INFO", "card"]
@@ -89,6 +88,7 @@ def card(source: Source, facts: Facts) -> Card:
         return tuple(facts.said(_ASKS[key]) for key in keys)
 
     parts = [
+        *first_page(source),
         Part("The system", said("system", "intended_use")),
         Part("The people", (Paragraph(data_text(source)),
                             *said("population", "true_age", "demographic_determination"))),
@@ -96,7 +96,7 @@ def card(source: Source, facts: Facts) -> Card:
         Part("Everyone", (overall_table(source),)),
         Part("By group", tuple(_by_group(source))),
         Part("What was found", tuple(findings(source))),
-        Part("Limits", (limits(source), *said("responsible_persons"))),
+        Part("Who answers for this", said("responsible_persons")),
     ]  # fmt: skip
     return card_of(INFO, "age_estimation", source, facts, parts)
 
@@ -125,41 +125,7 @@ def _by_group(source: Source) -> Iterator[Block]:
     if not source.summary.sections:
         yield Paragraph("No attribute was audited, so there are no groups.")
     for section in source.summary.sections:
-        tables = [table for block in section.blocks for table in block.tables]
-        for start in range(0, len(tables), _WIDE):
-            yield _wide(section, tables, start, source)
-
-
-_WIDE, _ROWS = 4, 60
-
-
-def _wide(section: AttributeSection, every: list[LineTable], start: int, source: Source) -> Table:
-    """Lay some metrics of one attribute side by side: a row a group, everyone first."""
-    tables = every[start : start + _WIDE]
-    names = [row.group for row in every[0].rows][:_ROWS]
-    cells = [{row.group: row.estimate for row in table.rows} for table in tables]
-    whole = tuple(_cell(t.overall, t.line.unit) for t in tables)
-    rows = [("everyone", *whole)] + [
-        (name, *(_cell(of.get(name), table.line.unit)
-                 for of, table in zip(cells, tables, strict=True)))
-        for name in names
-    ]  # fmt: skip
-    left = len(every[0].rows) - len(names)
-    return Table(
-        f"By {section.title}{', continued' if start else ''}",
-        (Column("Group"), *(Column(t.line.title, number=True) for t in tables)),
-        tuple(rows),
-        f"group_metrics.parquet: {'; '.join(key_of_line(t.line) for t in tables)}; attribute "
-        f"{section.attribute}; {source.summary.audited.percent} intervals in brackets",
-        (f"{left:,} more groups are in group_metrics.parquet.",) if left else (),
-    )  # fmt: skip
-
-
-def _cell(found: Estimate | None, unit: str) -> str:
-    if found is None:
-        return "–"
-    ends = interval(found.low, found.high, unit) if found.low is not None else ""
-    told = "; ".join(filter(None, (ends, f"n = {count(found.n_units)}")))
-    if found.value is None:
-        return f"{STATUS_WORDS.get(found.status, found.status)} ({told})"
-    return f"{with_unit(found.value, unit)} ({told})"
+        lines = [table.line for block in section.blocks for table in block.tables]
+        for start in range(0, len(lines), WIDE):
+            caption = f"By {section.title}{', continued' if start else ''}: value (interval; n)"
+            yield wide_table(source, caption, [section], lines[start : start + WIDE])

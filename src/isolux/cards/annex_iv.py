@@ -13,8 +13,8 @@ from isolux.cards._facts import Facts
 from isolux.cards._measured import (
     data_text,
     findings,
+    first_page,
     group_tables,
-    limits,
     metric_table,
     overall_table,
     people_table,
@@ -93,6 +93,8 @@ def card(source: Source, facts: Facts) -> Card:
         return tuple(facts.said(_ASKS[key]) for key in keys)
 
     parts = [
+        *first_page(source, "Annex IV, point 3: degrees of accuracy for specific groups",
+                    "Annex IV, point 3: capabilities and limitations in performance"),
         Part("The system", said("provider", "model_version", "intended_use"),
              "Annex IV, point 1(a)"),
         Part("Validation and testing procedures", said("test_procedure"),
@@ -113,8 +115,6 @@ def card(source: Source, facts: Facts) -> Card:
              "Annex IV, point 3: the overall expected level of accuracy"),
         Part("Accuracy for persons and groups", (*said("intended_groups"), *group_tables(source)),
              "Annex IV, point 3: degrees of accuracy for specific persons or groups of persons"),
-        Part("Limitations", (limits(source),),
-             "Annex IV, point 3: capabilities and limitations in performance"),
         Part("Risks, oversight and input data",
              said("unintended_outcomes", "human_oversight", "input_specifications"),
              "Annex IV, point 3: unintended outcomes, human oversight, input data"),

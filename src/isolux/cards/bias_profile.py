@@ -14,8 +14,8 @@ from isolux.cards._document import Block, Card, Column, Paragraph, Part, Table
 from isolux.cards._facts import Facts, Scenario
 from isolux.cards._measured import (
     findings,
+    first_page,
     group_tables,
-    limits,
     metric_table,
     overall_table,
     people_table,
@@ -23,7 +23,7 @@ from isolux.cards._measured import (
 from isolux.cards._scenarios import at_risk, matched
 from isolux.cards._source import Source, card_of
 from isolux.report.document import AttributeSection, GroupRow, LineTable
-from isolux.report.wording import count, interval, p_equals, value_text, with_unit
+from isolux.statements.numbers import count, interval, p_equals, value_text, with_unit
 from isolux.vocabulary.info import Ask, CardInfo, Reference
 
 __all__ = ["INFO", "card"]
@@ -99,6 +99,7 @@ def card(source: Source, facts: Facts) -> Card:
         return tuple(facts.said(_ASKS[key]) for key in keys)
 
     parts = [
+        *first_page(source),
         Part("Purpose and context", said("intended_use", "context_of_use")),
         Part("Stakeholders", said("stakeholders")),
         Part("Groups at risk", tuple(_scenario_blocks(source, facts))),
@@ -107,7 +108,6 @@ def card(source: Source, facts: Facts) -> Card:
              (*said("representation"), *people_table(source))),
         Part("Measures, by group",
              (metric_table(source), overall_table(source), *group_tables(source))),
-        Part("Limits of these measures", (limits(source),)),
         Part("Remaining risk, drift and review",
              said("accepted_risk", "monitoring", "responsible_persons")),
     ]  # fmt: skip

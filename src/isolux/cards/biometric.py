@@ -14,7 +14,7 @@ import polars as pl
 
 from isolux.cards._document import Block, Card, Column, Paragraph, Part, Table
 from isolux.cards._facts import Facts
-from isolux.cards._measured import data_text, findings, limits
+from isolux.cards._measured import data_text, findings, first_page
 from isolux.cards._source import Source, card_of
 from isolux.disparity.biometrics import (
     RATES,
@@ -24,7 +24,7 @@ from isolux.disparity.biometrics import (
     impostor_matrix,
     performance,
 )
-from isolux.report.wording import count, interval, with_unit
+from isolux.statements.numbers import count, interval, with_unit
 from isolux.vocabulary.drawn import is_drawn
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Ask, CardInfo, Reference
@@ -118,6 +118,7 @@ def card(source: Source, facts: Facts) -> Card:
     is_of = str(source.run.record.get("task")) in RATES
     tables = tuple(_performance(source)) if is_of else ()
     parts = [
+        *first_page(source),
         Part("The system and the test", said("system", "test_type", "capture")),
         Part("The people", (Paragraph(data_text(source)),
                             *said("population", "demographic_determination"))),
@@ -127,7 +128,7 @@ def card(source: Source, facts: Facts) -> Card:
              tuple(_differentials(source)) if is_of else (), "After NIST's demographic summary"),
         Part("Between groups", _between_or_why_not(source) if is_of else ()),
         Part("What was found", tuple(findings(source))),
-        Part("Limits", (limits(source), *said("responsible_persons"))),
+        Part("Who answers for this", said("responsible_persons")),
     ]  # fmt: skip
     return card_of(INFO, "biometric", source, facts, parts)
 

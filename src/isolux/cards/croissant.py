@@ -98,12 +98,13 @@ def card(source: Source, facts: Facts) -> Card:
         ) if texts
     ]  # fmt: skip
     parts = [
-        Part("Properties in the JSON", (_properties(data),)),
-        Part("What was stated", said(*stated)),
-        *lists,
         Part("Who is in the data", tuple(people_table(source)), "record set people_judged"),
+        *lists,
+        Part("What was stated", said(*stated)),
+        Part("Properties in the JSON", (_properties(data),)),
     ]
-    return card_of(INFO, "croissant", source, facts, parts, data=data)
+    return card_of(INFO, "croissant", source, facts, parts, data=data,
+                   data_set=data_name(source, facts) or "unnamed")  # fmt: skip
 
 
 def _properties(data: dict[str, Any]) -> Table:

@@ -85,18 +85,19 @@ def card(source: Source, facts: Facts) -> Card:
     licence = (Said("the licence of the data", (loaded,), "declared by the loader"),) \
         if loaded and not facts.text("data_licence") else said("data_licence")  # fmt: skip
     parts = [
+        Part("Who is in the data", tuple(_people(source))),
         Part("Data set description", (*said("dataset_name", "dataset_description",
                                             "dataset_persons", "dataset_organisations"),
                                       *licence, *said("dataset_url", "dataset_citation"))),
         Part("Uses", said("dataset_uses")),
-        Part("Who is in the data", tuple(_people(source))),
         Part("Creation", said("collection", "preprocessing", "annotation", "annotators")),
         Part("Personal and sensitive information", said("sensitive_information", "consent")),
         Part("Bias, risks and limitations",
              said("dataset_biases", "known_limitations", "social_impact")),
         Part("Maintenance", said("maintenance")),
     ]  # fmt: skip
-    return card_of(INFO, "dataset_card", source, facts, parts, metadata=_metadata(source, facts))
+    return card_of(INFO, "dataset_card", source, facts, parts, metadata=_metadata(source, facts),
+                   data_set=data_name(source, facts) or "unnamed")  # fmt: skip
 
 
 def _people(source: Source) -> Iterator[Block]:

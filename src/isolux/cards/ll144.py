@@ -18,7 +18,8 @@ from isolux.cards._facts import Facts
 from isolux.cards._measured import data_text, limits
 from isolux.cards._selection import Category, Rates, above_median, rates_of
 from isolux.cards._source import Source, card_of
-from isolux.report.wording import count, interval, listed, with_unit
+from isolux.report.wording import listed
+from isolux.statements.numbers import count, interval, with_unit
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.drawn import is_drawn
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -113,15 +114,15 @@ def card(source: Source, facts: Facts) -> Card:
     blocks = [*_about(source, sex, race), *_tables(source, facts, sex, race)]
     left = said("categories_left_out", "exclusion_justification")
     parts = [
+        Part("Rates and impact ratios", tuple(blocks), "6 RCNY § 5-301(b) to (d)"),
+        Part("What this cannot say", (limits(source),)),
         Part("The tool and the audit",
              said("aedt_name", "distribution_date", "auditor", "audit_date"), "6 RCNY § 5-303"),
         Part("The data",
              (Paragraph(data_text(source)), *said("data_source", "data_explanation")),
              "6 RCNY §§ 5-302 and 5-303"),
-        Part("Rates and impact ratios", tuple(blocks), "6 RCNY § 5-301(b) to (d)"),
         Part("Categories left out", left if facts.text("categories_left_out") else
              (Paragraph("None: every category has an impact ratio."),), "6 RCNY § 5-301(d)"),
-        Part("What this cannot say", (limits(source),)),
     ]  # fmt: skip
     return card_of(INFO, "ll144", source, facts, parts)
 

@@ -1,8 +1,9 @@
 """A Hugging Face model card: facts of the user, results by group, and metadata that the Hub reads.
 
-The metadata is made by ``huggingface_hub``'s own classes and read back by them; a result of a group
-is one of a data set configuration ``ATTRIBUTE=GROUP``. Sections as in the Hub's annotated model
-card, after Mitchell et al. (2019).
+The metadata is made by ``huggingface_hub``'s own classes and read back by them. As it stands before
+the first sentence, it is short: everyone, and the first page's groups on the main metric. The JSON
+beside the card holds every result, that of a group under a data set configuration
+``ATTRIBUTE=GROUP``. Sections as in the Hub's annotated model card, after Mitchell et al. (2019).
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ from isolux.cards._document import Card, Paragraph, Part
 from isolux.cards._facts import Facts
 from isolux.cards._hub import LICENCES, front_matter, licence_of
 from isolux.cards._measured import (
+    cell_text,
     data_text,
     findings,
+    first_page,
     group_tables,
     licence_of_data,
-    limits,
     lines_shown,
     metric_table,
     overall_table,
-    people_table,
+    shown_first,
 )
 from isolux.cards._source import Source, card_of, without_folders
 from isolux.report.document import AttributeSection, Estimate, Line
@@ -97,8 +99,9 @@ def card(source: Source, facts: Facts) -> Card:
     Returns
     -------
     Card
-        Its ``metadata`` holds each value of everyone, and of each group on the metrics of everyone;
-        a value that is withheld is in the tables alone, with its status.
+        Its ``metadata`` holds the values of everyone, and of the groups of single attributes on
+        the main metric; its ``data`` those of every group on the metrics of everyone. A value that
+        is withheld is in the tables alone, with its status.
 
     Raises
     ------
@@ -116,37 +119,52 @@ def card(source: Source, facts: Facts) -> Card:
 
     licence = () if licence_of_data(source) else said("data_licence")
     parts = [
+        *first_page(source),
         Part("Model details", said("model_description", "developers", "model_version", "licence",
                                    "contact")),
         Part("Uses", said("intended_use", "out_of_scope")),
-        Part("Bias, risks and limitations", (
-            *findings(source), Paragraph("What this audit cannot say:"), limits(source),
-            *said("recommendations"))),
+        Part("Bias, risks and limitations", (*findings(source), *said("recommendations"))),
         Part("Training", said("training_data", "training_procedure")),
         Part("Evaluation: data and people",
-             (Paragraph(data_text(source)), *licence, *people_table(source))),
+             (Paragraph(data_text(source)), *licence)),
         Part("Evaluation: metrics", (metric_table(source),)),
         Part("Evaluation: results", (overall_table(source), *group_tables(source))),
         Part("Environmental impact", said("environmental_impact")),
     ]  # fmt: skip
-    return card_of(INFO, "model_card", source, facts, parts, metadata=_metadata(source, facts))
-
-
-def _metadata(source: Source, facts: Facts) -> str:
     hub = needed(
         "huggingface_hub", package="huggingface_hub", extra="cards", purpose="a model card"
     )
-    name = without_folders(source.summary.audited.model)
-    results = list(_results(source, hub))
-    more: dict[str, Any] = {}
-    if facts.text("licence"):
-        more = licence_of(facts.text("licence"), LICENCES)
-    data = hub.ModelCardData(
-        model_name=name if results else None, eval_results=results or None,
+    short, every = (_described(source, facts, hub, list(results(source, hub)))
+                    for results in (_main_results, _results))  # fmt: skip
+    return card_of(INFO, "model_card", source, facts, parts,
+                   metadata=front_matter(short, hub.ModelCard), data=every.to_dict())  # fmt: skip
+
+
+def _described(source: Source, facts: Facts, hub: Any, results: list[Any]) -> Any:
+    licence = facts.text("licence")
+    more = licence_of(licence, LICENCES) if licence else {}
+    return hub.ModelCardData(
+        model_name=without_folders(source.summary.audited.model) if results else None,
+        eval_results=results or None,
         metrics=sorted({one.metric_type for one in results}) or None,
         tags=["isolux", "results-by-group"], **more,
     )  # fmt: skip
-    return front_matter(data, hub.ModelCard)
+
+
+def _main_results(source: Source, hub: Any) -> Iterator[Any]:
+    """Give the first page's values: everyone's, and those of groups on the main metric alone."""
+    sections, lines, most = shown_first(source)
+    shown = [("", "", line, found) for line, found in source.summary.overall if line in lines]
+    shown += [
+        (one.attribute, f", {one.attribute} = {row.group}", one.main.line, row.estimate)
+        for one in sections for row in one.main.rows[:most]
+    ]  # fmt: skip
+    for attribute, words, line, found in shown:
+        for result in _result(source, hub, line, found):
+            result.dataset_config = attribute or None
+            result.metric_name += f"{words}: {cell_text(found, line.unit)}"
+            result.metric_args = None
+            yield result
 
 
 def _results(source: Source, hub: Any) -> Iterator[Any]:

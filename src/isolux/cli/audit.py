@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isolux.cli._flags import given, of_stages, of_task, with_flags
+from isolux.cli._flags import Flag, given, of_stages, of_task, with_flags
 from isolux.cli.streams import say
 
 if TYPE_CHECKING:
@@ -26,16 +26,22 @@ _DATA = inspect.Parameter(
 )
 
 
-def audit(data: str, **settings: Any) -> None:
+_NOTES = Flag(
+    "notes", bool, help="print every note, and every warning whole", default=None, panel="Output",
+    often=False,
+)  # fmt: skip
+
+
+def audit(data: str, *, notes: bool | None = None, **settings: Any) -> None:
     """Audit a model's predictions and write a run directory with its report.
 
     DATA is NAME:PATH, as in table:people.csv or fairface:labels.csv, or a YAML file whose fields
     have the names of these flags, flat or nested by stage. Flags on the command line override the
     file.
     """
+    from isolux.cli.audit_screen import show_audit
     from isolux.cli.lazily import load_late
     from isolux.cli.running import watching
-    from isolux.cli.screen import show_audit
     from isolux.io.atomic import refuse_existing
     from isolux.report.figures.apart import draw_ahead
     from isolux.verbs.audit import asked_for, one_per_model, run_audit
@@ -56,7 +62,7 @@ def audit(data: str, **settings: Any) -> None:
             say(f"{one.predictions.model_name}:")
         done = run_audit(one, watched=watching)
         report = done.report(_out(one), overwrite=one.report.overwrite)
-        show_audit(done.run, report, unasked=None if named else _out(one))
+        show_audit(done.run, report, unasked=None if named else _out(one), notes=bool(notes))
     if len(runs) > 1:
         say("", f"compare two of them: isolux compare {_out(runs[0])} {_out(runs[1])}")
 
@@ -69,7 +75,8 @@ def audit_command(args: Sequence[str], *, everything: bool) -> Callable[..., Non
     own = of_task(task) if task in registry.names("tasks") else []
     flags = [flag for flag in of_stages() if flag.name != "data"]
     at = next(i for i, flag in enumerate(flags) if flag.name == "task") + 1
-    return with_flags(audit, [_DATA], [*flags[:at], *own, *flags[at:]], everything=everything)
+    flags = [*flags[:at], *own, *flags[at:], _NOTES]
+    return with_flags(audit, [_DATA], flags, everything=everything)
 
 
 def named_task(args: Sequence[str]) -> str:

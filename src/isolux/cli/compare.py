@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compare", "made"]
 
-_CLASSES, _PAIR, _ROWS = 10, 2, 30
+_PAIR, _ROWS = 2, 30
 _OF_MANY = ("id_from", "allow_disagreement", "models", "withdrawn", "allow_unmatched")
 
 
@@ -54,8 +54,8 @@ def compare(
     if models is not None or len(named) != _PAIR or any(name is not None for name, _ in named):
         _many(named, out, overwrite=overwrite, settings={**settings, "models": models})
         return
+    from isolux.cli.comparison_screen import show_comparison
     from isolux.cli.lazily import load_late
-    from isolux.cli.screen import show_audit
     from isolux.report.figures.apart import draw_ahead
 
     if out is not None:
@@ -64,12 +64,11 @@ def compare(
     load_late("numpy.f2py")
     found = compare_runs(runs[0], runs[1], **settings)
     report = found.report(out, overwrite=overwrite) if out is not None else None
-    show_audit(found.run, report)
+    show_comparison(found.run, report)
     if document.giving():
         document.give("rankings", found.rankings, of=out)
         return
     _show_relative(found.disparities)
-    _show_rankings(found.rankings, found.run.record["models"])
 
 
 def _named(text: str) -> tuple[str | None, list[str]]:
@@ -174,26 +173,3 @@ def _shares(row: dict[str, Any]) -> list[str]:
         for name in ("value", "low", "high")
     )
     return [value, "–" if "–" in (low, high) else f"{low} to {high}"]
-
-
-def _show_rankings(rankings: pl.DataFrame, models: list[str]) -> None:
-    """Print each attribute's classes by disparity, both models side by side."""
-    from isolux.cli.screen import show_table
-
-    def cell(row: dict[str, Any], side: str) -> list[str]:
-        if row[f"rank_{side}"] is None:
-            return ["–", "–"]
-        worst, best = row[f"worst_{side}"], row[f"best_{side}"]
-        return [str(row[f"rank_{side}"]), f"{100 * row[f'gap_{side}']:.1f} ({worst} < {best})"]
-
-    for (metric, threshold, attribute), part in rankings.group_by(
-        ["metric", "threshold", "attribute"], maintain_order=True
-    ):
-        rows = [
-            [row["label"], *cell(row, "a"), *cell(row, "b")]
-            for row in part.head(_CLASSES).iter_rows(named=True)
-        ]
-        columns = ["class", f"# {models[0]}", "gap, points", f"# {models[1]}", "gap, points"]
-        say()
-        at = "" if threshold is None else f" at {threshold:g}"
-        show_table(f"{metric}{at} by {attribute}: classes with the largest gaps", columns, rows)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
-    "FLAG", "SCHEMA", "answered", "asked", "fail", "give", "give_words", "giving", "note",
-    "print_now", "warn", "wrote",
+    "FLAG", "SCHEMA", "answered", "asked", "fail", "give", "give_answer", "give_words", "giving",
+    "note", "print_now", "warn", "wrote",
 ]  # fmt: skip
 
 FLAG = "--json"
@@ -46,6 +46,7 @@ class _Document:
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     files: list[dict[str, str]] = field(default_factory=list)
+    answers: list[dict[str, Any]] = field(default_factory=list)
     tables: list[dict[str, Any]] = field(default_factory=list)
     text: io.StringIO = field(default_factory=io.StringIO)
 
@@ -71,6 +72,7 @@ class _Document:
             "warnings": self.warnings,
             "notes": self.notes,
             "files": self.files,
+            "answers": self.answers,
             "tables": self.tables,
             "text": [line.rstrip() for line in said.strip("\n").splitlines()],
         }
@@ -149,6 +151,12 @@ def wrote(what: str, path: str | Path | None, more: str = "") -> None:
         _documents[-1].files.append({"what": what, "path": str(path)})
     else:
         say(f"{what}: {path}{more}")
+
+
+def give_answer(answer: Mapping[str, Any], *, of: str | Path | None = None) -> None:
+    """Hand the sentences that an audit begins with to a script; a screen has printed them."""
+    if _documents:
+        _documents[-1].answers.append({"of": _text(of), **_plain(answer)})
 
 
 def give(name: str, table: pl.DataFrame, *, of: str | Path | None = None) -> None:

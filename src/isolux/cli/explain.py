@@ -11,7 +11,14 @@ from isolux.cli.streams import say
 __all__ = ["explain", "made"]
 
 
-def explain(run: str, *, out: str | None = None, overwrite: bool = False, **settings: Any) -> None:
+def explain(
+    run: str,
+    *,
+    out: str | None = None,
+    overwrite: bool = False,
+    notes: bool = False,
+    **settings: Any,
+) -> None:
     """Look for reasons why groups differ: confounders, error models, patterns, slices, power.
 
     The run keeps its tables; findings and report are rewritten.
@@ -24,8 +31,10 @@ def explain(run: str, *, out: str | None = None, overwrite: bool = False, **sett
         A new run directory; default: the run itself is replaced.
     overwrite : bool
         Replace --out if it exists.
+    notes : bool
+        Print every note, and every warning whole.
     """
-    from isolux.cli.screen import show_audit
+    from isolux.cli.audit_screen import show_audit
     from isolux.io import run_directory
     from isolux.io.atomic import refuse_existing
     from isolux.report.html import write_report
@@ -42,7 +51,8 @@ def explain(run: str, *, out: str | None = None, overwrite: bool = False, **sett
     where = run_directory.save(
         found.run, out or run, overwrite=overwrite or out is None, carried=out is None, extra=fill
     )
-    show_audit(found.run, Path(where) / "report.html", first=tuple(settings.get("analysis") or ()))
+    first = tuple(settings.get("analysis") or ())
+    show_audit(found.run, Path(where) / "report.html", first=first, notes=notes)
     for name, why in found.refused.items():
         say(f"{name} did not run: {why}")
 

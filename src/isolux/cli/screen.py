@@ -1,103 +1,32 @@
-"""What a finished command prints: the first findings, and where the rest is."""
+"""How commands print: tables that fit the screen, warnings, and what a page lacks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolux.cli import document
 from isolux.cli.streams import print_error, say, screen
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.drawn import words_of
 from isolux.vocabulary.printable import plain
 
 if TYPE_CHECKING:
     import polars as pl
     from rich.console import Console
 
-__all__ = ["say_figures", "say_hidden", "show_audit", "show_table", "show_wide"]
+__all__ = [
+    "say_figures",
+    "say_hidden",
+    "say_on_stderr",
+    "say_warning",
+    "show_paper",
+    "show_table",
+    "show_wide",
+]
 
-_FIRST = 6
 _ROWS = 20
 _COLUMNS = 8
 _WIDE_ROWS = 60
 _APART = 2  # blanks between columns
-
-
-def show_audit(
-    run: Run, report: Path | None, *, first: Sequence[str] = (), unasked: str | None = None
-) -> None:
-    """Print the first findings, how many there are, and the report's path.
-
-    ``first`` are analyses that were asked for just now: their findings are printed, and of the
-    others how many there are. ``unasked`` is the folder that was chosen where none was named.
-    """
-    if document.giving():
-        _give_audit(run, report)
-        return
-    console = screen()
-    _show_first(console, run)
-    claims = _claims(run, first)
-    for claim in claims:
-        console.print(f"• {plain(claim)}")
-    more = run.findings.height - len(claims)
-    if more:
-        console.print(f"… and {more:,} more finding{'s' if more > 1 else ''} in the report.")
-    if not run.findings.height:
-        console.print(plain(_nothing(run)))
-    for name in first:
-        if not run.findings.filter(analysis=name).height:
-            console.print(f"{name}: no finding.")
-    for note in () if first else list(run.record.get("notes", []))[:_FIRST]:
-        console.print(plain(f"note: {note}"), style="dim")
-    _show_paper(run)
-    if report is not None:
-        console.print()
-        console.print(f"report: {plain(str(report))}", soft_wrap=True)
-        say_figures(f"isolux report {report.parent}")
-    if unasked is not None:
-        told = f"everything is in {unasked}, as no --out DIR was given"
-        console.print(plain(told), soft_wrap=True)
-
-
-def _nothing(run: Run) -> str:
-    """Say that nothing could be compared, and what stood in the way of most groups."""
-    import polars as pl
-
-    text = "No finding: nothing could be compared."
-    reasons = run.group_metrics.filter(pl.col("attribute").is_not_null())["reason"].drop_nulls()
-    if reasons.is_empty():
-        return text
-    count = pl.DataFrame({"why": reasons}).group_by("why", maintain_order=True).len()
-    why, n = count.sort("len", descending=True, maintain_order=True).row(0)
-    of = run.group_metrics.filter(pl.col("attribute").is_not_null()).height
-    return f"{text} Of {n:,} of {of:,} numbers of groups: {why}."
-
-
-def _give_audit(run: Run, report: Path | None) -> None:
-    """Hand everything to a script: what a screen shows the first of, and the numbers behind it."""
-    where = None if report is None else report.parent
-    for warning in run.record.get("warnings") or ():
-        document.warn(warning)
-    for note in (words_of(run.record), *run.record.get("notes", ())):
-        if note:
-            document.note(note)
-    document.give("findings", run.findings.sort("rank", maintain_order=True), of=where)
-    document.give("group_metrics", run.group_metrics, of=where)
-    document.give("disparities", run.disparities, of=where)
-    _show_paper(run)
-    if report is not None:
-        document.wrote("run", report.parent)
-        document.wrote("report", report)
-
-
-def _show_first(console: Console, run: Run) -> None:
-    """Print what must be read before the numbers: warnings, and for whom they stand."""
-    for warning in run.record.get("warnings") or ():
-        _print_warning(console, warning)
-    if drawn := words_of(run.record):
-        console.print(plain(drawn))
 
 
 def say_warning(text: str) -> None:
@@ -146,21 +75,9 @@ def say_hidden(run: Run, cut: Run, minimum: int) -> None:
         document.note(said)
 
 
-def _claims(run: Run, first: Sequence[str]) -> list[str]:
-    """Choose the findings that are printed: the first ones, and of each analysis asked for."""
-    import polars as pl
-
-    found = run.findings.sort("rank", maintain_order=True)
-    asked = tuple(first or (run.record.get("spec") or {}).get("explain") or ())
-    of_audit = found if not asked else found.filter(~pl.col("analysis").is_in(asked))
-    told = [] if first else [of_audit.head(_FIRST)]
-    told += [found.filter(analysis=name).head(_FIRST) for name in dict.fromkeys(asked)]
-    return [str(claim) for part in told for claim in part["claim"]]
-
-
-def _show_paper(run: Run) -> None:
+def show_paper(run: Run) -> None:
     """Print the paper's tables, short ones whole, of an audit that followed a protocol."""
-    from isolux.report.wording import cell_text
+    from isolux.statements.numbers import cell_text
 
     for caption, why in (run.record.get("protocol") or {}).get("absent", {}).items():
         say("", caption, f"  is not printed: {why}")
@@ -257,7 +174,7 @@ _PS = ("p_value", "p_adjusted")
 
 def show_wide(caption: str, table: pl.DataFrame) -> None:
     """Print a table in as many blocks of columns as the screen needs, each with the row's name."""
-    from isolux.report.wording import cell_text, decimals, p_text
+    from isolux.statements.numbers import cell_text, decimals, p_text
 
     if document.giving():
         document.give(caption, table)

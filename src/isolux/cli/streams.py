@@ -25,7 +25,7 @@ from isolux.vocabulary.printable import plain, plain_lines
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["lenient", "print_error", "say", "screen", "write_fault"]
+__all__ = ["as_printed", "lenient", "print_error", "say", "screen", "write_fault"]
 
 _LIKE = {
     "•": "*",
@@ -44,7 +44,10 @@ _LIKE = {
     "‘": "'",
     "’": "'",
     "─": "-",
+    "━": "=",
     "│": "|",
+    "┿": "+",
+    "●": "o",
 }
 _faults: list[OSError] = []
 
@@ -87,7 +90,6 @@ class _Guarded:
 @contextmanager
 def lenient() -> Iterator[None]:
     """Make ``sys.stdout`` and ``sys.stderr`` such streams while the block runs."""
-    codecs.register_error("isolux", _alike)
     before = sys.stdout, sys.stderr
     _faults.clear()
     _broken.clear()
@@ -112,6 +114,12 @@ def say(*lines: str) -> None:
     """Print lines, or an empty one; a name in a line can neither break it nor steer a terminal."""
     for line in lines or ("",):
         print(plain(line), flush=True)  # noqa: T201 - a server prints its address, and goes on
+
+
+def as_printed(text: str) -> str:
+    """Return a text as this terminal shows it, so that its width can be measured."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return text.encode(encoding, "isolux").decode(encoding)
 
 
 def print_error(text: str) -> None:
@@ -165,3 +173,6 @@ def _one_alike(letter: str) -> str:
         return _LIKE[letter]
     plain = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
     return plain or "?"
+
+
+codecs.register_error("isolux", _alike)

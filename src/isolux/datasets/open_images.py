@@ -39,6 +39,7 @@ INFO = DatasetInfo(
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",
     judgement="perceived",
+    noun="objects",
     assumptions=(
         "images are independent of one another, those in one image are not",
         "a box around a group finds no single one",

@@ -34,6 +34,7 @@ INFO = DatasetInfo(
     ),
     licence="the licence of your annotations",
     judgement="declared by the user",
+    noun="objects",
     terms=(("difficult", "marked as difficult"), ("truncated", "marked as cut off")),
     assumptions=(
         "images are independent of one another, those in one image are not",

@@ -37,6 +37,7 @@ INFO = DatasetInfo(
     ),
     licence="the licence of your annotations",
     judgement="declared by the user",
+    noun="objects",
     assumptions=(
         "images are independent of one another, those in one image are not",
         "a picture whose label file is empty holds nothing; one without a file was not looked at",

@@ -30,7 +30,7 @@ from isolux.groups.estimates import Estimates
 from isolux.io.threads import in_threads
 from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import IntArray
-from isolux.stats.deviates import two_sided
+from isolux.stats.deviates import STEP, two_sided
 from isolux.stats.drawn_design import DrawnDesign, strata_of_varying
 from isolux.stats.joint_law import Blocks, correlated_normals, joint_draws
 from isolux.stats.multiplicity import (
@@ -142,6 +142,9 @@ def test_family(
         null_max = np.maximum(null_max, one.null.largest)
     size = int(sum(np.isfinite(one.null.t).sum() for one in tested.values()))
     share = share if spec.correction != "none" else 1.0
+    critical = _critical(null_max, size, spec, share)
+    if spec.correction == "max-t" and np.isfinite(critical):
+        tested = {key: _settled(one, spec, critical) for key, one in tested.items()}
     tested = _adjust(tested, null_max, spec, share)
     name = (
         f"all {'comparisons' if references else 'pairs'} and groups against the rest, "
@@ -149,7 +152,7 @@ def test_family(
     )
     if share < 1.0:
         name += f", {100 * share:g} % of the error rate of the report"
-    return Family(tested, null_max, size, _critical(null_max, size, spec, share), name)
+    return Family(tested, null_max, size, critical, name)
 
 
 def at_once(contrasts: Iterable[IntArray]) -> int:
@@ -322,6 +325,18 @@ def _rounding(estimates: Estimates, j: int) -> float:
     """Return the standard error below which a measure's values do not vary."""
     size = np.abs(estimates.value[:, j])
     return _ROUNDING * min(float(np.max(size, where=np.isfinite(size), initial=0.0)), 1.0)
+
+
+def _settled(tested: Tested, spec: Comparing, critical: float) -> Tested:
+    """Compute deviates next to the critical value again: p and simultaneous interval agree."""
+    near = np.flatnonzero(np.abs(np.abs(tested.null.t) - critical) <= STEP)
+    if not len(near):
+        return tested
+    t, p = tested.null.t.copy(), tested.null.p_value.copy()
+    plan = tested.members, tested.contrasts[near]
+    t[near] = observed(tested.compared, [plan], spec, critical)[0]
+    p[near] = two_sided(t[near])
+    return replace(tested, null=replace(tested.null, t=t, p_value=p))
 
 
 def _adjust(

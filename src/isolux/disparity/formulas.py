@@ -24,23 +24,17 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.errors import InputError, SpecError
-from isolux.vocabulary.info import Direction
+from isolux.vocabulary.errors import SpecError
 
 __all__ = [
-    "best",
     "difference",
     "epsilon",
-    "highest",
     "log_ratio",
-    "lowest",
     "mean_absolute_gap",
     "ratio",
     "ratio_min_max",
     "standard_deviation",
     "value_range",
-    "worst",
-    "worst_share",
 ]
 
 
@@ -261,105 +255,6 @@ def mean_absolute_gap(values: npt.ArrayLike, reference: npt.ArrayLike) -> FloatA
     return ratio(gaps.sum(axis=-1, where=judged), judged.sum(axis=-1))
 
 
-def lowest(values: npt.ArrayLike) -> npt.NDArray[np.intp]:
-    """Return the index [...] of the smallest value, the first of equals; -1: none is judged.
-
-    Examples
-    --------
-    >>> lowest([[0.5, float("nan"), 0.25], [float("nan")] * 3]).tolist()
-    [2, -1]
-    """
-    array = _array(values)
-    judged = ~np.isnan(array)
-    return np.where(judged.any(axis=-1), np.argmin(np.where(judged, array, np.inf), axis=-1), -1)
-
-
-def highest(values: npt.ArrayLike) -> npt.NDArray[np.intp]:
-    """Return the index [...] of the largest value, the first of equals; -1: none is judged.
-
-    Examples
-    --------
-    >>> highest([0.5, float("nan"), 0.25]).item()
-    0
-    """
-    return lowest(-_array(values))
-
-
-def worst(values: npt.ArrayLike, direction: Direction) -> npt.NDArray[np.intp]:
-    """Return the index of the group that is served worst.
-
-    Parameters
-    ----------
-    values : array_like [..., g]
-        The groups' values; NaN: not judged.
-    direction : {"higher", "lower"}
-        Which way the metric is better. A metric with ``"none"`` has no worst group: use
-        ``lowest`` and ``highest``.
-
-    Returns
-    -------
-    ndarray [...]
-        Index along the last axis, the first of equals; -1 where none is judged.
-
-    Raises
-    ------
-    SpecError
-        If the direction is ``"none"`` or unknown.
-
-    Examples
-    --------
-    >>> worst([0.9, 0.7, 0.8], "higher").item(), worst([0.9, 0.7, 0.8], "lower").item()
-    (1, 0)
-    """
-    return lowest(_goodness(values, direction))
-
-
-def best(values: npt.ArrayLike, direction: Direction) -> npt.NDArray[np.intp]:
-    """Return the index of the group that is served best; see ``worst``.
-
-    Examples
-    --------
-    >>> best([0.9, 0.7, 0.8], "higher").item(), best([0.9, 0.7, 0.8], "lower").item()
-    (0, 1)
-    """
-    return highest(_goodness(values, direction))
-
-
-def worst_share(replicates: npt.ArrayLike, direction: Direction) -> FloatArray:
-    """Count in which share of the replicates each group is the worst.
-
-    How sure the data are of the worst group: with g groups that do not differ and are of one
-    size, about 1 / g each.
-
-    Parameters
-    ----------
-    replicates : array_like [r, g]
-        The groups' values in each bootstrap replicate; NaN: not judged there.
-    direction : {"higher", "lower"}
-        Which way the metric is better.
-
-    Returns
-    -------
-    ndarray [g]
-        0 to 1, summing to 1: groups that tie share their replicate evenly, so that their order
-        does not matter. NaN where no replicate judges any group.
-
-    Examples
-    --------
-    >>> worst_share([[0.5, 0.75], [0.5, 0.5], [0.25, 0.75], [0.5, 0.25]], "higher").tolist()
-    [0.625, 0.375]
-    """
-    good = _goodness(replicates, direction)
-    if good.ndim != 2:
-        raise InputError(
-            "these are not replicates", expected="shape [r, g]", found=f"shape {good.shape}"
-        )
-    tied = (good == _bottom(good)[:, None]).astype(np.float64)
-    ties = tied.sum(axis=1)
-    shares = np.divide(tied, ties[:, None], out=np.zeros_like(tied), where=ties[:, None] > 0.0)
-    return ratio(shares.sum(axis=0), np.count_nonzero(ties))
-
-
 def _array(values: npt.ArrayLike) -> FloatArray:
     return np.asarray(values, dtype=np.float64)
 
@@ -378,18 +273,6 @@ def _where_two(array: FloatArray, measure: FloatArray) -> FloatArray:
     """Keep the measure where at least two groups are judged."""
     judged = np.count_nonzero(~np.isnan(array), axis=-1)
     return np.asarray(np.where(judged >= 2, measure, np.nan), dtype=np.float64)
-
-
-def _goodness(values: npt.ArrayLike, direction: Direction) -> FloatArray:
-    """Turn values so that higher is better."""
-    if direction not in {"higher", "lower"}:
-        raise SpecError(
-            "a metric without a better direction has no worst and no best group",
-            expected="higher or lower",
-            found=str(direction),
-            hint="use lowest and highest",
-        )
-    return _array(values) if direction == "higher" else -_array(values)
 
 
 def _checked_base(base: float) -> None:

@@ -1,113 +1,267 @@
-"""How the widest gap of an attribute changes from one model to another.
+"""Whether the gap between two groups changed from one model to another.
 
-A gap (largest less smallest value) is never below 0 and grows with noise, so the model that is
-measured worse seems to have the larger one. Each model's gap is therefore shrunk to what noise
-leaves of the groups' spread (tau over the standard deviation), and bounded with all pairs at once
-at half the error; the change of the gap lies between the differences of these bounds.
+One pair of groups speaks for each metric and attribute, and the change does not choose it: the
+groups with the worst and the best mean of both models' values (with a reference: the reference and
+the group farthest from it). The pair with the widest gap of *one* model would not do: its gap
+shrinks by itself with the next. Nor would the plain mean where one model is measured much worse:
+its noise would choose. The mean is weighted so that its noise tells nothing of the change's, as the
+surest mean of two values is. The interval of the one group's change less the other's is put
+together from those of the two changes (MOVER), and the test asks at which reach it touches 0, as
+for any difference (``stats/deviates.py``). Groups that share clusters are correlated: replicates
+resample the same clusters for all.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.disparity.family import UNTESTED, Tested
-from isolux.disparity.formulas import value_range
+from isolux.disparity.family import SCORE, UNTESTED, adjust
 from isolux.disparity.rows import Rows, doubts_of, either, rows_of
-from isolux.disparity.whole import among, both_ways, range_interval
-from isolux.groups.chance_added import ENLARGED, is_enlarged
 from isolux.groups.estimates import Estimates
+from isolux.groups.unknown import UNKNOWN
 from isolux.stats.design import IntArray
-from isolux.stats.dispersion import noise_corrected_sd
+from isolux.stats.deviates import Difference, Reach, deviates, two_sided
+from isolux.stats.intervals import Interval, percentile
+from isolux.stats.multiplicity import critical_value
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
-__all__ = ["gap_rows"]
+__all__ = ["KIND", "Changed", "find_pair", "gap_changes", "include_zero"]
+
+KIND = "gap_change"
+_FLAT = 1e-12
+"""A spread of replicates below this is rounding: neither group's change varies."""
+_TIES = 1e-9
+"""The share of a spread by which equal replicates are told apart."""
 
 
-def gap_rows(
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One metric of both models: its measures, the groups judged in both, and their changes.
+
+    ``pairs`` are the worse and the better group of each attribute, as rows of the estimates.
+    """
+
+    a: int
+    b: int
+    groups: IntArray
+    apart: Difference
+    pairs: Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Gaps:
+    """The gaps of one metric, an attribute each: the groups, the change of the gap, its test."""
+
+    change: Changed
+    attributes: tuple[str, ...]
+    worse: IntArray
+    better: IntArray
+    apart: Difference
+    ends: Interval
+    t: FloatArray
+
+
+def find_pair(
     estimates: Estimates,
-    spec: Comparing,
-    pair: tuple[int, int],
-    groups: IntArray,
-    tests: dict[tuple[str, int], Tested],
-) -> list[Rows]:
-    """Return how much larger or smaller each attribute's range is under the second model."""
-    frames = []
-    half = spec.model_copy(update={"level": 1.0 - (1.0 - spec.level) / 2.0})
-    a, b = pair
-    for attribute in estimates.domain_of:
-        of_b, of_a = (tests.get((attribute, j)) for j in (b, a))
-        rows = np.intersect1d(estimates.members(attribute), groups)
-        if len(rows) < 2 or of_b is None or of_a is None:
-            continue
-        value, low, high, why = _gap_of_both(estimates, half, pair, rows, (of_b, of_a))
-        known, sure = math.isfinite(value), Status.OK if why is None else Status.BOUNDARY
-        frames.append(
-            rows_of(
-                estimates, a, attribute, "gap_difference", groups=(None, None),
-                value=np.array([value]), low=np.array([low]), high=np.array([high]),
-                method="noise-corrected, simultaneous pairs", reason=[why],
-                status=[(sure if known else Status.UNDEFINED).value],
-            )
-        )  # fmt: skip
-    return frames
+    attribute: str,
+    measures: tuple[Sequence[int], Sequence[int]],
+    reference: str | None,
+) -> tuple[int, int] | None:
+    """Choose the worse and the better known group by the mean of both models; None: too few.
+
+    ``measures`` are the first model's runs, and the second's.
+    """
+    judged = np.all(estimates.judged()[:, [*measures[0], *measures[1]]], axis=1)
+    rows = [
+        g for g in estimates.members(attribute).tolist()
+        if judged[g] and UNKNOWN not in estimates.groups[g].values
+    ]  # fmt: skip
+    if len(rows) < 2:
+        return None
+    mean = _mean_of_models(estimates, rows, measures) * estimates.measures[measures[0][0]].sign
+    order = np.argsort(mean, kind="stable")
+    worse, better = int(order[0]), int(order[-1])
+    if reference is not None:
+        names = [estimates.groups[g].name for g in rows]
+        if reference not in names:
+            return None
+        base = names.index(reference)
+        distance = np.abs(mean - mean[base])
+        distance[base] = -1.0
+        worse, better = sorted((int(np.argmax(distance)), base), key=lambda k: float(mean[k]))
+    return rows[worse], rows[better]
 
 
-def _gap_of_both(
-    estimates: Estimates,
-    spec: Comparing,
-    pair: tuple[int, int],
-    rows: IntArray,
-    tests: tuple[Tested, Tested],
-) -> tuple[float, float, float, str | None]:
-    """Return the second model's range less the first's, its ends, and what is in doubt or amiss."""
-    a, b = pair
-    doubts = either(doubts_of(estimates, a)[rows], doubts_of(estimates, b)[rows])
-    doubt = next(filter(None, doubts), None)
-    if is_enlarged(estimates.measures[a]):
-        return math.nan, math.nan, math.nan, ENLARGED
-    (low_b, high_b, gap_b), (low_a, high_a, gap_a) = (
-        _gap(estimates, among(one, rows), j, spec) for one, j in zip(tests, (b, a), strict=True)
-    )
-    low, high = low_b - high_a, high_b - low_a
-    if math.isfinite(low) and math.isfinite(high):
-        return gap_b - gap_a, low, high, doubt
-    bare = np.isnan(estimates.interval.low[rows][:, [a, b]]).any()
-    return math.nan, math.nan, math.nan, doubt if bare else UNTESTED
+def _mean_of_models(
+    estimates: Estimates, rows: Sequence[int], measures: tuple[Sequence[int], Sequence[int]]
+) -> FloatArray:
+    """Average two models' values with the weights by which the mean and the change are independent.
+
+    They are those of the mean with the smallest variance, summed over groups.
+    """
+    one, two = (estimates.value[rows][:, own].mean(axis=1) for own in measures)
+    drawn = [estimates.replicates[rows][:, own].mean(axis=1) for own in measures]
+    a, b = (np.nan_to_num(x - np.nanmean(x, axis=1, keepdims=True)) for x in drawn)
+    shared = float((a * b).sum())
+    own, other = float((a * a).sum()) - shared, float((b * b).sum()) - shared
+    weight = other / (own + other) if own + other > _FLAT else 0.5
+    weight = min(max(weight, 0.0), 1.0)
+    return np.asarray(weight * one + (1.0 - weight) * two)
 
 
-def _gap(
-    estimates: Estimates, tested: Tested, j: int, spec: Comparing
-) -> tuple[float, float, float]:
-    """Bounds of one model's range, and the range less its noise."""
+def gap_changes(
+    estimates: Estimates, spec: Comparing, changes: Sequence[Changed], z: float
+) -> tuple[list[Rows], tuple[str, int]]:
+    """Say how much wider the gap of each metric and attribute became.
+
+    Parameters
+    ----------
+    estimates : Estimates
+        Of both models' scores on the same people.
+    spec : Comparing
+    changes : sequence of Changed
+    z : float
+        The reach of the intervals.
+
+    Returns
+    -------
+    list of Rows, (str, int)
+        Kind ``gap_change``: the second model's gap between ``group_a``, which is served worse, and
+        ``group_b`` less the first model's; above 0: wider. p-values are adjusted over all metrics
+        and attributes: the family's name and size.
+    """
+    null_max = np.zeros(spec.replicates)
+    gaps = [_measure(estimates, spec, change, null_max, z) for change in changes if change.pairs]
+    size = int(sum(np.isfinite(gap.t).sum() for gap in gaps))
+    family = f"changes of gaps, a pair for each metric and attribute (m = {size:,})"
+    t = np.concatenate([gap.t for gap in gaps]) if gaps else np.empty(0)
+    adjusted = adjust(t, two_sided(t), null_max, spec.correction)
+    cuts = np.cumsum([len(gap.t) for gap in gaps])[:-1]
+    drawn = float(critical_value(null_max, 1.0 - spec.level)) if size else z
+    rows = [
+        row
+        for gap, p in zip(gaps, np.split(adjusted, cuts), strict=False)
+        for row in _rows(estimates, spec, gap, p, (family, max(drawn, z)))
+    ]
+    return rows, (family, size)
+
+
+def include_zero(ends: Interval, p: FloatArray, alpha: float) -> Interval:
+    """Let intervals reach 0 where the p-value cannot tell the change from it."""
+    unsure = p > alpha
+    low, high = np.minimum(ends.low, 0.0), np.maximum(ends.high, 0.0)
+    return Interval(np.where(unsure, low, ends.low), np.where(unsure, high, ends.high))
+
+
+def _measure(
+    estimates: Estimates, spec: Comparing, change: Changed, null_max: FloatArray, z: float
+) -> _Gaps:
+    """Compare the two groups' changes; ``null_max`` grows by what chance makes of them."""
+    worse, better = np.array(list(change.pairs.values()), dtype=np.int64).T
+    lower_is_better = estimates.measures[change.a].sign < 0
+    first, second = (worse, better) if lower_is_better else (better, worse)
+    # Which model is the first decides nothing but signs.
+    one, two = sorted((change.a, change.b))
+    moved = estimates.replicates[:, one] - estimates.replicates[:, two]
+    rng = np.random.default_rng([spec.seed, one])
+    normal, spread = _normal(moved[np.concatenate([first, second])], rng)
+    correlation = _correlate(normal, spread, null_max)
+    at = np.searchsorted(change.groups, np.stack([first, second]))
+    apart = _join(change.apart, at[0], at[1], correlation)
+    # Where nothing varies, what the two changes' own intervals tell is all there is to test.
+    still = (spread.reshape(2, -1) < _FLAT).all(axis=0) & (np.abs(apart.a - apart.b) <= _FLAT)
+    t = np.where(still, np.nan, deviates(apart, (z,)))
+    ends = apart.interval(z)
+    if spec.interval == "percentile":
+        of_model = estimates.replicates[:, change.b] - estimates.replicates[:, change.a]
+        ends = percentile(of_model[first] - of_model[second], spec.level)
+    return _Gaps(change, tuple(change.pairs), worse, better, apart, ends, t)
+
+
+def _correlate(normal: FloatArray, spread: FloatArray, null_max: FloatArray) -> FloatArray:
+    """Correlate the first half's changes with the second's; ``null_max`` grows by the largest t."""
+    (one, two), (own, other) = np.split(normal, 2), np.split(spread, 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        correlation = np.nan_to_num((one * two).mean(axis=1) / (own * other))
+    differences = one - two
+    scale = differences.std(axis=1)
+    varies = scale > _FLAT
+    t = np.abs(differences[varies] / scale[varies, None])
+    np.maximum(null_max, t.max(axis=0, initial=0.0), out=null_max)
+    return np.where(own * other > _FLAT**2, correlation, 0.0)
+
+
+def _normal(moved: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Bring replicates to a normal distribution of their own spread, by their ranks.
+
+    Tests are on the scale of normal deviates; replicates of rare changes have a few far values,
+    which would make the family's largest |t| larger than chance does. Equal ones are put into an
+    order by chance.
+    """
     from scipy.special import ndtri
 
-    low, high = range_interval(estimates, tested, j, spec, log=False)
-    values = estimates.value[tested.members, j]
-    spread = float(np.std(values, ddof=1))
-    errors = np.diag(estimates.standard_error[tested.members, j] ** 2)
-    pairs = tested.compared.pairs(*both_ways(tested.members))
-    covariance = _covariance(errors, pairs.standard_error, tested.members)
-    # A flawless group's errors are not nothing: what its interval's width implies.
-    ends = estimates.interval
-    width = ends.high[tested.members, j] - ends.low[tested.members, j]
-    reach = float(ndtri(0.5 + spec.level / 2.0))
-    implied = np.nan_to_num((width / (2.0 * reach)) ** 2)
-    covariance += np.diag(np.where(np.diagonal(covariance) > 0, 0.0, implied))
-    tau = noise_corrected_sd(values, covariance, spec.level).tau
-    share = tau / spread if spread > 0 else 0.0
-    return low, high, float(value_range(values)) * share
+    # A replicate without a value tells nothing, as one in the middle does.
+    centred = np.nan_to_num(moved - np.nanmean(moved, axis=1, keepdims=True))
+    spread = centred.std(axis=1)
+    order = np.argsort(centred + _TIES * spread[:, None] * rng.random(centred.shape), axis=1)
+    n = centred.shape[1]
+    scores = np.empty_like(centred)
+    np.put_along_axis(scores, order, ndtri((np.arange(n) + 0.5) / n)[None], axis=1)
+    return scores / scores.std(axis=1, keepdims=True) * spread[:, None], spread
 
 
-def _covariance(errors: FloatArray, apart: FloatArray, members: IntArray) -> FloatArray:
-    """Covariance of values whose own and whose differences' standard errors are known."""
-    n = len(members)
-    square = np.zeros((n, n))
-    square[~np.eye(n, dtype=bool)] = apart**2
-    own = np.diagonal(errors)
-    full = (own[:, None] + own[None, :] - square) / 2.0
-    np.fill_diagonal(full, own)
-    return np.asarray((full + full.T) / 2.0)
+def _join(
+    changes: Difference, first: IntArray, second: IntArray, correlation: FloatArray
+) -> Difference:
+    """Compare changes, which are differences themselves, as any two values with intervals are."""
+    value = changes.a - changes.b
+    one, two = value[first], value[second]
+
+    def ends(z: Reach) -> tuple[Interval, Interval]:
+        own = changes.of_ends(*changes.ends(z), z)
+        return tuple(Interval(own.low[..., k], own.high[..., k]) for k in (first, second))  # type: ignore[return-value]
+
+    error = np.hypot(changes.standard_error[first], changes.standard_error[second])
+    freedom = np.minimum(changes.freedom[first], changes.freedom[second])
+    return Difference(one, two, ends, lambda _: correlation, error, freedom)
+
+
+def _rows(
+    estimates: Estimates,
+    spec: Comparing,
+    gaps: _Gaps,
+    adjusted: FloatArray,
+    family: tuple[str, float],
+) -> list[Rows]:
+    """Lay out a metric's gaps, a row for each attribute; ``family``: name and critical value."""
+    a, b = gaps.change.a, gaps.change.b
+    value = gaps.apart.a - gaps.apart.b
+    doubts = either(doubts_of(estimates, a), doubts_of(estimates, b))
+    why = either(doubts[gaps.worse], doubts[gaps.better])
+    why[np.isnan(gaps.t) & (np.abs(value) > _FLAT)] = UNTESTED
+    # Where a group has too few clusters for an interval, no change of it has one.
+    own = estimates.interval.low[:, a] + estimates.interval.low[:, b]
+    bare = np.isnan(own[gaps.worse] + own[gaps.better])
+    low, high = (np.where(bare, np.nan, end) for end in (gaps.ends.low, gaps.ends.high))
+    wide = Interval(np.full_like(low, np.nan), np.full_like(low, np.nan))
+    if spec.correction == "max-t" and spec.interval != "percentile":
+        wide = include_zero(gaps.apart.interval(family[1]), adjusted, 1.0 - spec.level)
+        wide = Interval(*(np.where(bare, np.nan, end) for end in (wide.low, wide.high)))
+    p = two_sided(gaps.t)
+    return [
+        rows_of(
+            estimates, a, attribute, KIND, groups=(gaps.worse[k], gaps.better[k]),
+            value=value[k], low=low[k], high=high[k],
+            simultaneous=Interval(wide.low[k], wide.high[k]),
+            method="percentile" if spec.interval == "percentile" else "paired, MOVER twice",
+            p_value=p[k], p_adjusted=adjusted[k], test=SCORE, family=family[0],
+            status=[Status.BOUNDARY.value if w else Status.OK.value for w in why[k]],
+            reason=why[k].tolist(),
+        )
+        for attribute, k in ((name, slice(i, i + 1)) for i, name in enumerate(gaps.attributes))
+    ]  # fmt: skip

@@ -55,10 +55,6 @@ _OTHERS: dict[str, MeasureInfo] = {
         "--reference: those with it), one-sided; with --margin, its p is of the claim that none of "
         "them differ by more.",
     ),
-    "worst_group": _words(
-        "extreme group", "The share of bootstrap replicates in which the worst group is the worst.",
-        direction="none", high=1.0, unit="",
-    ),
     "equalized_odds_difference": _words(
         "equalized odds difference",
         "The larger of the ranges of the true positive rate and of the false positive rate.",
@@ -92,14 +88,11 @@ _OTHERS: dict[str, MeasureInfo] = {
         "relative change", "The second model's value over the first model's, less 1.",
         direction="none", low=-1.0, unit="",
     ),
-    "change_difference": _words(
-        "difference of changes",
-        "The change of one group, second model minus first, minus the change of the other.",
-        direction="none", low=None,
-    ),
-    "gap_difference": _words(
-        "change of the range", "The second model's range over groups minus the first model's.",
-        direction="none", low=None,
+    "gap_change": _words(
+        "change of a gap",
+        "The second model's gap between two groups, of which group_a is served worse, minus the "
+        "first model's; above 0: wider.",
+        direction="lower", low=None,
     ),
 }  # fmt: skip
 

@@ -1,5 +1,7 @@
-"""Two models on the same people: each group's change, each gap's change, classes by disparity.
+"""Two models on the same people: is the second better, who gained and lost, which gaps changed.
 
+One question is planned: everyone's change on the metric that is asked for first. It is tested at
+the whole level; all other changes are a family, and the changes of gaps another.
 A group's change is paired: both models' values rest on the same clusters. Its p-value is the larger
 of two: flipping the signs of clusters' changes, which is exact where the models are alike in all
 but name, and the reach at which the change's interval touches 0, which holds where one model's
@@ -8,15 +10,15 @@ mistakes come in clusters and the other's do not.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
-from isolux.disparity.change_pairs import Changed, change_pairs
 from isolux.disparity.detectable import least_detectable
-from isolux.disparity.family import BOOTSTRAP, SCORE, UNTESTED, adjust, test_family
-from isolux.disparity.gap_changes import gap_rows
+from isolux.disparity.family import BOOTSTRAP, SCORE, UNTESTED, adjust
+from isolux.disparity.gap_changes import Changed, find_pair, gap_changes, include_zero
 from isolux.disparity.paired import paired_difference
 from isolux.disparity.rows import Rows, doubts_of, either, rows_of, table_of
 from isolux.groups.chance_added import is_enlarged
@@ -38,7 +40,10 @@ from isolux.stats.weights import blocks, signs
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import COMPARISONS, Status
 
-__all__ = ["ModelComparison", "compare_models", "compare_runs"]
+__all__ = ["PLANNED", "ModelComparison", "compare_models", "compare_runs"]
+
+PLANNED = "the planned comparison"
+"""The family of the one test that is planned: everyone's change on the metric asked for first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +67,11 @@ class _Change:
 
 
 def compare_models(
-    estimates: Estimates, spec: Comparing, models: tuple[str, str], *, pairs: bool = True
+    estimates: Estimates,
+    spec: Comparing,
+    models: tuple[str, str],
+    references: Mapping[str, str] | None = None,
+    metrics: Sequence[str] = (),
 ) -> ModelComparison:
     """Compare the second model with the first, for everyone and every group.
 
@@ -72,56 +81,110 @@ def compare_models(
         Of both models' scores on the same people.
     spec : Comparing
     models : (str, str)
-    pairs : bool
-        Hold two groups' changes against each other too.
+    references : mapping of str to str, optional
+        Attributes of which gaps are those to one group, and that group.
+    metrics : sequence of str
+        In the order asked for: the first is that of the planned comparison.
 
     Returns
     -------
     ModelComparison
-        Kinds ``model_difference`` (b − a; positive: the second model's value is higher),
-        ``change_difference`` (of two groups) and ``gap_difference`` (range of b less range of a
-        over the groups judged in both).
+        Kinds ``model_difference`` (b − a; positive: the second model's value is higher), and
+        ``gap_change`` (a pair of groups for each metric and attribute; positive: wider). The first
+        row is the planned comparison, a family of its own.
     """
-    changes = [_change(estimates, spec, a, b) for a, b in _pairs(estimates, models)]
+    pairs = _in_order(estimates, _pairs(estimates, models), metrics)
+    planned, others = _changes(estimates, spec, pairs)
     null_max = np.zeros(spec.replicates)
-    for change in changes:
+    for change in others:
         null_max = np.maximum(null_max, change.null.largest)
-    size = int(sum(np.isfinite(c.null.t).sum() for c in changes))
-    family = (f"all groups and metrics of this comparison (m = {size})", size)
+    size = int(sum(np.isfinite(c.null.t).sum() for c in others))
+    family = (f"all other groups and metrics of this comparison (m = {size})", size)
     drawn = float(critical_value(null_max, 1.0 - spec.level)) if size else float("nan")
     critical = max(drawn, _z(spec))  # never easier than one test: see `adjust`
-    adjusted = _adjusted(changes, null_max, spec)
-    frames = []
-    tests = test_family(estimates, spec, {}).tested
-    for change, p_adjusted in zip(changes, adjusted, strict=True):
-        frames += _rows(estimates, spec, change, p_adjusted, critical, family[0])
-        frames += gap_rows(estimates, spec, (change.a, change.b), change.groups, tests)
-        frames += _unjudged(estimates, change)
-    changed = [Changed(c.a, c.b, c.groups, c.apart) for c in changes if pairs]
-    unlike, of_pairs = change_pairs(estimates, spec, changed, _z(spec))
-    frames += unlike
-    table = table_of(frames).with_columns(model_a=pl.lit(models[0]), model_b=pl.lit(models[1]))
-    families = dict(f for f in (family, of_pairs) if f[1])
+    frames: list[Rows] = []
+    for change in planned:
+        frames += _rows(estimates, spec, change, change.null.p_value, _z(spec), PLANNED)
+    for change, p in zip(others, _adjusted(others, null_max, spec), strict=True):
+        frames += _rows(estimates, spec, change, p, critical, family[0])
+    for a, b in pairs:
+        frames += _unjudged(estimates, a, b)
+    changed = [_changed(estimates, a, b, ([a], [b]), references or {}) for a, b in pairs]
+    gaps, of_gaps = gap_changes(estimates, spec, changed, _z(spec))
+    table = table_of(frames + gaps).with_columns(
+        model_a=pl.lit(models[0]), model_b=pl.lit(models[1])
+    )
+    tested = int(sum(np.isfinite(c.null.t).sum() for c in planned))
+    families = {name: m for name, m in ((PLANNED, tested), family, of_gaps) if m}
     return ModelComparison(COMPARISONS.conform(table), families)
 
 
-def compare_runs(estimates: Estimates, spec: Comparing, runs: tuple[str, str]) -> list[Rows]:
+def compare_runs(
+    estimates: Estimates,
+    spec: Comparing,
+    runs: tuple[str, str],
+    models: tuple[Collection[str], Collection[str]],
+    references: Mapping[str, str] | None = None,
+) -> list[Rows]:
     """Compare the second run with the first as ``compare_models`` does, without tests.
+
+    ``models`` are the runs of either model: gaps are of the pair that all of them choose.
 
     Returns
     -------
     list of Rows
-        Its rows, less p-values and what could be detected, for ``table_of``.
+        Its rows, less what tests say of single groups, for ``table_of``.
     """
-    tests = test_family(estimates, spec, {}).tested
     parts: list[Rows] = []
+    changed = []
     for a, b in _pairs(estimates, runs):
         groups = _judged_in_both(estimates, a, b)
-        parts += _by_attribute(
-            estimates, spec, (a, b), groups, paired_difference(estimates, groups, a, b)
-        )
-        parts += gap_rows(estimates, spec, (a, b), groups, tests)
-    return parts
+        apart = paired_difference(estimates, groups, a, b)
+        parts += _by_attribute(estimates, spec, (a, b), groups, apart)
+        of_all = _same_line(estimates, a, models[0]), _same_line(estimates, a, models[1])
+        changed.append(_changed(estimates, a, b, of_all, references or {}))
+    return parts + gap_changes(estimates, spec, changed, _z(spec))[0]
+
+
+def _changes(
+    estimates: Estimates, spec: Comparing, pairs: Sequence[tuple[int, int]]
+) -> tuple[list[_Change], list[_Change]]:
+    """Test everyone on the first metric, and all other changes."""
+    planned, others = [], []
+    for a, b in pairs:
+        groups = _judged_in_both(estimates, a, b)
+        is_planned = (groups == 0) & ((a, b) == pairs[0])
+        if is_planned.any():
+            planned.append(_change(estimates, spec, a, b, groups[is_planned]))
+        others.append(_change(estimates, spec, a, b, groups[~is_planned]))
+    return planned, others
+
+
+def _changed(
+    estimates: Estimates,
+    a: int,
+    b: int,
+    measures: tuple[Sequence[int], Sequence[int]],
+    references: Mapping[str, str],
+) -> Changed:
+    """Give a metric's changes, and the pair of groups whose gap is asked about."""
+    groups = _judged_in_both(estimates, a, b)
+    found = {
+        attribute: find_pair(estimates, attribute, measures, references.get(attribute))
+        for attribute in estimates.domain_of
+    }
+    pairs = {attribute: pair for attribute, pair in found.items() if pair is not None}
+    return Changed(a, b, groups, paired_difference(estimates, groups, a, b), pairs)
+
+
+def _same_line(estimates: Estimates, j: int, models: Collection[str]) -> list[int]:
+    """List the measures of some models that are of measure ``j``'s metric, class and threshold."""
+    own = estimates.measures[j]
+    return [
+        k for k, m in enumerate(estimates.measures)
+        if m.model in models
+        and (m.metric, m.label, m.threshold) == (own.metric, own.label, own.threshold)
+    ]  # fmt: skip
 
 
 def _pairs(estimates: Estimates, models: tuple[str, str]) -> list[tuple[int, int]]:
@@ -134,13 +197,27 @@ def _pairs(estimates: Estimates, models: tuple[str, str]) -> list[tuple[int, int
     return found
 
 
+def _in_order(
+    estimates: Estimates, pairs: list[tuple[int, int]], metrics: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Put the metrics asked for first, and a metric of everyone before its classes."""
+
+    def place(pair: tuple[int, int]) -> tuple[int, bool]:
+        measure = estimates.measures[pair[0]]
+        asked = measure.metric in metrics
+        place = list(metrics).index(measure.metric) if asked else len(metrics)
+        return place, measure.label is not None
+
+    return sorted(pairs, key=place)
+
+
 def _judged_in_both(estimates: Estimates, a: int, b: int) -> IntArray:
     judged = estimates.judged()
     return np.flatnonzero(judged[:, a] & judged[:, b])
 
 
-def _change(estimates: Estimates, spec: Comparing, a: int, b: int) -> _Change:
-    groups = _judged_in_both(estimates, a, b)
+def _change(estimates: Estimates, spec: Comparing, a: int, b: int, groups: IntArray) -> _Change:
+    """Test some groups' changes."""
     mean_a, mean_b = estimates.measures[a].mean, estimates.measures[b].mean
     apart = paired_difference(estimates, groups, a, b)
     if mean_a is None or mean_b is None or not len(groups):
@@ -227,7 +304,10 @@ def _rows(
     tested = {"p_value": change.null.p_value, "p_adjusted": p_adjusted,
               "detectable": _possible(estimates, a, least)}  # fmt: skip
     said = change.test, family
-    return _by_attribute(estimates, spec, (a, b), groups, change.apart, tested, said)
+    wide = None
+    if spec.correction == "max-t" and spec.interval != "percentile":
+        wide = include_zero(change.apart.interval(critical), p_adjusted, 1.0 - spec.level)
+    return _by_attribute(estimates, spec, (a, b), groups, change.apart, tested, said, wide)
 
 
 def _by_attribute(
@@ -238,16 +318,19 @@ def _by_attribute(
     apart: Difference,
     tested: dict[str, FloatArray] | None = None,
     said: tuple[str | None, str | None] = (None, None),
+    wide: Interval | None = None,
 ) -> list[Rows]:
     """Lay out each attribute's changes.
 
-    ``tested`` has what tests say, a number a group, and ``said`` the test and the family.
+    ``tested`` has what tests say, a number a group, ``said`` the test and the family, and ``wide``
+    the intervals that hold for all of the family at once.
     """
     a, b = pair
     value = estimates.value[groups, b] - estimates.value[groups, a]
     ends = _ends(estimates, groups, a, b, spec, apart)
     p = None if tested is None else tested["p_value"]
-    ends = ends if p is None else _agreeing(ends, p, 1.0 - spec.level)
+    # Signs of few changes that were flipped may say less than the interval does.
+    ends = ends if p is None else include_zero(ends, p, 1.0 - spec.level)
     frames = []
     attribute_of = [estimates.groups[g].attribute for g in groups]
     doubts = either(doubts_of(estimates, a), doubts_of(estimates, b))[groups]
@@ -255,12 +338,17 @@ def _by_attribute(
         mute = np.isnan(p) & (np.abs(value) > _ROUNDING)
         doubts[mute] = UNTESTED
         ends = Interval(np.where(mute, np.nan, ends.low), np.where(mute, np.nan, ends.high))
+    wide = ends if said[1] == PLANNED else wide
+    bare = np.isnan(ends.low)
     for attribute in dict.fromkeys(attribute_of):
         k = np.array([i for i, one in enumerate(attribute_of) if one == attribute])
         frames.append(
             rows_of(
                 estimates, a, attribute, "model_difference", groups=(groups[k], groups[k]),
                 value=value[k], low=ends.low[k], high=ends.high[k],
+                simultaneous=None if wide is None else Interval(
+                    *(np.where(bare, np.nan, end)[k] for end in (wide.low, wide.high))
+                ),
                 method="percentile" if spec.interval == "percentile" else "paired, MOVER",
                 status=[Status.BOUNDARY.value if why else Status.OK.value for why in doubts[k]],
                 reason=doubts[k].tolist(), test=said[0], family=said[1],
@@ -270,32 +358,22 @@ def _by_attribute(
     return frames
 
 
-def _unjudged(estimates: Estimates, change: _Change) -> list[Rows]:
+def _unjudged(estimates: Estimates, a: int, b: int) -> list[Rows]:
     """Say of each group that is not judged in both models why it is not compared."""
-    frames = []
+    frames, groups = [], _judged_in_both(estimates, a, b)
     for attribute in estimates.domain_of:
-        left = np.setdiff1d(estimates.members(attribute), change.groups)
+        left = np.setdiff1d(estimates.members(attribute), groups)
         if not len(left):
             continue
-        of = np.where(estimates.judged()[left, change.a], change.b, change.a)
+        of = np.where(estimates.judged()[left, a], b, a)
         frames.append(
             rows_of(
-                estimates, change.a, attribute, "model_difference", groups=(left, left),
+                estimates, a, attribute, "model_difference", groups=(left, left),
                 value=np.full(len(left), np.nan), status=estimates.status[left, of].tolist(),
                 reason=estimates.reason[left, of].tolist(),
             )
         )  # fmt: skip
     return frames
-
-
-def _agreeing(ends: Interval, p: FloatArray, alpha: float) -> Interval:
-    """Let intervals reach 0 where the larger of the two p-values cannot tell the change from it.
-
-    Signs of few changes that were flipped may say less than the interval does.
-    """
-    unsure = p > alpha
-    low, high = np.minimum(ends.low, 0.0), np.maximum(ends.high, 0.0)
-    return Interval(np.where(unsure, low, ends.low), np.where(unsure, high, ends.high))
 
 
 def _possible(estimates: Estimates, j: int, least: FloatArray) -> FloatArray:

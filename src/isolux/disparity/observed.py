@@ -30,11 +30,17 @@ Plan = tuple[IntArray, IntArray]
 Plans = dict[Key, Plan]
 
 
-def observed(compared: Comparisons, plans: Sequence[Plan], spec: Comparing) -> list[FloatArray]:
-    """Return each plan's deviates, with the sign of a − b: of each contrast of its groups."""
+def observed(
+    compared: Comparisons, plans: Sequence[Plan], spec: Comparing, *more: float
+) -> list[FloatArray]:
+    """Return each plan's deviates, with the sign of a − b: of each contrast of its groups.
+
+    They agree to the last digit with the intervals of the level asked for, and with those that
+    reach as far as ``more`` say.
+    """
     from scipy.special import ndtri
 
-    exact = (float(ndtri(0.5 + spec.level / 2.0)),)
+    exact = (float(ndtri(0.5 + spec.level / 2.0)), *more)
     first = np.concatenate([members[contrasts[:, 0]] for members, contrasts in plans])
     # Where everyone else is the second, the row that is taken means nothing, and is not asked.
     second = np.concatenate([members[contrasts[:, 1]] for members, contrasts in plans])

@@ -98,12 +98,13 @@ def _of_others(
 
 @dataclass(frozen=True, slots=True)
 class _Numbers:
-    """One kind of comparison of some pairs: value, interval and smallest detectable value."""
+    """One kind of comparison of some pairs: value, intervals and smallest detectable value."""
 
     kind: str
     method: str
     value: FloatArray
     ends: Interval
+    simultaneous: Interval
     detectable: FloatArray
 
 
@@ -142,7 +143,7 @@ def _rows(
     return rows_of(
         estimates, j, attribute, numbers.kind,
         groups=(first, second), value=numbers.value, low=numbers.ends.low, high=numbers.ends.high,
-        method=numbers.method,
+        simultaneous=numbers.simultaneous, method=numbers.method,
         p_value=p, p_adjusted=adjusted,
         test=tested.test, family=family.name, detectable=numbers.detectable,
         status=np.where(undefined, Status.UNDEFINED.value, sure).tolist(),
@@ -168,7 +169,10 @@ def _of_pairs(
     least = _least(estimates, family, j, apart)
     method = _method_name(estimates, j, spec, apart)
     ends = _ends(estimates, spec, j, first, second, apart)
-    yield _Numbers("difference", method, difference(a, b), ends, least)
+    reach = _family_reach(estimates, family, spec, j)
+    yield _Numbers(
+        "difference", method, difference(a, b), ends, _at_reach(apart, ends, reach), least
+    )
     if estimates.measures[j].info.low is None:
         return
     logs = _log_ends(estimates, spec, j, first, second, apart)
@@ -180,10 +184,11 @@ def _of_pairs(
         times = np.where(worse_is_lower, 1.0 - least / pooled, 1.0 + least / pooled)
         times = np.where(times > 0, times, np.nan)
         size = np.abs(np.log(times)) / base
-        ends = Interval(np.exp(logs.low), np.exp(logs.high))
-    yield _Numbers("ratio", method, ratio(a, b), ends, times)
-    ends = Interval(logs.low / base, logs.high / base)
-    yield _Numbers("log_ratio", method, log_ratio(a, b, spec.log_base), ends, size)
+    wide = _at_reach(apart, logs, reach, log=True)
+    ends, family_ends = (Interval(np.exp(of.low), np.exp(of.high)) for of in (logs, wide))
+    yield _Numbers("ratio", method, ratio(a, b), ends, family_ends, times)
+    ends, family_ends = (Interval(of.low / base, of.high / base) for of in (logs, wide))
+    yield _Numbers("log_ratio", method, log_ratio(a, b, spec.log_base), ends, family_ends, size)
 
 
 def _of_rests(
@@ -194,11 +199,13 @@ def _of_rests(
     others = compared.share_of_others(first)
     apart = compared.rests(first)
     ends = _to_everyone(estimates, spec, j, first, apart, others)
+    wide = _at_reach(apart, ends, _family_reach(estimates, family, spec, j))
+    wide = Interval(others * wide.low, others * wide.high)
     least = _least(estimates, family, j, apart)
     # Of the people whose value is known: means have them in closed form.
     known = others * (apart.a - apart.b)
     method = _method_name(estimates, j, spec, apart)
-    return _Numbers("difference_to_overall", method, known, ends, others * least)
+    return _Numbers("difference_to_overall", method, known, ends, wide, others * least)
 
 
 def _least(estimates: Estimates, family: Family, j: int, apart: Difference) -> FloatArray:
@@ -208,6 +215,23 @@ def _least(estimates: Estimates, family: Family, j: int, apart: Difference) -> F
         return np.full(len(apart.a), np.nan)
     worse_is_lower, most = estimates.measures[j].sign > 0, estimates.measures[j].span
     return least_detectable(apart, family.critical, worse_is_lower=worse_is_lower, most=most)
+
+
+def _family_reach(estimates: Estimates, family: Family, spec: Comparing, j: int) -> float | None:
+    """Return the reach of simultaneous intervals; None where p-values do not come from it."""
+    inverted = spec.correction == "max-t" and _interval(estimates, spec, j) == "score"
+    return family.critical if inverted and np.isfinite(family.critical) else None
+
+
+def _at_reach(
+    apart: Difference, own: Interval, reach: float | None, *, log: bool = False
+) -> Interval:
+    """Return the intervals at another reach; NaN where there is none, or no own interval."""
+    if reach is None:
+        return Interval(own.low * np.nan, own.high * np.nan)
+    ends = apart.interval(reach, log=log)
+    shown = np.isfinite(own.low) & np.isfinite(own.high)
+    return Interval(np.where(shown, ends.low, np.nan), np.where(shown, ends.high, np.nan))
 
 
 def _z(spec: Comparing) -> float:

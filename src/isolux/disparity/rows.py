@@ -15,6 +15,7 @@ import polars as pl
 
 from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray
+from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import DISPARITIES, Status
 
@@ -32,7 +33,10 @@ _CONSTANT = (
     "test",
     "family",
 )
-_NUMBERS = ("value", "low", "high", "p_value", "p_adjusted", "detectable")
+_NUMBERS = (
+    "value", "low", "high", "simultaneous_low", "simultaneous_high", "p_value", "p_adjusted",
+    "detectable",
+)  # fmt: skip
 _COUNTS = ("n_units_a", "n_clusters_a", "n_units_b", "n_clusters_b")
 _NONE = -1  # a row's second group, where it has none
 
@@ -60,6 +64,7 @@ def rows_of(
     value: FloatArray,
     low: FloatArray | None = None,
     high: FloatArray | None = None,
+    simultaneous: Interval | None = None,
     method: str | None = None,
     p_value: FloatArray | None = None,
     p_adjusted: FloatArray | None = None,
@@ -72,7 +77,8 @@ def rows_of(
     """Lay out rows of measure ``j``; ``groups`` are rows of the estimates, if there are any."""
     measure = estimates.measures[j]
     n = len(value)
-    given = (value, low, high, p_value, p_adjusted, detectable)
+    at_once = (None, None) if simultaneous is None else (simultaneous.low, simultaneous.high)
+    given = (value, low, high, *at_once, p_value, p_adjusted, detectable)
     empty = np.full(n, np.nan)
     said = (
         measure.model, measure.task, measure.metric, measure.label, measure.threshold, attribute,

@@ -17,7 +17,6 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from isolux.disparity import formulas as formula
 from isolux.disparity.everyone import is_among
 from isolux.disparity.family import UNTESTED, Family, Tested, at_once, untested
 from isolux.disparity.kinds import PlainMeasure, measures
@@ -37,7 +36,6 @@ from isolux.stats.intervals import (
 from isolux.stats.multiplicity import critical_value, reached
 from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.info import Direction
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 from isolux.vocabulary.words import NO_RATIO
@@ -46,6 +44,9 @@ __all__ = ["among", "both_ways", "odds_rows", "of_known", "range_interval", "who
 
 
 _FLAT = "nothing varies within the groups"
+_MIN_GROUPS = 5
+"""Of fewer groups the noise-corrected SD has no upper end to speak of: it tells nothing."""
+_FEW = "fewer than five groups"
 
 
 def _largest_sd(n: int) -> float:
@@ -103,7 +104,7 @@ class _Whole:
             if one.fits(of.metric, of.info.low) and (centred or not one.of_centre)
         ]  # fmt: skip
         found = [self._any_difference(), self._noise_corrected()]
-        return [*found, *map(self._plain, wanted), self._worst_group()]
+        return [*found, *map(self._plain, wanted)]
 
     def _row(
         self,
@@ -159,8 +160,9 @@ class _Whole:
         )  # fmt: skip
 
     def _noise_corrected(self) -> Rows:
-        if self.enlarged:
-            return self._row("noise_corrected_sd", math.nan, groups=(None, None), why=ENLARGED)
+        if self.enlarged or len(self.members) < _MIN_GROUPS:
+            why = ENLARGED if self.enlarged else _FEW
+            return self._row("noise_corrected_sd", math.nan, groups=(None, None), why=why)
         clusters = self.estimates.n_clusters[self.members, self.j]
         covariance = self._covariance()
         if self._shares_no_cluster():
@@ -249,18 +251,6 @@ class _Whole:
         g = int(self.members[pairs[0, 1]]) if self.tested.referenced else 0
         value = float(self.estimates.value[g, self.j])
         return value, self.estimates.replicates[g, self.j], g
-
-    def _worst_group(self) -> Rows:
-        if self.enlarged:
-            return self._row("worst_group", math.nan, groups=(self.worst, None), why=ENLARGED)
-        lower_is_better = self.estimates.measures[self.j].info.direction == "lower"
-        direction: Direction = "lower" if lower_is_better else "higher"
-        at = int(np.flatnonzero(self.members == self.worst)[0])
-        share = float(formula.worst_share(self.drawn.T, direction)[at])
-        return self._row(
-            "worst_group", share, method="share of replicates", groups=(self.worst, None),
-            doubt=_FLAT if self._is_flat() else None,
-        )  # fmt: skip
 
 
 def of_known(estimates: Estimates, tested: Tested) -> Tested:

@@ -12,7 +12,7 @@ agree on 30–45.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -58,11 +58,14 @@ class Membership:
         The groups of each attribute and intersection, and their units as places in ``units``.
     notes : tuple of str
         One sentence each: unknown units, units in several groups, units left out, one value only.
+    accounts : mapping of str to mapping of str to int
+        By attribute: ``n_units`` (scored), ``n_unknown`` of them, ``n_unannotated`` of those.
     """
 
     units: pl.Series
     crossings: tuple[Crossing, ...]
     notes: tuple[str, ...] = ()
+    accounts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -89,6 +92,7 @@ class _Placed:
     values: tuple[str, ...]
     unknown: Unknown
     notes: tuple[str, ...]
+    account: Mapping[str, int]
 
     def part(self, unknown: Unknown, handle: str) -> Part:
         """Give the attribute with its unknown units as a group, or without them."""
@@ -185,7 +189,8 @@ def membership(
         ours = [placed[name] for name in entry]
         found += _crossed(ours, judged)
         notes += on_empty(found[-1], [[v for v in p.values if v != UNKNOWN] for p in ours])
-    return Membership(judged["unit_id"], tuple(found), tuple(notes))
+    accounts = {name: each.account for name, each in placed.items()}
+    return Membership(judged["unit_id"], tuple(found), tuple(notes), accounts)
 
 
 def _crossed(placed: Sequence[_Placed], judged: pl.DataFrame) -> list[Crossing]:
@@ -265,6 +270,7 @@ def _place(
 ) -> _Placed:  # fmt: skip
     """Bring one attribute's rows to ``unit, code``, step by step (see the module's docstring)."""
     how = grouping or Grouping(attribute=name)
+    annotated = rows.filter(pl.col("unit") >= 0, _HAS_VALUE)["unit"]
     rows = mark_unknown(rows, how.unknown_values)
     given = rows["value"].unique().drop_nulls().to_list()
     theirs = rows.filter(pl.col("unit") >= 0)
@@ -291,8 +297,9 @@ def _place(
     if how.bins is None:
         check_continuous(values, name)
     check_many(values, name, most)
-    notes += _counts(found, values, how, name, judged)
-    return _Placed(name, found, tuple(values), how.unknown, notes)
+    account = _account(found, annotated, judged)
+    notes += _counts(found, values, how, name, judged, account)
+    return _Placed(name, found, tuple(values), how.unknown, notes, account)
 
 
 def _codes(value: pl.Series, values: Sequence[str]) -> pl.Series:
@@ -351,22 +358,42 @@ def _on_ties(n_tied: int, n_units: int, rule: str, name: str) -> tuple[str, ...]
     return (f"{said} (--votes {rule})",) if n_tied else ()
 
 
+_HAS_VALUE = pl.col("value").is_not_null() | pl.col("number").cast(pl.Float64).is_not_nan()
+
+
+def _account(found: pl.DataFrame, annotated: pl.Series, judged: pl.DataFrame) -> dict[str, int]:
+    """Count the scored units, the unknown among them, and of those the ones without any value."""
+    times = judged[TIMES] if TIMES in judged.columns else None
+    is_scored = judged["scored"]
+    unknown = found.filter(pl.col("code").is_null())["unit"]
+    unknown = unknown.filter(is_scored.gather(unknown))
+    unannotated = unknown.filter(~unknown.is_in(annotated.unique().implode()))
+    counted = {"n_unknown": unknown, "n_unannotated": unannotated}
+    return {
+        "n_units": people_in(judged.filter(is_scored)),
+        **{name: people_at(units, times) for name, units in counted.items()},
+    }
+
+
 def _counts(
-    found: pl.DataFrame, values: Sequence[str], how: Grouping, name: str, judged: pl.DataFrame
-) -> tuple[str, ...]:
+    found: pl.DataFrame, values: Sequence[str], how: Grouping, name: str, judged: pl.DataFrame,
+    account: Mapping[str, int],
+) -> tuple[str, ...]:  # fmt: skip
     """Say how many units are unknown, in several groups, and whether there is but one value."""
     notes: list[str] = []
     times = judged[TIMES] if TIMES in judged.columns else None
     n_units = people_in(judged)
-    unknown = people_at(found.filter(pl.col("code").is_null())["unit"], times)
+    unknown, unannotated = account["n_unknown"], account["n_unannotated"]
     if unknown:
         fate = {
             "keep": "kept as a separate group",
             "drop": "left out",
             "both": f"reported with them and, as {name + KNOWN_SUFFIX!r}, without",
         }[how.unknown]
-        text = f"{name}: {unknown:,} of {n_units:,} unit(s) unknown, {fate}"
-        notes.append(Caution(text) if unknown >= _MANY_UNKNOWN * n_units else text)
+        which = "" if unannotated == unknown else f"{unannotated:,} of them "
+        which = f" ({which}not annotated)" if unannotated else ""
+        text = f"{name}: {unknown:,} of {account['n_units']:,} unit(s) unknown{which}, {fate}"
+        notes.append(Caution(text) if unknown >= _MANY_UNKNOWN * account["n_units"] else text)
     twice = np.flatnonzero(np.bincount(found["unit"].to_numpy(), minlength=1) > 1)
     several = people_at(pl.Series(twice), times)
     if several:

@@ -19,7 +19,10 @@ from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.counts import COUNTS, TIMES
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["NO_PREDICTION", "cautions", "missed", "on_missed", "unanswered"]
+__all__ = [
+    "NO_PREDICTION", "cautions", "count_undetected", "is_uneven", "missed", "on_missed",
+    "unanswered",
+]  # fmt: skip
 
 NO_PREDICTION, NO_SCORE = "no prediction", "no score"
 """The reasons of a score that is null because the model said nothing of the unit."""
@@ -193,7 +196,7 @@ def cautions(counted: pl.DataFrame, *, bounds: bool = True, fate: str = _LEFT_OU
     groups = counted.filter(pl.col("attribute").is_not_null() & (pl.col("n") >= _FEWEST))
     for (model, attribute), own in groups.group_by(["model", "attribute"], maintain_order=True):
         rows = own.sort(pl.col("unscored") / pl.col("n"), descending=True, maintain_order=True)
-        uneven = _uneven(*(rows[name].cast(pl.Float64).to_numpy() for name in ("unscored", "n")))
+        uneven = is_uneven(rows["unscored"].to_numpy(), rows["n"].to_numpy())
         many = bool((rows["missing"] >= _MANY * rows["n"]).any())
         if not (uneven or many):
             continue
@@ -232,10 +235,10 @@ def missed(evidence: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
     return judged if lost.height and not lost["correct"].any() else None
 
 
-def on_missed(
+def count_undetected(
     judged: pl.DataFrame | None, members: Membership, times: pl.DataFrame | None = None
-) -> list[Caution]:
-    """Caution where people who were not detected, and count as mistakes, are of some groups.
+) -> pl.DataFrame:
+    """Count the people who were not detected, of everyone and of each group.
 
     Parameters
     ----------
@@ -247,11 +250,10 @@ def on_missed(
 
     Returns
     -------
-    list of Caution
-        One for each model and attribute whose groups differ by 3 points or more in it, and by more
-        than chance. A group of fewer than 20 people is not looked at.
+    polars.DataFrame
+        ``model, attribute, group`` (both null: everyone), ``n`` and ``lost``.
     """
-    told = []
+    rows: list[tuple[object, ...]] = []
     for (model,), mine in () if judged is None else judged.group_by("model", maintain_order=True):
         units = pl.DataFrame({"unit_id": members.units}).join(
             mine.select("unit_id", "detected"), on="unit_id", how="left", maintain_order="left"
@@ -259,23 +261,50 @@ def on_missed(
         worth = _worth(units, times)
         n = units["detected"].is_not_null().to_numpy() * worth
         lost = (~units["detected"].fill_null(value=True)).to_numpy() * worth
+        rows.append((model, None, None, int(n.sum()), int(lost.sum())))
         for one in members.crossings:
             names, size = one.listed()["group"], len(one.cells)
             of, gone = (np.bincount(one.cell, part[one.unit], size) for part in (n, lost))
-            rows = pl.DataFrame({"group": names, "n": of, "lost": gone})
-            rows = rows.filter(pl.col("n") >= _FEWEST)
-            rows = rows.sort(pl.col("lost") / pl.col("n"), descending=True, maintain_order=True)
-            if not _uneven(rows["lost"].to_numpy(), rows["n"].to_numpy()):
-                continue
-            most = [f"{name} lacks {k:,.0f} of {m:,.0f} ({100 * k / m:.0f} %)"
-                    for name, m, k in _both_ends(rows).rows()]  # fmt: skip
-            told.append(
-                Caution(
-                    f"Missing answers are uneven ({one.handle}, model {model!r}): "
-                    f"{'; '.join(most)}. They count as not detected, so as mistakes: a difference "
-                    "of accuracy may be one of detection. --undetected leave-out leaves them out."
-                )
+            counts = zip(names, of, gone, strict=True)
+            rows += [(model, one.handle, name, int(m), int(k)) for name, m, k in counts]
+    return pl.DataFrame(rows, schema=_UNDETECTED, orient="row")
+
+
+_UNDETECTED = {
+    "model": pl.String(), "attribute": pl.String(), "group": pl.String(), "n": pl.Int64(),
+    "lost": pl.Int64(),
+}  # fmt: skip
+
+
+def on_missed(counted: pl.DataFrame) -> list[Caution]:
+    """Caution where people who were not detected, and count as mistakes, are of some groups.
+
+    Parameters
+    ----------
+    counted : polars.DataFrame
+        As ``count_undetected`` returns it.
+
+    Returns
+    -------
+    list of Caution
+        One for each model and attribute whose groups differ by 3 points or more in it, and by more
+        than chance. A group of fewer than 20 people is not looked at.
+    """
+    told = []
+    groups = counted.filter(pl.col("attribute").is_not_null() & (pl.col("n") >= _FEWEST))
+    for (model, attribute), own in groups.group_by("model", "attribute", maintain_order=True):
+        rows = own.sort(pl.col("lost") / pl.col("n"), descending=True, maintain_order=True)
+        if not is_uneven(rows["lost"].to_numpy(), rows["n"].to_numpy()):
+            continue
+        most = [f"{name} lacks {k:,} of {m:,} ({100 * k / m:.0f} %)"
+                for name, m, k in _both_ends(rows).select("group", "n", "lost").rows()]  # fmt: skip
+        told.append(
+            Caution(
+                f"Missing answers are uneven ({attribute}, model {model!r}): "
+                f"{'; '.join(most)}. They count as not detected, so as mistakes: a difference "
+                "of accuracy may be one of detection. --undetected leave-out leaves them out."
             )
+        )
     return told
 
 
@@ -293,7 +322,7 @@ def _worth(units: pl.DataFrame, times: pl.DataFrame | None) -> IntArray:
     return counted[TIMES].fill_null(1).to_numpy().astype(np.int64)
 
 
-def _uneven(missing: FloatArray, n: FloatArray) -> bool:
+def is_uneven(missing: FloatArray | IntArray, n: FloatArray | IntArray, alpha: float = _P) -> bool:
     """Tell whether shares differ by 3 points or more, and by more than chance."""
     from scipy.stats import chi2_contingency, fisher_exact
 
@@ -304,8 +333,8 @@ def _uneven(missing: FloatArray, n: FloatArray) -> bool:
     if not table[1].any():
         return False
     if len(n) == 2:
-        return bool(fisher_exact(table)[1] < _P)
-    return bool(chi2_contingency(table)[1] < _P)
+        return bool(fisher_exact(table)[1] < alpha)
+    return bool(chi2_contingency(table)[1] < alpha)
 
 
 def _of_group(row: dict[str, object], *, bounds: bool) -> str:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from isolux.groups.unknown import UNKNOWN
 from isolux.report._views import Breakdown, Curve
-from isolux.vocabulary.info import SERVED_WORSE, Direction
+from isolux.statements.lines import Line
 from isolux.vocabulary.tables import Status
 
 __all__ = [
@@ -31,27 +31,6 @@ __all__ = [
 ]
 
 Outcome = Literal["differ", "no difference found", "not judged"]
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One thing that was measured: a metric, of one class and at one threshold where it has them.
-
-    ``title`` is for headings, ``phrase`` for the middle of a sentence; ``whose`` are the words in
-    both that name the class, ``worse`` those that say which of two groups does worse.
-    """
-
-    model: str
-    metric: str
-    label: str | None
-    threshold: float | None
-    title: str
-    phrase: str
-    definition: str
-    unit: str
-    direction: Direction
-    whose: str = ""
-    worse: str = SERVED_WORSE
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +67,8 @@ class Shrunken:
 class GroupRow:
     """One group's estimate and its difference to everyone (group − everyone).
 
-    ``shrunken`` stands beside the estimate and never in its place.
+    ``shrunken`` stands beside the estimate and never in its place. ``mark`` says whether the group
+    is established to be worse or better off (lower or higher): ``~`` if neither.
     """
 
     group: str
@@ -99,6 +79,7 @@ class GroupRow:
     difference_high: float | None = None
     p_adjusted: float | None = None
     shrunken: Shrunken | None = None
+    mark: str = ""
 
     @property
     def is_unknown(self) -> bool:
@@ -123,26 +104,6 @@ class PairRow:
     n_units_b: int | None
     status: str
     reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class LeadingPair(PairRow):
-    """The pair of known groups that speaks for an attribute: of the group that is served worst.
-
-    ``worst`` is that group's value, turned so that lower is worse; ``covered``: an intersection
-    that is not shown to differ by more than an attribute in it. ``second_group``: a group that may
-    be served worse still, whose value minus the reference's is ``second_value``;
-    ``second_differs``: whether that difference is confirmed; ``n_others``: how many more groups
-    may be served worse.
-    """
-
-    worst: float
-    covered: bool
-    second_group: str | None
-    second_reference: str | None
-    second_value: float | None
-    second_differs: bool | None
-    n_others: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +142,6 @@ class Spread:
     ratio: float | None
     epsilon: float | None
     mean_gap: float | None
-    worst: str | None
-    worst_share: float | None
     at_most: float | None = None
     within_p: float | None = None
 
@@ -227,8 +186,9 @@ class Verdict:
 
     ``detectable_low`` and ``detectable_high`` are the smallest differences between two groups
     that the audit had power .8 to see: of its best-measured and of its worst-measured pair.
-    ``also`` names the other lines on which the test says that the groups differ, ``elsewhere``
-    those on which two or more groups are large enough to judge.
+    ``text`` says it in a sentence. ``also`` names the other lines on which known groups are
+    established to differ, ``elsewhere`` those on which two or more groups are large enough to
+    judge.
     """
 
     attribute: str
@@ -243,6 +203,7 @@ class Verdict:
     detectable_high: float | None
     n_judged: int
     n_groups: int
+    text: str = ""
     also: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
 
@@ -251,8 +212,8 @@ class Verdict:
 class AttributeSection:
     """Everything about one attribute or intersection; the first block's first table is the main.
 
-    ``lead`` is the pair of known groups that speaks for the attribute on the main line; None where
-    no pair differs beyond chance.
+    ``lead`` is the pair of known groups that speaks for the attribute on the main line, the worse
+    group first; None where no pair is established to differ. ``place`` is the order of reading.
     ``unknown`` says how far people whose value is unknown could move that pair's difference.
     ``in_sight``: its figure and table are open; those of others are folded behind one line.
     """
@@ -266,7 +227,8 @@ class AttributeSection:
     verdict: Verdict
     blocks: tuple[Block, ...]
     named: tuple[NamedMeasure, ...] = ()
-    lead: LeadingPair | None = None
+    lead: PairRow | None = None
+    place: int = 0
     unknown: str = ""
     curves: tuple[Curve, ...] = ()
     breakdowns: tuple[Breakdown, ...] = ()

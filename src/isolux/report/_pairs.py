@@ -1,16 +1,14 @@
-"""Pairs of groups: the largest differences, the pair that leads, what could have been seen."""
+"""Pairs of groups: the largest differences, and what could have been seen."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 import polars as pl
 
-from isolux.disparity.leading import find_leading_comparisons, flag_known_groups
-from isolux.report._lines import LINE, key_of
+from isolux.statements.lines import LINE, key_of
 
-__all__ = ["BLOCK", "Rows", "detectable", "keyed", "largest_pairs", "lead", "pair_counts"]
+__all__ = ["BLOCK", "Rows", "detectable", "keyed", "largest_pairs", "pair_counts"]
 
 PAIRS_SHOWN = 10
 """Pairs printed for each metric; all of them are in disparities.parquet."""
@@ -58,26 +56,6 @@ def largest_pairs(disparities: pl.DataFrame) -> Rows:
     for row in largest.iter_rows(named=True):
         found.setdefault(tuple(row[name] for name in BLOCK), []).append(row)
     return found
-
-
-def lead(
-    group_metrics: pl.DataFrame,
-    disparities: pl.DataFrame,
-    alpha: float,
-    lower_is_better: Collection[str],
-) -> Rows:
-    """Choose the pair that speaks for each attribute: the known group that is served worst."""
-    is_pair = pl.col("kind") == "difference"
-    rows = disparities.select(*_READ, "kind").filter(
-        is_pair | (pl.col("kind") == "difference_to_overall"), pl.col("value").is_not_null()
-    )
-    comparisons = flag_known_groups(rows, group_metrics).with_columns(
-        pair=is_pair,
-        differs=(pl.col("p_adjusted") <= alpha).fill_null(value=False),
-        ratio=pl.lit(None, pl.Float64),
-    )
-    leading = find_leading_comparisons(comparisons, group_metrics, lower_is_better)
-    return keyed(leading.filter("pair", "named"), "attribute")
 
 
 def pair_counts(disparities: pl.DataFrame) -> dict[tuple[Any, ...], int]:

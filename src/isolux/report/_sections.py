@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import polars as pl
@@ -11,14 +11,12 @@ import polars as pl
 from isolux.disparity.kinds import kind_info
 from isolux.groups import natural_order
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
-from isolux.report._lines import LineKey, key_of
-from isolux.report._pairs import Rows, detectable, keyed, largest_pairs, lead, pair_counts
+from isolux.report._pairs import Rows, detectable, keyed, largest_pairs, pair_counts
 from isolux.report.document import (
     AttributeSection,
     Block,
     Estimate,
     GroupRow,
-    LeadingPair,
     Line,
     LineTable,
     NamedMeasure,
@@ -27,6 +25,10 @@ from isolux.report.document import (
     Spread,
     Verdict,
 )
+from isolux.statements.answer import Choice
+from isolux.statements.leading import find_marks
+from isolux.statements.lines import LineKey, key_of
+from isolux.statements.text import Statement
 from isolux.vocabulary.spec import crossed
 
 __all__ = ["Context", "arranged_names", "estimate_of", "sections_of"]
@@ -39,7 +41,6 @@ _OF_ATTRIBUTE = {
     "ratio_min_max": "ratio",
     "epsilon": "epsilon",
     "mean_absolute_gap": "mean_gap",
-    "worst_group": "worst",
     "within": "within",
 }
 _OF_PAIRS = ("difference", "ratio", "log_ratio", "difference_to_overall")
@@ -71,11 +72,10 @@ def estimate_of(row: Mapping[str, Any]) -> Estimate:
 
 
 def sections_of(
-    group_metrics: pl.DataFrame, disparities: pl.DataFrame, context: Context
+    group_metrics: pl.DataFrame, disparities: pl.DataFrame, context: Context, choice: Choice
 ) -> tuple[AttributeSection, ...]:
     """Return a section for each attribute, in the order in which they were asked for."""
     groups = keyed(group_metrics, "attribute")
-    lower_is_better = {x.metric for x in context.lines.values() if x.direction == "lower"}
     kind = pl.col("kind")
     everything = _Everything(
         groups=groups,
@@ -85,7 +85,11 @@ def sections_of(
         counts=pair_counts(disparities),
         detectable=detectable(disparities),
         named=_named(disparities, context),
-        lead=lead(group_metrics, disparities, context.alpha, lower_is_better),
+        marks={
+            (key_of(row), row["attribute"], row["group"]): row["is_worse"]
+            for row in find_marks(choice.comparisons).iter_rows(named=True)
+        },
+        leaders={(key_of(s.row), s.attribute): s for s in choice.leaders if s.row["is_known"]},
     )
     attributes = group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     return tuple(
@@ -103,7 +107,8 @@ class _Everything:
     counts: Mapping[tuple[Any, ...], int]
     detectable: Mapping[tuple[Any, ...], tuple[float | None, float | None]]
     named: Mapping[str, tuple[NamedMeasure, ...]]
-    lead: Rows
+    marks: Mapping[tuple[LineKey, str, str], bool]
+    leaders: Mapping[tuple[LineKey, str], Statement]
 
 
 def _block_key(line: LineKey, attribute: str) -> tuple[Any, ...]:
@@ -154,7 +159,7 @@ def _section(
             for block, members in blocks.items()
         ),
         named=everything.named.get(attribute, ()),
-        lead=next(map(_leading_pair, everything.lead.get((*keys[0], attribute), ())), None),
+        lead=_leading_pair(everything.leaders.get((keys[0], attribute))),
     )
 
 
@@ -174,8 +179,18 @@ def _pair(row: Mapping[str, Any]) -> PairRow:
     return PairRow(**{field.name: row[field.name] for field in fields(PairRow)})
 
 
-def _leading_pair(row: Mapping[str, Any]) -> LeadingPair:
-    return LeadingPair(**{field.name: row[field.name] for field in fields(LeadingPair)})
+def _leading_pair(statement: Statement | None) -> PairRow | None:
+    """Lay out the leading comparison of two groups as a pair; None where everyone is compared."""
+    if statement is None or not statement.is_pair:
+        return None
+    row = statement.row
+    low, high = statement.ends
+    return PairRow(
+        label=row["label"], group_a=row["group"], group_b=row["reference"], value=row["gap"],
+        low=low, high=high, ratio=None, p_adjusted=row["p_adjusted"], detectable=None,
+        n_units_a=row["n_units"], n_units_b=row["n_units_of_reference"], status=row["status"],
+        reason=row["reason"],
+    )  # fmt: skip
 
 
 def arranged_names(values: Sequence[str]) -> list[str] | None:
@@ -198,10 +213,11 @@ def _line_table(
 ) -> LineTable:
     line = context.lines[key]
     differences = {row["group_a"]: row for row in everything.to_overall.get((*key, attribute), ())}
-    rows = [
-        _group_row(row, differences.get(row["group"]))
-        for row in everything.groups[(*key, attribute)]
-    ]
+    rows = []
+    for row in everything.groups[(*key, attribute)]:
+        group = _group_row(row, differences.get(row["group"]))
+        is_worse = everything.marks.get((key, attribute, group.group))
+        rows.append(replace(group, mark=_mark_group(group, line, is_worse)))
     overall = everything.groups.get((*key, None))
     return LineTable(
         line=line,
@@ -209,6 +225,17 @@ def _line_table(
         rows=tuple(_arranged(rows, line, ordered=ordered)),
         spread=_spread(everything.spreads.get((*key, attribute), ())),
     )
+
+
+def _mark_group(row: GroupRow, line: Line, is_worse: bool | None) -> str:
+    """Say in a word which way a group is established to differ; ``~``: in none."""
+    if not row.estimate.judged:
+        return ""
+    if is_worse is None:
+        return "~"
+    if line.direction == "none":
+        return "lower" if is_worse else "higher"
+    return "worse" if is_worse else "better"
 
 
 def _group_row(row: Mapping[str, Any], to_overall: Mapping[str, Any] | None) -> GroupRow:
@@ -276,8 +303,6 @@ def _spread(rows: Sequence[Mapping[str, Any]]) -> Spread:
         ratio=value("ratio"),
         epsilon=value("epsilon"),
         mean_gap=value("mean_gap"),
-        worst=of["worst"]["group_a"] if "worst" in of else None,
-        worst_share=value("worst"),
         at_most=within.get("high"),
         within_p=within.get("p_adjusted"),
     )
@@ -291,6 +316,7 @@ def _verdict(
     context: Context,
 ) -> Verdict:
     (key, main), *others = tables.items()
+    line_of = {id(table): other for other, table in tables.items()}
     judged = [row for row in main.rows if row.estimate.judged]
     # People whose value is unknown are not a group that a model can serve worst.
     named = [row for row in judged if UNKNOWN not in row.values] or judged
@@ -303,10 +329,10 @@ def _verdict(
         title=context.title(attribute),
         anchor=anchor,
         line=main.line,
-        outcome="not judged"
+        outcome="differ"
+        if (key, attribute) in everything.leaders
+        else "not judged"
         if p is None
-        else "differ"
-        if p <= context.alpha
         else "no difference found",
         spread=main.spread,
         worst=ranked[0] if len(ranked) > 1 else None,
@@ -318,7 +344,7 @@ def _verdict(
         also=tuple(
             table.line.phrase
             for table in _unlike([main, *(table for _, table in others)])[1:]
-            if table.spread.p_adjusted is not None and table.spread.p_adjusted <= context.alpha
+            if (line_of[id(table)], attribute) in everything.leaders
         ),
         elsewhere=tuple(
             table.line.phrase

@@ -11,11 +11,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from isolux.groups import groupings, membership
-from isolux.vocabulary.containers import Run, Scores
+from isolux.groups.regrouping import judged_units, regroup
+from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import SAMPLE
-from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.spec import recorded_spec
 
 __all__ = ["PERSON", "classes_of", "heaviest_shares", "with_people"]
 
@@ -45,7 +43,7 @@ def with_people(run: Run) -> pl.DataFrame:
     for who in _persons(run):
         scored = run.scores.filter(pl.col("value").is_not_null())
         told = scored.select(*_LINE, "unit_id").join(who, on="unit_id")
-        plain = _units(run).join(who, on="unit_id")
+        plain = judged_units(run).join(who, on="unit_id")
         members = _members(run)
         people = pl.col("person").n_unique().cast(pl.Int64)
         of_line = pl.concat(
@@ -155,23 +153,15 @@ def _persons(run: Run) -> Iterator[pl.DataFrame]:
             yield rows.select("unit_id", person="value").unique("unit_id")
 
 
-def _units(run: Run) -> pl.DataFrame:
-    info = TaskInfo(title="", summary="", references=(), metrics=())
-    return Scores(run.scores, info, run.evidence).judged_units()
-
-
 def _members(run: Run) -> pl.DataFrame:
     """Put the run's units into its groups again: ``attribute, values, unit_id``."""
-    spec = recorded_spec(run.record)
-    rules = groupings(spec.groups, run.attributes)
-    units = _units(run)
-    found = membership(run.attributes, spec.groups.by, rules, units=units).frame
+    units = judged_units(run)
     everyone = units.select(
         pl.lit(None, pl.String).alias("attribute"),
         pl.lit([], pl.List(pl.String)).alias("values"),
         "unit_id",
     )
-    return pl.concat([everyone, found.select("attribute", "values", "unit_id")])
+    return pl.concat([everyone, regroup(run).frame.select("attribute", "values", "unit_id")])
 
 
 def _lines(rows: pl.DataFrame) -> list[pl.DataFrame]:

@@ -15,7 +15,6 @@ from isolux.report._measured import (
     DrawnGroups,
     Estimate,
     GroupRow,
-    LeadingPair,
     Line,
     LineTable,
     NamedMeasure,
@@ -37,7 +36,6 @@ __all__ = [
     "FindingRow",
     "GroupRow",
     "InputFile",
-    "LeadingPair",
     "Line",
     "LineTable",
     "NamedMeasure",
@@ -128,7 +126,7 @@ class Audited:
     @property
     def percent(self) -> str:
         """The intervals' level in words: ``95 %``."""
-        return f"{100 * self.level:g}\N{NO-BREAK SPACE}%"
+        return f"{100 * self.level:g} %"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +216,8 @@ class Analysis:
 class Summary:
     """A whole report.
 
+    ``answer`` is the first sentence, ``further`` are those that follow it, ``accounting`` says
+    before any number how many were read, scored and judged.
     ``cautions`` are read before the numbers: the people are synthetic; undetected people count as
     mistakes. ``accounting`` is the line that says how many people were read, scored and judged,
     ``answer`` the first sentence, ``further`` the sentences that follow it, ``leading`` the
@@ -245,3 +245,8 @@ class Summary:
     accounting: str = ""
     further: tuple[str, ...] = ()
     leading: AttributeSection | None = None
+
+    @property
+    def answers(self) -> str:
+        """The first sentence and those that follow it, as one text."""
+        return " ".join(filter(None, (self.answer, *self.further)))

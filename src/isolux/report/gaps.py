@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from isolux.report.document import Estimate, GroupRow, LineTable, PairRow
-from isolux.report.wording import MINUS, NOTHING, interval, value_text
+from isolux.statements.numbers import MINUS, NOTHING, interval, places_for, value_text
 
 __all__ = ["group_gaps", "pair_gaps", "print_gaps"]
 
@@ -54,7 +54,10 @@ def print_gaps(
     [('−0.74', '−3.0 to 1.0')]
     """
     for more in (0, 1):
-        texts = [value_text(gap[0], unit, sign=True, beside=gap[1:], more=more) for gap in gaps]
+        texts = [
+            value_text(gap[0], unit, sign=True, places=places_for(unit, *gap) + more)
+            for gap in gaps
+        ]
         if all(map(_adds_up, texts, sides)):
             break
     ends = [interval(low, high, unit, beside=value) for value, low, high in gaps]
@@ -69,5 +72,7 @@ def _adds_up(text: str, sides: tuple[str, ...]) -> bool:
     """Tell whether a difference is that of the printed values, or has more digits than they."""
     if NOTHING in (text, *sides):
         return True
-    gap, first, second = (Decimal(part.replace(MINUS, "-")) for part in (text, *sides))
+    gap, first, second = (
+        Decimal(part.replace(MINUS, "-").replace(",", "")) for part in (text, *sides)
+    )
     return gap == first - second or len(text.partition(".")[2]) > len(sides[0].partition(".")[2])

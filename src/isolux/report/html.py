@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from isolux.io import write_text
 from isolux.io.ours import refuse_no_page
 from isolux.report import figures, wording
-from isolux.report._lines import lowered
 from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
 from isolux.report.figures.meanwhile import meanwhile
@@ -28,6 +27,8 @@ from isolux.report.strips import strips_of
 from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, summarise
 from isolux.report.summary import answer as _answer
 from isolux.report.summary.limits import independence_text
+from isolux.statements import numbers
+from isolux.statements.lines import lowered
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import brief
 
@@ -92,14 +93,16 @@ def render_comparison(run: Run) -> str:
     """Print two models' comparison, as ``isolux compare`` made it, as one HTML document."""
     compared = summarise_comparison(run)
     drawn = {
-        s.anchor: figures.change_figure_of(s.title, s.tables[0]) if s.tables else None
+        s.anchor: figures.change_figure_of(s.title, s.tables[0], compared.models)
+        if s.tables
+        else None
         for s in compared.sections
     }
     first = [s.anchor for s in sorted(compared.sections, key=lambda s: s.n_changed == 0)]
     return page(
         "comparison.html.j2",
         title=compared.title,
-        answer=compared.answer,
+        answer=compared.answer.first,
         compared=compared,
         summary=compared.base,
         in_sight=first[:SECTIONS_LEAD],
@@ -207,21 +210,14 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    spoken = (
-        "cell_text",
-        "count",
-        "decimals",
-        "listed",
-        "p_equals",
-        "p_text",
-        "points",
-        "stratum_title",
-        "share",
-        "unbroken",
-        "value_text",
-        "with_unit",
-    )
-    environment.filters |= {name: getattr(wording, name) for name in spoken} | {
+    spoken = {
+        numbers: ("cell_text", "count", "decimals", "p_equals", "p_text", "points", "share",
+                  "value_text", "with_unit"),
+        wording: ("listed", "stratum_title", "unbroken"),
+    }  # fmt: skip
+    environment.filters |= {
+        name: getattr(module, name) for module, names in spoken.items() for name in names
+    } | {
         "brief": brief,
         "independence": independence_text,
         "lowered": lowered,
@@ -232,7 +228,6 @@ def _environment() -> Environment:
         "group_gaps": group_gaps,
         "pair_gaps": pair_gaps,
         "svg": _svg,
-        "verdict_text": _answer.verdict_text,
     }
     environment.tests["p_column"] = lambda name: "p" in str(name).replace("_", " ").split()
     environment.tests["search_p"] = lambda claim: " p = " in claim or " p < " in claim
@@ -243,15 +238,16 @@ def _environment() -> Environment:
         "SHAPE": wording.SHAPE,
         "STATUS_WORDS": wording.STATUS_WORDS,
         "drawable": drawable,
-        "interval": wording.interval,
-        "spread_interval": wording.spread_interval,
+        "interval": numbers.interval,
+        "reach": numbers.reach,
+        "spread_interval": numbers.spread_interval,
     }
     return environment
 
 
 def _printable(value: Any) -> Any:
     # Exactly str: markup (a macro's output, a figure) is a subclass, and is ours.
-    return wording.plain(value) if type(value) is str else value
+    return wording.unbroken(wording.plain(value)) if type(value) is str else value
 
 
 @dataclass(frozen=True, slots=True)

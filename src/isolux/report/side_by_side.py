@@ -14,7 +14,8 @@ from isolux.report.figures.heatmap import Cell, heat_map
 from isolux.report.figures.sizes import models_by_size
 from isolux.report.figures.svg import drawable
 from isolux.report.html import bare_page
-from isolux.report.wording import interval, p_text, plain, points, value_text
+from isolux.report.wording import plain
+from isolux.statements.numbers import interval, p_text, points, value_text
 from isolux.vocabulary import registry
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.words import brief
@@ -200,7 +201,7 @@ def _spoken(changes: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
             (
                 f"{row['model_a']} to {row['model_b']}", _named_line(row, known),
                 row["attribute"] or "everyone",
-                "widest gap" if row["kind"] == "gap_difference" else row["group_a"],
+                row["group_a"] + (f" against {row['group_b']}" if row["group_b"] else ""),
                 value_text(row["value"], unit, sign=True), interval(row["low"], row["high"], unit),
                 "" if row["p_adjusted"] is None else p_text(row["p_adjusted"]), row["word"],
             )
@@ -223,13 +224,13 @@ def steps(changes: pl.DataFrame, values: pl.DataFrame) -> list[str]:
     """Say from each model to the next which gaps grew and which shrank, in sentences."""
     units, known = _units(values), _metrics(values)
     found = []
-    gaps = changes.filter(pl.col("kind") == "gap_difference", pl.col("next"))
+    gaps = changes.filter(pl.col("kind") == "gap_change", pl.col("next"))
     for (a, b), rows in gaps.group_by(["model_a", "model_b"], maintain_order=True):
         parts = []
         for word in ("grew", "shrank"):
             own = rows.filter(word=word).sort(pl.col("value").abs(), descending=True)
             named = [
-                f"{_named_line(row, known)} by {row['attribute']} (by "
+                f"{_named_line(row, known)} of {row['group_a']} against {row['group_b']} (by "
                 f"{points(row['value'], units.get(row['metric'], 'fraction'))})"
                 for row in own.head(_NAMED).iter_rows(named=True)
             ]

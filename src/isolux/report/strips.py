@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from isolux.report.document import AttributeSection, Audited, GroupRow, PairRow
 from isolux.report.gaps import group_gaps, pair_gaps
-from isolux.report.wording import value_text
+from isolux.statements.numbers import value_text
 
 __all__ = ["StripRow", "StripTable", "strips_of"]
 
@@ -63,7 +63,7 @@ def strips_of(section: AttributeSection, audited: Audited) -> StripTable:
                 places=tuple(map(place, numbers or (None, None, None))),
                 gap=gap,
                 gap_interval=ends,
-                mark=_mark(section, row.difference, row.p_adjusted, audited),
+                mark=row.mark,
                 pairs=json.dumps(pairs.get(row.group, {})),
             )
             for row, numbers, (gap, ends) in zip(

@@ -16,10 +16,10 @@ from isolux.stats.share_gaps import FURTHEST, ShareGaps
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Difference", "Ends", "Reach", "deviates", "two_sided"]
+__all__ = ["STEP", "Difference", "Ends", "Reach", "deviates", "two_sided"]
 
-_STEPS = 0.1
-"""Steps of the deviate, between which a gap is placed by interpolation: reaches bend little."""
+STEP = 0.1
+"""Step of the deviate, between which a gap is placed by interpolation: reaches bend little."""
 _ENTRIES = 2048
 """Pairs times reaches that are asked together."""
 _TOGETHER = 16
@@ -164,7 +164,7 @@ def _reaches(
 
     Several are asked at once: a few pairs cost as little sixteen times as once.
     """
-    steps = np.array(sorted({*np.arange(1, round(FURTHEST / _STEPS) + 1) * _STEPS, *exact}))
+    steps = np.array(sorted({*np.arange(1, round(FURTHEST / STEP) + 1) * STEP, *exact}))
     k = min(max(_ENTRIES // max(len(gap), 1), 1), _TOGETHER)
     for start in range(0, len(steps), k):
         some = steps[start : start + k]

@@ -81,11 +81,23 @@ REFERENCES = (FACET, FAIRFACE, IMAGENET, HARDT, VERMA, BRODERSEN, HANLEY, GUO, S
 
 
 def _rate(
-    name: str, definition: str, reference: Reference, direction: Direction = "higher"
+    name: str,
+    definition: str,
+    reference: Reference,
+    direction: Direction = "higher",
+    opposite: str = "",
+    meaning: str = "",
+    in_people: str = "",
 ) -> Metric:
-    title = name.replace("_", " ").replace("top k", "top-k").capitalize()
     return Metric(
-        name=name, title=title, definition=definition, direction=direction, reference=reference
+        name=name,
+        title=name.replace("_", " ").replace("top k", "top-k").capitalize(),
+        definition=definition,
+        direction=direction,
+        reference=reference,
+        opposite=opposite,
+        meaning=meaning,
+        in_people=f"Of {{people}} {in_people}" if in_people else "",
     )
 
 
@@ -94,6 +106,7 @@ METRICS: tuple[Metric, ...] = (
         "accuracy",
         "Share of units whose answer is one of their valid classes.",
         FAIRFACE,
+        in_people="the model is right about {n}",
     ),
     _rate(
         "accuracy_on_detected",
@@ -105,6 +118,7 @@ METRICS: tuple[Metric, ...] = (
         "Share of the units of a class whose answer is that class, or another that is equally "
         "valid for them (R@1).",
         FACET,
+        in_people="of class {label} the model finds {n}",
     ),
     _rate(
         "recall_on_detected",
@@ -115,11 +129,13 @@ METRICS: tuple[Metric, ...] = (
         "top_k_accuracy",
         "Share of units with a valid class among the first k distinct answers.",
         IMAGENET,
+        in_people="one of the first answers is right for {n}",
     ),
     _rate(
         "detection_rate",
         "Share of units that the model found at all.",
         replace(FAIRFACE, place="Table 8"),
+        in_people="the model detects {n}",
     ),
     Metric(
         name="balanced_accuracy",
@@ -134,23 +150,31 @@ METRICS: tuple[Metric, ...] = (
         "true_positive_rate",
         "Share of the units of the positive class that were predicted positive.",
         HARDT,
+        in_people="of the positive class the model selects {n}",
     ),
     _rate(
         "false_positive_rate",
         "Share of the units not of the positive class that were predicted positive.",
         HARDT,
         "lower",
+        "false_negative_rate",
+        "others taken for {label}",
+        in_people="not of the positive class the model selects {n}",
     ),
     _rate(
         "true_negative_rate",
         "Share of the units not of the positive class that were not predicted positive.",
         HARDT,
+        in_people="not of the positive class the model leaves out {n}",
     ),
     _rate(
         "false_negative_rate",
         "Share of the units of the positive class that were not predicted positive.",
         HARDT,
         "lower",
+        "false_positive_rate",
+        "{label} not recognised as such",
+        in_people="of the positive class the model misses {n}",
     ),
     _rate(
         "precision",
@@ -162,6 +186,7 @@ METRICS: tuple[Metric, ...] = (
         "Share of units that were given the positive class.",
         VERMA,
         "none",
+        in_people="the model selects {n}",
     ),
     Metric(
         name="roc_auc",

@@ -11,7 +11,7 @@ from isolux.vocabulary.counts import with_times
 from isolux.vocabulary.errors import SpecError, columns_shown
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["instances_with_truth", "values_of_truth"]
+__all__ = ["instances_with_truth", "instances_without_truth", "values_of_truth"]
 
 _ID_OF_KIND = {"instance": "instance_id", "image": "image_id", "subject": "subject_id"}
 
@@ -61,6 +61,13 @@ def instances_with_truth(
         .agg(truth=pl.col("value").unique(maintain_order=True))
     )
     return units.join(truth, on="unit_id", how="left", maintain_order="left")
+
+
+def instances_without_truth(dataset: Dataset) -> pl.DataFrame:
+    """List the instances as ``instances_with_truth`` does, with no class true of any of them."""
+    units = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
+    truth = pl.lit([], dtype=pl.List(pl.String))
+    return with_times(units, dataset.times, "unit_id").with_columns(truth=truth)
 
 
 def values_of_truth(dataset: Dataset, target: str | None) -> pl.Series:

@@ -65,12 +65,15 @@ def figures_of(runs: Sequence[Run], *, curves: bool) -> tuple[pl.DataFrame, str]
 
 def _drawn(run: Run, left: list[str], *, curves: bool) -> Iterator[tuple[str, str, Figure]]:
     if is_comparison(run):
-        for change in summarise_comparison(run).sections:
+        compared = summarise_comparison(run)
+        for change in compared.sections:
             if not change.tables:
                 continue
             if len(change.tables[0].rows) > GROUPS_DRAWN:
                 left.append(change.title)
-            elif figure := drawings.change_figure_of(change.title, change.tables[0]):
+            elif figure := drawings.change_figure_of(
+                change.title, change.tables[0], compared.models
+            ):
                 yield change.title, change.attribute, figure
         return
     sections = summarise(run).sections

@@ -11,10 +11,9 @@ from typing import Any
 from isolux.io.run_changes import changed_words
 from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import PaperTable, Summary
-from isolux.report.summary import answer as _answer
 from isolux.report.summary import summarise
 from isolux.report.summary.protocol import protocol_of
-from isolux.report.wording import cell_text, decimals
+from isolux.statements.numbers import cell_text, decimals
 from isolux.viewer.coding import Coding
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
@@ -114,7 +113,7 @@ def run_words(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
             {
                 "attribute": section.attribute,
                 "outcome": section.verdict.outcome,
-                "text": _answer.verdict_text(section.verdict, audited),
+                "text": section.verdict.text,
                 "unknown": section.unknown,
             }
             for section in summary.sections

@@ -76,7 +76,8 @@ class DatasetInfo(Info):
     them, where they are its own.
     ``judgement`` is ``"self-reported"``, ``"perceived"`` (by annotators), ``"inferred"`` (by a
     model) or ``"declared by the user"``. ``terms`` maps an attribute to the words to print for it
-    (``{"gender": "perceived gender presentation"}``). ``beside`` are patterns of file names:
+    (``{"gender": "perceived gender presentation"}``), ``units`` one of numbers to its unit.
+    ``noun`` is what its rows are, in the plural ("photos"). ``beside`` are patterns of file names:
     pictures of the same release that another way of loading it names (FHIBE's aligned faces lie
     beside its photos), so that no check takes them for leftovers.
     ``task`` is the one task that judges what it holds, of a dataset that is not people and their
@@ -89,6 +90,8 @@ class DatasetInfo(Info):
     withdrawal: str = ""
     judgement: str = "declared by the user"
     terms: tuple[tuple[str, str], ...] = ()
+    units: tuple[tuple[str, str], ...] = ()
+    noun: str = "people"
     beside: tuple[str, ...] = ()
     task: str = ""
 
@@ -145,6 +148,15 @@ class Metric:
         with one another and never with everyone.
     undefined : str
         Why a group whose people have scores may have no value.
+    opposite : str
+        Of two kinds of error that a threshold trades, the metric of the other kind; else empty.
+    meaning : str
+        What such an error is in words, after "more" or "fewer"; ``{label}`` is the row's class.
+    in_people : str
+        Of a share of people, what it says of them: "Of {people} the model is right about {n}";
+        ``{label}`` is the class. Empty: it is no share of people.
+    in_times : str
+        What a higher rate means: "strangers are accepted {times} as often".
     """
 
     name: str
@@ -160,6 +172,10 @@ class Metric:
     at: str = "at"
     pooled: bool = True
     undefined: str = "the formula divides by nothing here"
+    opposite: str = ""
+    meaning: str = ""
+    in_people: str = ""
+    in_times: str = ""
 
     @property
     def noisy(self) -> bool:

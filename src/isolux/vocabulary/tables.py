@@ -291,6 +291,17 @@ _DISPARITY = (
     _col("value", F, "the disparity; null: see status", nullable=True),
     _col("low", F, "lower end of the interval", nullable=True),
     _col("high", F, "upper end of the interval", nullable=True),
+    _col(
+        "simultaneous_low",
+        F,
+        "lower end of the interval that holds together with those of all of the family: made like "
+        "low and high, at the critical value of max-T, in the same unit. For a comparison that was "
+        "chosen by its result. Null where low is, where the correction is not max-T, where the "
+        "interval asked for is not the one that the test inverts (score), and of whole attributes",
+        optional=True,
+        nullable=True,
+    ),
+    _col("simultaneous_high", F, "upper end of that interval", optional=True, nullable=True),
     _col("method", S, "how the interval was made", nullable=True),
     _col("p_value", F, "against 'these do not differ'", nullable=True),
     _col("p_adjusted", F, "the same, for the whole family", nullable=True),
@@ -336,8 +347,9 @@ FINDINGS = Table(
         _col("label", S, "the class it is about", nullable=True),
         _col("attribute", S, "the attribute it is about", nullable=True),
         _col("group_a", S, "the worse group", nullable=True),
-        _col("group_b", S, "the group it is held against", nullable=True),
+        _col("group_b", S, "the reference; null: everyone", nullable=True),
         _col("p_adjusted", F, "family-adjusted p", nullable=True),
+        _col("also", L, "what else shows the same fact", optional=True, nullable=True),
     ),
 )
 

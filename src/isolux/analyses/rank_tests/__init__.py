@@ -48,7 +48,7 @@ from isolux.analyses.rank_tests.judged import (
 )
 from isolux.analyses.rank_tests.pairs import Ranked, grouped_by, rank_pairs, ranked_scores
 from isolux.analyses.rank_tests.sentences import CORRECTIONS, TESTS, differs, nothing_more
-from isolux.disparity.leading import MEASURE
+from isolux.statements.leading import MEASURE
 from isolux.statements.words import Words, words_of
 from isolux.stats.ranks.weighted import Weights
 from isolux.vocabulary import works

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.analyses.rank_tests.pairs import Grouped, Ranked
-from isolux.disparity.leading import MEASURE
+from isolux.statements.leading import MEASURE
 from isolux.stats.design import IntArray
 from isolux.stats.multiplicity import benjamini_hochberg, bonferroni, holm
 from isolux.stats.ranks import disparity_of_medians, median_replicates

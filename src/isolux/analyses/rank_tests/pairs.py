@@ -15,7 +15,7 @@ import polars as pl
 
 from isolux.analyses._answers import answer_columns
 from isolux.analyses._found import groups_of
-from isolux.disparity.leading import MEASURE
+from isolux.statements.leading import MEASURE
 from isolux.stats.design import IntArray
 from isolux.stats.ranks import RankTests, cells_of, compare_groups, sort_scores
 from isolux.stats.ranks.weighted import Weights, compare_weighted, weighted_median

@@ -65,6 +65,7 @@ INFO = AnalysisInfo(
     assumptions=(
         "Scores of one model are of one scale for all people.",
         "Intervals of curves hold at one point at a time, not for the curve.",
+        "Separate thresholds for each group would treat people by their group: this measures only.",
         "People who are left out are judged in another way, whose errors are not counted here.",
         (
             "Leaving out the least confident answers lowers all errors, and with them gaps in "

@@ -16,7 +16,8 @@ import polars as pl
 
 from isolux.analyses.tradeoffs.curves import Kept, Rows, kept_by_group, rows_of_groups
 from isolux.analyses.tradeoffs.evidence import People, Seen, finding
-from isolux.statements.words import Words, level_of, number
+from isolux.statements.numbers import value_text
+from isolux.statements.words import Words
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import KEPT_CLUSTERS, Interval, logit_t, student_t
 from isolux.stats.multiplicity import holm
@@ -152,12 +153,10 @@ def _findings(
     moved = own[(p[own] <= 1.0 - spec.level) & worse[own]]
     if not len(moved):
         j = own[np.argmax(np.abs(one.change[own]))]
-        groups = sum(name == attribute for name, _ in one.rows.names)
         claim = (
-            f"that leaving out the least sure answers (keeping {100 * least:.0f} %) changes a gap "
-            f"in error by {words.title(attribute)} is not shown for any of {groups} groups; most "
-            f"for {one.rows.names[j][1]}, by {_points(one, int(j), words)}; "
-            f"{words.own_p(float(p[j]))}."
+            f"keeping the surest {100 * least:.0f} % of answers is not shown to change a gap in "
+            f"error by {words.title(attribute)}; most: {one.rows.names[j][1]}, "
+            f"{_points(one, int(j))} points; {words.own_p(float(p[j]))}."
         )
         return [_row(one, claim, int(j), float(p[j]), words)]
     return [_row(one, _claim(one, int(j), least, p, words), int(j), float(p[j]), words)
@@ -168,25 +167,17 @@ def _claim(one: _Curve, j: int, least: float, p: FloatArray, words: Words) -> st
     before, after = one.kept.gap[0, j, 0], one.kept.gap[-1, j, 0]
     attribute, group = one.rows.names[j]
     way = "widens" if one.change[j] > 0 else "narrows"
-    said = (
-        f"leaving out the least sure answers {way} the gap in error of {group} "
-        f"({words.title(str(attribute))}): {number(before, 'fraction')} points above everyone else "
-        f"with all answers, {number(after, 'fraction')} with the surest {100 * least:.0f} %, a "
-        f"change of {_points(one, j, words)}; {words.own_p(float(p[j]))}. Of this group "
-        f"{number(one.kept.coverage[-1, j, 0], 'fraction')} % remain"
-    )
-    error = one.kept.error[:, j, 0]
-    return said + (
-        f", and its own error rises from {number(error[0], 'fraction')} to "
-        f"{number(error[-1], 'fraction')} %." if error[-1] > error[0] else "."
-    )  # fmt: skip
-
-
-def _points(one: _Curve, j: int, words: Words) -> str:
     return (
-        f"{number(one.change[j], 'fraction')} points ({level_of(words)} interval "
-        f"{number(one.ends.low[j], 'fraction')} to {number(one.ends.high[j], 'fraction')})"
+        f"keeping the surest {100 * least:.0f} % of answers {way} the gap in error of {group} "
+        f"({words.title(str(attribute))}) from {value_text(before, 'fraction')} to "
+        f"{value_text(after, 'fraction')} points, by {_points(one, j)}; {words.own_p(float(p[j]))}."
     )
+
+
+def _points(one: _Curve, j: int) -> str:
+    change, low, high = (value_text(x[j], "fraction") for x in
+                         (one.change, one.ends.low, one.ends.high))  # fmt: skip
+    return f"{change} ({low} to {high})"
 
 
 def _row(one: _Curve, claim: str, j: int, p: float, words: Words) -> dict[str, Any]:

@@ -16,7 +16,8 @@ import polars as pl
 from isolux.analyses._found import measured_again
 from isolux.analyses.tradeoffs.curves import Meeting, Rows, meeting_thresholds, rows_of_groups
 from isolux.analyses.tradeoffs.evidence import People, Seen, finding
-from isolux.statements.words import Words, level_of, lowered, number
+from isolux.statements.numbers import value_text
+from isolux.statements.words import Words, lowered
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import KEPT_CLUSTERS, percentile
 from isolux.vocabulary.info import Metric
@@ -148,21 +149,9 @@ def _claimed(
     ends = f"{row['from']:.3g} to {row['to']:.3g}" if row["from"] is not None else "not known"
     claim = (
         f"at the threshold {operating:g} the {lowered(people.rate)} is "
-        f"{number(everyone[people.rate], 'fraction')} % for everyone and "
-        f"{number(row[people.rate], 'fraction')} % for {row['group']} "
-        f"({words.title(row['attribute'])}), the group whose scores are furthest off: it would be "
-        f"as high as everyone's from {row['threshold']:.3g} down ({level_of(words)} interval "
-        f"{ends})"
-    )
-    if people.false and row[f"{people.false} there"] is not None and row[people.false] is not None:
-        claim += (
-            f", with a {lowered(people.false)} of "
-            f"{number(row[f'{people.false} there'], 'fraction')} % in place of "
-            f"{number(row[people.false], 'fraction')} %"
-        )
-    claim += (
-        ". Separate thresholds for each group would treat people by their group; this is only "
-        "a measurement."
+        f"{value_text(row[people.rate], 'fraction')} % for {row['group']} "
+        f"({words.title(row['attribute'])}), {value_text(everyone[people.rate], 'fraction')} % for "
+        f"everyone; for as much it needs {row['threshold']:.3g} ({ends})."
     )
     numbers = {
         "effect": row["threshold"] - operating, "n": row["people"], "status": row["status"],

@@ -78,6 +78,7 @@ INFO = DatasetInfo(
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",
     judgement="perceived",
+    noun="objects",
     terms=(
         ("category", "annotated category"),
         ("occluded", "marked as occluded"),

@@ -36,6 +36,7 @@ INFO = DatasetInfo(
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",
     judgement="perceived",
+    noun="objects",
     terms=(
         ("category", "annotated category"),
         ("supercategory", "group of categories"),

@@ -64,6 +64,8 @@ INFO = DatasetInfo(
         ("household", "the home"),
         ("label", "what the photo shows, by those who took it"),
     ),
+    units=(("income", "US dollars a month"),),
+    noun="photos",
     assumptions=(
         "homes are independent of one another, photos of one home are not",
         "the model that is judged was not trained on these photos (Fairness Indicators, 3.2)",

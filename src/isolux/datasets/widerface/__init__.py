@@ -53,6 +53,7 @@ INFO = DatasetInfo(
     training_allowed=None,
     withdrawal="no way for the people shown to withdraw is published",
     judgement="perceived",
+    noun="faces",
     terms=(
         ("perceived_gender", "perceived gender presentation"),
         ("perceived_age", "perceived age"),

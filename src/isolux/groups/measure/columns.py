@@ -196,8 +196,12 @@ def _means(
     """Lay out the metrics that are means of units' values, and the column that counts each."""
     values, centres = about_centres(scores)
     value = values.to_frame()
+    declared = {m.name for m in scores.info.metrics}
     for key, at in _parted(scores.units):
         model, task, metric, label, threshold = key
+        # Comparisons of which none failed: kept for their units and reasons, and no measure.
+        if metric not in declared and not (values[at] != 0).any():
+            continue
         mean = mean_about(centres.get(str(metric), 0.0))
         block = mean.columns(value[at] if isinstance(at, slice) else value[pl.Series(at)])
         start = builder.add(unit_of_row[at], block)

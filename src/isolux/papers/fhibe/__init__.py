@@ -89,7 +89,7 @@ _FACES = ("release=face",)
 _VERIFICATION: dict[str, object] = _FACE | {
     "task": "face_verification",
     "by": DEMOGRAPHIC,
-    "metric": ("tar_at_far",),
+    "metric": ("tar_at_far", "failure_rate"),  # of which come the numbers of faces
     "data_option": _FACES,
     "explain": (),  # a rate of pairs is no person's score
 }

@@ -1,27 +1,27 @@
-"""Two models on the same people as one typed document: who gained, who lost, which gaps closed.
+"""Two models on the same people as one typed document: is the second better, who gained and lost.
 
 The counterpart of ``summary`` for a run that ``isolux compare`` made: its ``disparities`` are the
-table of comparisons (second model less first), its ``group_metrics`` hold both models.
+table of comparisons (second model less first), its ``group_metrics`` hold both models. What it says
+of them is said by the analysis ``model_changes``, as in the findings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import polars as pl
 
-from isolux.groups.unknown import UNKNOWN
-from isolux.report._lines import LineKey, key_of, lines_of
-from isolux.report._sections import arranged_names
+from isolux.analyses.model_changes import ChangesAnswer, answer_of_changes, say_gaps
+from isolux.disparity.models import PLANNED
 from isolux.report.comparison.classes import ClassTable, class_tables
 from isolux.report.document import Audited, Line, Summary
+from isolux.report.figures.labels import short_names
 from isolux.report.summary import summarise_record
 from isolux.report.undetected import undetected_of_two
-from isolux.report.wording import interval, listed, p_equals, points
+from isolux.statements.lines import LineKey, key_of, lines_of
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.words import brief
 
 __all__ = [
     "Change",
@@ -34,6 +34,9 @@ __all__ = [
 
 Way = Literal["gained", "lost", "higher", "lower", "no change found", "not judged"]
 CHANGES_SHOWN = 60
+_ROUNDING = 1e-6
+_HEAD = 13
+"""Letters of a model's name above a column."""
 TABLES_SHOWN = 8
 """With more classes than this, only the largest changes of classes are printed."""
 
@@ -50,38 +53,35 @@ class Change:
     low: float | None
     high: float | None
     p_adjusted: float | None
-    detectable: float | None
+    is_planned: bool
     status: str
     reason: str | None
     way: Way
 
-
-@dataclass(frozen=True, slots=True)
-class UnlikeChanges:
-    """Two groups of which one was found to fare better: ``worse``'s change less ``better``'s."""
-
-    worse: str
-    better: str
-    difference: float
-    low: float | None
-    high: float | None
-    p_adjusted: float
+    @property
+    def is_rounded_apart(self) -> bool:
+        """Whether the printed values differ by another number than the printed change."""
+        first, second, change = (
+            round(100.0 * (x or 0.0), 1) for x in (self.first, self.second, self.difference)
+        )
+        return self.difference is not None and abs(second - first - change) > _ROUNDING
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeTable:
-    """One line of one attribute: everyone's change, each group's, and the widest gap's.
-
-    ``unlike``: pairs whose changes were found to differ, the surest first.
-    """
+    """One line of one attribute: everyone's change, each group's, and whether the gap changed."""
 
     line: Line
     everyone: Change | None
     rows: tuple[Change, ...]
-    unlike: tuple[UnlikeChanges, ...]
-    gap: float | None
-    gap_low: float | None
-    gap_high: float | None
+    gap: str | None
+
+    @property
+    def places(self) -> int | None:
+        """Digits of changes: one more where a change is not that of the printed values."""
+        rows = [*self.rows, *([self.everyone] if self.everyone else [])]
+        is_fraction = self.line.unit == "fraction"
+        return 2 if is_fraction and any(row.is_rounded_apart for row in rows) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +107,15 @@ class ChangeSection:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonSummary:
-    """A whole report of two models; ``base`` holds what it shares with an audit's."""
+    """A whole report of two models; ``base`` holds what it shares with an audit's.
+
+    ``heads`` are the models' names as columns are headed: they never run into the next column.
+    """
 
     title: str
-    answer: str
+    answer: ChangesAnswer
     models: tuple[str, str]
+    heads: tuple[str, str]
     base: Summary
     overall: tuple[ChangeTable, ...]
     sections: tuple[ChangeSection, ...]
@@ -146,7 +150,14 @@ def summarise_comparison(run: Run) -> ComparisonSummary:
         for i, attribute in enumerate(attributes, start=1)
     )
     undetected = undetected_of_two(run, models, next(iter(lines.values()), None))
-    base = replace(base, cautions=(*base.cautions, *filter(None, [undetected])))
+    heads = short_names(models, _HEAD)
+    answer = answer_of_changes(run)
+    said = {answer.first, *answer.further, *answer.gaps}
+    base = replace(
+        base,
+        cautions=(*base.cautions, *filter(None, [undetected])),
+        findings=tuple(row for row in base.findings if row.claim not in said),
+    )
     everyone = [everything.table(line, None) for line in lines]
     overall = tuple(
         sorted(
@@ -156,8 +167,9 @@ def summarise_comparison(run: Run) -> ComparisonSummary:
     )
     return ComparisonSummary(
         title=f"{second} against {first}" + _on(base.audited),
-        answer=_answer(models, overall, sections, base.audited),
+        answer=answer,
         models=models,
+        heads=(heads[0], heads[1]),
         base=base,
         overall=overall,
         sections=tuple(s for s in sections if s.tables or s.classes),
@@ -207,8 +219,7 @@ class _Tables:
     values: Mapping[tuple[Any, ...], tuple[Mapping[str, Any], Mapping[str, Any] | None]]
     groups: Mapping[tuple[Any, ...], list[str]]
     changes: Mapping[tuple[Any, ...], Mapping[str, Any]]
-    gaps: Mapping[tuple[Any, ...], Mapping[str, Any]]
-    pairs: Mapping[tuple[Any, ...], list[UnlikeChanges]]
+    gaps: Mapping[tuple[Any, ...], str]
 
     @classmethod
     def of(
@@ -227,9 +238,8 @@ class _Tables:
             alpha,
             values,
             groups,
-            _by_kind(run, "model_difference", "group_a"),
-            _by_kind(run, "gap_difference"),
-            _unlike(run, alpha),
+            _by_group(run),
+            say_gaps(run),
         )
 
     def table(self, key: LineKey, attribute: str | None) -> ChangeTable | None:
@@ -237,16 +247,12 @@ class _Tables:
         if where not in self.groups:
             return None
         changes = {group: self._change(line, (*where, group)) for group in self.groups[where]}
-        gap = self.gaps.get(where, {})
         everyone = (*key[1:], None, "everyone")
         return ChangeTable(
             line=line,
             everyone=self._change(line, everyone) if everyone in self.values else None,
-            rows=tuple(_arranged(changes)) if attribute is not None else (),
-            unlike=tuple(self.pairs.get(where, ())),
-            gap=gap.get("value"),
-            gap_low=gap.get("low"),
-            gap_high=gap.get("high"),
+            rows=tuple(_worst_first(changes.values(), line)) if attribute is not None else (),
+            gap=self.gaps.get(where[1:]),
         )
 
     def _change(self, line: Line, key: tuple[Any, ...]) -> Change:
@@ -263,102 +269,31 @@ class _Tables:
             low=row.get("low"),
             high=row.get("high"),
             p_adjusted=row.get("p_adjusted"),
-            detectable=row.get("detectable"),
+            is_planned=row.get("family") == PLANNED,
             status=row.get("status", unjudged["status"]),
             reason=row.get("reason", unjudged["reason"]),
             way=_way(line, found, self.alpha),
         )
 
 
-def _by_kind(run: Run, kind: str, *more: str) -> dict[tuple[Any, ...], Mapping[str, Any]]:
-    found = run.disparities.filter(pl.col("kind") == kind)
-    names = ("task", "metric", "label", "threshold", "attribute", *more)
+def _by_group(run: Run) -> dict[tuple[Any, ...], Mapping[str, Any]]:
+    found = run.disparities.filter(pl.col("kind") == "model_difference")
+    names = ("task", "metric", "label", "threshold", "attribute", "group_a")
     return {tuple(row[n] for n in names): row for row in found.iter_rows(named=True)}
 
 
-def _unlike(run: Run, alpha: float) -> dict[tuple[Any, ...], list[UnlikeChanges]]:
-    """List the pairs whose changes were found to differ, known groups first, by line."""
-    unknown = pl.any_horizontal(
-        pl.col(f"group_{side}").str.contains(UNKNOWN, literal=True) for side in "ab"
-    )
-    sure = pl.col("p_adjusted") <= alpha
-    found = run.disparities.filter(pl.col("kind") == "change_difference", sure)
-    names = ("task", "metric", "label", "threshold", "attribute")
-    listed: dict[tuple[Any, ...], list[UnlikeChanges]] = {}
-    for row in found.sort(unknown, "p_value", maintain_order=True).iter_rows(named=True):
-        listed.setdefault(tuple(row[n] for n in names), []).append(
-            UnlikeChanges(
-                row["group_a"], row["group_b"], row["value"], row["low"], row["high"],
-                row["p_adjusted"],
-            )
-        )  # fmt: skip
-    return listed
-
-
 def _way(line: Line, row: Mapping[str, Any] | None, alpha: float) -> Way:
-    if row is None or row["value"] is None or row["p_adjusted"] is None:
+    if row is None or row["value"] is None or (row["p_adjusted"] is None and row["value"]):
         return "not judged"
-    if row["p_adjusted"] > alpha:
+    if row["p_adjusted"] is None or row["p_adjusted"] > alpha:
         return "no change found"
     if line.direction == "none":
         return "higher" if row["value"] > 0 else "lower"
     return "gained" if (row["value"] > 0) == (line.direction == "higher") else "lost"
 
 
-def _arranged(changes: Mapping[str, Change]) -> list[Change]:
-    order = arranged_names(list(changes))
-    if order is not None:
-        return [changes[name] for name in order]
+def _worst_first(changes: Iterable[Change], line: Line) -> list[Change]:
+    sign = -1.0 if line.direction == "lower" else 1.0
     return sorted(
-        changes.values(),
-        key=lambda c: (c.difference is None, c.difference or 0.0, c.group),
-    )
-
-
-def _answer(
-    models: tuple[str, str],
-    overall: Sequence[ChangeTable],
-    sections: Sequence[ChangeSection],
-    audited: Audited,
-) -> str:
-    if not overall or overall[0].everyone is None:
-        return "The two models have no metric in common."
-    first, second = (brief(model) for model in models)
-    main, everyone = overall[0].line, overall[0].everyone
-    told = [_changed(f"{main.title} for everyone", everyone, main, (first, second), audited)]
-    rows = [
-        (f"{row.group}", row)
-        for section in sections
-        for table in section.tables[:1]
-        for row in table.rows
-    ]
-    ways = {way: [name for name, row in rows if row.way == way] for way in ("gained", "lost")}
-    judged = sum(row.way != "not judged" for _, row in rows)
-    if judged and main.direction != "none":
-        gained, lost = len(ways["gained"]), len(ways["lost"])
-        who = f" ({listed([brief(n, 30) for n in ways['lost']], most=4)})" if lost else ""
-        told.append(
-            f"Of {judged} groups, {gained or 'none'} gained and {lost or 'none'} lost{who}; "
-            f"for {judged - gained - lost or 'none'} no change was found."
-        )
-    return " ".join(told)
-
-
-def _changed(what: str, row: Change, line: Line, models: tuple[str, str], audited: Audited) -> str:
-    if row.difference is None:
-        return f"{what} was not judged for both models."
-    p = f"{audited.adjusted} {p_equals(row.p_adjusted)}"
-    if row.way == "no change found":
-        means = "the whole population was drawn, so there is none beyond what its values show"
-        if not audited.census:
-            means = "that is not evidence that there is none"
-        return (
-            f"No change of {what[:1].lower() + what[1:]} was found from {models[0]} to "
-            f"{models[1]} ({p}); {means}."
-        )
-    way = "lower" if row.difference < 0 else "higher"
-    ends = interval(row.low, row.high, line.unit, flip=row.difference < 0)
-    return (
-        f"{what} is {points(row.difference, line.unit)} {way} with {models[1]} than with "
-        f"{models[0]} ({audited.percent} interval {ends}; {p})."
+        changes, key=lambda c: (c.difference is None, sign * (c.difference or 0.0), c.group)
     )

@@ -9,15 +9,15 @@ from typing import Any
 import polars as pl
 
 from isolux.disparity.class_rankings import class_rankings
-from isolux.report._lines import LineKey
 from isolux.report._sections import Context, arranged_names
 from isolux.report.document import Line
+from isolux.statements.lines import LineKey
 from isolux.vocabulary.containers import Run
 
 __all__ = ["ClassRow", "ClassTable", "class_tables"]
 
 CLASSES_SHOWN = 20
-GROUPS_ACROSS = 7
+GROUPS_ACROSS = 4
 """With more groups than this, a table of classes names the extremes instead of all values."""
 
 

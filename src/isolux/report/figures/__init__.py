@@ -12,15 +12,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from isolux.groups import natural_order
-from isolux.report.comparison import Change, ChangeTable
 from isolux.report.document import AttributeSection, Block, GroupRow, Line, LineTable
 from isolux.report.figures.curves import curve_panels
-from isolux.report.figures.dot_plot import Point, differences, panels
+from isolux.report.figures.dot_plot import PairedPoint, Point, paired, panels
 from isolux.report.figures.heatmap import Cell, heat_map
-from isolux.report.wording import count, interval, listed, value_text, with_unit
+from isolux.report.wording import listed
+from isolux.statements.numbers import count, interval, value_text, with_unit
 from isolux.vocabulary.info import Direction
+
+if TYPE_CHECKING:
+    from isolux.report.comparison import Change, ChangeTable
 
 __all__ = ["Figure", "change_figure_of", "curves_figures_of", "figure_of", "more_figures_of"]
 
@@ -201,33 +205,36 @@ def _an(word: str) -> str:
     return f"an {word}" if word[:1] in "aeio" else f"a {word}"
 
 
-def change_figure_of(title: str, table: ChangeTable) -> Figure | None:
-    """Draw each group's change from one model to the other; None where no group has one."""
+def change_figure_of(title: str, table: ChangeTable, models: tuple[str, str]) -> Figure | None:
+    """Draw each group's values by both models and its change; None where no group has one."""
     rows = [row for row in table.rows if row.difference is not None]
     if not rows:
         return None
-    unit = table.line.unit
-    drawn = [_change_point(row, unit) for row in rows]
-    everyone = table.everyone
-    centre = everyone and everyone.difference is not None and _change_point(everyone, unit)
-    ranked = sorted(rows, key=lambda row: row.difference or 0.0)
+    unit, everyone = table.line.unit, table.everyone
+    drawn = [_change_point(row, table) for row in rows]
+    if everyone and everyone.difference is not None:
+        drawn.append(_change_point(everyone, table))
     told = f"Change of {table.line.phrase} by {title}, {count(len(rows))} groups. "
-    told += (
-        f"Lowest: {_change_spoken(ranked[0], unit)}. Highest: {_change_spoken(ranked[-1], unit)}."
-    )
-    hollow = any(row.status != "ok" for row in rows)
+    told += f"First: {_change_spoken(rows[0], unit)}. Last: {_change_spoken(rows[-1], unit)}."
     return Figure(
-        svg=differences(drawn, centre or None, f"Change of {table.line.phrase}", unit),
+        svg=paired(drawn, table.line.title, unit),
         alt=told,
-        caption="Second model less first, with its interval. Solid line: no change. Dashed line "
-        "and band: everyone." + (" Hollow: the interval is in doubt." if hollow else ""),
+        caption=f"Left: each group by {models[0]} (hollow) and {models[1]} (filled). Right: the "
+        "change with its interval, the worst first. Solid line: no change."
+        + (" Hollow: the interval is in doubt." if any(r.status != "ok" for r in rows) else ""),
     )
 
 
-def _change_point(row: Change, unit: str) -> Point:
-    text = value_text(row.difference, unit, sign=True)
-    value = row.difference or 0.0
-    return Point(row.group, value, row.low, row.high, row.status != "ok", text, count(row.n_units))
+def _change_point(row: Change, table: ChangeTable) -> PairedPoint:
+    text = value_text(row.difference, table.line.unit, sign=True, places=table.places)
+    return PairedPoint(
+        Point(
+            row.group, row.difference or 0.0, row.low, row.high, row.status != "ok", text,
+            count(row.n_units),
+        ),
+        row.first or 0.0,
+        row.second or 0.0,
+    )  # fmt: skip
 
 
 def _change_spoken(row: Change, unit: str) -> str:

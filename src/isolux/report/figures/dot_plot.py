@@ -9,14 +9,16 @@ from typing import Any
 from isolux.report.document import Estimate, GroupRow, LineTable
 from isolux.report.figures.labels import headings, short_names
 from isolux.report.figures.svg import ACCENT, GREY, INK, WHITE, Spec, field, to_svg
-from isolux.report.wording import count, interval, plain, value_text, with_unit
+from isolux.report.wording import plain
+from isolux.statements.numbers import count, interval, value_text, with_unit
 from isolux.vocabulary.tables import Status
 
-__all__ = ["Point", "differences", "panels", "with_tooltips"]
+__all__ = ["PairedPoint", "Point", "paired", "panels", "with_tooltips"]
 
 _NAME, _PANEL_NAME = 22, 30
 """Characters of a group's name at the axis; the table has it whole."""
 _WIDTH, _ROW = 236, 23
+_PAIRED_WIDTH = 150
 _PANEL_WIDTH, _PANEL_ROW, _PANEL_COLUMNS = 112, 17, 4
 _NONE: dict[str, float | None] = {"everyone": None, "from": None, "to": None}
 
@@ -116,29 +118,46 @@ def _told(row: GroupRow, name: str, unit: str) -> dict[str, Any]:
     return drawn | {"value and interval": with_unit(found.value, unit) + ends}
 
 
-def differences(points: Sequence[Point], everyone: Point | None, title: str, unit: str) -> str:
-    """Draw differences around a zero line, everyone's as a dashed line with its band."""
-    band = _NONE if everyone is None else _band(everyone.value, everyone.low, everyone.high, unit)
-    return _plotted(points, band, with_unit_of(title, unit, "points"), unit, zero=True)
+@dataclass(frozen=True, slots=True)
+class PairedPoint:
+    """One group by two models: its change, and its value by the first and by the second."""
+
+    change: Point
+    first: float
+    second: float
 
 
-def _plotted(
-    points: Sequence[Point],
-    band: dict[str, float | None],
-    title: str,
-    unit: str,
-    *,
-    zero: bool = False,
-) -> str:
-    names = short_names([point.name for point in points], _NAME)
+def paired(points: Sequence[PairedPoint], title: str, unit: str) -> str:
+    """Draw each group's two values, joined, and beside them the change around a zero line."""
+    names = short_names([point.change.name for point in points], _NAME)
     rows = [
-        _drawn(replace(point, name=name), unit) for name, point in zip(names, points, strict=True)
+        _drawn(replace(point.change, name=name), unit)
+        | {"first": _scaled(point.first, unit), "second": _scaled(point.second, unit)}
+        for name, point in zip(names, points, strict=True)
     ]
-    seen = [row[key] for row in rows for key in ("value", "low", "high")]
-    return to_svg(
-        _chart(rows, band, title, _domain([*seen, *band.values()], zero=zero), zero=zero),
-        enlarged=1.2,
+    domain = _domain([row[key] for row in rows for key in ("value", "low", "high")], zero=True)
+    axis = with_unit_of("Change", unit, "points")
+    change = _chart(rows, _NONE, axis, domain, zero=True, named=False)
+    both = _domain([row[key] for row in rows for key in ("first", "second")], zero=False)
+    y = _groups(names)
+    x = field(
+        "second",
+        scale={"domain": both, "nice": False, "zero": False},
+        axis={"title": with_unit_of(title, unit), "tickCount": 4, "titlePadding": 8},
     )
+    joined = {"x": field("first"), "x2": {"field": "second"}, "y": y}
+    values = {
+        "layer": [
+            _layer({"type": "rule", "strokeWidth": 2, "color": GREY}, joined, rows),
+            _layer(
+                _dot(52, 1.6) | {"fill": WHITE, "stroke": GREY}, {"x": field("first"), "y": y}, rows
+            ),
+            _layer(_dot(64, 2) | {"fill": ACCENT}, {"x": x, "y": y}, rows),
+        ],
+        "width": _PAIRED_WIDTH,
+        "height": change["height"],
+    }
+    return to_svg({"hconcat": [values, change], "spacing": 18}, enlarged=1.2)
 
 
 def _domain(numbers: Sequence[float | None], *, zero: bool) -> list[float]:
@@ -155,6 +174,7 @@ def _chart(
     domain: list[float],
     *,
     zero: bool,
+    named: bool = True,
 ) -> Spec:
     names = [row["group"] for row in rows]
     x = field(
@@ -163,6 +183,8 @@ def _chart(
         axis={"title": title, "tickCount": 5, "titlePadding": 8},
     )
     y = _groups(names)
+    if not named:
+        y["axis"] = None
     rule = {"x": field("low"), "x2": {"field": "high"}, "y": y}
     return {
         "layer": [

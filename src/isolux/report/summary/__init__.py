@@ -13,7 +13,6 @@ from typing import Any
 
 import polars as pl
 
-from isolux.report._lines import lines_of
 from isolux.report._sections import Context, estimate_of, sections_of
 from isolux.report._views import breakdowns_of, curves_of
 from isolux.report.document import (
@@ -28,7 +27,7 @@ from isolux.report.document import (
     Summary,
 )
 from isolux.report.summary.analyses import IN_THE_ANSWER, analyses_of
-from isolux.report.summary.answer import answer_of, leading, reading_order
+from isolux.report.summary.answer import reading_order, verdict_text
 from isolux.report.summary.cautions import synthetic
 from isolux.report.summary.drawn_groups import draw_groups
 from isolux.report.summary.limits import limits_of
@@ -37,6 +36,8 @@ from isolux.report.summary.protocol import protocol_of
 from isolux.report.summary.unknown import unknown_text
 from isolux.report.undetected import undetected_of_audit
 from isolux.report.wording import safe_url
+from isolux.statements.answer import choose_statements, word_answer
+from isolux.statements.lines import lines_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import is_census, is_drawn, is_weighted, words_of
 from isolux.vocabulary.spec import declared
@@ -78,18 +79,28 @@ def summarise(run: Run) -> Summary:
     'Audit of m'
     """
     base, context = summarise_record(run)
-    sections = _with_views(sections_of(run.group_metrics, run.disparities, context), run.record)
+    choice = choose_statements(run)
+    answer = word_answer(run, choice)
+    sections = sections_of(run.group_metrics, run.disparities, context, choice)
+    sections = _with_views(_placed(sections, answer.attributes), run.record)
     bounded = not is_drawn(run.record)  # bounds count people, whatever they weigh
-    sections = tuple(
-        replace(s, unknown=unknown_text(s, mean=bounded and _is_mean(s, run))) for s in sections
-    )
     audited = base.audited
+    sections = tuple(
+        replace(
+            s,
+            unknown=unknown_text(s, mean=bounded and _is_mean(s, run)),
+            verdict=replace(s.verdict, text=verdict_text(s, choice, audited)),
+        )
+        for s in sections
+    )
     sections = _drawn(_in_sight(sections), run)
     undetected = undetected_of_audit(run, next(iter(context.lines.values()), None))
     return replace(
         base,
-        answer=answer_of(sections, audited),
-        findings=_led_by_others(base.findings, run.findings, leading(sections)),
+        answer=answer.first,
+        further=answer.further,
+        accounting=answer.accounting,
+        findings=tuple(row for row in base.findings if row.claim != answer.first),
         overall=_overall(run.group_metrics, context.lines),
         sections=sections,
         planted=planted_of(run.record, run, context),
@@ -99,23 +110,12 @@ def summarise(run: Run) -> Summary:
     )
 
 
-def _led_by_others(
-    rows: tuple[FindingRow, ...], findings: pl.DataFrame, lead: AttributeSection | None
-) -> tuple[FindingRow, ...]:
-    """Let the finding that the answer has said already stand behind those that lead."""
-    if lead is None or lead.lead is None:
-        return rows
-    line, pair = lead.main.line, lead.lead
-    said = findings.filter(
-        pl.col("attribute") == lead.attribute,
-        pl.col("metric") == line.metric,
-        pl.col("label").eq_missing(line.label),
-        pl.col("group_a") == pair.group_a,
-        pl.col("group_b") == pair.group_b,
-    )["rank"].to_list()
-    others = [row for row in rows if row.rank not in said]
-    told = [row for row in rows if row.rank in said]
-    return (*others[:FINDINGS_LEAD], *told, *others[FINDINGS_LEAD:])
+def _placed(
+    sections: tuple[AttributeSection, ...], attributes: Sequence[str]
+) -> tuple[AttributeSection, ...]:
+    """Give sections their place in the order of reading."""
+    place = {name: i for i, name in enumerate(attributes)}
+    return tuple(replace(s, place=place.get(s.attribute, len(place))) for s in sections)
 
 
 def _is_mean(section: AttributeSection, run: Run) -> bool:

@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from isolux.report._lines import metric_of
 from isolux.report._sections import Context
 from isolux.report.document import PlantedRow
 from isolux.report.wording import listed
+from isolux.statements.lines import metric_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.words import class_name

@@ -8,7 +8,7 @@ difference should know how much rests on leaving them out. The bounds are those 
 from __future__ import annotations
 
 from isolux.report.document import AttributeSection, GroupRow, PairRow
-from isolux.report.wording import count, value_text, with_unit
+from isolux.statements.numbers import count, value_text, with_unit
 from isolux.vocabulary.words import brief
 
 __all__ = ["bounds", "unknown_text"]

@@ -41,6 +41,7 @@ from isolux.tasks.classification.scores_alone import (
     read_alone,
     two_classes,
 )
+from isolux.tasks.classification.selected_alone import is_of_selection, selected_alone
 from isolux.tasks.classification.sureness import confidences_of_answers
 from isolux.tasks.classification.vocabulary import (
     Words,
@@ -104,8 +105,9 @@ def score(
         instance_id, score`` and no ``label``; or ``model, instance_id, detected`` alone, of which
         ``detection_rate`` is measured and which no truth is needed for.
     target : str, optional
-        The attribute with the true label; default: ``classes`` of the instances. Several values of
-        one unit are several valid classes, and any of them is right (FACET, section 6.1).
+        The attribute with the true label; default: ``classes`` of the instances, and none for
+        ``selection_rate`` alone. Several values of one unit are several valid classes, and any of
+        them is right (FACET, section 6.1).
     positive : str, optional
         The class that true and false positive rates, precision, selection rate and ROC refer to.
         A unit is positive if its truth includes that class, and is given it if that is its first
@@ -231,6 +233,9 @@ def score(
         dataset, target, given, prediction_map, old_to_new(label_map), unknown_values, positive
     )
     positive = words.known_as(positive)
+    if is_of_selection(target, asked, given) and not one_vs_rest:
+        return selected_alone(dataset, given, INFO, positive, words=words, model=model,
+                              prediction_map=prediction_map, undetected=undetected)  # fmt: skip
     instances = _instances(dataset, target, words, unknown_values)
     if "label" not in given.columns and "score" in given.columns:
         refuse_of_answers(
@@ -249,12 +254,9 @@ def score(
         return _of_scores(alone, positive, asked)
     refuse_of_scores(threshold=threshold, threshold_on=threshold_on, smaller=smaller)
     answers = read_answers(
-        given,
-        instances.select("unit_id", cs.by_name(TIMES, require_all=False)),
-        prediction_map=prediction_map,
-        words=words,
-        model=model,
-    )
+        given, instances.select("unit_id", cs.by_name(TIMES, require_all=False)),
+        prediction_map=prediction_map, words=words, model=model,
+    )  # fmt: skip
     _refuse_positive(instances["truth"], positive, one_vs_rest=one_vs_rest)
     units = judge(instances, answers)
     cautions = [

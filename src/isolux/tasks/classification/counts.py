@@ -51,14 +51,15 @@ def silent_people(units: pl.DataFrame, undetected: str) -> list[str]:
     return notes
 
 
-def tallies(units: pl.DataFrame, undetected: str) -> list[str]:
+def tallies(units: pl.DataFrame, undetected: str, *, has_truth: bool = True) -> list[str]:
     """Count, for each model, who was not judged, and which classes were never seen or given."""
     notes: list[str] = []
     models = units["model"].unique(maintain_order=True).to_list()
     for model in models:
         of = f"{model}: " if len(models) > 1 else ""
         mine = units.filter(pl.col("model") == model)
-        notes += [of + note for note in (*_unjudged(mine, undetected), *_classes(mine))]
+        classes = _classes(mine) if has_truth else []
+        notes += [of + note for note in (*_unjudged(mine, undetected), *classes)]
     return notes
 
 

@@ -129,7 +129,7 @@ def score(
         Of these draws.
     metrics : sequence of str
         What to measure; default: ``tar_at_far`` (without a ``threshold``), ``false_match_rate,
-        false_non_match_rate`` and ``failure_rate``, which always is.
+        false_non_match_rate``; and ``failure_rate`` where a comparison failed.
     model : str, optional
         What to call the model if there is no prediction to say so.
 
@@ -184,7 +184,7 @@ def score(
     """
     _refuse(far, threshold, impostors, within, (max_impostors, max_per_group))
     asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    wanted = {INFO.metric(name).name for name in asked or _defaults(threshold)} | {FAILURE}
+    wanted = {INFO.metric(name).name for name in asked or _defaults(threshold)}
     frame = to_polars(predictions)
     listed = units_with_identity(dataset, identity, told="genuine" in frame.columns)
     units = listed.sort("unit_id")  # so that no draw depends on the order of rows
@@ -206,6 +206,8 @@ def score(
         wanted -= set(AT_THRESHOLD)
     draws = _draws(compared, len(units), seed) if max_per_group else []
     failures = _failures(compared, listed)
+    if (failures["value"] > 0).any():
+        wanted.add(FAILURE)  # else there is nothing to compare, and the rows are but the units
     if enrolled is not None:
         _refuse_roles("embedding" in frame.columns)
         failures = with_roles(failures, dataset, enrolled)
@@ -256,7 +258,8 @@ def _agreement(compared: Compared, *, turned: bool) -> list[Caution]:
 
 def _defaults(threshold: float | None) -> tuple[str, ...]:
     """Name what is measured where nothing is named; at a threshold, what happens at it."""
-    return tuple(n for n in INFO.defaults if threshold is None or n != "tar_at_far")
+    left_out = {FAILURE} if threshold is None else {FAILURE, "tar_at_far"}
+    return tuple(n for n in INFO.defaults if n not in left_out)
 
 
 def _as_similarities(frame: pl.DataFrame) -> pl.DataFrame:

@@ -38,6 +38,8 @@ AT_THRESHOLD = (
     "generalised_false_reject_rate",
 )  # fmt: skip
 """Metrics at one threshold for every group."""
+_ACCEPTED = "strangers accepted as the same person"
+_REFUSED = "people refused as somebody else"
 
 FHIBE = works.FHIBE.at("Methods, narrow model evaluation metrics")
 ISO = Reference(
@@ -79,7 +81,15 @@ SUMMARIES = (
 
 
 def _of_pairs(
-    name: str, title: str, definition: str, statistic: PairStatistic, *, lower: bool = False
+    name: str,
+    title: str,
+    definition: str,
+    statistic: PairStatistic,
+    *,
+    lower: bool = False,
+    opposite: str = "",
+    meaning: str = "",
+    in_times: str = "",
 ) -> Metric:
     return Metric(
         name=name,
@@ -90,6 +100,9 @@ def _of_pairs(
         statistic=statistic,
         reference=FHIBE if name == "tar_at_far" else ISO,
         at="of" if name == "tar_at_far" else "at",
+        opposite=opposite,
+        meaning=meaning,
+        in_times=in_times,
     )
 
 
@@ -113,6 +126,9 @@ METRICS = (
         "Share of impostor pairs accepted at one threshold for every group.",
         false_match_rate(),
         lower=True,
+        opposite="false_non_match_rate",
+        meaning=_ACCEPTED,
+        in_times="strangers are accepted {times} as often",
     ),
     _of_pairs(
         "false_non_match_rate",
@@ -120,6 +136,9 @@ METRICS = (
         "Share of genuine pairs refused at one threshold for every group.",
         false_non_match_rate(),
         lower=True,
+        opposite="false_match_rate",
+        meaning=_REFUSED,
+        in_times="people are refused as themselves {times} as often",
     ),
     _of_pairs(
         "verification_auc",
@@ -142,6 +161,8 @@ METRICS = (
         "which no template could be made among them.",
         generalised_false_accept_rate(),
         lower=True,
+        opposite="generalised_false_reject_rate",
+        meaning=_ACCEPTED,
     ),
     _of_pairs(
         "generalised_false_reject_rate",
@@ -150,6 +171,8 @@ METRICS = (
         "which no template could be made among them.",
         generalised_false_reject_rate(),
         lower=True,
+        opposite="generalised_false_accept_rate",
+        meaning=_REFUSED,
     ),
     Metric(
         name=FAILURE,

@@ -48,6 +48,9 @@ def _share(
     *,
     higher: bool = False,
     at: str = "at",
+    opposite: str = "",
+    meaning: str = "",
+    in_times: str = "",
 ) -> Metric:
     return Metric(
         name=name,
@@ -56,6 +59,9 @@ def _share(
         direction="higher" if higher else "lower",
         reference=source,
         at=at,
+        opposite=opposite,
+        meaning=meaning,
+        in_times=in_times,
     )
 
 
@@ -70,13 +76,15 @@ METRICS = (
         FPIR, "False positive identification rate",
         "Share of searches for people who are not enrolled that return anyone at or above the "
         "threshold.",
-        ISO,
+        ISO, opposite=FNIR, meaning="strangers taken for somebody enrolled",
+        in_times="searches for strangers return somebody {times} as often",
     ),
     _share(
         FNIR, "False negative identification rate",
         "Share of searches for people who are enrolled that do not return their own entry within "
         "the rank limit and at or above the threshold.",
-        ISO,
+        ISO, opposite=FPIR, meaning="enrolled people not recognised",
+        in_times="searches for enrolled people fail {times} as often",
     ),
     _share(
         FTA, "Failure to acquire rate",

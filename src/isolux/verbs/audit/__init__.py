@@ -21,6 +21,7 @@ import polars as pl
 from isolux.io.atomic import refuse_existing
 from isolux.people.blotting import blotted_errors
 from isolux.people.loading import judged_people
+from isolux.statements.groups import read_templates
 from isolux.tasks import score
 from isolux.verbs._in_memory import add_unscored, as_dataset, as_scores, columns_of
 from isolux.verbs._reports import write_with_report
@@ -130,7 +131,7 @@ def run_audit(
         Whatever is wrong with the files or the settings, named.
     """
     given, spec = spec, with_imported(with_protocol(spec))
-    _refuse_nothing_to_compare(spec)
+    _check_comparisons(spec)
     refuse_protocol(spec)
     options = task_options(spec)  # before minutes of reading
     at("reading the people")
@@ -289,7 +290,7 @@ def _of_anything(
     tasks = found.units["task"].unique().to_list()
     values.setdefault("task", tasks[0] if tasks else found.task or "classification")
     spec = parse_spec(values)
-    _refuse_nothing_to_compare(spec)
+    _check_comparisons(spec)
     _refuse_lost_clusters(spec, found)
     return Audit(*found_in(spec, dataset, found, dict(dataset.inputs), planted))
 
@@ -331,10 +332,11 @@ def _refuse_lost_clusters(spec: AuditSpec, scores: Scores) -> None:
         )
 
 
-def _refuse_nothing_to_compare(spec: AuditSpec) -> None:
+def _check_comparisons(spec: AuditSpec) -> None:
     if not spec.groups.by:
         raise SpecError(
             "there is nothing to compare people by",
             expected='at least one attribute or intersection, as in --by race --by "race*gender"',
             found="none",
         )
+    read_templates(spec.report.describe_as, spec.groups.attributes)

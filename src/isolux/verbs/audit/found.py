@@ -9,12 +9,13 @@ from typing import Any
 import polars as pl
 
 from isolux.disparity.measured import Disparities, measure_disparities
+from isolux.groups.accounting import Losses, UnevenTest, account_for
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import Membership, membership
 from isolux.groups.settings import check_references, groupings, references
 from isolux.groups.small_groups import with_small_groups
-from isolux.groups.unanswered import cautions, missed, on_missed, unanswered
+from isolux.groups.unanswered import cautions, count_undetected, missed, on_missed, unanswered
 from isolux.io.ahead import pack_ahead
 from isolux.io.record_paths import unrooted
 from isolux.people.blotting import unnamed
@@ -27,7 +28,7 @@ from isolux.verbs.audit.unread import told_of_unread
 from isolux.verbs.explain import explain_run, first_analyses, role_options
 from isolux.verbs.ledger import audits_share
 from isolux.vocabulary.containers import Dataset, Run, Scores
-from isolux.vocabulary.counts import COUNTS, refuse_repeated_groups, with_times
+from isolux.vocabulary.counts import COUNTS, TIMES, refuse_repeated_groups, with_times
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec
@@ -91,11 +92,15 @@ def found_in(
     kept = {k: table for k, table in whole.items() if spec.report.keep_pairs or k != PAIRS}
     estimates, disparities = _compared(spec, scores, members)
     scores = replace(scores, evidence=kept)
-    notes = _notes(spec, dataset, scores, members, disparities)
+    lost = _count_losses(scores, members)
+    notes = _notes(spec, dataset, scores, members, disparities, lost)
     record = record_of(spec, dataset, scores, estimates, inputs, notes) | {
         "families": {disparities.family.name: disparities.family.size},
         **record_of_sample(spec, scores),
     }
+    of = record["clusters"]
+    test = UnevenTest(1.0 - spec.statistics.level, of["n_clusters"] / max(of["n_units"], 1))
+    record["accounting"] = account_for(dataset, scores, members, lost, test)
     if planted is not None:
         record["planted"] = [dict(row) for row in planted]
     record |= more or {}
@@ -118,10 +123,14 @@ def found_in(
 def _members(
     spec: AuditSpec, dataset: Dataset, scores: Scores, attributes: pl.DataFrame
 ) -> Membership:
+    times = dataset.times
+    if times is None and COUNTS in scores.evidence:
+        counts = scores.evidence[COUNTS].select(TIMES, instance_id="unit_id")
+        times = counts.unique("instance_id")
     with told_of_unread(dataset):
         return membership(
             attributes, spec.groups.by, groupings(spec.groups, attributes),
-            units=with_times(scores.judged_units(), dataset.times, "unit_id"), most=MOST_GROUPS,
+            units=with_times(scores.judged_units(), times, "unit_id"), most=MOST_GROUPS,
             where=dataset.numbered_in,
         )  # fmt: skip
 
@@ -152,13 +161,25 @@ def _compared(
     return estimates, measure_disparities(estimates, spec.comparing, against, share=share)
 
 
-def _notes(
-    spec: AuditSpec, dataset: Dataset, scores: Scores, members: Membership, found: Disparities
-) -> tuple[str, ...]:
+def _count_losses(scores: Scores, members: Membership) -> Losses:
     times = scores.evidence.get(COUNTS)
+    return Losses(
+        unanswered(scores.units, members, scores.evidence),
+        count_undetected(missed(scores.evidence), members, times),
+    )
+
+
+def _notes(
+    spec: AuditSpec,
+    dataset: Dataset,
+    scores: Scores,
+    members: Membership,
+    found: Disparities,
+    lost: Losses,
+) -> tuple[str, ...]:
     each = scores.info.one_by_one and not record_of_sample(spec, scores)
-    lacking = cautions(unanswered(scores.units, members, scores.evidence), bounds=each)
-    lacking += on_missed(missed(scores.evidence), members, times)
+    lacking = cautions(lost.unscored, bounds=each)
+    lacking += on_missed(lost.undetected)
     notes = (
         *lacking, *_on_margin(spec, scores), *dataset.notes, *scores.notes, *members.notes,
         *found.notes,

@@ -1,4 +1,4 @@
-"""Two models on the same people, paired: which groups gained, which lost, which gaps closed.
+"""Two models on the same people, paired: is the second better, who gained, who lost, which gaps.
 
 Both models' scores go into one design, so every replicate resamples the same people for both and
 what they share cancels. A group's change is tested by flipping, cluster by cluster, which model is
@@ -21,7 +21,7 @@ from isolux.disparity.relative import relative_changes
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
-from isolux.groups.settings import groupings
+from isolux.groups.settings import groupings, references
 from isolux.io.ids import IdFrom
 from isolux.io.record_paths import unrooted
 from isolux.people.withdrawal import runs_without
@@ -43,7 +43,7 @@ from isolux.vocabulary.notes import Caution, by_severity
 from isolux.vocabulary.spec import AuditSpec, recorded_spec
 from isolux.vocabulary.tables import COMPARISONS, FINDINGS
 
-__all__ = ["Comparison", "Paired", "compare", "paired"]
+__all__ = ["Comparison", "Paired", "asked_metrics", "compare", "paired"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Comparison:
 
     @property
     def disparities(self) -> pl.DataFrame:
-        """Each group's change from the first model to the second, two groups', and each gap's."""
+        """Everyone's and each group's change from the first model to the second, and each gap's."""
         return self.run.disparities
 
     def _repr_html_(self) -> str:
@@ -67,7 +67,7 @@ class Comparison:
 
     @property
     def findings(self) -> pl.DataFrame:
-        """Who gained and who lost, in plain sentences."""
+        """Whether the second model is better, who gained and who lost, in plain sentences."""
         return FindingsFrame(self.run.findings, self.run.record)
 
     def report(self, out: str | Path, *, overwrite: bool = False) -> Path:
@@ -112,10 +112,11 @@ def compare(
     -------
     Comparison
         ``.disparities`` has one row per metric and group (kind ``model_difference``): value of b
-        less value of a on the people whom both scored, with interval and adjusted p. Also one per
-        pair of groups (``change_difference``): the change of ``group_a`` less that of
-        ``group_b``, who fared better; and one per attribute (``gap_difference``): how much
-        wider the widest gap became.
+        less value of a on the people whom both scored, with interval and adjusted p. The first is
+        everyone's on the metric asked for first: the planned comparison, a family of its own. Also
+        one per metric and attribute (``gap_change``): how much wider the gap between ``group_a``
+        and ``group_b`` became, the groups with the worst and the best mean of both models (with a
+        reference: the reference and the group farthest from it).
 
     Raises
     ------
@@ -139,15 +140,19 @@ def compare(
     [('everyone', 0.0), ('day', -0.5), ('night', 0.5)]
     """
     first, second = run_of(a), run_of(b)
+    folders = [Path(one).name if isinstance(one, str | Path) else "" for one in (a, b)]
     for run in (first, second):
         refuse_counts(run.evidence, "a comparison of models", "two audits of the same people")
     if withdrawn is not None:
         listed = read_withdrawn(withdrawn)
         first, second = runs_without((first, second), listed, allow_unmatched=allow_unmatched)
-    both = paired(first, second, id_from=id_from, allow_disagreement=allow_disagreement)
+    both = paired(
+        first, second, id_from=id_from, allow_disagreement=allow_disagreement, folders=folders
+    )
     scores, estimates, spec, names = both.scores, both.estimates, both.spec, both.models
     compared_units = scores.judged_units()["unit_id"]  # whoever withdrew from one is not of them
-    compared = compare_models(estimates, spec.comparing, names)
+    against = references(spec.groups, spec.disparity.reference)
+    compared = compare_models(estimates, spec.comparing, names, against, asked_metrics(spec, first))
     more = relative_changes(estimates, spec.comparing, names) if relative else COMPARISONS.empty()
     said = (*both.notes, *scores.notes)
     record = _record(first, second, spec, names, said, compared.families, estimates)
@@ -167,6 +172,13 @@ def compare(
     )
 
 
+def asked_metrics(spec: AuditSpec, run: Run) -> tuple[str, ...]:
+    """Give the metrics in the order asked for, else the task's own choice."""
+    task = str(run.record.get("task"))
+    declared = registry.task_info(task).defaults if task in registry.names("tasks") else ()
+    return spec.task.metrics or tuple(declared)
+
+
 def _by_model(table: pl.DataFrame, names: tuple[str, str]) -> pl.DataFrame:
     """Let the rows of the first model stand first."""
     return pl.concat([table.filter(model=name) for name in names])
@@ -184,11 +196,15 @@ class Paired:
 
 
 def paired(
-    first: Run, second: Run, *, id_from: IdFrom | None = None, allow_disagreement: float = 0.0
-) -> Paired:
-    """Measure two runs on the people whom both judged; parameters and errors as in ``compare``."""
+    first: Run, second: Run, *, id_from: IdFrom | None = None, allow_disagreement: float = 0.0,
+    folders: Sequence[str] = ("", ""),
+) -> Paired:  # fmt: skip
+    """Measure two runs on the people whom both judged; parameters and errors as in ``compare``.
+
+    ``folders`` are the runs' names, which tell two models of one name apart.
+    """
     spec = _shared_spec(first, second)
-    names = _names(first, second)
+    names = _names(first, second, folders)
     same = same_people(first, second, spec, id_from, allow_disagreement)
     scores = _together(first, second, names, same.units)
     measured = laid_out(scores, [names[k] for k in in_one_order((first, second))])
@@ -211,9 +227,13 @@ def _shared_spec(first: Run, second: Run) -> AuditSpec:
     return recorded_spec(first.record)
 
 
-def _names(first: Run, second: Run) -> tuple[str, str]:
+def _names(first: Run, second: Run, folders: Sequence[str]) -> tuple[str, str]:
+    """Call the two models by two names: their own, else their runs', else the first and second."""
     a, b = (_one_model(run) for run in (first, second))
-    return (a, b) if a != b else (f"{a} (first)", f"{b} (second)")
+    if a != b:
+        return a, b
+    one, two = folders
+    return (one, two) if one and two and one != two else (f"{a} (first)", f"{b} (second)")
 
 
 def _one_model(run: Run) -> str:

@@ -15,6 +15,7 @@ import polars as pl
 from isolux.groups.small_groups import COLUMNS as SHRUNKEN
 from isolux.report.counted import classes_of, with_people
 from isolux.report.suppression import hidden_cells, published
+from isolux.statements.accounting import describe_accounting
 from isolux.verbs.explain import explain_run
 from isolux.verbs.publish.attributes import (
     refuse_too_low,
@@ -99,7 +100,8 @@ def publish(run: Run, minimum: int, *, beside: Sequence[Run] = ()) -> Run:
     groups = groups.with_columns(pl.lit(None, pl.Float64).alias(name) for name in SHRUNKEN)
     lost = [key for key in _TELLING if key != "analyses" and run.record.get(key)]
     also = [with_people(one) for one in beside if one is not run]
-    record = _record(run.record, pl.concat([counted.filter(kept), *also]), minimum)
+    line = {"accounting": {"line": describe_accounting(run)}}
+    record = _record({**run.record, **line}, pl.concat([counted.filter(kept), *also]), minimum)
     silent = any(len(record[key]) < len(run.record.get(key) or ()) for key in _SAID)
     cut = replace(
         run,
@@ -169,7 +171,10 @@ def _record(record: Mapping[str, Any], shown: pl.DataFrame, minimum: int) -> dic
     if is_weighted(record):
         told = coarse_record(told)
     clusters = record_totals(dict(record.get("clusters") or {}), shown, minimum)
-    return {**told, "clusters": clusters, **{key: said.keep(told.get(key) or ()) for key in _SAID}}
+    kept = {key: said.keep(told.get(key) or ()) for key in _SAID}
+    lines = said.keep(filter(None, [told.pop("accounting", {}).get("line")]))
+    accounting = {"line": lines[0]} if lines else {}
+    return {**told, "clusters": clusters, **kept, "accounting": accounting}
 
 
 def _without_hidden_tests(findings: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:

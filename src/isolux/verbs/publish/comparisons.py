@@ -8,7 +8,7 @@ __all__ = ["shown_comparisons"]
 
 _OF_TWO = (
     "difference", "ratio", "log_ratio", "difference_to_overall", "model_difference",
-    "relative_change", "change_difference",
+    "relative_change", "gap_change",
 )  # fmt: skip
 """Kinds that rest on the two groups that they name; every other is of the whole attribute."""
 _KEY = ("metric", "threshold", "attribute", "label")

@@ -126,16 +126,22 @@ def coarse_pairs(table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     step = pl.max_horizontal("_step_a", "_step_b")
     pair = pl.col("kind") != "any_difference"
     # From the rounded values alone: another rounding of the difference would tell more of it.
-    ends = [_to(pl.col(f"_value_{side}"), step, "round") for side in ("a", "b")]
-    value = pl.when(pair).then(ends[0] - ends[1])
-    low = pl.min_horizontal(_to(pl.col("low"), step, "floor"), value)
-    high = pl.max_horizontal(_to(pl.col("high"), step, "ceil"), value)
+    sides = [_to(pl.col(f"_value_{side}"), step, "round") for side in ("a", "b")]
+    value = pl.when(pair).then(sides[0] - sides[1])
+    ends = [
+        bound
+        for low, high in (("low", "high"), ("simultaneous_low", "simultaneous_high"))
+        for bound in (
+            _to(pl.col(low), step, "floor").clip(upper_bound=value).alias(low),
+            _to(pl.col(high), step, "ceil").clip(lower_bound=value).alias(high),
+        )
+    ]
     upwards = [
         _to(pl.col(name), pl.lit(_P), "ceil").clip(upper_bound=1.0).alias(name)
         for name in ("p_value", "p_adjusted")
     ]
     found = found.filter(~pair | step.is_not_null()).with_columns(
-        value.round(9).alias("value"), low.alias("low"), high.alias("high"), *upwards,
+        value.round(9).alias("value"), *ends, *upwards,
         _to(pl.col("detectable"), step, "ceil").alias("detectable"),
     )  # fmt: skip
     return found.sort("_row").select(table.columns)

@@ -18,12 +18,13 @@ import polars as pl
 
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
-from isolux.groups.settings import groupings
+from isolux.groups.settings import groupings, references
 from isolux.io.ids import IdFrom
 from isolux.people.withdrawal import runs_without
 from isolux.people.withdrawn_lists import WithdrawnList, read_withdrawn
 from isolux.verbs._finished import given_twice
 from isolux.verbs._run_source import RunSource, is_run_source, run_of
+from isolux.verbs.compare import asked_metrics
 from isolux.verbs.compare.notes import notes_on_many
 from isolux.verbs.compare.ordering import in_one_order, laid_out
 from isolux.verbs.side_by_side.changes import changes_of_pairs
@@ -55,7 +56,7 @@ class SideBySide:
         deviation between them (null of one run).
     changes : polars.DataFrame
         Table of comparisons of each two models, ``model_b`` less ``model_a``: of groups
-        (``model_difference``) and of gaps (``gap_difference``), with ``word``: higher, lower,
+        (``model_difference``) and of gaps (``gap_change``), with ``word``: higher, lower,
         grew, shrank, or not shown; ``next``: whether the two stand side by side in the order given.
     ranks : polars.DataFrame
         Classes by disparity: a rank and a gap for each model.
@@ -158,7 +159,9 @@ def side_by_side(
     )  # fmt: skip
     estimates = measure_groups(measured, members, spec.statistics)
     values = values_of_models(estimates, held, spec.statistics.level)
-    changes = changes_of_pairs(estimates, held, spec.comparing)
+    against = references(spec.groups, spec.disparity.reference)
+    asked = asked_metrics(spec, every[0])
+    changes = changes_of_pairs(estimates, held, spec.comparing, against, asked)
     by_label = dict(zip(chain.from_iterable(held.runs.values()), every, strict=True))
     differ = notes_on_many(by_label)
     said = [*notes, *scores.notes, *differ, *_on_seeds(held), *_warnings(named)]

@@ -2,19 +2,22 @@
 
 Two models of one run each are compared as ``isolux.compare`` compares them. With several runs each
 run is so compared with each of the other model; the difference of the means reaches as far as these
-do, times how much surer the means are, joined with what differs between seeds (``seeds``). A gap's
-change is the mean over pairs of runs, its interval that of one pair, wider by what differs between
-seeds. P-values are multiplied by the number of pairs of models (Bonferroni).
+do, times how much surer the means are, joined with what differs between seeds (``seeds``). A gap is
+that of one pair of groups, chosen by the mean of all runs; its change is the mean over pairs of
+runs, its interval that of one pair, wider by what differs between seeds. P-values are multiplied by
+the number of pairs of models (Bonferroni).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import polars as pl
 
+from isolux.disparity.gap_changes import KIND
 from isolux.disparity.models import compare_models, compare_runs
 from isolux.disparity.rows import table_of
 from isolux.groups.estimates import Estimates
@@ -38,24 +41,35 @@ __all__ = ["changes_of_pairs"]
 
 _SHOWN = (
     "model_a", "model_b", "task", "metric", "label", "threshold", "attribute", "kind", "group_a",
-    "value", "low", "high", "method", "p_value", "p_adjusted", "family", "detectable", "n_units_a",
-    "n_clusters_a", "status", "reason",
+    "group_b", "value", "low", "high", "method", "p_value", "p_adjusted", "family", "detectable",
+    "n_units_a", "n_clusters_a", "status", "reason",
 )  # fmt: skip
 _ROW = ["metric", "label", "threshold", "attribute", "group_a"]
-_GAP = ["task", "metric", "label", "threshold", "attribute", "kind"]
+_GAP = ["task", "metric", "label", "threshold", "attribute", "kind", "group_a", "group_b"]
 
 
-def changes_of_pairs(estimates: Estimates, models: Models, spec: Comparing) -> pl.DataFrame:
-    """Compare each two models, in the order given: the table ``changes`` of ``SideBySide``."""
+def changes_of_pairs(
+    estimates: Estimates,
+    models: Models,
+    spec: Comparing,
+    references: Mapping[str, str],
+    metrics: Sequence[str],
+) -> pl.DataFrame:
+    """Compare each two models, in the order given: the table ``changes`` of ``SideBySide``.
+
+    ``references`` and ``metrics`` as in ``compare_models``.
+    """
     names = list(models.runs)
     pairs = list(combinations(range(len(names)), 2))
     frames = []
     for i, j in pairs:
         a, b = names[i], names[j]
         if len(models.runs[a]) == len(models.runs[b]) == 1:
-            found = _two(estimates, spec, (a, b)).select(_SHOWN)
+            # As `isolux.compare` does: no other model's tests are in the family.
+            two = compare_models(_only(estimates, (a, b)), spec, (a, b), references, metrics)
+            found = two.table.select(_SHOWN)
         else:
-            runs = _each_run(estimates, models, (a, b), spec)
+            runs = _each_run(estimates, models, (a, b), spec, references)
             found = pl.concat(
                 [_groups(estimates, models, (a, b), spec, runs), _gaps(models, (a, b), spec, runs)]
             )
@@ -66,11 +80,6 @@ def changes_of_pairs(estimates: Estimates, models: Models, spec: Comparing) -> p
         family=pl.when(pl.col("p_adjusted").is_not_null()).then(pl.lit(family)),
     )
     return whole.with_columns(word=_word(1.0 - spec.level))
-
-
-def _two(estimates: Estimates, spec: Comparing, labels: tuple[str, str]) -> pl.DataFrame:
-    """Compare two runs as ``isolux.compare`` does: no other model's tests are in the family."""
-    return compare_models(_only(estimates, labels), spec, labels, pairs=False).table
 
 
 def _only(estimates: Estimates, labels: tuple[str, str]) -> Estimates:
@@ -97,32 +106,35 @@ def _only(estimates: Estimates, labels: tuple[str, str]) -> Estimates:
 
 
 def _word(alpha: float) -> pl.Expr:
-    """Say what is shown of each row: by the adjusted p, or for gaps by the interval."""
-    gap = pl.col("kind") == "gap_difference"
+    """Say what is shown of each row: by the adjusted p, or for gaps of several seeds by the ends.
+
+    A gap without an adjusted p has a test of no seed: its interval tells.
+    """
+    gap, more = pl.col("kind") == KIND, pl.col("value") > 0
+    outside = (pl.col("low") > 0) | (pl.col("high") < 0)
+    shown = pl.when(gap & pl.col("family").is_null()).then(outside)
     return (
         pl.when(pl.col("value").is_null())
         .then(pl.lit("not judged"))
-        .when(gap & (pl.col("low") > 0))
-        .then(pl.lit("grew"))
-        .when(gap & (pl.col("high") < 0))
-        .then(pl.lit("shrank"))
-        .when(~gap & (pl.col("p_adjusted") <= alpha) & (pl.col("value") > 0))
-        .then(pl.lit("higher"))
-        .when(~gap & (pl.col("p_adjusted") <= alpha))
-        .then(pl.lit("lower"))
-        .otherwise(pl.lit("not shown"))
+        .when(shown.otherwise(pl.col("p_adjusted") <= alpha).not_().fill_null(value=True))
+        .then(pl.lit("not shown"))
+        .when(gap)
+        .then(pl.when(more).then(pl.lit("grew")).otherwise(pl.lit("shrank")))
+        .otherwise(pl.when(more).then(pl.lit("higher")).otherwise(pl.lit("lower")))
     )
 
 
 def _each_run(
-    estimates: Estimates, models: Models, pair: tuple[str, str], spec: Comparing
-) -> pl.DataFrame:
+    estimates: Estimates, models: Models, pair: tuple[str, str], spec: Comparing,
+    references: Mapping[str, str],
+) -> pl.DataFrame:  # fmt: skip
     """Compare each run of one model with each run of the other, as two runs are, without tests."""
     runs = [(one, two) for one in models.runs[pair[0]] for two in models.runs[pair[1]]]
-    parts = [compare_runs(_only(estimates, both), spec, both) for both in runs]
-    whose = np.repeat(np.arange(len(runs)), [sum(map(len, own)) for own in parts])
+    own = models.runs[pair[0]], models.runs[pair[1]]
+    parts = [compare_runs(estimates, spec, both, own, references) for both in runs]
+    whose = np.repeat(np.arange(len(runs)), [sum(map(len, part)) for part in parts])
     names = pl.DataFrame(runs, schema=["first", "second"], orient="row")
-    return table_of([rows for own in parts for rows in own]).hstack(names[whose])
+    return table_of([rows for part in parts for rows in part]).hstack(names[whose])
 
 
 def _groups(
@@ -211,7 +223,7 @@ def _gaps(
 ) -> pl.DataFrame:
     """Change of gaps over all pairs of runs, the interval wider by what differs between seeds."""
     runs = [models.runs[name] for name in pair]
-    every = each.filter(pl.col("kind") == "gap_difference")
+    every = each.filter(pl.col("kind") == KIND)
     found = every.group_by(_GAP, maintain_order=True).agg(
         pl.col("value").mean(), pl.col("low").mean(), pl.col("high").mean(),
         pl.col("method").first(), pl.col("status").sort().first(), pl.col("reason").first(),
@@ -236,7 +248,6 @@ def _gaps(
         high=known.then(pl.col("high") + wider),
         model_a=pl.lit(pair[0]),
         model_b=pl.lit(pair[1]),
-        group_a=pl.lit(None, dtype=pl.String),
     )
     return _completed(rows)
 

@@ -24,6 +24,11 @@ class Report(Stage):
         "how paths appear in the output: relative to the working folder, which reveals neither "
         "this machine's folders nor its user, or absolute",
     )
+    describe_as: tuple[str, ...] = setting(
+        (),
+        'what sentences call the groups of an attribute: "race=people labelled {value}"; '
+        "default: by the kind of attribute",
+    )
     out: str | None = setting(None, "the run directory to write; default: runs/NAME", often=True)
     overwrite: bool = setting(
         default=False, description="replace that directory if it exists", often=True

@@ -32,7 +32,7 @@ def demo(
     ] = False,
 ) -> None:
     """Audit a synthetic population; the report says what was planted and what was found."""
-    from isolux.cli.screen import show_audit
+    from isolux.cli.audit_screen import show_audit
     from isolux.io.atomic import refuse_existing
 
     if pixels:
@@ -49,8 +49,8 @@ def demo(
 
 
 def _from_pixels(out: str, seed: int, *, overwrite: bool) -> None:
+    from isolux.cli.audit_screen import show_audit
     from isolux.cli.running import watching
-    from isolux.cli.screen import show_audit
     from isolux.vocabulary.extras import needed
     from isolux_worlds.commands.synthesize import painting
     from isolux_worlds.networks.audit import audit_masks
@@ -64,7 +64,7 @@ def _from_pixels(out: str, seed: int, *, overwrite: bool) -> None:
 
 
 def _at_the_gate(out: str, seed: int, *, overwrite: bool) -> None:
-    from isolux.cli.screen import show_audit
+    from isolux.cli.audit_screen import show_audit
     from isolux_worlds.populations.border_audits import audit_gate
 
     for done, report in audit_gate(out, seed=seed, overwrite=overwrite):

@@ -1,0 +1,150 @@
+"""Which groups a model serves worse, in plain sentences, in the order in which to read them.
+
+The first analysis of every audit. It computes nothing: ``statements`` chooses and words what the
+tables ``group_metrics`` and ``disparities`` show, one fact once. First the sentence that every
+outlet begins with; then what else is established, of the metric asked for first and then of the
+others; then metrics of which nothing is established; then groups too small to judge; then people
+whose value is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from isolux.statements.answer import Choice, choose_statements, word_answer
+from isolux.statements.text import Statement, describe_finding, describe_margins, describe_null
+from isolux.statements.unjudged import describe_unjudged, find_unjudged
+from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.info import AnalysisInfo, Reference
+from isolux.vocabulary.tables import FINDINGS
+
+__all__ = ["INFO", "explain"]
+
+FAIRLEARN = Reference(
+    "fairlearn",
+    "Weerts, Dudík, Edgar, Jalali, Lutz & Madaio (2023). Fairlearn: Assessing and Improving "
+    "Fairness of AI Systems. Journal of Machine Learning Research 24(257):1-8.",
+    "",
+    "https://jmlr.org/papers/v24/23-0389.html",
+)
+
+INFO = AnalysisInfo(
+    tests=False,
+    title="Gaps between groups",
+    summary="Which groups differ on which metric, by how much, how certain that is, and what "
+    "cannot be ruled out.",
+    references=(FAIRLEARN,),
+    assumptions=(
+        "Clusters are independent of one another.",
+        "A difference that was found is between these groups as labelled; its cause remains open.",
+        "A difference that was not found may still exist.",
+        "The pair shown for an attribute was chosen, so its gap is probably overstated.",
+    ),
+)
+
+_CORRECTION_SOURCE = {
+    "max-t": "westfall-young-1993",
+    "holm": "holm-1979",
+    "bh": "benjamini-hochberg-1995",
+}
+"""Keys of ``stats.references``, by the spec's ``correction``."""
+
+
+def explain(run: Run) -> Explained:
+    """State what an audit established, and what it cannot rule out.
+
+    Parameters
+    ----------
+    run : Run
+        Its ``group_metrics``, ``disparities`` and record are read. The level of the intervals
+        is one minus the level of the tests.
+
+    Returns
+    -------
+    Explained
+        ``findings``. ``group_a`` is the worse group, ``group_b`` the reference (null: everyone);
+        ``effect``, ``low``, ``high``: group_a − group_b in the metric's unit, the interval
+        simultaneous over the audit's comparisons where there is one; ``n``: units of both groups;
+        ``also``: what else shows the same fact. A finding that nothing is established has no
+        groups. A run without groups gives no findings.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.tables import DISPARITIES, GROUP_METRICS, SCORES, ATTRIBUTES
+    >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
+    0
+    """
+    choice = choose_statements(run)
+    rows = list(_findings(run, choice))
+    if not rows:
+        return Explained(FINDINGS.empty())
+    columns = {name: [row.get(name) for row in rows] for name in FINDINGS.schema}
+    columns["rank"] = list(range(1, len(rows) + 1))
+    columns["analysis"] = ["group_gaps"] * len(rows)
+    columns["status"] = [row.get("status") or "ok" for row in rows]
+    return Explained(pl.DataFrame(columns, schema=FINDINGS.schema))
+
+
+def _findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
+    """Yield the rows of ``findings`` in reading order."""
+    source = _CORRECTION_SOURCE.get((run.record.get("spec") or {}).get("correction", ""))
+    known = [s for s in choice.stated if s.row["is_known"]]
+    first = word_answer(run, choice).first
+    for i, s in enumerate(known):
+        yield _finding(s, first if i == 0 else describe_finding(s, choice.names), source)
+    for line, attributes in choice.silent.values():
+        yield {
+            "claim": describe_null(line, attributes, choice.comparisons, choice.names),
+            "metric": line.metric,
+            "reference": source,
+            "attribute": attributes[0] if len(attributes) == 1 else None,
+        }
+    yield from _unjudged(run, choice)
+    for claim, about in describe_margins(run.disparities, choice.names):
+        yield {"claim": claim, **about}
+    for s in choice.stated:
+        if not s.row["is_known"]:
+            yield _finding(s, describe_finding(s, choice.names), source)
+
+
+def _unjudged(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
+    """Yield what is said of groups too small to be judged by the metric asked for first."""
+    line = choice.main
+    if line is None:
+        return
+    rows = find_unjudged(run, choice.names.key(line), line.direction)
+    for part in rows.partition_by("attribute", maintain_order=True):
+        yield {
+            "claim": describe_unjudged(part, line, choice.names.words),
+            "n": max(part["n_units"].to_list()),
+            "status": "insufficient units",
+            "metric": line.metric,
+            "attribute": part["attribute"][0],
+            "group_a": part["group"][0] if part.height == 1 else None,
+        }
+
+
+def _finding(s: Statement, claim: str, source: str | None) -> dict[str, Any]:
+    """Lay out a statement as a row of ``findings``."""
+    low, high = s.ends
+    n_reference = s.row["n_units_of_reference"] if s.is_pair else 0
+    return {
+        "claim": claim,
+        "effect": s.row["gap"],
+        "low": low,
+        "high": high,
+        "n": (s.row["n_units"] or 0) + (n_reference or 0),
+        "reference": source,
+        "status": s.row["status"],
+        "metric": s.line.metric,
+        "label": s.line.label,
+        "attribute": s.attribute,
+        "group_a": s.row["group"],
+        "group_b": s.row["reference"],
+        "p_adjusted": s.row["p_adjusted"],
+        "also": s.also or None,
+    }

@@ -1,0 +1,38 @@
+"""The tables of analyses that were asked for, on the screen or in a script's document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from isolux.cli import document
+from isolux.cli.streams import say
+from isolux.vocabulary.containers import Run
+
+__all__ = ["show_analysis_tables"]
+
+_ROWS = 12
+
+
+def show_analysis_tables(run: Run, names: Sequence[str]) -> None:
+    """Print what analyses wrote: short tables whole, of long ones the first rows and a count."""
+    from isolux.cli.screen import show_wide
+
+    tables = run.record.get("explained") or {}
+    for name in names:
+        has_finding = not run.findings.filter(analysis=name).is_empty()
+        if not document.giving() and not has_finding:
+            say(f"{name}: no finding; tables:" if tables.get(name) else f"{name}: no finding.")
+        for caption, table in (tables.get(name) or {}).items():
+            frame = pl.DataFrame(
+                table["rows"], schema=table["columns"], orient="row", infer_schema_length=None
+            )
+            if document.giving():
+                show_wide(caption, frame)
+                continue
+            alike = [c for c in ("model", "status") if c in frame.columns and
+                     frame[c].n_unique() == 1]  # fmt: skip
+            show_wide(caption, frame.drop(alike).head(_ROWS))
+            if frame.height > _ROWS:
+                say(f"… and {frame.height - _ROWS:,} more rows in the report.")

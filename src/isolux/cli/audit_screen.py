@@ -1,0 +1,271 @@
+"""The screen of a finished audit: what it answers, the groups as a table, a few findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isolux.cli import document
+from isolux.cli.analysis_tables import show_analysis_tables
+from isolux.cli.screen import say_figures, show_paper
+from isolux.cli.streams import as_printed, screen
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.drawn import words_of
+from isolux.vocabulary.printable import plain
+from isolux.vocabulary.words import brief, numbered
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.text import Text
+
+    from isolux.report.document import AttributeSection, Line, LineTable, Summary
+    from isolux.statements.answer import Answer
+
+__all__ = ["build_answer", "print_lines", "show_audit", "wrap_text"]
+
+_LINES, _TAIL = 32, 8  # of a screen of 80 columns; what stands below the tables at least
+_LINE = ("model", "metric", "label", "threshold")
+_WARNINGS, _FURTHER = 3, 3  # printed whole
+_MIN_FINDINGS, _MAX_FINDINGS, _FINDING_LINES = 2, 5, 3
+_OF_ANALYSIS = 6  # findings of an analysis that was asked for
+
+
+def show_audit(
+    run: Run,
+    report: Path | None,
+    *,
+    first: Sequence[str] = (),
+    unasked: str | None = None,
+    notes: bool | None = None,
+) -> None:
+    """Print what an audit answers, its groups, the first findings, and the report's path.
+
+    Parameters
+    ----------
+    run : Run
+    report : Path or None
+        The page that was written.
+    first : sequence of str
+        Analyses that were asked for just now: their findings are printed, and of the others how
+        many there are.
+    unasked : str, optional
+        The folder that was chosen where none was named.
+    notes : bool, optional
+        Whether every note is printed, and every warning whole; None: the command has no such flag.
+    """
+    from isolux.statements.answer import Answer, answer_of
+
+    is_comparison = "models" in run.record
+    answer = Answer("", "") if is_comparison else answer_of(run)
+    if document.giving():
+        _give_audit(run, answer, report)
+        show_analysis_tables(run, first or tuple(run.record.get("explained") or ()))
+        return
+    console = screen()
+    lines = [] if is_comparison else build_answer(
+        run, answer, console.width, notes=notes, leading_only=bool(first)
+    )  # fmt: skip
+    room = _LINES - len(lines)
+    lines += _build_findings(run, answer, first, console.width, room)
+    print_lines([*lines, *_build_notes(run, console.width, notes=notes)])
+    show_analysis_tables(run, first)
+    show_paper(run)
+    if report is not None:
+        console.print(f"report: {plain(str(report))}", soft_wrap=True)
+        say_figures(f"isolux report {report.parent}")
+    if unasked is not None:
+        text = f"everything is in {unasked}, as no --out DIR was given"
+        console.print(plain(text), soft_wrap=True)
+
+
+def build_answer(
+    run: Run,
+    answer: Answer,
+    width: int,
+    *,
+    notes: bool | None = None,
+    leading_only: bool = False,
+) -> list[Text]:
+    """Lay out cautions, the answer and the groups of a finished audit, line by line.
+
+    ``leading_only``: the first sentence and the leading attribute alone.
+    """
+    from rich.text import Text
+
+    from isolux.cli.group_table import GroupTables
+    from isolux.report.summary import summarise
+
+    summary = summarise(run)
+    lines = _build_cautions(run, summary, width, notes=bool(notes))
+    if answer.accounting:
+        lines += wrap_text(answer.accounting, width)
+    lines += wrap_text(answer.first, width, "bold")
+    for sentence in () if leading_only else answer.further:
+        lines += wrap_text(sentence, width)
+    lines += [Text(""), *wrap_text(_headline(summary, answer.line), width)]
+    tables = _choose_tables(summary, answer)
+    if tables:
+        tables, most = tables[:1] if leading_only else tables, _LINES - _TAIL - len(lines)
+        lines += GroupTables(tables, summary.audited, run.disparities, width).build_lines(most)
+    return [*lines, Text("")]
+
+
+def _build_cautions(run: Run, summary: Summary, width: int, *, notes: bool) -> list[Text]:
+    """Lay out what must be read before the numbers.
+
+    Each warning of the run could change who leads, so none is left out: three are whole, of each
+    other one the beginning is there. Cautions that only say how to read the numbers are counted.
+    """
+    warnings = [f"WARNING: {text}" for text in run.record.get("warnings") or ()]
+    cautions = [f"{one.headline} {one.text}" for one in summary.cautions]
+    cautions += [text for text in (words_of(run.record),) if text]
+    most = len(warnings) + len(cautions) if notes else _WARNINGS
+    lines = [line for text in warnings[:most] for line in wrap_text(text, width, "bold")]
+    for text in warnings[most:]:
+        lines += wrap_text(text, width, "bold", most=1)
+    room = max(most - len(warnings), 0)
+    for text in cautions[:room]:
+        lines += wrap_text(text, width, most=None if notes else _FINDING_LINES)
+    if left := len(cautions[room:]):
+        lines += wrap_text(f"{numbered(left, 'more caution')} in the report", width, "dim")
+    return lines
+
+
+def _headline(summary: Summary, key: Mapping[str, Any] | None) -> str:
+    """Say in one line what was audited, on whom, and the leading metric for everyone."""
+    from isolux.statements.numbers import NOTHING, interval, with_unit
+
+    audited = summary.audited
+    of = f" of {audited.target}" if audited.target else ""
+    clusters = numbered(audited.n_clusters, "cluster")
+    people = numbered(audited.n_units, "unit")
+    people += f" in {clusters} ({audited.cluster})" if audited.cluster else ""
+    parts = [brief(audited.model), f"{audited.task}{of}", people]
+    for line, estimate in summary.overall:
+        if key is None or _is_line(line, key):
+            value = with_unit(estimate.value, line.unit)
+            ends = interval(estimate.low, estimate.high, line.unit, beside=estimate.value)
+            ends = "" if ends == NOTHING else f" ({ends.replace(' to ', '–')})"
+            parts.append(f"{line.phrase} {value}{ends}")
+            break
+    return " · ".join(parts)
+
+
+def _choose_tables(summary: Summary, answer: Answer) -> list[tuple[AttributeSection, LineTable]]:
+    """Return each attribute's table of the leading metric, in reading order."""
+    sections = {section.attribute: section for section in summary.sections}
+    ordered = [sections[name] for name in answer.attributes if name in sections]
+    ordered += [s for s in summary.sections if s.attribute not in answer.attributes]
+    return [
+        (section, table)
+        for section in ordered
+        for block in section.blocks
+        for table in block.tables
+        if answer.line is not None and _is_line(table.line, answer.line)
+    ]
+
+
+def _is_line(line: Line, key: Mapping[str, Any]) -> bool:
+    return all(getattr(line, name) == key[name] for name in _LINE)
+
+
+def _build_findings(
+    run: Run, answer: Answer, first: Sequence[str], width: int, room: int
+) -> list[Text]:
+    """Lay out the findings that the tables do not show, and how many more there are."""
+    asked = tuple(first or (run.record.get("spec") or {}).get("explain") or ())
+    found = run.findings.sort("rank", maintain_order=True)
+    of_asked = found["analysis"].is_in(asked)
+    rest = _without_leading_metric(found.filter(~of_asked), answer)
+    parts = [
+        wrap_text(f"• {claim}", width, most=_FINDING_LINES)
+        for claim in rest["claim"].head(0 if first else _MAX_FINDINGS)
+    ]
+    while len(parts) > _MIN_FINDINGS and sum(map(len, parts)) > room - _TAIL:
+        parts.pop()
+    n = len(parts)
+    for name in dict.fromkeys(asked):
+        claims = found.filter(analysis=name)["claim"].head(_OF_ANALYSIS)
+        parts += [wrap_text(f"• {claim}", width) for claim in claims]
+        n += len(claims)
+    left = rest.height + int(of_asked.sum()) - n
+    if left:
+        parts.append(wrap_text(f"… and {numbered(left, 'more finding')} in the report.", width))
+    if not found.height:
+        parts.append(wrap_text(_explain_nothing(run), width))
+    return [line for part in parts for line in part]
+
+
+def _without_leading_metric(findings: pl.DataFrame, answer: Answer) -> pl.DataFrame:
+    """Leave out gaps of the leading metric: the answer and its tables show them."""
+    import polars as pl
+
+    if answer.line is None:
+        return findings
+    of_line = [pl.col(name).eq_missing(answer.line[name]) for name in ("metric", "label")]
+    is_gap = (pl.col("analysis") == "group_gaps") & pl.col("group_a").is_not_null()
+    is_said = pl.col("claim").is_in([answer.first, *answer.further])
+    return findings.filter(~(pl.all_horizontal(is_gap, *of_line) | is_said))
+
+
+def _explain_nothing(run: Run) -> str:
+    """Say that nothing could be compared, and what stood in the way of most groups."""
+    rows = run.group_metrics.drop_nulls("attribute")
+    counts = rows["reason"].drop_nulls().value_counts(name="n")
+    text = "No finding: nothing could be compared."
+    if counts.is_empty():
+        return text
+    reason, n = counts.sort("n", "reason", descending=[True, False]).row(0)
+    return f"{text} Of {n:,} of {rows.height:,} numbers of groups: {reason}."
+
+
+def _give_audit(run: Run, answer: Answer, report: Path | None) -> None:
+    """Hand everything to a script: what a screen shows the first of, and the numbers behind it."""
+    where = None if report is None else report.parent
+    for warning in run.record.get("warnings") or ():
+        document.warn(warning)
+    for note in (words_of(run.record), *run.record.get("notes", ())):
+        if note:
+            document.note(note)
+    if answer.first:
+        document.give_answer(asdict(answer), of=where)
+    document.give("findings", run.findings.sort("rank", maintain_order=True), of=where)
+    document.give("group_metrics", run.group_metrics, of=where)
+    document.give("disparities", run.disparities, of=where)
+    show_paper(run)
+    if report is not None:
+        document.wrote("run", report.parent)
+        document.wrote("report", report)
+
+
+def _build_notes(run: Run, width: int, *, notes: bool | None) -> list[Text]:
+    """Lay out how many notes there are, or all of them."""
+    texts = [f"note: {text}" for text in run.record.get("notes") or ()]
+    if texts and not notes:
+        where = "in the report" if notes is None else "--notes prints them"
+        texts = [f"{numbered(len(texts), 'note')}: {where}"]
+    return [line for text in texts for line in wrap_text(text, width, "dim")]
+
+
+def wrap_text(text: str, width: int, style: str = "", *, most: int | None = None) -> list[Text]:
+    """Break a text into lines of a screen; of more than ``most`` lines the end is cut off."""
+    from rich.text import Text
+
+    lines = list(Text(as_printed(plain(text)), style=style).wrap(screen(), width))
+    for line in lines:
+        line.rstrip()
+    if most is not None and len(lines) > most:
+        lines = lines[:most]
+        mark = as_printed(" …")
+        lines[-1].truncate(width - len(mark))
+        lines[-1].append(mark)
+    return lines
+
+
+def print_lines(lines: Iterable[Text]) -> None:
+    """Print lines that are as wide as the screen at most."""
+    console = screen()
+    for line in lines:
+        console.print(line, no_wrap=True, overflow="ignore", crop=False)

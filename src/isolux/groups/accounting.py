@@ -1,0 +1,193 @@
+"""How many people an audit read, scored and placed in groups: ``record["accounting"]``.
+
+Written before any number is believed; ``statements.accounting`` turns it into a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from isolux.groups.membership import Membership
+from isolux.groups.unanswered import is_uneven
+from isolux.groups.unknown import KNOWN_SUFFIX
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.counts import COUNTS, TIMES, people_in, with_times
+from isolux.vocabulary.spec import crossed
+
+__all__ = ["UnevenTest", "account_for"]
+
+_UNITS_BY_KIND = {
+    "image": "photos", "household": "households", "query": "queries", "subject": "people",
+}  # fmt: skip
+_UNITS_BY_TASK = {
+    "face_verification": "pairs", "counts": "cases", "face_detection": "faces",
+    "detection": "boxes", "open_vocabulary": "boxes",
+}  # fmt: skip
+_PHOTO_COLUMNS = ("image", "photo", "picture", "file")
+_MIN_GROUP_SIZE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """People without a score, or not detected, by group.
+
+    Parameters
+    ----------
+    unscored, undetected : polars.DataFrame
+        As ``unanswered`` and ``count_undetected`` of ``groups.unanswered`` return them.
+    """
+
+    unscored: pl.DataFrame
+    undetected: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class UnevenTest:
+    """How shares of groups are compared.
+
+    Parameters
+    ----------
+    alpha : float
+        The audit's level of error, divided among its attributes.
+    n_clusters_per_unit : float
+        People of one cluster count as one: the least that they can be worth.
+    """
+
+    alpha: float
+    n_clusters_per_unit: float = 1.0
+
+
+def account_for(
+    dataset: Dataset,
+    scores: Scores,
+    members: Membership,
+    losses: Losses,
+    test: UnevenTest,
+) -> dict[str, Any]:
+    """Count who was read, scored and put into groups.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    scores : Scores
+    members : Membership
+    losses : Losses
+    test : UnevenTest
+
+    Returns
+    -------
+    dict
+        ``unit``: what is counted, in the plural; ``n_read``; ``models``: by name, ``n_scored``
+        (with at least one score), ``n_undetected`` (scored as mistakes) and ``reasons`` (why
+        others have no score, and how many); ``attributes``: by name, ``n_units`` (scored),
+        ``n_unknown`` and, of those, ``n_unannotated`` (nobody was asked: there is no value at
+        all); ``uneven``: where the share without a score, or not detected, differs between groups
+        by 3 points and more than by chance: ``model, attribute, loss``, and ``groups``, the one
+        with the largest share and the one with the smallest, as ``[group, n_lost, n]``.
+    """
+    unit = _unit_word(dataset, scores)
+    models = _count_pairs(scores) if unit == "pairs" else _count_units(scores)
+    most = max((m["n_scored"] + sum(m["reasons"].values()) for m in models.values()), default=0)
+    people = unit in ("people", "photos", "faces", "boxes") and dataset.instances.height
+    every = with_times(dataset.instances.select("instance_id"), dataset.times, "instance_id")
+    undetected, unscored = losses.undetected, losses.unscored
+    for name, n in undetected.filter(pl.col("attribute").is_null()).select("model", "lost").rows():
+        if name in models:
+            models[name]["n_undetected"] = n
+    lost = unscored.select("model", "attribute", "group", "n", lost="unscored")
+    return {
+        "unit": unit,
+        "n_read": max(people_in(every) if people else 0, most),
+        "models": models,
+        "attributes": {name: dict(counts) for name, counts in members.accounts.items()},
+        "uneven": [
+            *_list_uneven(lost, "score", members, test),
+            *_list_uneven(undetected, "detection", members, test),
+        ],
+    }
+
+
+def _unit_word(dataset: Dataset, scores: Scores) -> str:
+    """Name what is counted: pairs, photos, faces, people and so on."""
+    kinds = scores.units["unit_kind"].cast(pl.String).unique().drop_nulls().to_list()
+    if scores.task in _UNITS_BY_TASK:
+        return _UNITS_BY_TASK[scores.task]
+    if len(kinds) == 1 and kinds[0] in _UNITS_BY_KIND:
+        return _UNITS_BY_KIND[kinds[0]]
+    ids = [name.lower() for name, column in dataset.id_columns.items() if column == "instance_id"]
+    if any(word in name for name in ids for word in _PHOTO_COLUMNS):
+        return "photos"
+    people = dataset.instances
+    if dataset.name == "table":  # its rows are given images of their own
+        return "people"
+    alone = "image_id" in people.columns and people["image_id"].is_unique().all()
+    return "photos" if alone and dataset.images.height == people.height > 0 else "people"
+
+
+def _count_units(scores: Scores) -> dict[str, dict[str, Any]]:
+    """Count of each model who has a score, and why others have none."""
+    units = scores.units.select("model", "unit_id", "reason", scored=pl.col("value").is_not_null())
+    tables = [units]
+    for name in dict.fromkeys(m.evidence for m in scores.info.metrics if m.evidence):
+        table = scores.evidence.get(name, pl.DataFrame())
+        if not {"model", "unit_id"} <= set(table.columns):
+            continue
+        reason = pl.col("reason") if "reason" in table.columns else pl.lit(None, dtype=pl.String)
+        own = table.select("model", "unit_id", reason=reason, scored=reason.is_null())
+        tables.append(own.drop_nulls("unit_id"))
+    each = (
+        pl.concat(tables, how="vertical_relaxed")
+        .group_by(pl.col("model", "unit_id").cast(pl.String))
+        .agg(pl.col("scored").any(), pl.col("reason").drop_nulls().first())
+    )
+    if COUNTS in scores.evidence:
+        counts = scores.evidence[COUNTS].select("unit_id", TIMES).unique("unit_id")
+        each = each.join(counts, on="unit_id", how="left")
+    return {
+        str(model): {
+            "n_scored": people_in(own.filter("scored")),
+            "n_undetected": 0,
+            "reasons": {
+                str(reason or "no score"): people_in(rows)
+                for (reason,), rows in own.filter(~pl.col("scored")).group_by("reason")
+            },
+        }
+        for (model,), own in each.sort("model").group_by("model", maintain_order=True)
+    }
+
+
+def _count_pairs(scores: Scores) -> dict[str, dict[str, Any]]:
+    """Count of each model its pairs, and the comparisons that failed."""
+    models = {}
+    for (model,), rows in scores.evidence["pairs"].group_by("model", maintain_order=True):
+        similarity, genuine = (rows[c].list.explode() for c in ("similarity", "genuine"))
+        n, unknown = len(similarity), genuine.null_count()
+        failed = int((similarity.is_null() & genuine.is_not_null()).sum())
+        reasons = {"unknown truth": unknown, "the comparison failed": failed}
+        models[str(model)] = {
+            "n_scored": n - unknown - failed,
+            "n_undetected": 0,
+            "reasons": {reason: count for reason, count in reasons.items() if count},
+        }
+    return models
+
+
+def _list_uneven(
+    counted: pl.DataFrame, loss: str, members: Membership, test: UnevenTest
+) -> Iterable[dict[str, Any]]:
+    """List the attributes in whose groups the share that is lost differs."""
+    simple = [c.handle for c in members.crossings if len(crossed(c.handle)) == 1]
+    names = [name for name in simple if not name.endswith(KNOWN_SUFFIX)]
+    rows = counted.filter(pl.col("attribute").is_in(names), pl.col("n") >= _MIN_GROUP_SIZE)
+    for (model, name), own in rows.group_by("model", "attribute", maintain_order=True):
+        ordered = own.sort(pl.col("lost") / pl.col("n"), descending=True, maintain_order=True)
+        lost, n = (np.rint(test.n_clusters_per_unit * ordered[c].to_numpy()) for c in ("lost", "n"))
+        if is_uneven(lost, n, test.alpha / max(len(names), 1)):
+            ends = ordered[np.unique([0, ordered.height - 1])]
+            groups = [list(row) for row in ends.select("group", "lost", "n").rows()]
+            yield {"model": model, "attribute": name, "loss": loss, "groups": groups}

@@ -1,0 +1,50 @@
+"""A finished run's units, put into its groups again: for what needs single people's scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from isolux.groups.membership import Membership, membership
+from isolux.groups.settings import groupings
+from isolux.vocabulary.containers import Run, Scores
+from isolux.vocabulary.counts import COUNTS, TIMES
+from isolux.vocabulary.drawn import SAMPLE
+from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.spec import recorded_spec
+
+__all__ = ["judged_units", "regroup", "weigh_units"]
+
+
+def judged_units(run: Run) -> pl.DataFrame:
+    """Return every unit that has a score or evidence: the frame ``unit_id, scored``."""
+    info = TaskInfo(title="", summary="", references=(), metrics=())
+    return Scores(run.scores, info, run.evidence).judged_units()
+
+
+def regroup(run: Run, by: Sequence[str] = ()) -> Membership:
+    """Put a run's units into groups, by the settings in its record; ``by``: into others of them."""
+    spec = recorded_spec(run.record)
+    rules = groupings(spec.groups, run.attributes)
+    return membership(run.attributes, by or spec.groups.by, rules, units=judged_units(run))
+
+
+def weigh_units(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
+    """Add ``weight``, what a unit counts as in a mean, and ``n``, how many people it stands for.
+
+    Parameters
+    ----------
+    run : Run
+    rows : polars.DataFrame
+        With ``unit_id``.
+    """
+    for name, source, column in (("weight", SAMPLE, "weight"), ("n", COUNTS, TIMES)):
+        table = run.evidence.get(source)
+        if table is None:
+            rows = rows.with_columns(pl.lit(1.0).alias(name))
+            continue
+        held = table.select("unit_id", pl.col(column).cast(pl.Float64).alias(name))
+        held = held.unique("unit_id", keep="first")
+        rows = rows.join(held, on="unit_id", how="left", maintain_order="left")
+    return rows.with_columns(weight=pl.col("weight") * pl.col("n"))

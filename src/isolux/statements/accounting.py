@@ -1,0 +1,140 @@
+"""The line before any number: how many were read, labelled, scored and judged.
+
+What the record counted under ``accounting`` (``groups.accounting``) becomes one or two short
+sentences. What a warning says already is not said again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.words import brief
+
+__all__ = ["describe_accounting"]
+
+_MAX_WORDS = 40
+_MAX_NAMES = 3
+_REASONS = {
+    "unknown truth": "have no truth",
+    "no prediction": "have no answer",
+    "no score": "have no score",
+    "not detected": "were not detected",
+    "takes part in matching only": "only take part in matching",
+    "the comparison failed": "failed",
+}
+_ONE_UNIT = {"people": "person", "queries": "query"}
+
+
+def describe_accounting(run: Run) -> str:
+    """Say how many were read, labelled, scored and judged, and by group where a share differs.
+
+    Parameters
+    ----------
+    run : Run
+        Its record is read. A published run has the line itself, or none where it would tell of a
+        few people.
+
+    Returns
+    -------
+    str
+        At most 40 words; empty where a run of an earlier version counted nothing.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary import tables as t
+    >>> people = {"n_scored": 95, "n_undetected": 0, "reasons": {"unknown truth": 5}}
+    >>> counts = {"unit": "people", "n_read": 100, "models": {"m": people},
+    ...           "attributes": {"race": {"n_units": 95, "n_unknown": 3, "n_unannotated": 3}}}
+    >>> frames = (t.SCORES, t.ATTRIBUTES, t.GROUP_METRICS, t.DISPARITIES, t.FINDINGS)
+    >>> describe_accounting(Run({"accounting": counts}, *(f.empty() for f in frames)))
+    'Of 100 people, 95 were scored; 5 have no truth. Race was not annotated for 3 of the 95.'
+    """
+    counts = run.record.get("accounting") or {}
+    if "line" in counts or not counts:
+        return str(counts.get("line", ""))
+    terms = (run.record.get("dataset") or {}).get("terms") or {}
+    warnings = list(run.record.get("warnings") or ())
+    more = (*_describe_uneven(counts, warnings), *_describe_attributes(counts, terms, warnings))
+    text = _describe_models(counts, warnings)
+    for sentence in more:
+        longer = f"{text} {sentence}"
+        if len(longer.split()) <= _MAX_WORDS:
+            text = longer
+    return text
+
+
+def _describe_models(counts: Mapping[str, Any], warnings: Sequence[str]) -> str:
+    """Say how many were read, how many of them were scored, and what became of the others."""
+    unit, n_read, models = counts["unit"], counts["n_read"], counts["models"]
+    if n_read == 1:
+        unit = _ONE_UNIT.get(unit, unit.removesuffix("s"))
+    states: dict[str, dict[str, Any]] = {repr(state): state for state in models.values()}
+    if len(states) > 1:
+        names = sorted(models, key=lambda name: models[name]["n_scored"])
+        if len(names) > _MAX_NAMES:
+            names = [names[0], names[-1]]
+        scored = ", ".join(f"{models[name]['n_scored']:,} of {brief(name, 30)}" for name in names)
+        which = f", least and most of {len(models)} models" if len(models) > len(names) else ""
+        return f"Of {n_read:,} {unit}, those scored were {scored}{which}."
+    nothing: dict[str, Any] = {"n_scored": 0, "n_undetected": 0, "reasons": {}}
+    state = next(iter(states.values()), nothing)
+    n_scored, n_lost = state["n_scored"], state["n_undetected"]
+    is_told = not n_lost or _is_said(n_lost, warnings)
+    lost = [] if is_told else [f"{n_lost:,} were not detected and count as mistakes"]
+    lost += _describe_reasons(n_read - n_scored, state["reasons"], warnings)
+    if n_scored == n_read:
+        both = "All" if n_read > 2 else "The"
+        text = f"{both} {n_read:,} {unit} read were scored"
+    else:
+        text = f"Of {n_read:,} {unit}, {n_scored:,} were scored"
+    return "; ".join([text, ", ".join(lost)]) + "." if lost else f"{text}."
+
+
+def _is_said(n: int, warnings: Sequence[str]) -> bool:
+    """Tell whether a warning has this count."""
+    return any(re.search(rf"(?<![\d,]){n:,} of ", text) for text in warnings)
+
+
+def _describe_reasons(
+    n_lost: int, reasons: Mapping[str, int], warnings: Sequence[str]
+) -> list[str]:
+    """Say why some have no score, the two most frequent reasons by name."""
+    ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    texts = [
+        f"{n:,} {_REASONS.get(name, f'not ({name})')}"
+        for name, n in ordered[:2]
+        if not _is_said(n, warnings)
+    ]
+    rest = n_lost - sum(n for _, n in ordered[:2])
+    return [*texts, *([f"{rest:,} not for other reasons"] if rest > 0 else [])]
+
+
+def _describe_attributes(
+    counts: Mapping[str, Any], terms: Mapping[str, str], warnings: Sequence[str]
+) -> Iterator[str]:
+    """Say whose value of an attribute is unknown, and who was not annotated for it."""
+    for name, account in counts["attributes"].items():
+        n_unknown, n_unannotated = account["n_unknown"], account["n_unannotated"]
+        if not n_unknown or any(text.startswith(f"{name}: ") for text in warnings):
+            continue
+        title = terms.get(name, name.replace("_", " "))
+        title = f"{title[:1].upper()}{title[1:]}"
+        never = f"was not annotated for {n_unannotated:,}" * bool(n_unannotated)
+        unknown = f"is unknown for {n_unknown - n_unannotated:,}" * (n_unknown > n_unannotated)
+        of = f" of the {account['n_units']:,}" * (account["n_units"] != counts["n_read"])
+        yield f"{title} {' and '.join(filter(None, (never, unknown)))}{of}."
+
+
+def _describe_uneven(counts: Mapping[str, Any], warnings: Iterable[str]) -> Iterator[str]:
+    """Say in which groups most and fewest were lost, where no warning says it."""
+    texts = list(warnings)
+    for row in counts.get("uneven") or ():
+        if any(f"({row['attribute']}, model {row['model']!r})" in text for text in texts):
+            continue
+        lack = "were not detected" if row["loss"] == "detection" else "have no score"
+        shares = [f"{100 * k / n:.0f} % of {brief(group)}" for group, k, n in row["groups"]]
+        of = f" ({row['model']})" * (len(counts["models"]) > 1)
+        yield f"{shares[0]} and {' and '.join(shares[1:])} {lack}{of}."

@@ -1,0 +1,357 @@
+"""What an audit answers: who is served worst, what follows, and every finding, as data and words.
+
+Report, terminal, findings, cards and JSON take their sentences from here
+(decision 45). Nothing is measured: comparisons are chosen, ordered and worded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from isolux.statements.accounting import describe_accounting
+from isolux.statements.groups import group_phrases_of
+from isolux.statements.leading import KEY, find_leaders, find_rivals, orient_comparisons
+from isolux.statements.lines import Line, key_of, lines_of
+from isolux.statements.same_mix import describe_same_mix, same_mix
+from isolux.statements.text import (
+    Names,
+    Statement,
+    describe_both_errors,
+    describe_leader,
+    describe_more,
+    describe_null,
+)
+from isolux.statements.unjudged import describe_unjudged, find_unjudged
+from isolux.statements.words import words_of
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.words import UNTESTED, numbered
+
+__all__ = ["Answer", "Choice", "answer_of", "choose_statements", "word_answer"]
+
+MAX_FURTHER = 3
+"""Statements that follow the first sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The sentences that every outlet begins with.
+
+    Parameters
+    ----------
+    accounting : str
+        How many were read, scored and judged: to be printed before any number.
+    first : str
+        Who is served worst, by how much, how certain; at most 40 words but for long names.
+    further : tuple of str
+        What follows, at most three sentences and one that counts the rest.
+    line : mapping or None
+        Model, task, metric, label and threshold of the leading measure; None: no groups.
+    attributes : tuple of str
+        In reading order, the leading one first.
+    """
+
+    accounting: str
+    first: str
+    further: tuple[str, ...] = ()
+    line: Mapping[str, Any] | None = None
+    attributes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The comparisons that an audit states, as data.
+
+    Parameters
+    ----------
+    names : Names
+        What the run calls things.
+    main : Line or None
+        The measure asked for first; None: nothing was measured.
+    leaders : tuple of Statement
+        The comparison that leads each metric, class and attribute in which something is
+        established.
+    stated : tuple of Statement
+        One fact each, in reading order: the leading measure's, then other measures', whole before
+        classes; those about people whose value is unknown last.
+    rivals : tuple of Statement
+        Other groups of the leading attribute: established ones, and such as look worse.
+    untested : tuple of Statement
+        Groups that are apart, widest first, though nothing varies within either: no test is made.
+    silent : Mapping of str to (Line, tuple of str)
+        Metrics by name of which nothing is established for some attributes, and these attributes.
+    comparisons : polars.DataFrame
+        Of ``orient_comparisons``.
+    """
+
+    names: Names
+    main: Line | None
+    leaders: tuple[Statement, ...]
+    stated: tuple[Statement, ...]
+    rivals: tuple[Statement, ...]
+    untested: tuple[Statement, ...]
+    silent: Mapping[str, tuple[Line, tuple[str, ...]]]
+    comparisons: pl.DataFrame = field(default_factory=pl.DataFrame)
+
+    def leader_of(self, line: Line, attribute: str) -> Statement | None:
+        """Return the comparison of known groups that leads an attribute on a line, if any does."""
+        same = (s for s in self.leaders if s.line is line and s.attribute == attribute)
+        return next((s for s in same if s.row["is_known"]), None)
+
+
+def choose_statements(run: Run) -> Choice:
+    """Choose what an audit states, one fact once, in reading order.
+
+    Parameters
+    ----------
+    run : Run
+        A finished audit; ``group_metrics``, ``disparities`` and the record are read.
+    """
+    words = words_of(run)
+    lines = lines_of(run.group_metrics, run.record, run.disparities)
+    names = Names(words, lines, group_phrases_of(run))
+    lower = {line.metric for line in lines.values() if line.direction == "lower"}
+    comparisons = orient_comparisons(run.disparities, run.group_metrics, 1.0 - words.level, lower)
+    main = next(iter(lines.values()), None)
+    leaders = [
+        Statement(lines[key_of(row)], row)
+        for row in find_leaders(comparisons).iter_rows(named=True)
+        if key_of(row) in lines
+    ]
+    ordered = _in_order(leaders, lines)
+    stated = _merge_facts(ordered, names)
+    rivals: tuple[Statement, ...] = ()
+    if stated and stated[0].is_pair and stated[0].row["is_known"]:
+        rows = find_rivals(comparisons, stated[0].row).iter_rows(named=True)
+        rivals = tuple(Statement(stated[0].line, row) for row in rows)
+    untested = comparisons.filter("is_pair", "is_known", pl.col("reason") == UNTESTED)
+    widest = untested.sort(pl.col("gap").abs(), descending=True).unique(KEY, keep="first")
+    return Choice(
+        names,
+        main,
+        tuple(leaders),
+        tuple(stated),
+        rivals,
+        tuple(
+            Statement(lines[key_of(row)], row)
+            for row in widest.iter_rows(named=True)
+            if key_of(row) in lines
+        ),
+        _find_silent(run, leaders, lines),
+        comparisons,
+    )
+
+
+def _in_order(leaders: Sequence[Statement], lines: Mapping[Any, Line]) -> list[Statement]:
+    """Sort statements: by metric as asked, whole before classes; within one, who is worst."""
+    place = {id(line): i for i, line in enumerate(lines.values())}
+    metrics = list(dict.fromkeys(line.metric for line in lines.values()))
+
+    def order(s: Statement) -> tuple[Any, ...]:
+        is_class = s.line.label is not None
+        worst = s.row["worst"] if not is_class else -s.row["near_end"]
+        return (
+            not s.row["is_known"],
+            is_class and any(line.label is None for line in lines.values()),
+            metrics.index(s.line.metric),
+            not s.row["is_pair"],
+            bool(s.row["is_covered"]),
+            0 if is_class else place[id(s.line)],
+            float("inf") if worst is None else worst,
+            s.attribute,
+        )
+
+    return sorted(leaders, key=order)
+
+
+def _merge_facts(ordered: Sequence[Statement], names: Names) -> list[Statement]:
+    """Keep the first statement of each fact, and name in it what else shows the same.
+
+    The same fact: another metric of the same direction, or another threshold or class, by which
+    the same group of the same attribute is worse; and the same people under another attribute (an
+    intersection with the target).
+    """
+    stated: list[Statement] = []
+    by_group: dict[tuple[Any, ...], int] = {}
+    by_class: dict[tuple[Any, ...], int] = {}
+    by_people: dict[tuple[Any, ...], int] = {}
+    for s in ordered:
+        is_directed = s.line.direction != "none"
+        kind = s.error_kind if is_directed else s.line.metric
+        group = (s.line.model, s.attribute, s.row["group"], is_directed, s.row["is_better"], kind)
+        classes = (s.line.model, s.line.metric, s.line.threshold, s.attribute, s.row["is_known"])
+        people = (s.line.model, s.row["n_units"], s.row["n_units_of_reference"],
+                  round(abs(s.row["gap"]), 12))  # fmt: skip
+        place = by_group.get(group)
+        if place is None and s.line.label is not None:
+            place = by_class.get(classes)
+            if place is not None:
+                stated[place].n_classes += 1
+                continue
+        if place is None:
+            place = by_people.get(people)
+        if place is not None:
+            if stated[place].line is not s.line:
+                stated[place].also.append(names.measure(s.line))
+            continue
+        for found, key in ((by_group, group), (by_people, people)):
+            found[key] = len(stated)
+        if s.line.label is not None:
+            by_class[classes] = len(stated)
+        stated.append(s)
+    return stated
+
+
+def _find_silent(
+    run: Run, leaders: Sequence[Statement], lines: Mapping[Any, Line]
+) -> dict[str, tuple[Line, tuple[str, ...]]]:
+    """Find, for each metric, the attributes by which nothing is established in any class."""
+    tested = run.disparities.filter(kind="difference").drop_nulls("p_adjusted")
+    blocks = tested.select(KEY).unique(maintain_order=True)
+    established = {(s.line.metric, s.attribute) for s in leaders if s.row["is_known"]}
+    silent: dict[str, tuple[Line, tuple[str, ...]]] = {}
+    by_metric: dict[str, list[str]] = {}
+    for row in blocks.iter_rows(named=True):
+        if (row["metric"], row["attribute"]) not in established:
+            by_metric.setdefault(row["metric"], []).append(row["attribute"])
+    for line in lines.values():
+        found = dict.fromkeys(by_metric.get(line.metric, ()))
+        whole = [a for a in found if len(crossed(a)) == 1]
+        if found and line.metric not in silent:
+            silent[line.metric] = line, tuple(whole or found)
+    return silent
+
+
+def answer_of(run: Run) -> Answer:
+    """Answer for whom the model works worst, from a finished audit's tables.
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    Answer
+        Sentences in plain text: whoever prints them escapes them.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.tables import (
+    ...     ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES)
+    >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    >>> answer_of(Run({"model": "m"}, *(table.empty() for table in tables))).first
+    'No attribute was named, so no groups were compared.'
+    """
+    return word_answer(run, choose_statements(run))
+
+
+def word_answer(run: Run, choice: Choice) -> Answer:
+    """Put a choice of statements into the sentences that every outlet begins with."""
+    asked = run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
+    known = [s for s in choice.stated if s.row["is_known"]]
+    leader = known[0] if known else None
+    accounting = describe_accounting(run)
+    if not asked:
+        return Answer(accounting, _nobody(run))
+    line = leader.line if leader else choice.main
+    order = [s.attribute for s in known if line is not None and s.line is line]
+    attributes = tuple(dict.fromkeys([*order, *sorted(asked, key=lambda a: len(crossed(a)))]))
+    first, *further = _sentences(run, choice, known)
+    key = None if line is None else choice.names.key(line)
+    return Answer(accounting, first, tuple(further), key, attributes)
+
+
+def _nobody(run: Run) -> str:
+    minimum = int(run.record.get("publish_min") or 0)
+    if minimum:
+        return (
+            f"No groups can be shown here: each has fewer than {minimum} people, or would give "
+            "away a smaller one."
+        )
+    return "No attribute was named, so no groups were compared."
+
+
+def _sentences(run: Run, choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
+    """Yield the first sentence, then those that follow."""
+    names = choice.names
+    first, *more = _of_known(choice, known)
+    yield first
+    if known:
+        yield from _at_same_mix(run, known[0], names)
+    yield from more
+    line = known[0].line if known else choice.main
+    if line is not None:
+        unjudged = find_unjudged(run, names.key(line), line.direction)
+        yield from filter(None, [describe_unjudged(unjudged, line, names.words)])
+    unknown = next((s for s in choice.stated if not s.row["is_known"]), None)
+    if unknown is not None and choice.main and unknown.line.metric == choice.main.metric:
+        yield describe_more(unknown, None, choice.names)
+
+
+def _at_same_mix(run: Run, leader: Statement, names: Names) -> Iterator[str]:
+    """Yield the leading gap at the same mix of the other attributes, where there are any."""
+    if not leader.is_pair:
+        return
+    pair = {**leader.row, "group_a": leader.row["group"], "group_b": leader.row["reference"]}
+    for row in same_mix(run, [pair]).iter_rows(named=True):
+        told = describe_same_mix(row, leader.row["gap"], leader.line.unit, names.words)
+        yield f"{told[:1].upper()}{told[1:]}."
+
+
+def _of_known(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
+    """Yield what is stated of known groups, then how many more there are."""
+    names, main = choice.names, choice.main
+    silent = choice.silent.get(main.metric) if main else None
+    null = describe_null(*silent, choice.comparisons, names) if silent else ""
+    untested = [s for s in choice.untested if main and s.line.metric == main.metric]
+    if not known:
+        for s in untested[:MAX_FURTHER]:
+            yield describe_more(s, s, names)
+        yield null or "No two groups were large enough to compare: see the table of groups."
+        return
+    leader, *others = known
+    open_order = (s for s in choice.rivals if s.row["is_order_open"] and s.row["is_established"])
+    second = next(open_order, None)
+    other = _opposite_of(choice, leader)
+    yield (
+        describe_both_errors(leader, other, names)
+        if other is not None
+        else describe_leader(leader, names, second)
+    )
+    if main and leader.line.metric != main.metric and null:
+        yield null
+    same = [s for s in others if s.line is leader.line]
+    pool = [*untested[:1], *same, *(s for s in choice.rivals if s is not second)]
+    chosen = _choose_further(leader, pool)
+    for s in chosen:
+        yield describe_more(s, leader, names)
+    rest = len([s for s in pool if s.row["is_established"]]) - len(
+        [s for s in chosen if s.row["is_established"]]
+    )
+    if rest > 0:
+        yield f"{numbered(rest, 'more group')} differ{'s' if rest == 1 else ''}: see the tables."
+
+
+def _opposite_of(choice: Choice, leader: Statement) -> Statement | None:
+    """Find the leader of the other kind of error, if another group has more of it."""
+    rows = [
+        s for s in choice.leaders
+        if leader.line.opposite and s.line.metric == leader.line.opposite
+        and s.row["is_known"] and s.attribute == leader.attribute
+        and s.line.model == leader.line.model
+    ]  # fmt: skip
+    other = next(iter(rows), None)
+    return other if other is not None and other.row["group"] != leader.row["group"] else None
+
+
+def _choose_further(leader: Statement, pool: Sequence[Statement]) -> list[Statement]:
+    """Take three: who looks worse than the leader, each other attribute's leader, then others."""
+    perhaps = [s for s in pool if not s.row["is_established"]][:1]
+    heads = [s for s in pool if s.attribute != leader.attribute and s.row["is_established"]]
+    rest = [s for s in pool if s.attribute == leader.attribute and s.row["is_established"]]
+    chosen = [*perhaps, *heads, *rest][:MAX_FURTHER]
+    return sorted(chosen, key=lambda s: s.row["worst"])

@@ -1,0 +1,271 @@
+"""Groups in sentences: people or images, never a bare value.
+
+``describe_group`` gives a plural noun phrase: "Black people labelled Female aged 10-19", "images
+with lighting = dim". ``_KINDS`` says how each kind of attribute is put; ``--describe-as`` changes
+that for one attribute. Values are replaced literally and never read as a format.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import polars as pl
+
+from isolux.groups.binning import OTHERS
+from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.grouping import crossed
+from isolux.vocabulary.words import brief, listed
+
+__all__ = ["GroupPhrases", "group_phrases_of", "read_templates"]
+
+_WIDTH = 40  # characters of one value in a sentence
+
+
+class AttributeKind(NamedTuple):
+    """How attributes of one kind are put into words: the first row that fits is taken.
+
+    ``names`` must match an attribute's title or its name, ``values`` the value.
+    """
+
+    names: str
+    template: str
+    values: str = ".*"
+
+
+_IMAGE = (
+    r"(?!person).*\b(light(ing)?|illumination|luminance|brightness|exposure|contrast|"
+    r"blur(ring|red|ry)?|sharpness|weather|time ?of ?day|daytime|season|scene|background|"
+    r"resolution|compression|camera)|(image|photo|picture) .*"
+)
+_RACE = r"race|ethnicity|ethnic group|race (and|or|/)? ?ethnicity"
+_SEX = r"(sex|gender)( (presentation|expression|identity|label|group))?"
+_AGE = r"age( (group|presentation|range|bin|band|bucket|class|category))?"
+_SKIN = r"skin (tone|type)|(natural |apparent )?skin colou?r|fitzpatrick( skin)?( type)?"
+# An adjective or two: neither a code, nor a plural, nor "Others" or "two or more races".
+_ADJECTIVE = (
+    r"(?!.*\b(others?|mixed|more|multi\w*|none|not|prefer|races?|any|alone|rest|all)\b)"
+    r"(?!.*(?<!ou)s$)[^\W\d_]{2,}([ _/&-]{1,3}[^\W\d_]+){0,2}"
+)
+_GENERAL = "{noun} with {title} = {value}{unit}"
+_KINDS = (
+    AttributeKind(_IMAGE, "{images} with {title} = {value}"),
+    AttributeKind(".*", _GENERAL, OTHERS),
+    AttributeKind(_RACE, "{value} people", _ADJECTIVE),
+    AttributeKind(_AGE, "people aged {value}", r".*\d.*"),
+    AttributeKind(f"{_RACE}|{_SEX}|{_AGE}", "people labelled {value}"),
+    AttributeKind(_SKIN, "people with {name} {value}", r"\d+([-–]\d+)?|[iv]+"),
+    AttributeKind(r"(country|region|continent)( of .*)?|nationality", "{noun} from {value}"),
+    AttributeKind("ancestry", "people with {value} ancestry"),
+    AttributeKind("household income,.*", "{noun} from households with an income of {value}{unit}"),
+    AttributeKind("category|class|label|object", "{noun} labelled {value}"),
+    AttributeKind(".*", _GENERAL),
+)
+"""Kinds of attribute, the more particular first. ``{noun}``: what the dataset's rows are;
+``{title}``: the dataset's words for the attribute; ``{name}``: those without whose they are."""
+
+_WHOSE = re.compile(r"^(self reported|perceived|apparent|annotated|inferred|predicted) +")
+_ORDER = ("labelled", "aged", "from", "with", "of")
+"""In which order what follows the noun is put, by its first word."""
+_MERGED = ("labelled", "with")
+"""Words that are said once for several: labelled Female and young."""
+
+
+class _Piece(NamedTuple):
+    before: str
+    noun: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPhrases:
+    """What a run's groups are called in a sentence.
+
+    Parameters
+    ----------
+    terms : mapping of str to str
+        Attribute to the dataset's words for it.
+    judgement : str
+        Whose judgement the labels are: nobody is "labelled" by what they reported themselves.
+    noun : str
+        What the dataset's rows are, in the plural: people, photos, objects.
+    units : mapping of str to str
+        Attribute to the unit of its numbers.
+    of_images : collection of str
+        Attributes of images.
+    templates : mapping of str to str
+        Attribute to the template that the user chose (``--describe-as``).
+    values : mapping of (str, str) to sequence of str
+        Attribute and group, as tables print it, to the group's values.
+    """
+
+    terms: Mapping[str, str] = field(default_factory=dict)
+    judgement: str = ""
+    noun: str = "people"
+    units: Mapping[str, str] = field(default_factory=dict)
+    of_images: Collection[str] = ()
+    templates: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
+
+    def describe(self, attribute: str | None, group: str) -> str:
+        """Call a group as tables name it: ``disparities`` and ``findings`` have no values."""
+        values = self.values.get((attribute or "", group))
+        return (
+            brief(group)
+            if attribute is None or values is None
+            else self.describe_group(attribute, values)
+        )
+
+    def describe_group(self, attribute: str, values: Sequence[str]) -> str:
+        """Call a group of an attribute or intersection, by its values.
+
+        Examples
+        --------
+        >>> phrases = GroupPhrases()
+        >>> phrases.describe_group("race*sex*age", ["Black", "Female", "10-19"])
+        'Black people labelled Female aged 10-19'
+        >>> phrases.describe_group("lighting", ["dim"]), phrases.describe_group("hat", ["1.0"])
+        ('images with lighting = dim', 'people with hat = 1')
+        """
+        pairs = zip(crossed(attribute), values, strict=True)
+        pieces = [self._piece(name.removesuffix(KNOWN_SUFFIX), value) for name, value in pairs]
+        return _join_pieces(pieces, self.noun)
+
+    def _piece(self, name: str, value: str) -> _Piece:
+        title = self.terms.get(name, name.replace("_", " "))
+        short = title.partition(",")[0]
+        value = _WHOLE.sub(r"\1", value)
+        chosen = self.templates.get(name)
+        template = chosen or self._template(name, title, value)
+        words = {"value": brief(value, _WIDTH)}
+        if not chosen:
+            unit = self.units.get(name, "")
+            words |= {"title": title, "name": _plain(title), "unit": f" {unit}" if unit else ""}
+        nouns = "|".join(map(re.escape, ("people", "images", self.noun)))
+        found = re.search(rf"(?<!\w)({nouns})(?!\w)", template)
+        if value == UNKNOWN:
+            return _Piece("", found[0] if found else self.noun, f"of unknown {short}")
+        if not found:
+            return _Piece("", _filled(template, words), "")
+        before, after = template[: found.start()].strip(), template[found.end() :].strip()
+        return _Piece(_filled(before, words), found[0], _filled(after, words))
+
+    def _template(self, name: str, title: str, value: str) -> str:
+        titles = _plain(title), name.replace("_", " ").lower()
+        template = next(
+            kind.template
+            for kind in _KINDS
+            if any(re.fullmatch(kind.names, text, re.DOTALL) for text in titles)
+            and re.fullmatch(kind.values, value, re.IGNORECASE | re.DOTALL)
+        )
+        self_reported = "self-reported" in (self.judgement, titles[1].replace(" ", "-")[:13])
+        noun = "images" if name in self.of_images else self.noun
+        # Of rows that are no people the dataset says which attributes are those of images.
+        images = "images" if noun == "people" else noun
+        template = _GENERAL if self_reported and "labelled" in template else template
+        return template.replace("{noun}", noun).replace("{images}", images)
+
+
+_WHOLE = re.compile(r"^(-?\d+)\.0+$")
+
+
+def _plain(title: str) -> str:
+    """Call an attribute without whose judgement or which scale it is."""
+    text = re.sub(r" *\(.*\)$", "", title.lower()).replace("-", " ")
+    return _WHOSE.sub("", text)
+
+
+def _filled(template: str, words: Mapping[str, str]) -> str:
+    """Put words into a template in one pass, so that no value is read as a template."""
+    return re.sub(r"\{(\w+)\}", lambda slot: words.get(slot[1], slot[0]), template)
+
+
+def _join_pieces(pieces: Sequence[_Piece], noun: str) -> str:
+    """Put the parts of an intersection into one phrase; people stand in images."""
+    images = [piece for piece in pieces if piece.noun == "images" != noun]
+    people = [piece for piece in pieces if piece.noun in ("people", noun)]
+    phrases = [piece.noun for piece in pieces if piece.noun not in ("people", "images", noun)]
+    if people:
+        of_people = any(piece.noun == "people" for piece in people)
+        phrases.append(_phrase(people, "people" if of_people else noun))
+    first = [" among ".join(phrases)] if phrases else []
+    return " in ".join([*first, *([_phrase(images, "images")] if images else [])])
+
+
+def _phrase(pieces: Sequence[_Piece], noun: str) -> str:
+    """Join what stands before and after one noun."""
+    afters: dict[str, list[str]] = {}
+    for piece in pieces:
+        word = piece.after.partition(" ")[0]
+        afters.setdefault(word, []).append(piece.after)
+    ordered = sorted(afters, key=lambda word: _ORDER.index(word) if word in _ORDER else len(_ORDER))
+    texts = []
+    for word in ordered:
+        first, *others = afters[word]
+        if word in _MERGED:
+            others = [text.removeprefix(f"{word} ") for text in others]
+        texts.append(listed([first, *others], last="and"))
+    return " ".join(filter(None, [*(piece.before for piece in pieces), noun, *texts]))
+
+
+def group_phrases_of(run: Run) -> GroupPhrases:
+    """Read from a run's record and tables how to call its groups."""
+    dataset = run.record.get("dataset") or {}
+    by = (run.record.get("spec") or {}).get("by") or ()
+    names = [name for entry in by for name in crossed(str(entry))]
+    images = run.attributes.filter(pl.col("unit_kind").cast(pl.String) == "image")
+    groups = run.group_metrics.filter(pl.col("attribute").is_not_null())
+    unique = groups.select("attribute", "group", "values").unique()
+    return GroupPhrases(
+        terms=dict(dataset.get("terms") or ()),
+        judgement=str(dataset.get("judgement") or ""),
+        noun=str(dataset.get("noun") or "people"),
+        units=dict(dataset.get("units") or ()),
+        of_images=frozenset(images["attribute"].unique().cast(pl.String)),
+        templates=read_templates((run.record.get("spec") or {}).get("describe_as") or (), names),
+        values={(attribute, group): values for attribute, group, values in unique.iter_rows()},
+    )
+
+
+def read_templates(texts: Sequence[str], attributes: Collection[str]) -> dict[str, str]:
+    """Read ``--describe-as``: an attribute to the template of its groups.
+
+    Raises
+    ------
+    SpecError
+        A text without an attribute that is audited or without ``{value}``, or a second one.
+
+    Examples
+    --------
+    >>> read_templates(["race=people labelled {value}"], ["race"])
+    {'race': 'people labelled {value}'}
+    """
+    templates: dict[str, str] = {}
+    for text in texts:
+        starts = [name for name in attributes if text.startswith(f"{name}=")]
+        name = max(starts, key=len, default=text.partition("=")[0])
+        template = text[len(name) + 1 :].strip()
+        if not starts:
+            raise SpecError(
+                f"--describe-as is about {name!r}, which is not audited",
+                expected="ATTRIBUTE=WORDS, of " + (", ".join(attributes) or "an attribute in --by"),
+                found=repr(text),
+                hint="name the attribute as --by does",
+            )
+        if "{value}" not in template:
+            raise SpecError(
+                f"--describe-as does not say where the value of {name!r} stands",
+                expected="words with {value}, which is replaced by the group's value",
+                found=repr(text),
+                hint=f'for example --describe-as "{name}=people labelled {{value}}"',
+            )
+        if name in templates:
+            raise SpecError(
+                f"--describe-as names {name!r} twice", expected="it once", found=repr(text)
+            )
+        templates[name] = template
+    return templates

@@ -1,0 +1,325 @@
+"""Which comparisons an audit states: of each metric and attribute, the group that is served worst.
+
+Every outlet takes them from here, so that no two lead with different groups. Size plays no part: a
+minority is small by construction, and the adjusted test has asked already whether its gap may be
+chance (decisions 43 and 45).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from isolux.groups.unknown import UNKNOWN
+from isolux.stats.shrinkage import shrunken
+from isolux.vocabulary.spec import crossed
+
+__all__ = ["KEY", "MEASURE", "find_leaders", "find_marks", "find_rivals", "orient_comparisons"]
+
+MEASURE = ("model", "task", "metric", "label", "threshold")
+KEY = (*MEASURE, "attribute")
+"""The columns that name a block: one measure's comparisons of one attribute."""
+
+_SIDES = ("group", "n_units", "n_clusters")
+_ENDS = ("low", "high", "simultaneous_low", "simultaneous_high")
+_READ = (
+    *KEY, "kind", "value", *_ENDS, "p_adjusted", "status", "reason",
+    *(f"{name}_{side}" for name in _SIDES for side in "ab"),
+)  # fmt: skip
+_TOLERANCE = 1e-9  # gaps closer than this are equal
+
+
+def orient_comparisons(
+    disparities: pl.DataFrame,
+    group_metrics: pl.DataFrame,
+    alpha: float,
+    lower_is_better: Collection[str],
+) -> pl.DataFrame:
+    """Lay out all comparisons that have a value, the worse group first.
+
+    Parameters
+    ----------
+    disparities, group_metrics : polars.DataFrame
+        Tables of a run. Of ``disparities`` the differences of two groups and of groups to
+        everyone are read.
+    alpha : float
+        A comparison is established if its adjusted p is at most this.
+    lower_is_better : collection of str
+        Metrics of which a higher value is worse. Of all others, those without a direction
+        included, the lower value is.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``KEY``; ``group`` and ``reference`` (the group that is served worse, and the other one;
+        null: everyone); ``group_value``, ``reference_value``, ``gap`` (group − reference),
+        ``low``, ``high``, ``simultaneous_low``, ``simultaneous_high`` (of the gap), in the
+        metric's unit; ``shrunken`` (the gap, shrunken in the light of all of the metric);
+        ``worst`` (the group's value, turned so that lower is worse); ``near_end`` (0 or more: how
+        far the simultaneous interval, or the pair's own where there is none, keeps from 0);
+        ``is_pair``, ``is_known`` (no value of a group is unknown), ``is_unknown`` (one of
+        ``group`` is), ``is_established``,
+        ``is_better`` (a group that is served better than everyone); counts, p, status and reason.
+    """
+    kinds = pl.col("kind").is_in(["difference", "difference_to_overall"])
+    read = [name for name in _READ if name in disparities.columns]
+    rows = disparities.select(read).filter(kinds, pl.col("value").is_not_null())
+    for name in _ENDS:
+        if name not in read:
+            rows = rows.with_columns(pl.lit(None, pl.Float64).alias(name))
+    is_pair = pl.col("kind") == "difference"
+    sign = pl.when(pl.col("metric").is_in(list(lower_is_better))).then(-1.0).otherwise(1.0)
+    rows = rows.with_columns(
+        is_pair=is_pair,
+        is_established=(pl.col("p_adjusted") <= alpha).fill_null(value=False),
+        is_better=is_pair.not_() & (sign * pl.col("value") > 0),
+        shrunken=_shrink(rows.with_columns(is_pair=is_pair), alpha),
+    )
+    turned = is_pair & (sign * pl.col("value") > 0)
+    return _with_values(_turn(rows, turned), group_metrics).with_columns(
+        worst=sign * pl.col("group_value"),
+        near_end=pl.max_horizontal(
+            -pl.coalesce("simultaneous_high", "high"), pl.coalesce("simultaneous_low", "low"), 0.0
+        ),
+    )
+
+
+def _turn(rows: pl.DataFrame, turned: pl.Expr) -> pl.DataFrame:
+    """Exchange the two groups of a comparison, and the sign of its gap, where ``turned``."""
+    exchange = [
+        pl.when(turned).then(f"{name}_{b}").otherwise(f"{name}_{a}").alias(to)
+        for name in _SIDES
+        for a, b, to in (("a", "b", name), ("b", "a", f"{name}_of_reference"))
+    ]
+    ends = [
+        pl.when(turned).then(-pl.col(other)).otherwise(name).alias(name)
+        for pair in (_ENDS[:2], _ENDS[2:])
+        for name, other in (pair, pair[::-1])
+    ]
+    gaps = [
+        pl.when(turned).then(-pl.col(name)).otherwise(name).alias(to)
+        for name, to in (("value", "gap"), ("shrunken", "shrunken"))
+    ]
+    return rows.with_columns(*exchange, *ends, *gaps).select(
+        *KEY, "is_pair", "is_established", "is_better", "group", "n_units", "n_clusters",
+        pl.when("is_pair").then("group_of_reference").alias("reference"),
+        "n_units_of_reference", "n_clusters_of_reference", "gap", "shrunken", *_ENDS,
+        "p_adjusted", "status", "reason",
+    )  # fmt: skip
+
+
+def _with_values(rows: pl.DataFrame, group_metrics: pl.DataFrame) -> pl.DataFrame:
+    """Add both groups' values, and whether every value of theirs is known."""
+    unknown = pl.col("values").list.contains(UNKNOWN).fill_null(value=False)
+    groups = group_metrics.select(*KEY, "group", "value", is_unknown=unknown)
+    for side, value in (("group", "group_value"), ("reference", "reference_value")):
+        named = groups.rename(
+            {"group": side, "value": value, "is_unknown": f"_unknown_{side}"}
+        ).filter(pl.col("attribute").is_not_null())
+        rows = rows.join(
+            named, on=[*KEY, side], how="left", nulls_equal=True, maintain_order="left"
+        )
+    marks = [pl.col(f"_unknown_{side}").fill_null(value=False) for side in ("group", "reference")]
+    return rows.with_columns(
+        is_known=pl.any_horizontal(marks).not_(),
+        is_unknown=marks[0],
+        reference_value=pl.coalesce("reference_value", pl.col("group_value") - pl.col("gap")),
+    ).drop("_unknown_group", "_unknown_reference")
+
+
+def _shrink(rows: pl.DataFrame, alpha: float) -> pl.Series:
+    """Shrink each pair's gap in the light of all gaps of its metric (empirical Bayes)."""
+    from scipy.special import ndtri
+
+    width = 2.0 * float(ndtri(1.0 - alpha / 2.0))
+    error = ((pl.col("high") - pl.col("low")) / width).fill_null(0.0)
+    out = np.full(rows.height, np.nan)
+    family = ("model", "task", "metric", "threshold")
+    places = rows.select(*family, "is_pair", "value", _error=error).with_row_index("_at")
+    for part in places.filter("is_pair").partition_by(family):
+        out[part["_at"].to_numpy()] = shrunken(part["value"].to_numpy(), part["_error"].to_numpy())
+    return pl.Series(out).fill_nan(None)
+
+
+def find_leaders(comparisons: pl.DataFrame) -> pl.DataFrame:
+    """Choose the comparison that speaks for each block in which something is established.
+
+    Of a single attribute the group with the worst estimate leads; among intersections and classes,
+    which are many and small, the pair whose interval keeps farthest from 0. The reference is the
+    best-served group that the leader is established to differ from. Where no pair is established,
+    a group that differs from everyone else leads; where no known group is, the unknown. The unknown
+    of a single attribute stand beside a known leader, too.
+
+    Parameters
+    ----------
+    comparisons : polars.DataFrame
+        Of ``orient_comparisons``.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row a block (two with the unknown), with the columns of ``comparisons`` and
+        ``n_established`` (known groups established to be worse than another), ``is_upwards`` (one
+        group, ``reference``, is served better than each other group judged, and nothing else is
+        established), ``is_covered`` (an intersection that is not established to differ by more
+        than an attribute within it).
+
+    Examples
+    --------
+    >>> block = {"model": "m", "task": "t", "metric": "recall", "label": None, "threshold": None}
+    >>> row = {"is_established": True, "is_pair": True, "is_known": True, "is_better": False,
+    ...        "is_unknown": False}
+    >>> pairs = pl.DataFrame([
+    ...     {**block, **row, "attribute": "race", "group": a, "reference": "White", "worst": v,
+    ...      "gap": v - 0.95, "near_end": 0.01} for a, v in [("Asian", 0.93), ("Black", 0.60)]
+    ... ])
+    >>> find_leaders(pairs).select("group", "n_established").row(0)
+    ('Black', 2)
+    """
+    named = comparisons.filter("is_established", pl.col("is_better").not_() | pl.col("is_known"))
+    many = pl.col("attribute").str.contains("*", literal=True) | pl.col("label").is_not_null()
+    rank = pl.when(many).then(-pl.col("near_end")).otherwise("worst")
+    ordered = named.sort(
+        "is_pair", "is_known", "is_better", rank, pl.col("gap").abs(), "group", "reference",
+        descending=[True, True, False, False, True, False, False], nulls_last=True,
+    )  # fmt: skip
+    first = ordered.unique(KEY, keep="first", maintain_order=True)
+    unknown = ordered.filter("is_unknown", many.not_()).unique(
+        KEY, keep="first", maintain_order=True
+    )
+    beside = unknown.join(first.filter("is_known"), on=list(KEY), how="semi", nulls_equal=True)
+    leaders = (
+        pl.concat([first, beside])
+        .join(
+            _count_established(comparisons),
+            on=list(KEY),
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )
+        .with_columns(
+            pl.col("n_established").fill_null(0), pl.col("is_upwards").fill_null(value=False)
+        )
+    )
+    return _flag_covered(leaders, comparisons)
+
+
+def _count_established(comparisons: pl.DataFrame) -> pl.DataFrame:
+    """Count the groups of each block that are established to be worse than another one."""
+    pairs = comparisons.filter("is_pair", "is_known")
+    judged = pairs.group_by(KEY).agg(
+        n_pairs=pl.len(), n_judged=pl.col("group").append(pl.col("reference")).n_unique()
+    )
+    established = pairs.filter("is_established").group_by(KEY).agg(
+        n_established=pl.col("group").n_unique(), n_better=pl.col("reference").n_unique()
+    )  # fmt: skip
+    alone = (pl.col("n_better") == 1) & (pl.col("n_established") == pl.col("n_judged") - 1)
+    # With a reference the others are not compared with one another.
+    every_pair = 2 * pl.col("n_pairs") == pl.col("n_judged") * (pl.col("n_judged") - 1)
+    return established.join(judged, on=list(KEY), nulls_equal=True).select(
+        *KEY, "n_established", is_upwards=alone & every_pair & (pl.col("n_judged") > 2)
+    )
+
+
+def _flag_covered(leaders: pl.DataFrame, comparisons: pl.DataFrame) -> pl.DataFrame:
+    """Mark intersections whose gap is not established to exceed that of an attribute in them."""
+    names = comparisons["attribute"].unique().drop_nulls().to_list()
+    parts = [
+        {"attribute": whole, "part": part}
+        for whole in names
+        for part in names
+        if set(crossed(part)) < set(crossed(whole))
+    ]
+    observed = comparisons.filter("is_pair", "is_known").group_by(KEY).agg(
+        widest=pl.col("gap").abs().max()
+    )  # fmt: skip
+    stated = leaders.select(*KEY, stated=pl.col("gap").abs())
+    gaps = observed.join(stated, on=list(KEY), how="left", nulls_equal=True).select(
+        *MEASURE, part="attribute", part_gap=pl.coalesce("stated", "widest")
+    )
+    schema = {"attribute": pl.String, "part": pl.String}
+    largest = (
+        pl.DataFrame(parts, schema=schema)
+        .join(gaps, on="part")
+        .group_by(KEY)
+        .agg(pl.col("part_gap").max())
+    )
+    joined = leaders.join(
+        largest, on=list(KEY), how="left", nulls_equal=True, maintain_order="left"
+    )
+    return joined.with_columns(
+        is_covered=(pl.col("near_end") <= pl.col("part_gap") + _TOLERANCE).fill_null(value=False)
+    ).drop("part_gap")
+
+
+def find_rivals(comparisons: pl.DataFrame, leader: Mapping[str, Any]) -> pl.DataFrame:
+    """List the other known groups that are, or look, worse off, worst estimate first, each once.
+
+    Returns
+    -------
+    polars.DataFrame
+        Rows of ``comparisons``. Of the leader's attribute, each group that is established to be
+        worse than another one, with its widest established gap and ``is_order_open`` (that it is
+        better than the leader is not established). Of this attribute and all single ones, each
+        group that is judged and whose observed gap is wider than the leader's: its widest gap, not
+        established.
+    """
+    same = [pl.col(name).eq_missing(pl.lit(leader[name])) for name in MEASURE]
+    pairs = comparisons.filter("is_pair", "is_known", *same).sort(
+        pl.col("gap").abs(), descending=True
+    )
+    is_lead = pl.col("attribute") == leader["attribute"]
+    is_leader = is_lead & (pl.col("group") == leader["group"])
+    better = pairs.filter(is_leader, "is_established")["reference"]
+    established = pairs.filter("is_established", is_leader.not_())
+    looks_worse = pairs.filter(
+        pl.col("is_established").not_(),
+        is_lead | pl.col("attribute").str.contains("*", literal=True).not_(),
+        is_leader.not_(),
+        pl.col("p_adjusted").is_not_null(),
+        pl.col("gap").abs() > abs(leader["gap"]) + _TOLERANCE,
+    ).join(established, on=["attribute", "group"], how="anti")
+    rows = pl.concat([established.filter(is_lead), looks_worse])
+    return (
+        rows.unique(["attribute", "group"], keep="first", maintain_order=True)
+        .with_columns(is_order_open=is_lead & pl.col("group").is_in(better.implode()).not_())
+        .sort("worst", "group")
+    )
+
+
+def find_marks(comparisons: pl.DataFrame) -> pl.DataFrame:
+    """Say of each group whether it is established to be worse or better off, for tables.
+
+    Compared with everyone; but where people of unknown value are among everyone and were compared
+    too, known groups are compared with one another: everyone may lie below all of them.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``KEY``, ``group`` and ``is_worse``; no row for a group of which nothing is established, or
+        that is worse than one group and better than another.
+    """
+    established = comparisons.filter("is_established")
+    overall = established.filter(pl.col("is_pair").not_()).select(
+        *KEY, "group", "is_known", is_worse=pl.col("is_better").not_()
+    )
+    pairs = established.filter("is_pair", "is_known")
+    sides = [
+        pairs.select(*KEY, group="group", is_worse=pl.lit(value=True)),
+        pairs.select(*KEY, group="reference", is_worse=pl.lit(value=False)),
+    ]
+    keys = [*KEY, "group"]
+    one_way = pl.col("is_worse").n_unique() == 1
+    by_pairs = (
+        pl.concat(sides)
+        .group_by(keys)
+        .agg(one_way.alias("_is_one_way"), pl.col("is_worse").first())
+    )
+    mixed = comparisons.filter("is_pair", pl.col("is_known").not_()).select(KEY).unique()
+    known, unknown = overall.filter("is_known"), overall.filter(pl.col("is_known").not_())
+    plain = known.join(mixed, on=list(KEY), how="anti", nulls_equal=True)
+    inner = by_pairs.filter("_is_one_way").join(mixed, on=list(KEY), how="semi", nulls_equal=True)
+    return pl.concat([rows.select(*keys, "is_worse") for rows in (plain, unknown, inner)])

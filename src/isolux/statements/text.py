@@ -1,0 +1,327 @@
+"""The words of statements: the one place where a comparison becomes a sentence.
+
+Wording follows fairlearn's guide for contributors: a disparity is measured, its absence is never
+certified, and groups are called what the dataset calls them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from isolux.statements.groups import GroupPhrases
+from isolux.statements.lines import LINE, Line, LineKey, phrase_of
+from isolux.statements.numbers import (
+    GapText,
+    describe_counts,
+    describe_ratio,
+    gap_text,
+    points,
+    value_text,
+)
+from isolux.statements.words import Words
+from isolux.vocabulary.words import UNTESTED, brief, listed, numbered
+
+__all__ = [
+    "Names",
+    "Statement",
+    "describe_both_errors",
+    "describe_finding",
+    "describe_leader",
+    "describe_margins",
+    "describe_more",
+    "describe_null",
+]
+
+_MAX_ALSO = 2
+_MAX_WORDS = 40  # of the first sentence, but for long names
+_MAX_FINDING_WORDS = 30
+_NEARLY = 0.95  # of a gap that shrinks by less nothing is said
+UNTESTED_HERE = "it cannot be tested, because nothing varies within either group"
+
+
+@dataclass(slots=True)
+class Statement:
+    """One comparison that is stated.
+
+    Parameters
+    ----------
+    line : Line
+        The measure.
+    row : mapping
+        A row of ``leading.orient_comparisons``: the worse group, the reference (None: everyone),
+        gap, intervals, p, n, status.
+    also : list of str
+        Other measures that show the same fact.
+    n_classes : int
+        Further classes of the same metric in which groups differ.
+    """
+
+    line: Line
+    row: Mapping[str, Any]
+    also: list[str] = field(default_factory=list)
+    n_classes: int = 0
+
+    @property
+    def attribute(self) -> str:
+        """The attribute or intersection."""
+        return str(self.row["attribute"])
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether two groups are compared, and not one with everyone."""
+        return bool(self.row["is_pair"])
+
+    @property
+    def error_kind(self) -> str:
+        """Which of two kinds of error the metric is; empty: of a metric that is no such kind."""
+        return self.line.metric if self.line.opposite else ""
+
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """The interval of a chosen pair: simultaneous where there is one."""
+        low, high = self.row["simultaneous_low"], self.row["simultaneous_high"]
+        return (self.row["low"], self.row["high"]) if low is None or high is None else (low, high)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a run calls things: attributes, measures, groups of people."""
+
+    words: Words
+    lines: Mapping[LineKey, Line]
+    phrases: GroupPhrases
+
+    def key(self, line: Line) -> dict[str, Any]:
+        """Return the columns that name a measure."""
+        key = next(key for key, other in self.lines.items() if other is line)
+        return dict(zip(LINE, key, strict=True))
+
+    def measure(self, line: Line) -> str:
+        """Call a measure in the middle of a sentence."""
+        return line.phrase
+
+    def has_classes(self, line: Line) -> bool:
+        """Tell whether a measure is one of several classes of its metric."""
+        same = [other for other in self.lines.values() if other.metric == line.metric]
+        return line.label is not None and len({other.label for other in same}) > 1
+
+    def group(self, attribute: str, group: str | None) -> str:
+        """Call a group as people or images; everyone where there is none."""
+        return "everyone" if group is None else self.phrases.describe(attribute, group)
+
+    def start(self, line: Line, sentence: str) -> str:
+        """Begin with a capital letter; with the model where there are several."""
+        return self.words.start(line.model, sentence)
+
+
+def describe_both_errors(s: Statement, other: Statement, names: Names) -> str:
+    """Say who has more of each of two kinds of error: neither alone tells who is served worse."""
+    told = []
+    for each in (s, other):
+        who, reference = _sides(each, names)
+        means = _times(each) or each.line.meaning
+        told.append(
+            f"{_phrase(each.line)} is higher for {who} than for {reference}: "
+            f"{_values(each)} {_certainty(each, names)}{f', so {means}' if means else ''}"
+        )
+    return names.start(s.line, f"{'; '.join(told)}.")
+
+
+def describe_leader(s: Statement, names: Names, second: Statement | None = None) -> str:
+    """Say who is served worst: values, gap, interval, p and n, and who may be worse off still."""
+    who, reference = _sides(s, names)
+    line = s.line
+    phrase, counts = _phrase(line), _counts(s, names)
+    values = counts or f"{phrase} is {_values(s)}"
+    gap = f"{phrase}: {_gap(s)}" if counts and line.direction != "none" else _gap(s)
+    if line.direction == "none":
+        text = f"{phrase} is lower for {who} than for {reference}: {counts or _values(s)}"
+    elif s.row["is_better"]:
+        text = f"{line.worse.format(who, reference).replace('worse', 'better', 1)}: {values}"
+    elif s.row["is_upwards"]:
+        better = line.worse.replace("worse", "better", 1)
+        others = f"each other group of {names.words.title(s.attribute)}"
+        text = f"{better.format(reference, others)}; lowest for {who}: {values}"
+    else:
+        text = f"{line.worse.format(who, reference)}: {values}"
+    means = _times(s) if line.opposite else ""
+    after = f", so {means}" if means else ""
+    if second is not None:
+        after += f"; {names.group(second.attribute, second.row['group'])} may be worse off still"
+    for with_n in (True, False):
+        sure = "; ".join(_certainties(s, names, with_n=with_n, is_first=True))
+        told = names.start(line, f"{text} ({gap}; {sure}){after}.")
+        if len(told.split()) <= _MAX_WORDS:
+            break
+    return told
+
+
+def _counts(s: Statement, names: Names) -> str:
+    """Say both values in people, where the metric is a share of people."""
+    if s.line.declared is None or not 0.0 <= s.row["group_value"] <= 1.0:
+        return ""
+    label = "" if s.line.label is None else names.words.label({"label": s.line.label})
+    return describe_counts(s.line.declared, label, (s.row["group_value"], s.row["reference_value"]))
+
+
+def _times(s: Statement) -> str:
+    """Say how many times as often the error is made, where its metric says so."""
+    if s.line.declared is None:
+        return ""
+    values = (s.row["group_value"], s.row["reference_value"])
+    return describe_ratio(s.line.declared, values, s.ends)
+
+
+def describe_more(s: Statement, leader: Statement | None, names: Names) -> str:
+    """Say of a further group what is established, or that it looks worse than the leader."""
+    who, reference = _sides(s, names)
+    if s.row["reason"] == UNTESTED:
+        told = f"{_gap(s)} for {who} than for {reference} ({_values(s)})"
+        return names.start(s.line, f"{_phrase(s.line)} is {told}; {UNTESTED_HERE}.")
+    if not s.row["is_established"]:
+        return names.start(
+            s.line, f"perhaps more for {who}: {_gap(s)} {_certainty(s, names, with_n=True)}, not "
+            "established.",
+        )  # fmt: skip
+    whose = "" if leader and reference == _sides(leader, names)[1] else f" for {reference}"
+    told = f"also for {who}: {_values(s)}{whose}, {_gap(s)} {_certainty(s, names)}."
+    return names.start(s.line, told)
+
+
+def describe_finding(s: Statement, names: Names) -> str:
+    """Say one fact in at most 30 words: gap, interval, p, and what else shows it."""
+    who, reference = _sides(s, names)
+    told = f"{_phrase(s.line)} is {_gap(s)} for {who} than for {reference} "
+    told += _certainty(s, names)
+    if s.n_classes:
+        told += f", and differs in {numbered(s.n_classes, 'more class', 'more classes')}"
+    also = list(dict.fromkeys(s.also))
+    shorter = [_describe_also(also, n) for n in range(min(_MAX_ALSO, len(also)), -1, -1)]
+    fits = (text for text in shorter if len(f"{told}{text}".split()) <= _MAX_FINDING_WORDS)
+    return names.start(s.line, f"{told}{next(fits, shorter[-1])}.")
+
+
+def _describe_also(also: Sequence[str], n_named: int) -> str:
+    """Name the first measures that show the same, and count the rest."""
+    if not also:
+        return ""
+    rest = len(also) - n_named
+    more = [f"{rest} more" if n_named else numbered(rest, "other measure")] if rest else []
+    return f"; also in {listed([*also[:n_named], *more], last='and')}"
+
+
+def describe_null(
+    line: Line, attributes: Sequence[str], comparisons: pl.DataFrame, names: Names
+) -> str:
+    """Say that nothing is established of a metric, and how large a difference may be."""
+    titles = listed([brief(names.words.title(a), 100) for a in attributes], last="and")
+    rows = comparisons.filter(
+        pl.col("metric") == line.metric, pl.col("attribute").is_in(list(attributes)), "is_pair",
+        "is_known",
+    )  # fmt: skip
+    ends = [rows["simultaneous_low"].abs().max(), rows["simultaneous_high"].abs().max()]
+    largest = max((float(x) for x in ends if isinstance(x, float)), default=None)
+    told = f"no difference in {line.phrase} was established by {titles}"
+    if largest is None:
+        return names.start(line, f"{told}.")
+    return names.start(
+        line, f"{told}: differences up to {points(largest, line.unit)} cannot be ruled out."
+    )
+
+
+def describe_margins(
+    disparities: pl.DataFrame, names: Names
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Say of each metric and attribute whether groups are within the margin that was asked about.
+
+    Yields
+    ------
+    str
+        A sentence.
+    mapping
+        What it is about: metric, label, attribute, status, p_adjusted.
+    """
+    words = names.words
+    if words.margin is None:
+        return
+    adjusted = replace(words, corrected=True)  # by Holm, whatever else is not
+    far = f"{words.margin:g} {'point' if words.margin == 1 else 'points'}"
+    for row in disparities.filter(kind="within").iter_rows(named=True):
+        line = names.lines.get(tuple(row[name] for name in LINE))
+        if line is None or line.unit != "fraction":
+            continue
+        title = words.title(row["attribute"])
+        who = f"no two groups of {title} differ"
+        if row["attribute"] in words.references:
+            who = f"no group of {title} differs from {words.references[row['attribute']]}"
+        claim = f"that {who} by more than {far} in {line.phrase}"
+        if row["status"] != "ok" or row["p_adjusted"] is None:
+            why = row["reason"] or "a group has too few clusters for an interval"
+            told = f"{claim} cannot be judged: {why}."
+        else:
+            is_shown = row["p_adjusted"] <= 1.0 - words.level
+            told = (
+                f"{claim} is {'' if is_shown else 'not '}shown "
+                f"({adjusted.p(row['p_adjusted'])}; at most {points(row['high'], line.unit)})."
+            )
+        about = {k: row[k] for k in ("metric", "label", "attribute", "status", "p_adjusted")}
+        yield names.start(line, told), about
+
+
+def _sides(s: Statement, names: Names) -> tuple[str, str]:
+    return (
+        names.group(s.attribute, s.row["group"]),
+        names.group(s.attribute, s.row["reference"] if s.is_pair else None),
+    )
+
+
+def _phrase(line: Line) -> str:
+    return phrase_of(line.title)
+
+
+def _texts(s: Statement) -> GapText:
+    """Print both values, the gap and its interval so that they add up."""
+    row = s.row
+    return gap_text(row["group_value"], row["reference_value"], row["gap"], s.ends, s.line.unit)
+
+
+def _values(s: Statement) -> str:
+    """Print both values: ``60.0 % against 95.0 %``."""
+    texts = _texts(s)
+    return f"{texts.value_a} against {texts.value_b}"
+
+
+def _gap(s: Statement) -> str:
+    """Print the size of a gap and its way: ``35.0 points lower``."""
+    return f"{_texts(s).gap} {'lower' if s.row['gap'] < 0 else 'higher'}"
+
+
+def _certainty(s: Statement, names: Names, *, with_n: bool = False) -> str:
+    """Print interval, p and n in brackets, and a caution where the status asks for one."""
+    return f"({'; '.join(_certainties(s, names, with_n=with_n))})"
+
+
+def _certainties(
+    s: Statement, names: Names, *, with_n: bool = False, is_first: bool = False
+) -> Iterator[str]:
+    """Yield interval, shrunken gap, p, n and caution; the first sentence names the interval."""
+    low, high = s.ends
+    if low is not None and high is not None:
+        is_joint = s.row["simultaneous_low"] is not None
+        kind = f"{'simultaneous ' * is_joint}interval "
+        yield f"{kind if is_first else ''}{_texts(s).interval}"
+    less = s.row["shrunken"]
+    is_one_of_many = "*" in s.attribute or names.has_classes(s.line)
+    if is_one_of_many and less is not None and abs(less) < _NEARLY * abs(s.row["gap"]):
+        yield f"shrunken estimate {value_text(abs(less), s.line.unit)}"
+    if s.row["is_established"]:
+        yield names.words.p(s.row["p_adjusted"])
+    if with_n:
+        n, m = s.row["n_units"], s.row["n_units_of_reference"]
+        yield f"n = {n:,} and {m:,}" if s.is_pair else f"n = {n:,}"
+    if s.row["status"] not in (None, "ok"):
+        yield f"with caution: {s.row['reason'] or s.row['status']}"
