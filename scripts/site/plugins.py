@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from isolux.cli.listing import FUNCTIONS, KINDS, room_of
+from isolux.cli.listing import FLAGS, KINDS, room_of
 from isolux.vocabulary import registry
 from isolux.vocabulary.info import (
     CardInfo,
@@ -37,23 +37,6 @@ _USE = {
     "checks": "isolux check DATA --only {name}",
     "cards": "isolux card RUN --kind {name} --out card",
 }
-_ABOUT = {
-    "attributes": "Attributes that are computed from annotation, pixels and captions.",
-    "datasets": "What `isolux audit NAME:PATH` reads.",
-    "formats": "Files of a model's output that are read; as a rule they are recognised.",
-    "tasks": "What a model is judged at, and by which metrics.",
-    "measures": "One number for how far the groups of an attribute lie apart.",
-    "models": "Families of models that `--model FAMILY:WHAT` runs.",
-    "analyses": "What `isolux explain` asks of a run: why do groups differ?",
-    "checks": "What `isolux check` looks for before anything is measured.",
-    "rules": "What people, answers and photos must keep to while a dataset is built.",
-    "papers": "Published studies whose settings `--protocol PAPER:NAME` takes over.",
-    "cards": "Papers for others that `isolux card` fills from a run.",
-}
-
-
-def _about(kind: str) -> str:
-    return _ABOUT.get(kind, f"{registry.ROOMS[room_of(kind)].capitalize()}.")
 
 
 def write_plugins(source: Path) -> None:
@@ -67,9 +50,9 @@ def write_plugins(source: Path) -> None:
         rows = [[f"[`{name}`]({kind}/{name}.md)", plain(registry.info(room_of(kind), name).summary)]
                 for name in names]  # fmt: skip
         menu = _menu(f"{kind}/{name}" for name in names)
-        text = f"# {kind.capitalize()}\n\n{_about(kind)}\n\n{table(['name', 'what it is'], rows)}\n"
+        text = f"# {kind.capitalize()}\n\n{KINDS[kind]}\n\n{table(['name', 'what it is'], rows)}\n"
         (source / "plugins" / f"{kind}.md").write_text(text + menu, encoding="utf-8")
-    listed = [[f"[{kind}](plugins/{kind}.md)", _about(kind)] for kind in KINDS]
+    listed = [[f"[{kind}](plugins/{kind}.md)", KINDS[kind]] for kind in KINDS]
     text = (
         "# Plugins\n\nEach page is made of what the plugin says of itself; `isolux list KIND NAME` "
         "prints the same. [Adding one](CONTRIBUTING.md#add-a-plugin) is a new file.\n\n"
@@ -187,9 +170,9 @@ def _protocols(room: str, name: str) -> str:
 
 def _settings(room: str, name: str) -> str:
     """List the settings of the plugin's own, with the flag that sets them."""
-    if room not in FUNCTIONS:
+    function, flag = registry.CONTRACTS[room][1], FLAGS.get(room)
+    if function is None or flag is None:
         return ""
-    function, flag = FUNCTIONS[room]
     rows = [
         [code(one.name), plain(wanted(one.kind)), _default(one.default), plain(one.description)]
         for one in described_options(getattr(registry.load(room, name), function)).values()

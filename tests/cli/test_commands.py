@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from isolux.cli.audit import audit_command
+from isolux.cli.listing import KINDS, room_of
 from isolux.vocabulary import registry
 from isolux.vocabulary.spec import FLAT, declared, flat_name, task_parameters
 from tests.cli._run import isolux as run
@@ -46,9 +47,41 @@ def test_help_shows_the_flags_of_the_readme(monkeypatch, capsys):
 def test_everything_can_be_listed(monkeypatch, capsys, kind):
     ran = run(monkeypatch, capsys, "list", kind)
     assert ran.code == 0, ran.err
-    wanted = {"datasets": "fairface", "formats": "parquet", "tasks": "calibration_error",
-              "analyses": "group_gaps", "papers": "fairface", "models": "models"}  # fmt: skip
+    wanted = {"datasets": "fairface", "formats": "parquet", "tasks": "detection",
+              "analyses": "group_gaps", "papers": "fairface", "models": "onnx"}  # fmt: skip
     assert wanted[kind] in ran.out
+
+
+def test_the_kinds_are_named_with_how_many_there_are(monkeypatch, capsys):
+    ran = run(monkeypatch, capsys, "list", width=80)
+    assert ran.code == 0, ran.err
+    lines = dict(line.split(maxsplit=1) for line in ran.out.splitlines()[: len(KINDS)])
+    assert list(lines) == list(KINDS)
+    assert lines["tasks"].split()[0] == str(len(registry.names("tasks")))
+    assert "…" not in ran.out
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_is_listed_in_a_line_for_each(monkeypatch, capsys, kind):
+    ran = run(monkeypatch, capsys, "list", kind, width=80)
+    names = registry.names(room_of(kind))
+    assert [line.split()[0] for line in ran.out.splitlines()[: len(names)]] == names
+    assert max(len(line) for line in ran.out.splitlines()) <= 80
+
+
+def test_an_entry_tells_each_setting_with_type_default_and_meaning(monkeypatch, capsys):
+    told = " ".join(run(monkeypatch, capsys, "list", "models", "onnx").out.split())
+    assert "threads (a whole number; default: 0) Threads of the network; 0: one a core." in told
+    assert "top (a whole number) How many labels of a picture are kept" in told
+    task = " ".join(run(monkeypatch, capsys, "list", "tasks", "classification").out.split())
+    assert "calibration_error (fraction; lower is better)" in task
+    assert "with --task classification" in task
+
+
+def test_summaries_of_commands_are_whole(monkeypatch, capsys):
+    shown = " ".join(run(monkeypatch, capsys, "--help", width=80).out.split())
+    assert "..." not in shown.partition("Commands:")[2]
+    assert "Audit a model's predictions and write a run directory with its report." in shown
 
 
 def test_an_unknown_kind_is_a_usage_error(monkeypatch, capsys):

@@ -137,7 +137,7 @@ def test_ages_that_are_ranges_compare_in_an_audit_too(monkeypatch, capsys, tmp_p
     )
     ran = isolux(
         monkeypatch, capsys, "audit", f"table:{file}", "--target", "gender", "--by", "race",
-        "--prediction-column", "said", "--only", "age>=20", "--out", tmp_path / "run",
+        "--prediction-column", "said", "--only", "age>=20", "--out", tmp_path / "run", "--notes",
     )  # fmt: skip
     assert ran.code == 0, ran.err
     assert "20 of 60 people" in " ".join(ran.out.split())

@@ -164,7 +164,7 @@ def test_what_follows_two_dashes_is_no_flag(monkeypatch, capsys):
 
 
 def test_a_usage_error_and_a_bug_are_told(monkeypatch, capsys):
-    said = json.loads(run(monkeypatch, capsys, "list", "--json").out)
+    said = json.loads(run(monkeypatch, capsys, "explain", "--json").out)
     assert (said["exit_code"], said["error"]["kind"]) == (2, "MissingParameter")
     said = json.loads(run(monkeypatch, capsys, "audit", "x:y", "--jso", "--json").out)
     assert "--jso" in said["error"]["problem"]

@@ -124,7 +124,7 @@ def test_explain_prints_the_analysis_that_was_asked_for(monkeypatch, capsys, tmp
                "--out", out)  # fmt: skip
     assert done.code == 0, done.err
     sentence = done.out.partition(";")[0]
-    assert "worse for 40-60 than for" in sentence
+    assert "worse for people aged 40-60 than for" in " ".join(sentence.split())
     done = run(monkeypatch, capsys, "explain", out, "--analysis", "power")
     assert done.code == 0, done.err
     assert done.out.startswith(sentence)

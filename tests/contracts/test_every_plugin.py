@@ -13,6 +13,7 @@ import pytest
 
 from isolux.vocabulary import registry
 from isolux.vocabulary.info import Info, Metric, TaskInfo
+from isolux.vocabulary.plugin_options import described_options
 from tests.contracts._plugins import PLUGINS, ROOMS, Plugin, of_room
 from tests.contracts._samples import sample_of
 
@@ -177,3 +178,11 @@ def test_a_dataset_says_whose_judgement_it_holds(plugin: Plugin) -> None:
     info = plugin.module.INFO
     assert info.judgement in {"self-reported", "perceived", "inferred", "declared by the user"}
     assert all(attribute and words for attribute, words in info.terms)
+
+
+@with_function
+def test_every_setting_says_what_it_means(plugin: Plugin) -> None:
+    """In a sentence of its own: ``isolux list KIND NAME`` prints it, with type and default."""
+    said = described_options(_function(plugin))  # type: ignore[arg-type]
+    assert [name for name, option in said.items() if len(option.description.split()) < 3] == []
+    assert [name for name, option in said.items() if option.text.startswith("As in ")] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -388,7 +389,9 @@ def test_attributes_that_no_rule_asks_about_are_named_beside_the_answer():
     said = "ounted by a rule, but no rule checks how well the model works for them: light"
     said += " (a difference was found)"
     assert found.answer == "pass"
-    assert f"\nC{said}.\nPASS: " in found.text()
+    verdict, unasked, *_ = found.text().splitlines()
+    assert verdict.startswith("PASS: ")
+    assert unasked == f"C{said}."
     assert f"\n**C{said}.**\n" in found.markdown()
     assert found.record["notes"][-1] == f"c{said}"
     assert said in found.junit()
@@ -426,3 +429,17 @@ def test_two_hundred_groups_are_asked_about_in_seconds():
     assert time.process_time() - began < 20
     assert found.answer == "pass"
     assert "in all 19,900 cases" in found.rules[0].text
+
+
+def test_the_verdict_stands_first_then_the_rules_that_fail():
+    policy = {
+        "policy": 1,
+        "rules": [
+            {"metric": "accuracy", "at_least": "1 %"},
+            {"metric": "accuracy", "at_least": "99.9 %"},
+        ],
+    }
+    told = isolux.gate(run("alike"), policy).text().splitlines()
+    assert told[0].startswith("FAIL: ")
+    rules = [line.split()[:2] for line in told if re.match(r"(PASS|FAIL)  \d", line)]
+    assert rules == [["FAIL", "2."], ["PASS", "1."]]

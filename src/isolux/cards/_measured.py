@@ -182,17 +182,11 @@ def metric_table(source: Source) -> Table:
     return Table("Metrics", columns, rows, "audit.json: metrics and measures")
 
 
-def group_tables(source: Source, *, all_lines: bool = False) -> Iterator[Block]:
-    """Each attribute's groups, on the metrics of everyone; classes are counted.
-
-    Parameters
-    ----------
-    all_lines : bool
-        Whether metrics of single classes have tables of their own.
-    """
+def group_tables(source: Source) -> Iterator[Block]:
+    """Each attribute's groups, on the metrics of everyone; classes are counted."""
     for section in source.summary.sections:
         tables = [table for block in section.blocks for table in block.tables]
-        shown = tables if all_lines else lines_shown(section)
+        shown = lines_shown(section)
         for table in shown:
             yield _group_table(section, table, source)
         if section.unknown:

@@ -9,7 +9,6 @@ user says which and why.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import polars as pl
 
@@ -105,10 +104,7 @@ def card(source: Source, facts: Facts) -> Card:
     >>> [ask.key for ask in INFO.asks if "attribute" in ask.key]
     ['sex_attribute', 'race_attribute']
     """
-
-    def said(*keys: str) -> tuple[Any, ...]:
-        return tuple(facts.said(_ASKS[key]) for key in keys)
-
+    said = facts.answers_to(_ASKS)
     _refuse_run(source)
     sex, race = _attributes(source, facts)
     blocks = [*_about(source, sex, race), *_tables(source, facts, sex, race)]

@@ -43,7 +43,7 @@ def check(dataset: Dataset, *, youngest: float = 0.0, oldest: float = 120.0) -> 
     dataset : Dataset
         Attributes; an age is its ``number``, or its ``value`` where that is a number.
     youngest, oldest : float
-        Years. The oldest person whose age was proven was 122.
+        Ages outside these are reported, in years. The oldest person whose age was proven was 122.
 
     Returns
     -------

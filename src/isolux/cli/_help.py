@@ -6,6 +6,8 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from isolux.vocabulary.docstrings import first_sentence
+
 __all__ = ["ALL", "Command"]
 
 ALL = "--help-all"
@@ -30,6 +32,11 @@ _EXAMPLES = {
 class Command(TyperCommand):
     """A command whose help groups its settings, and gives an example."""
 
+    def get_short_help_str(self, limit: int = 0) -> str:
+        """Return the first sentence, whole, for the list of commands, which wraps it."""
+        del limit
+        return first_sentence(" ".join((self.help or "").partition("\n\n")[0].split())) + "."
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the settings, a section for each group, in the order of declaration."""
         groups: dict[str, list[tuple[str, str]]] = {}
@@ -40,8 +47,9 @@ class Command(TyperCommand):
             own = getattr(parameter, "rich_help_panel", None)
             other = "Arguments" if parameter.param_type_name == "argument" else "Other"
             groups.setdefault(own or other, []).append(record)
+        is_plain = set(groups) <= {"Arguments", "Other"}
         for group, records in groups.items():
-            with formatter.section(group):
+            with formatter.section("Options" if is_plain and group == "Other" else group):
                 formatter.write_dl(records)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:

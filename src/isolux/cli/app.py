@@ -142,7 +142,7 @@ def _add_commands_of_others(app: typer.Typer) -> None:
     """Add what other packages bring; a command of isolux-worlds that is not installed says so."""
     found = {point.name: point for point in entry_points(group="isolux.commands")}
     for name, point in sorted(found.items()):
-        app.command(name)(point.load())
+        app.command(name, cls=Command)(point.load())
     for name in _OF_WORLDS:
         if name not in found:
             app.command(name, hidden=True, context_settings=_ANYTHING)(_not_installed)

@@ -104,7 +104,7 @@ def build_answer(
     lines += wrap_text(answer.first, width, "bold")
     for sentence in () if leading_only else answer.further:
         lines += wrap_text(sentence, width)
-    lines += [Text(""), *wrap_text(_headline(summary, answer.line), width)]
+    lines += [Text(""), *wrap_text(_headline(run, summary, answer.line), width)]
     tables = _choose_tables(summary, answer)
     if tables:
         tables, most = tables[:1] if leading_only else tables, _LINES - _TAIL - len(lines)
@@ -133,14 +133,15 @@ def _build_cautions(run: Run, summary: Summary, width: int, *, notes: bool) -> l
     return lines
 
 
-def _headline(summary: Summary, key: Mapping[str, Any] | None) -> str:
+def _headline(run: Run, summary: Summary, key: Mapping[str, Any] | None) -> str:
     """Say in one line what was audited, on whom, and the leading metric for everyone."""
     from isolux.statements.numbers import NOTHING, interval, with_unit
 
     audited = summary.audited
     of = f" of {audited.target}" if audited.target else ""
     clusters = numbered(audited.n_clusters, "cluster")
-    people = numbered(audited.n_units, "unit")
+    noun = str((run.record.get("accounting") or {}).get("unit") or "units")
+    people = f"{audited.n_units:,} {noun}"
     people += f" in {clusters} ({audited.cluster})" if audited.cluster else ""
     parts = [brief(audited.model), f"{audited.task}{of}", people]
     for line, estimate in summary.overall:
@@ -253,13 +254,13 @@ def wrap_text(text: str, width: int, style: str = "", *, most: int | None = None
     """Break a text into lines of a screen; of more than ``most`` lines the end is cut off."""
     from rich.text import Text
 
-    lines = list(Text(as_printed(plain(text)), style=style).wrap(screen(), width))
+    whole, mark = Text(as_printed(plain(text)), style=style), as_printed(" …")
+    lines = list(whole.wrap(screen(), width))
+    if is_long := most is not None and len(lines) > most:
+        lines = list(whole.wrap(screen(), width - len(mark)))[:most]
     for line in lines:
         line.rstrip()
-    if most is not None and len(lines) > most:
-        lines = lines[:most]
-        mark = as_printed(" …")
-        lines[-1].truncate(width - len(mark))
+    if is_long:
         lines[-1].append(mark)
     return lines
 

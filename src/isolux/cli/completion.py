@@ -143,7 +143,7 @@ def _arguments(names: Sequence[str]) -> Sequence[str]:
 
     match names:
         case ["list"]:
-            return KINDS
+            return list(KINDS)
         case ["list", kind] if kind in KINDS:
             return registry.names(room_of(kind))
         case ["completion"]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from isolux.cli import document
-from isolux.cli.streams import say
+from isolux.cli.streams import say, screen
 
 __all__ = ["describe", "made"]
 
@@ -26,10 +26,13 @@ def describe(data: list[str], *, out: Path | None = None, **settings: Any) -> No
     out : Path, optional
         An HTML page to write, with figures.
     """
+    from isolux.cli.audit_screen import print_lines, wrap_text
     from isolux.cli.screen import say_figures, show_wide
+    from isolux.report.description import describe_contents
     from isolux.verbs.describe import describe as described
 
     found = described(data, **settings)
+    print_lines(wrap_text(describe_contents(found.tables, found.names), screen().width, "bold"))
     for caption, table in found.tables.items():
         show_wide(caption, table)
     say()

@@ -83,7 +83,7 @@ def load(
     spec : str
         Nothing: the weights are the package's own.
     smallest_face : int
-        Pixels.
+        The side of the smallest face that is looked for, in pixels.
     thresholds : sequence of float
         What each of the three networks must reach to let a box pass.
     shrink : float

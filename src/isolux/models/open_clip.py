@@ -119,7 +119,7 @@ def load(
         Of a class's prompts the mean direction counts (CLIP), or the prompt that the picture is
         nearest to (FHIBE), which is then kept beside the label.
     weights : str, optional
-        A safetensors file. Default: the hub's cache.
+        The weights, as a safetensors file. Default: the hub's cache.
     top : int
         How many labels of a picture are kept.
     device : str

@@ -172,7 +172,7 @@ def load(
     answers : {"boxes", "masks", "keypoints"}, optional
         Default: what the network is for.
     weights : str, optional
-        A safetensors file. Default: torchvision's own, from torch's cache.
+        The weights, as a safetensors file. Default: torchvision's own, from torch's cache.
     labels : str, optional
         File with the names of its classes, without that of nothing. Default: torchvision's.
     least_score : float

@@ -17,15 +17,18 @@ _MEANS: dict[Answer, str] = {
 
 
 def decision_text(decision: Decision) -> str:
-    """Print a rule with its answer on one line, why on the next, and last what it comes to."""
-    lines = [f"note: {_one_line(note)}" for note in decision.notes]
-    for one in decision.rules:
+    """Print warnings, what it comes to, each rule and why, those that fail first, and notes."""
+    notes = [f"note: {_one_line(note)}" for note in decision.notes]
+    warnings = [note for note in notes if note.startswith("note: WARNING")]
+    means = f"{_MEANS[decision.answer]} ({_counts(decision)})"
+    lines = [*warnings, f"{_WORD[decision.answer]}: {means}."]
+    lines += [f"{_first_upper(_one_line(decision.unasked))}."] if decision.unasked else []
+    order = ("fail", "insufficient", "pass")
+    lines.append("")
+    for one in sorted(decision.rules, key=lambda rule: order.index(rule.answer)):
         lines.append(f"{_WORD[one.answer]}  {one.place}. {_one_line(one.title)}")
         lines.append(f"      {_one_line(one.text)}")
-    means = f"{_MEANS[decision.answer]} ({_counts(decision)})"
-    left = [f"{_first_upper(_one_line(decision.unasked))}."] if decision.unasked else []
-    lines += ["", *left, f"{_WORD[decision.answer]}: {means}.", _error(decision)]
-    return "\n".join(lines)
+    return "\n".join([*lines, "", _error(decision), *(n for n in notes if n not in warnings)])
 
 
 def decision_markdown(decision: Decision) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.groups.regrouping import regroup, weigh_units
+from isolux.groups.regrouping import can_regroup, regroup, weigh_units
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
 from isolux.statements.lines import LINE
 from isolux.statements.numbers import interval, value_text
@@ -58,7 +58,7 @@ def same_mix(run: Run, pairs: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     spec = run.record.get("spec") or {}
     by = [name for entry in spec.get("by") or () for name in crossed(entry)]
     rows = []
-    if not spec.get("protocol") and run.scores.height:
+    if not spec.get("protocol") and can_regroup(run):
         level = float(spec.get("level") or 0.95)
         for pair in pairs:
             own = [part.removesuffix(KNOWN_SUFFIX) for part in crossed(pair["attribute"])]

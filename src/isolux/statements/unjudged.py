@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.groups.regrouping import regroup, weigh_units
+from isolux.groups.regrouping import can_regroup, regroup, weigh_units
 from isolux.groups.unknown import UNKNOWN
 from isolux.statements.lines import LINE, Line
 from isolux.statements.numbers import value_text
@@ -84,7 +84,7 @@ def _measure_small(run: Run, line: Mapping[str, Any], small: pl.DataFrame) -> pl
         pl.col("value").is_not_null(),
     ).select(pl.col("unit_id").cast(pl.String), score="value")
     none = small.select("attribute", "group", raw=pl.lit(None, dtype=pl.Float64)).clear()
-    if scores.is_empty():
+    if scores.is_empty() or not can_regroup(run):
         return none
     wanted = small.select("attribute", "group")
     members = regroup(run).frame.join(wanted, on=["attribute", "group"], how="semi")

@@ -123,15 +123,6 @@ class Words:
         metric = self.metrics.get(row["metric"])
         return metric.unit if metric else "fraction"
 
-    def better(self, row: Mapping[str, Any], value: float) -> str:
-        """Say whether that way is worse where "lower" alone does not say so."""
-        metric = self.metrics.get(row["metric"])
-        if metric is None or metric.direction == "none":
-            return "neither way is better by itself"
-        if metric.direction == "lower":
-            return "worse" if value > 0 else "better"
-        return ""
-
     def p(self, value: float | None) -> str:
         """Print a p-value, and that it is adjusted.
 

@@ -54,12 +54,16 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One keyword parameter: its type, its default and what its function's docstring says."""
+    """One keyword parameter: its type, its default and what its function's docstring says.
+
+    ``description`` is the first sentence, ``text`` all of it.
+    """
 
     name: str
     kind: Any
     default: Any
     description: str
+    text: str = ""
 
 
 def named_options(function: Callable[..., Any]) -> dict[str, Any]:
@@ -96,7 +100,13 @@ def _described(function: Callable[..., Any]) -> dict[str, Option]:
     said |= described_parameters(function)
     kinds = _kinds(function)
     return {
-        name: Option(name, kinds.get(name, Any), default, first_sentence(said.get(name, "")))
+        name: Option(
+            name,
+            kinds.get(name, Any),
+            default,
+            first_sentence(said.get(name, "")),
+            said.get(name, "").replace("``", ""),
+        )
         for name, default in named_options(function).items()
     }
 

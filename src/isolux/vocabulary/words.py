@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 __all__ = [
@@ -15,7 +16,6 @@ __all__ = [
     "choices",
     "chosen_words",
     "class_name",
-    "describe_unknown_order",
     "listed",
     "numbered",
     "target_of",
@@ -34,6 +34,7 @@ _PLAIN: dict[Any, str] = {
     int: "a whole number",
     float: "a number",
     bool: "yes or no",
+    Path: "a path",
     type(None): "none",
 }
 _NUMBER = re.compile(r"[-+]?\d{1,15}(\.\d*)?")
@@ -192,22 +193,6 @@ def _one(kind: Any) -> str:
             return {"text": "a list of words", "a whole number": "whole numbers",
                     "a number": "numbers"}.get(inner, f"a list of {inner}")  # fmt: skip
     return "a value of the right kind"
-
-
-def describe_unknown_order(n_others: int, comparative: str, superlative: str) -> str:
-    """Say that it is not established which of two groups, and of more, is worst off.
-
-    Examples
-    --------
-    >>> describe_unknown_order(0, "lower", "lowest")
-    'which of the two is lower is not established'
-    >>> describe_unknown_order(1, "lower", "lowest")
-    'which of these two and 1 more group is lowest is not established'
-    """
-    if not n_others:
-        return f"which of the two is {comparative} is not established"
-    others = numbered(n_others, "more group")
-    return f"which of these two and {others} is {superlative} is not established"
 
 
 def brief(name: str, width: int = 60) -> str:

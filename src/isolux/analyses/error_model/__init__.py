@@ -147,7 +147,7 @@ def explain(
     bins : int
         Quantile bins in which subgroups of attributes that are numbers are compared.
     bootstrap : int
-        Replicates.
+        How many replicates the bootstrap draws.
     seed : int, optional
         Default: the audit's own.
     **scores

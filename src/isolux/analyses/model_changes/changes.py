@@ -10,7 +10,7 @@ import polars as pl
 
 from isolux.disparity.gap_changes import KIND
 from isolux.groups.unknown import UNKNOWN
-from isolux.statements.numbers import interval, points
+from isolux.statements.numbers import interval, points, value_text
 from isolux.statements.words import Words, lowered, words_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed

@@ -66,7 +66,7 @@ def check(
     ----------
     dataset : Dataset
     pictures : Pictures
-        With thumbnails.
+        Every picture that was looked at, with its thumbnail.
     most_bits : int
         How many of a hash's 64 bits may differ between two candidates. Unrelated pictures differ in
         32; a copy cropped by 5 % in 6 on average and in up to 18.

@@ -106,7 +106,7 @@ def load(
         Leave out those of labelled images who have no row in the people's table; without that
         table, all but the largest.
     masks : bool
-        Read COCO's masks.
+        Read COCO's masks beside its boxes.
 
     Returns
     -------

@@ -86,7 +86,7 @@ def load(
     categories : sequence of str, optional
         The labels whose people are kept (``["person"]``); not given: all. Others' images stay.
     masks : bool
-        Read masks.
+        Read the masks beside the boxes.
 
     Returns
     -------

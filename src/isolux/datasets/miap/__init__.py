@@ -91,7 +91,7 @@ def load(
         The CSV (or Fairness Indicators' JSON list), or the folder that holds the CSV and perhaps
         ``open_images_extended_miap_images_<split>.lst``.
     split : {"train", "val", "test"}
-        As in the files' names.
+        The part of the release, as in the files' names.
     sizes : str or Path, optional
         Where image sizes come from: a table with ``image_id``, ``width`` and ``height``, or the
         folder of the images, whose headers are read. Not given: boxes are null, as sides are

@@ -24,6 +24,13 @@ INFO = MeasureInfo(
 def measure(values: npt.ArrayLike, *, ddof: int = 1) -> FloatArray:
     """Take the standard deviation of the groups' values: ``formulas.standard_deviation``.
 
+    Parameters
+    ----------
+    values : array-like, [groups, ...]
+        The groups' values.
+    ddof : int
+        What is taken off the number of groups in the divisor: 1, or 0.
+
     Examples
     --------
     >>> measure([0.25, 0.5, 0.75]).item()

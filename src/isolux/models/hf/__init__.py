@@ -127,6 +127,7 @@ def load(
     device : str
         ``cpu``, ``cuda`` or ``cuda:1``.
     precision : {"float32", "float16", "bfloat16"}
+        The type of number that the network computes with; the shorter ones are for a GPU.
     online : bool
         Let the hub be asked for what is not on this machine.
     trust_checkpoint : bool

@@ -139,7 +139,7 @@ def load(
     filter : {"nearest", "bilinear", "bicubic", "lanczos"}, optional
         How pictures are resized. Default: bilinear.
     mean, std : sequence of float, optional
-        Taken away and divided by, of colours from 0 to 1.
+        Colours of 0 to 1 less ``mean`` are divided by ``std``: a number for each channel.
     scale : float, optional
         What pixels of 0 to 255 are multiplied by first. Default: 1/255.
     colours : {"rgb", "bgr"}, optional
@@ -149,7 +149,7 @@ def load(
     box_units : {"pixels", "shares"}, optional
         Pixels of the input, or shares of its width and height.
     boxes_output, scores_output, labels_output : str, optional
-        The outputs' names. Default: found by usual names.
+        What the network calls this output. Default: found by usual names.
     background : {"first", "last", "none"}, optional
         Which class of boxes' scores means that nothing is there. Default: none.
     least_score : float, optional
@@ -157,7 +157,7 @@ def load(
     device : str
         ``cpu``, ``cuda`` or ``cuda:1``.
     threads : int
-        Of the network; 0: one a core.
+        Threads of the network; 0: one a core.
 
     Returns
     -------

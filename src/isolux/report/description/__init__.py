@@ -7,7 +7,7 @@ works offline and asks the network for nothing. ``figures`` draws.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from isolux.vocabulary.containers import Run, printed
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 
-__all__ = ["MOST_BARS", "render_description", "write_description"]
+__all__ = ["MOST_BARS", "describe_contents", "render_description", "write_description"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def render_description(
     return page(
         "description.html.j2",
         title=f"What {listed(list(datasets))} {'holds' if len(datasets) == 1 else 'hold'}",
-        answer=_answer(tables, list(datasets)),
+        answer=describe_contents(tables, list(datasets)),
         summary=summarise(nothing),
         open_parts=[part for part in shown if not part.folded],
         lines=[part for part in shown if part.folded][:_LINES],
@@ -147,8 +147,8 @@ def _version() -> str:
     return version("isolux")
 
 
-def _answer(tables: Mapping[str, pl.DataFrame], names: Sequence[str]) -> str:
-    """Say how many there are: the one sentence for those who read no further."""
+def describe_contents(tables: Mapping[str, pl.DataFrame], names: Sequence[str]) -> str:
+    """Say how many there are, and who is least represented."""
     sizes = next((t for t in tables.values() if "images with people" in t.columns), None)
     if sizes is None:
         return ""
@@ -160,4 +160,17 @@ def _answer(tables: Mapping[str, pl.DataFrame], names: Sequence[str]) -> str:
         images = f"{count(row['images with people'])} image"
         plural = "" if row["images with people"] == 1 else "s"
         said.append(f"{whom}{people}{subjects} in {images}{plural}.")
-    return " ".join(said)
+    return " ".join([*said, *_describe_least(tables)])
+
+
+def _describe_least(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
+    """Name the group that falls farthest below what is due to it, of all attributes."""
+    balance = next((t for t in tables.values() if "least ÷ due" in t.columns), None)
+    if balance is None:
+        return
+    rows = balance.drop_nulls(["least ÷ due", "least represented"]).sort("least ÷ due")
+    for row in rows.head(1).iter_rows(named=True):
+        whom = f" of {row['dataset']}" if "dataset" in row else ""
+        by, share = row["attribute"].replace("*", " × "), row["least ÷ due"]
+        due = "an equal share" if row["against"] == "uniform" else f"the share of {row['against']}"
+        yield f"Least represented{whom} by {by}: {row['least represented']}, {share:.2f} of {due}."

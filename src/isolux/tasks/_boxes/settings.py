@@ -52,8 +52,8 @@ class MatchSettings(TypedDict, total=False):
         float | None,
         Shared(
             None,
-            "N of ``normalised_average_precision``. Default: for each attribute (and class) the"
-            " mean count of people over its groups, as in ICON².",
+            "The count N of ``normalised_average_precision``. Default: for each attribute (and"
+            " class) the mean count of people over its groups, as in ICON².",
         ),
     ]
     other_groups: Annotated[

@@ -97,8 +97,9 @@ def score(
         people and of predictions alike, as the evaluations of WIDER FACE and Scalabel (BDD100K) do.
         This is the only place to set it: files are read unchanged.
     protocol : {"coco", "wider"}
-        Whose rules. ``wider``: WIDER FACE's own, with the metrics ``wider_average_precision_easy``,
-        ``_medium``, ``_hard`` and ``wider_recall_easy``, … of the lists that the instances have
+        Whose rules say which face is found. ``wider``: WIDER FACE's own, with the metrics
+        ``wider_average_precision_easy``, ``_medium``, ``_hard`` and ``wider_recall_easy``, … of the
+        lists that the instances have
         (true or false in columns ``easy``, ``medium``, ``hard``), and of all faces without such an
         ending (measured where no list is at hand). A detection stands for the face that it
         overlaps most, at ``score_iou`` or more with the +1 convention; a face of another level is

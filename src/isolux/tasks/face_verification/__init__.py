@@ -126,7 +126,7 @@ def score(
         pairs, by ``seed``. Default: all. FHIBE samples within each subgroup; its released code
         takes 3,000.
     seed : int
-        Of these draws.
+        The seed of the pairs that are drawn.
     metrics : sequence of str
         What to measure; default: ``tar_at_far`` (without a ``threshold``), ``false_match_rate,
         false_non_match_rate``; and ``failure_rate`` where a comparison failed.

@@ -69,11 +69,11 @@ def score(
     metrics : sequence of str
         What to measure. Default: all but ``person_recall_at_iou``.
     images : {"one-of-every-class", "one-of-class", "one-person"}
-        Who is judged. ``"one-of-every-class"``: people in an image in which no class has several
-        people, as appendix A.5.7 says. ``"one-of-class"``: people who are the only one of their
-        class in an image, even if there are several of another class. ``"one-person"``: people who
-        are alone in an image, as appendices A.4.2 and A.5.1 say. Everyone annotated counts as being
-        there, whether scored or not.
+        Which people are judged. ``"one-of-every-class"``: people in an image in which no class has
+        several people, as appendix A.5.7 says. ``"one-of-class"``: people who are the only one of
+        their class in an image, even if there are several of another class. ``"one-person"``:
+        people who are alone in an image, as appendices A.4.2 and A.5.1 say. Everyone annotated
+        counts as being there, whether scored or not.
     prompt
         As in open_vocabulary; the template is OFA's by default. Quotation marks in a phrase make
         no difference.

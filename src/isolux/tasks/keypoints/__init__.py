@@ -122,7 +122,7 @@ def score(
     lowest_oks : float
         Poses less similar than this find nobody: for ``oks`` and ``pck``.
     oks_thresholds : sequence of float
-        Of ``recall_at_oks``.
+        The similarities of ``recall_at_oks``, in column ``threshold``.
     max_detections : int, optional
         Only this many of each image's highest-scoring poses take part. Default: all; COCO's is 20.
     matching : {"one-to-one", "best-overlap", "per-group"}

@@ -107,7 +107,7 @@ def score(
     top_k : sequence of int
         The numbers of nearest entries; default: 10 and 50, as in the paper.
     database : Dataset, optional
-        Who is searched. Default: the dataset itself.
+        The people who are searched. Default: the dataset itself.
     database_predictions : frame, optional
         Embeddings of ``database`` by the same models. Names must agree, unless each side has one.
     database_target : str, optional

@@ -63,7 +63,7 @@ def score(
         How many of the first images count; default: 10. A K as large as a query's list is
         refused: any order gives the same.
     database : Dataset
-        The images.
+        The images that are searched.
     database_predictions : frame, optional
         Embeddings of ``database`` by the same models, where queries have embeddings.
     against : {"database", "uniform"}

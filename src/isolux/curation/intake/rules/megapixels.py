@@ -30,7 +30,8 @@ def refuse(facts: pl.DataFrame, *, least: float = 8.0) -> pl.DataFrame:
     facts : polars.DataFrame
         ``image_id, megapixels`` (millions of pixels, as stored).
     least : float
-        Megapixels. A camera sold as 8 megapixels may save 3,264 × 2,448 = 7.99.
+        The fewest megapixels that are let in. A camera sold as 8 megapixels may save
+        3,264 × 2,448 = 7.99.
 
     Returns
     -------

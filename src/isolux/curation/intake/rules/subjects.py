@@ -27,7 +27,7 @@ def refuse(facts: pl.DataFrame, *, most: int = 2) -> pl.DataFrame:
     facts : polars.DataFrame
         ``image_id, subject_id``, one row a subject in a photo.
     most : int
-        People.
+        The most people in one photo.
 
     Returns
     -------

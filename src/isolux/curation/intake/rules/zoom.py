@@ -27,7 +27,7 @@ def refuse(facts: pl.DataFrame, *, most: float = 1.0) -> pl.DataFrame:
     facts : polars.DataFrame
         ``image_id, digital_zoom``.
     most : float
-        Times.
+        The largest zoom that is let in, as the times that it enlarges.
 
     Returns
     -------
