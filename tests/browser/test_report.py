@@ -268,7 +268,8 @@ def test_a_reader_chooses_the_group_that_others_are_compared_with(open_report):
 BROKEN = """() => {
   const parts = (cell) => {
     const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), found = [];
-    while (walk.nextNode()) for (const word of walk.currentNode.data.matchAll(/[^\\s\u00a0-]+-?/g)) {
+    while (walk.nextNode())
+     for (const word of walk.currentNode.data.matchAll(/[^\\s\u00a0/-]+[/-]?/g)) {
       const r = document.createRange();
       r.setStart(walk.currentNode, word.index);
       r.setEnd(walk.currentNode, word.index + word[0].length);
@@ -280,8 +281,8 @@ BROKEN = """() => {
     const words = [...row.cells].map(parts);
     words.forEach((all, i) => {
       for (const [word, boxes] of all) {
-        const heading = row.parentNode.tagName === 'THEAD' || /^[−+<\\d.,]+$/.test(word);
-        if (heading && new Set(boxes.map(b => Math.round(b.top))).size > 1) bad.push(word);
+        const whole = row.parentNode.tagName === 'THEAD' ? /^\\p{L}+-?$/u : /^[−+<\\d.,]+$/;
+        if (whole.test(word) && new Set(boxes.map(b => Math.round(b.top))).size > 1) bad.push(word);
       }
       const right = Math.max(...all.flatMap(([, boxes]) => boxes.map(b => b.right)));
       const left = Math.min(...(words[i + 1] ?? []).flatMap(([, boxes]) => boxes.map(b => b.left)));

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.report.wording import interval, value_text
+from isolux.statements.numbers import interval, value_text
 from tests.browser._viewing import DESK, DIGITS, PHONE, TALL, names, numbers, resized, shown, silent
 from tests.report import _runs as runs
 from tests.viewer._runs import audited
@@ -69,7 +69,15 @@ def test_a_hundred_random_cells_are_the_runs_own_digit_for_digit(look):
 def test_numbers_are_rounded_as_the_report_rounds_them(look):
     page, _ = look("digits", by="race")
     shown = page.locator(".body .cell.value .big").all_inner_texts()
-    assert shown == [value_text(value) for value in DIGITS]
+    assert shown == [value_text(value) for value in sorted(DIGITS)]  # worst first
+
+
+def test_groups_are_in_order_of_their_values_worst_first(look):
+    page, _ = look("full", TALL, by="race*gender")
+    *values, last = numbers(page, "value")
+    assert last is None  # too small to judge
+    assert values == sorted(values)
+    assert page.get_by_role("columnheader", name="Accuracy").get_attribute("aria-sort") == "none"
 
 
 def test_sorting_by_value_puts_groups_without_one_last_both_ways(look):

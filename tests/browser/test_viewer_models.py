@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isolux.report.wording import interval, value_text
+from isolux.statements.numbers import interval, value_text
 from tests.browser._viewing import CUT, DESK, PHONE, resized, silent, violations
 from tests.report import _runs as runs
 

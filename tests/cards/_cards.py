@@ -51,7 +51,7 @@ def tables_of(card: Card) -> Iterator[Table]:
 
 def traced(card: Card, run: Run) -> int:
     """Hold each row of a group table to the row of the run that its source names; count them."""
-    from isolux.report.wording import interval, value_text
+    from isolux.statements.numbers import interval, value_text
 
     seen = 0
     for table in tables_of(card):

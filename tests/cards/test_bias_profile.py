@@ -24,7 +24,7 @@ def test_the_group_that_differs_stands_there_and_its_blanks_are_named():
     (night,) = [row for row in scenarios(made).rows if row[0] == "light: night"]
     assert night[1] == "differs"
     assert night[2] == night[5] == night[6] == night[7] == "not stated"
-    assert "Accuracy: 40.0\u00a0%" in night[3]
+    assert "Accuracy: 40.0 %" in night[3]
     assert night[3].endswith("n = 200")
     assert not [row for row in scenarios(made).rows if row[0] == "light: day"]
 

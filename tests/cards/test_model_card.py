@@ -42,7 +42,7 @@ def test_the_metadata_before_the_first_sentence_is_short():
         "Accuracy, region = coast", "Accuracy, region = hills", "Accuracy, region = unknown",
     ]  # fmt: skip
     assert results[1].metric_value == 0.4
-    assert results[1].metric_name.endswith("40.0\u00a0% (33.5 to 46.9; n = 200)")
+    assert results[1].metric_name.endswith("40.0 % (33.5 to 46.9; n = 200)")
     assert text.splitlines().index("# Model card: m on Own table") < 60
 
 

@@ -42,17 +42,31 @@ def test_changes_by_hand():
         {(None, "everyone"): 8 / 80, ("g", "a"): -2 / 40, ("g", "b"): 10 / 40}
     )
     assert found.families == {
-        "all groups and metrics of this comparison (m = 3)": 3,
-        "changes of all pairs of groups and metrics (m = 1)": 1,
+        "the planned comparison": 1,
+        "all other groups and metrics of this comparison (m = 2)": 2,
+        "changes of gaps, a pair for each metric and attribute (m = 1)": 1,
     }
     check(found.table, COMPARISONS)
-    # a: .75 and .7; b: .5 and .75. The range was .25, of which noise made some, and is .05, which
-    # is all noise.
-    gap = found.table.filter(pl.col("kind") == "gap_difference").row(0, named=True)
-    errors = (0.25 * 0.75 + 0.5 * 0.5) / 39
-    tau = np.sqrt((0.25**2 - errors) / 2)
-    assert gap["value"] == pytest.approx(-tau * np.sqrt(2))
-    assert gap["low"] < -0.2 < gap["high"]
+    # a: .75 and .7; b: .5 and .75. By the mean of both b is the worse: its gap of .25 is now -.05.
+    gap = found.table.filter(pl.col("kind") == "gap_change").row(0, named=True)
+    assert (gap["group_a"], gap["group_b"]) == ("b", "a")
+    assert gap["value"] == pytest.approx(-0.05 - 0.25)
+    assert gap["low"] < -0.3 < gap["high"] < 0
+
+
+def test_the_first_model_does_not_choose_the_pair():
+    # x: c is the worst (.40), b .45; y: c .80, b .45. By the mean of both b is the worst.
+    groups = ["a"] * 40 + ["b"] * 40 + ["c"] * 40
+    right = [(36, 18, 16), (36, 18, 32)]
+    x, y = (np.concatenate([np.arange(40) < n for n in of]).astype(float) for of in right)
+    spec = Comparing(min_units=1, replicates=400)
+    scores = stacked(scored(x, None, model="x"), scored(y, None, model="y"))
+    estimates = measure_groups(scores, members(g=groups), spec)
+    found = compare_models(estimates, spec, ("x", "y"), {"g": "c"})
+    rows = found.table.filter(kind="gap_change").select("group_a", "group_b", "value").rows()
+    assert rows == [("c", "a", pytest.approx(-0.4))]
+    rows = compare_models(estimates, spec, ("x", "y")).table.filter(kind="gap_change")
+    assert rows.select("group_a", "group_b", "value").rows() == [("b", "a", pytest.approx(0.0))]
 
 
 def test_the_interval_is_paired():
@@ -83,7 +97,7 @@ def test_two_equal_models_are_not_tested_and_do_not_differ():
     assert all(r["value"] == 0.0 for r in rows.values())
     assert all(r["p_value"] is None for r in rows.values())
     assert found.families == {}
-    pair = found.table.row(by_predicate=pl.col("kind") == "change_difference", named=True)
+    pair = found.table.row(by_predicate=pl.col("kind") == "gap_change", named=True)
     assert (pair["value"], pair["p_value"], pair["p_adjusted"]) == (0.0, None, None)
 
 
@@ -97,9 +111,8 @@ def test_a_change_in_doubt_says_why():
     assert told["model_difference", "a"] == ("boundary", why)
     assert told["model_difference", "b"] == ("ok", None)
     # What is put together from a is in doubt as a is, and has no interval where a has none.
-    assert told["change_difference", "a"] == ("boundary", why)
-    assert told["gap_difference", None] == ("undefined", why)
-    bare = [rows["model_difference", "a"], rows["change_difference", "a"]]
+    assert told["gap_change", "b"] == ("boundary", why)
+    bare = [rows["model_difference", "a"], rows["gap_change", "b"]]
     assert {end for row in bare for end in (row["low"], row["high"])} == {None}
 
 

@@ -14,6 +14,7 @@ from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.tables import DISPARITIES, check
 from tests._scored import members, scored
 
 PAIRS = ("difference", "ratio", "log_ratio", "difference_to_overall")
@@ -196,3 +197,9 @@ def test_everyone_else_times_their_share():
         row = next(r for r in _rows(found, "difference_to_overall") if r["group_a"] == name)
         assert row["simultaneous_low"] == pytest.approx(others * ends.low.item())
         assert row["simultaneous_high"] == pytest.approx(others * ends.high.item())
+
+
+def test_a_run_of_before_has_none():
+    table = _shares((30, 40), (20, 40)).table
+    before = table.drop("simultaneous_low", "simultaneous_high")
+    assert check(before, DISPARITIES)["simultaneous_low"].null_count() == table.height

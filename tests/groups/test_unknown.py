@@ -48,7 +48,9 @@ def test_kept_they_are_a_group_and_a_unit_without_a_row_is_among_them():
         ("Black", "d"), ("White", "a"), ("unknown", "b"), ("unknown", "c"), ("unknown", "e"),
     ]  # fmt: skip
     assert found.frame["values"].to_list()[-1] == ["unknown"]
-    assert found.notes == ("race: 3 of 5 unit(s) unknown, kept as a separate group",)
+    assert found.notes == (
+        "race: 3 of 5 unit(s) unknown (2 of them not annotated), kept as a separate group",
+    )
 
 
 @pytest.mark.parametrize("word", ["None", "<NA>", "?", "missing"])
@@ -73,7 +75,7 @@ def test_a_word_for_nothing_that_is_read_as_a_group_is_asked_about_first(word):
 def test_dropped_they_are_nowhere():
     found = membership(RACE, ["race"], how("drop", "race"), units=UNITS)
     assert pairs(found, "race") == [("Black", "d"), ("White", "a")]
-    assert found.notes == ("race: 3 of 5 unit(s) unknown, left out",)
+    assert found.notes == ("race: 3 of 5 unit(s) unknown (2 of them not annotated), left out",)
 
 
 def test_both_reports_the_attribute_twice():
@@ -85,7 +87,10 @@ def test_both_reports_the_attribute_twice():
     assert len(pairs(found, "race")) == 5
     assert pairs(found, "race (known)") == [("Black", "d"), ("White", "a")]
     assert found.notes == (
-        "race: 3 of 5 unit(s) unknown, reported with them and, as 'race (known)', without",
+        (
+            "race: 3 of 5 unit(s) unknown (2 of them not annotated), reported with them and, "
+            "as 'race (known)', without"
+        ),
     )
 
 

@@ -113,7 +113,7 @@ def held(cell: Cell, worlds: int, replicates: int) -> dict[str, object]:
                 found.setdefault(key, []).append(float(low <= truth <= high))
         everyone = groups.filter(group_a="everyone")["p_value"].item()
         found.setdefault("difference: p <= .05, %", []).append(float(everyone <= 0.05))
-        gap = changes.filter(kind="gap_difference").row(0, named=True)
+        gap = changes.filter(kind="gap_change").row(0, named=True)
         if gap["low"] is not None:
             key = "change of gap: held, %"
             found.setdefault(key, []).append(float(gap["low"] <= 0 <= gap["high"]))

@@ -1,4 +1,4 @@
-"""Changes of two groups from one model to another, held against each other."""
+"""Whether the gap of two groups changed, where the mean of both models chooses the pair."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _compared(rng, world, cell):
     )
     estimates = measure_groups(scores, members, spec.statistics)
     return compare_models(estimates, spec.comparing, ("old", "new")).table.filter(
-        pl.col("kind") == "change_difference"
+        pl.col("kind") == "gap_change"
     )
 
 
@@ -95,7 +95,7 @@ def _held(table, cell):
     _, _, chances, _ = cell
     gain = [up - down for up, down in chances]
     truth = [
-        gain[int(a[1:]) % len(gain)] - gain[int(b[1:]) % len(gain)]
+        gain[int(b[1:]) % len(gain)] - gain[int(a[1:]) % len(gain)]
         for a, b in table.select("group_a", "group_b").rows()
     ]
     ok = (table["status"] == Status.OK.value).to_numpy()

@@ -17,7 +17,7 @@ from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws._worlds import a_mean, crossed_entries, estimates_of, with_bootstrap
 
 pytestmark = pytest.mark.law
-WORLDS, REPLICATES = scaled(1000, 12), sized(999, 299)
+WORLDS, REPLICATES = scaled(1000, 12), sized(499, 299)
 SIZES = {2: [60, 300], 4: [40, 80, 160, 320], 8: [30, 40, 50, 60, 80, 100, 120, 160]}
 DIFFER = {2: [0.8, 0.9], 4: [0.7, 0.9, 0.85, 0.9], 8: [0.7, 0.75, 0.8, 0.9, 0.9, 0.9, 0.9, 0.95]}
 CELLS = [

@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
+from decimal import Decimal
 from itertools import pairwise
 
 import polars as pl
@@ -153,6 +154,59 @@ def test_the_answer_says_what_was_found_before_how(trees):
         )
     ]
     assert places == sorted(places)
+
+
+def _number(text):
+    return Decimal(text.replace("−", "-"))
+
+
+@pytest.mark.parametrize("name", ["full", "planted", "classes", "detector"])
+def test_a_printed_gap_is_that_of_the_printed_values_or_has_one_more_digit(trees, name):
+    n_rows = 0
+    for table in trees[name].all("table"):
+        if "strips" not in table.attributes.get("class", ""):
+            continue
+        *groups, everyone = table.all("tr")[1:]
+        base = _number(everyone.all("td")[2].text)
+        for cells in (row.all("td") for row in groups):
+            value, gap = cells[2].text, cells[4].text
+            if "–" in (value, gap):
+                continue
+            n_rows += 1
+            finer = _number(gap).as_tuple().exponent < _number(value).as_tuple().exponent
+            assert finer or _number(value) - base == _number(gap)
+    assert n_rows > 2
+
+
+def test_an_unsure_group_has_a_hollow_point_and_a_footnote():
+    tables, of = runs.Tables(), runs.line("accuracy")
+    runs.add_everyone(tables, of, 1000, 0.7)
+    rates = {("a",): (900, 0.7), ("b",): (60, 0.8)}  # 20 clusters of three: boundary
+    runs.add_attribute(tables, of, "x", rates, everyone=0.7)
+    root = parse(render(summarise(runs.run_of(tables))))
+    (table,) = (t for t in root.all("table") if "strips" in t.attributes.get("class", ""))
+    marked = {r.all("th")[0].text: "class" in r.all("circle")[0].attributes
+              for r in table.all("tbody")[0].all("tr")}  # fmt: skip
+    assert marked == {"a": False, "b1": True}
+    assert "1 Too little data to judge, or an interval in doubt" in root.text
+
+
+def test_without_a_margin_nothing_is_said_of_how_far_apart_groups_are_at_most(trees, texts):
+    assert "At most apart" not in texts["full"]
+    assert "etectable" not in trees["full"].all("main")[0].text.replace("have detected", "")
+    run = runs.full_run()
+    spec = {**run.record["spec"], "margin": 3.0}
+    asked = render(summarise(replace(run, record={**run.record, "spec": spec})))
+    assert "At most apart" in asked
+
+
+def test_sentences_that_follow_the_answer_stand_below_it():
+    found = replace(
+        summarise(runs.full_run()),
+        answer="The first.", accounting="10 of 12 were judged.", further=("The second.",),
+    )  # fmt: skip
+    text = parse(render(found)).all("header")[0].text
+    assert text.index("10 of 12 were judged.") < text.index("The first. The second.")
 
 
 def test_percent_in_a_papers_table_is_not_printed_to_the_thousandth():

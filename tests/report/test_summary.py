@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
+from isolux.report._lines import lines_of
 
 from isolux.report.summary import _OWN_DATA, summarise
-from isolux.report.wording import NBSP
+from isolux.tasks._boxes.matching import chosen, settings_of
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
@@ -141,12 +142,8 @@ def test_people_of_unknown_value_are_never_the_worst_group():
     assert [row.group for row in found.main.rows] == ["a", "b", "unknown"]
 
 
-def said(text):
-    return text.replace(NBSP, " ")
-
-
 def test_the_answer_is_who_is_served_worse_by_how_much_and_how_surely(full):
-    first, second = said(full.answer).split(". ")
+    first, second = full.answer.split(". ")
     # By gender Female are 33.7 points below Male. Of the intersection the interval begins at 47.2,
     # beyond that gap and the widest by race: so it says more than either, and leads.
     assert first.startswith(
@@ -163,7 +160,7 @@ def test_the_answer_is_who_is_served_worse_by_how_much_and_how_surely(full):
 
 
 def test_the_answer_of_a_null_says_what_could_have_been_seen_and_claims_no_absence():
-    first, second = said(summarise(runs.null_run()).answer).split(". ")
+    first, second = summarise(runs.null_run()).answer.split(". ")
     assert first == (
         "No difference in accuracy was found across site; that is not evidence that there is none"
     )
@@ -196,7 +193,7 @@ def test_worse_follows_the_metrics_direction(monkeypatch, metric, direction, tol
     runs.add_everyone(tables, of, 1000, 0.7)
     rates = {("a",): (500, 0.6), ("b",): (500, 0.8)}
     runs.add_attribute(tables, of, "tone", rates, everyone=0.7)
-    assert told in said(summarise(runs.run_of(tables)).answer)
+    assert told in summarise(runs.run_of(tables)).answer
 
 
 @pytest.mark.parametrize(
@@ -220,7 +217,7 @@ def test_the_answer_says_what_is_in_doubt_and_no_interval_where_there_is_none(ba
         for row in run.disparities.iter_rows(named=True)
     ]
     frame = pl.DataFrame(rows, schema=run.disparities.schema)
-    answer = said(summarise(replace(run, disparities=frame)).answer)
+    answer = summarise(replace(run, disparities=frame)).answer
     assert told in answer
 
 
@@ -232,7 +229,7 @@ def test_the_worst_group_leads_whatever_its_size():
     runs.add_attribute(tables, of, "tone", tones, everyone=0.73)
     both = {("10", "wavy"): (60, 0.30), ("1", "coily"): (60, 0.95)}
     runs.add_attribute(tables, of, "tone*hair", both, everyone=0.73)
-    answer = said(summarise(runs.run_of(tables)).answer)
+    answer = summarise(runs.run_of(tables)).answer
     assert answer.startswith(
         "By tone × hair, the model works worse for 10 × wavy than for 1 × coily: accuracy is "
         "30.0 % against 95.0 %, 65.0 points lower"
@@ -246,7 +243,7 @@ def test_a_wider_gap_than_that_of_the_worst_group_is_named():
     runs.add_attribute(tables, of, "tone", tones, everyone=0.8)
     hair = {("curly",): (900, 0.65), ("straight",): (900, 0.90)}
     runs.add_attribute(tables, of, "hair", hair, everyone=0.8)
-    answer = said(summarise(runs.run_of(tables)).answer)
+    answer = summarise(runs.run_of(tables)).answer
     assert answer.startswith("By tone, the model works worse for dark than for light")
     assert "also differs across hair (a wider gap: curly 25.0 points below straight)" in answer
 
@@ -295,14 +292,14 @@ def test_too_little_data_names_the_metric_where_another_was_judged():
     few = unjudged()
     assert section(few, "race").verdict.outcome == "not judged"
     told = "recall of Male and 1 more differ (there is too little data to judge accuracy by it)"
-    assert told in said(few.answer)
+    assert told in few.answer
     age = unjudged(attribute="age")
     told = "there is too little data to judge accuracy by age, and enough for recall of Female"
-    assert told in said(age.answer)
-    assert "too little data to judge age" not in said(age.answer)
+    assert told in age.answer
+    assert "too little data to judge age" not in age.answer
     every = {t.line.metric for b in section(age, "age").blocks for t in b.tables}
     none = unjudged(tuple(every), "age")
-    assert "there is too little data to judge age" in said(none.answer)
+    assert "there is too little data to judge age" in none.answer
 
 
 def test_only_pairs_that_the_test_tells_from_chance_are_named():
@@ -312,7 +309,7 @@ def test_only_pairs_that_the_test_tells_from_chance_are_named():
     assert "works worse for" in summarise(run).answer
     answer = summarise(replace(run, disparities=none)).answer
     assert "works worse for" not in answer
-    assert "(adjusted p < 0.001), but no two known groups stand out" in said(answer)
+    assert "(adjusted p < 0.001), but no two known groups stand out" in answer
 
 
 def unknown_run(n, value, *, scored=True):
@@ -336,7 +333,7 @@ def test_the_unknown_have_a_sentence_that_says_how_far_they_could_move_the_diffe
     # 40 of the 100 score 1. Widest: 60 zeros join a, 40 ones join b; closest: the other way round.
     widest = (800 + 40) / 1040 - 600 / 1060
     closest = 800 / 1060 - (600 + 40) / 1040
-    assert said(found.sections[0].unknown) == (
+    assert found.sections[0].unknown == (
         "100 units of unknown tone (accuracy 40.0 %) are in none of the groups compared. However "
         f"they were divided between a and b, the difference between these two would be between "
         f"{100 * closest:.1f} and {100 * widest:.1f} points."
@@ -344,8 +341,23 @@ def test_the_unknown_have_a_sentence_that_says_how_far_they_could_move_the_diffe
     assert "unknown" not in found.answer
 
 
+@pytest.mark.parametrize(
+    ("n", "told"),
+    [
+        (100, "(accuracy 40.0 %) that were not annotated are in none of the groups"),
+        (30, "(accuracy 40.0 %), 30 of them not annotated, are in none of the groups"),
+    ],
+)
+def test_people_of_whom_nobody_was_asked_are_told_from_those_annotated_as_unknown(n, told):
+    run = unknown_run(100, 0.4)
+    account = {"tone": {"n_units": 2100, "n_unknown": 100, "n_unannotated": n}}
+    counts = {"unit": "people", "n_read": 2100, "models": {}, "attributes": account, "uneven": []}
+    run = replace(run, record={**run.record, "accounting": counts})
+    assert told in said(summarise(run).sections[0].unknown)
+
+
 def test_of_the_unknown_who_are_too_few_anything_may_be_true():
-    told = said(summarise(unknown_run(20, 0.5)).sections[0].unknown)
+    told = summarise(unknown_run(20, 0.5)).sections[0].unknown
     # None is judged below 50: between all 20 wrong in a and all 20 right in b, some mixture.
     ends = [(800 + k) / (1000 + k) - 600 / (1020 - k) for k in range(21)]
     low = [800 / (1020 - k) - (600 + k) / (1000 + k) for k in range(21)]
@@ -437,4 +449,45 @@ def test_a_users_own_table_is_called_by_its_file():
 
 
 def test_the_level_is_said_in_words(full):
-    assert full.audited.percent == f"95{NBSP}%"
+    assert full.audited.percent == "95 %"
+
+
+@pytest.mark.parametrize(
+    ("metrics", "asked", "first"),
+    [
+        ((), (), "average_recall"),
+        ((), {"score_threshold": 0.5}, "found_at_score"),
+        ((), {"top_k": (1,), "score_threshold": 0.5}, "found_at_score"),
+        (("average_recall", "found_at_score"), {"score_threshold": 0.5}, "average_recall"),
+        (("found_at_score", "average_recall"), {"score_threshold": 0.5}, "found_at_score"),
+    ],
+)
+def test_the_metric_that_was_asked_for_is_read_first(metrics, asked, first):
+    info = registry.task_info("detection")
+    names = chosen(info, metrics, settings_of(**dict(asked)))
+    record = {"model": "m", "spec": {"metric": list(metrics)}, "metrics": list(names)}
+    rows = pl.DataFrame([{"model": "m", "task": "detection", "metric": name, "label": None,
+                          "threshold": None} for name in sorted(names)])  # fmt: skip
+    assert next(iter(lines_of(rows, record).values())).metric == first
+
+
+@pytest.mark.parametrize(
+    ("attributes", "phrase"),
+    [
+        (["box_size"], "Nobody judged the groups: box size was computed"),
+        (["tone", "box_size"], "perceived by annotators"),
+        (["tone", "box_size"], "Not so box size, computed from boxes"),
+        (["tone"], "perceived by annotators"),
+    ],
+)
+def test_the_size_of_a_box_is_no_label(attributes, phrase):
+    tables, of = runs.Tables(), runs.line("accuracy")
+    rates = {("a",): (500, 0.7), ("b",): (500, 0.8)}
+    runs.add_everyone(tables, of, 1000, 0.75)
+    for attribute in attributes:
+        runs.add_attribute(tables, of, attribute, rates, everyone=0.75)
+    run = runs.run_of(tables)
+    dataset = {"judgement": "perceived", "terms": {}}
+    limits = summarise(replace(run, record={**run.record, "dataset": dataset})).limits
+    (text,) = [text for text in limits if "judged the groups" in text or "perceived" in text]
+    assert phrase in text

@@ -8,7 +8,6 @@ import pytest
 from isolux.report.comparison import summarise_comparison
 from isolux.report.html import render, render_comparison
 from isolux.report.summary import summarise
-from isolux.report.wording import NBSP
 from tests.report import _runs as runs
 from tests.report._page import parse
 
@@ -31,7 +30,7 @@ def answers(model, people):
 
 def caution_of(cautions):
     (found,) = cautions
-    return found.headline, found.text.replace(NBSP, " ")
+    return found.headline, found.text
 
 
 def compared(first=FIRST, second=SECOND):

@@ -134,15 +134,22 @@ def test_a_weighted_sample_counts_people() -> None:
     assert told == "Of 400 people, 392 were scored; 8 have no truth."
 
 
-def test_two_models_with_different_losses_are_both_named() -> None:
-    state = {"n_undetected": 0, "reasons": {}}
-    counts = {
-        "unit": "faces", "n_read": 100, "attributes": {}, "uneven": [],
-        "models": {"a": {**state, "n_scored": 95}, "b": {**state, "n_scored": 90}},
-    }  # fmt: skip
+@pytest.mark.parametrize(
+    ("scored", "undetected", "told"),
+    [
+        ((95, 90), (0, 0), "Of 100 faces read, scored were 90 by b and 95 by a."),
+        ((99, 99), (20, 3), "Of 100 faces read, not detected were 3 by b and 20 by a."),
+    ],
+)
+def test_two_models_with_different_losses_are_both_named(scored, undetected, told) -> None:
+    models = {
+        name: {"reasons": {}, "n_scored": n, "n_undetected": k}
+        for name, n, k in zip("ab", scored, undetected, strict=True)
+    }
+    counts = {"unit": "faces", "n_read": 100, "attributes": {}, "uneven": [], "models": models}
     run = audited(people())
-    told = describe_accounting(Run(**{**_fields(run), "record": {"accounting": counts}}))
-    assert told == "Of 100 faces, those scored were 90 of b, 95 of a."
+    other = Run(**{**_fields(run), "record": {"accounting": counts}})
+    assert describe_accounting(other) == told
 
 
 def test_a_line_has_at_most_40_words() -> None:

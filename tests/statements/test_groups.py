@@ -21,6 +21,7 @@ PEOPLE = [
     ("age_group", ["adult"], "people labelled adult"),
     ("skin_tone", ["9.0"], "people with skin tone 9"),
     ("skin_tone", ["lighter"], "people with skin tone = lighter"),
+    ("self_reported_gender", ["F"], "people with self reported gender = F"),
     ("wearing_hat", ["yes"], "people with wearing hat = yes"),
     ("box_size", ["small"], "people with box size = small"),
     ("lighting", ["dim"], "images with lighting = dim"),

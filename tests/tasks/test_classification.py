@@ -10,6 +10,7 @@ import pytest
 
 from isolux.stats.statistic import RankStatistic, SumStatistic
 from isolux.tasks.classification import INFO, score
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, SCORES, check
 from tests.tasks._people import answers, people, values
 
@@ -165,6 +166,31 @@ def test_the_six_rates_of_a_positive_class():
     assert values(scores, "precision", "yes") == {"tp": 1.0, "fp": 0.0}
     expected = {"tp": 1.0, "fn": 0.0, "fp": 1.0, "tn": 0.0}
     assert values(scores, "selection_rate", "yes") == expected
+
+
+def test_a_selection_rate_needs_no_truth_and_says_nothing_of_one():
+    """Of a, b and c with the answers yes, no and none given: 1, 0 and 0; d has no row at all."""
+    crowd = people({"a": [], "b": [], "c": [], "d": []})
+    given = answers({"a": ["yes"], "b": ["no"], "c": [None]})
+    found = score(crowd, given, positive="yes", metrics=["selection_rate"])
+    assert values(found, "selection_rate", "yes") == {
+        "a": 1.0, "b": 0.0, "c": 0.0, "d": "no prediction"}  # fmt: skip
+    assert not any(word in note for note in found.notes for word in ("truth", "true", "mistake"))
+    assert [metric.name for metric in found.info.metrics] == ["selection_rate"]
+    left = score(crowd, given, positive="yes", metrics=["selection_rate"], undetected="leave-out")
+    assert values(left, "selection_rate", "yes")["c"] == "not detected"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"positive": "y"}, "nobody was given the positive class 'y'(.|\n)*no, yes"),
+     ({}, "selection_rate' cannot be measured(.|\n)*positive"),
+     ({"positive": "yes", "metrics": ["selection_rate", "accuracy"]}, "--target NAME")],
+)  # fmt: skip
+def test_a_selection_rate_without_a_class_or_beside_a_metric_of_truth_is_refused(options, words):
+    given = answers({"a": ["yes"], "b": ["no"]})
+    with pytest.raises(SpecError, match=words):
+        score(people({"a": [], "b": []}), given, **({"metrics": ["selection_rate"]} | options))
 
 
 def test_the_positive_class_must_be_the_answer_itself():

@@ -191,7 +191,7 @@ def test_identity_is_the_subject_else_the_cluster_or_what_is_named():
 def test_without_clusters_the_identities_are_resampled():
     found = score(FOUR, compared(SIX), far=0.25)
     assert found.units["cluster_id"].to_list() == ["a", "a", "b", "b"]
-    assert measured(found, members())["n_clusters"].to_list() == [2] * 4
+    assert measured(found, members())["n_clusters"].to_list() == [2] * 3
 
 
 # Ten people of four images, two of them of each group; 3-d space, so impostors overlap.
@@ -260,9 +260,7 @@ def test_below_one_in_far_no_value_below_thirty_a_point_and_then_an_interval():
 def test_at_a_given_threshold_a_false_match_rate_is_a_plain_share():
     # 720 impostor pairs: a FAR of .001 would need 1,000 for a value and 30,000 for an interval.
     scores = score(CROWD, vectors(SPACE), threshold=0.2)
-    assert [m.name for m in scores.info.metrics] == [
-        "false_match_rate", "false_non_match_rate", "failure_rate",
-    ]  # fmt: skip
+    assert [m.name for m in scores.info.metrics] == ["false_match_rate", "false_non_match_rate"]
     rows = measured(scores, members(ten=np.arange(40))).filter(group="ten")
     false_matches = rows.row(by_predicate=pl.col("metric") == "false_match_rate", named=True)
     assert false_matches["n_units"] == 720
@@ -299,7 +297,7 @@ def test_replicates_weigh_a_pair_by_both_people():
 
 def test_too_few_impostors_for_a_common_threshold():
     found = score(FOUR, compared(SIX))
-    assert [m.name for m in found.info.metrics] == ["tar_at_far", "failure_rate"]
+    assert [m.name for m in found.info.metrics] == ["tar_at_far"]
     assert found.notes[-1] == (
         "m: 4 impostor pairs; a threshold at a false accept rate of 0.001 needs 1,000, so rates "
         "at one threshold were not measured."
@@ -421,6 +419,19 @@ def test_no_template_is_a_failure_and_no_row_in_the_file_is_none():
     held = listed(found).select("unit_id", "other_id", "similarity").rows()
     assert held == [("f0", "f1", None), ("f0", "f2", 0.0), ("f1", "f2", None)]
     assert any("could be made of 1 of 3 images" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(("metrics", "is_named"), [((), False), (("failure_rate",), True)])
+def test_without_a_failure_its_rate_is_not_measured_unless_it_is_named(metrics, is_named):
+    given_vectors = vectors([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]])  # and nothing of the fourth
+    found = score(FOUR, given_vectors, far=0.5, metrics=metrics)
+    assert ("failure_rate" in [m.name for m in found.info.metrics]) == is_named
+    rows = measured(found, members())
+    assert ("failure_rate" in rows["metric"].to_list()) == is_named
+    # Units and the reasons of those without a comparison stay.
+    assert found.units["reason"].to_list() == [None, None, None, "no prediction"]
+    failed = score(FOUR, vectors([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]), far=0.5)
+    assert "failure_rate" in measured(failed, members())["metric"].to_list()
 
 
 # Ann's second picture gives no template; Cy's is like Ann's first; Bo's two are alike.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
+from scipy.special import ndtr
 
 import isolux
 from isolux.disparity.class_rankings import class_rankings
@@ -33,42 +35,115 @@ def test_paired_differences_by_hand():
     rows = found.filter(kind="model_difference").select("group_a", "value").rows()
     assert [group for group, _ in rows] == ["everyone", "a", "b"]
     assert [value for _, value in rows] == pytest.approx([10 / 60, 0.0, 10 / 30], abs=1e-12)
-    gap = found.filter(kind="gap_difference")
-    # The ranges are 1 and 1/3 less, each shrunk a little for its noise.
-    assert gap["value"][0] == pytest.approx(20 / 30 - 1.0, abs=0.02)
+    gap = found.filter(kind="gap_change").row(0, named=True)
+    assert (gap["group_a"], gap["group_b"], gap["value"]) == ("b", "a", pytest.approx(-1 / 3))
+
+
+def test_everyone_on_the_first_metric_is_a_family_of_its_own():
+    found = isolux.compare(audited("old", OLD), audited("new", NEW))
+    first = found.disparities.row(0, named=True)
+    assert (first["attribute"], first["group_a"]) == (None, "everyone")
+    assert first["family"] == "the planned comparison"
+    assert first["p_adjusted"] == first["p_value"]
+    assert (first["simultaneous_low"], first["simultaneous_high"]) == (first["low"], first["high"])
+    others = found.disparities.filter(pl.col("attribute").is_not_null(), kind="model_difference")
+    assert others["family"].unique().to_list() == [
+        "all other groups and metrics of this comparison (m = 1)"  # a is the same with both
+    ]
+    assert found.run.record["families"]["the planned comparison"] == 1
+
+
+def test_everyone_is_not_paid_for_by_many_groups():
+    # 52 of 600 gained and 32 lost: p is near .04, and .5 or more if 40 groups were in its family.
+    rng = np.random.default_rng(4)
+    old = np.array([0.0] * 52 + [1.0] * 32 + [1.0] * 516)
+    new = np.array([1.0] * 52 + [0.0] * 32 + [1.0] * 516)
+    order = rng.permutation(600)
+    who = pl.DataFrame({"unit_id": [f"p{k}" for k in range(600)],
+                        "site": [f"s{k % 40}" for k in range(600)]})  # fmt: skip
+    runs = [
+        isolux.audit(who.select("unit_id", model=pl.lit(name), value=pl.Series(values[order])),
+                     who, by="site", min_units=5, min_clusters=5, replicates=2000)
+        for name, values in (("old", old), ("new", new))
+    ]  # fmt: skip
+    found = isolux.compare(*runs)
+    first = found.disparities.row(0, named=True)
+    assert first["p_adjusted"] == pytest.approx(2 * ndtr(-20 / 84**0.5), abs=0.015)
+    assert first["p_adjusted"] < 0.05
+    assert first["low"] > 0
+    claims = found.findings["claim"].to_list()
+    assert claims[0].startswith("Score for everyone is 3.3 points higher with new than with old (95 %")
+    assert "adjusted" not in claims[0]
+
+
+def test_the_metric_asked_for_first_is_that_of_the_planned_comparison():
+    truth = pl.DataFrame({"id": range(60), "tone": ["a", "b"] * 30, "truth": ["x", "y"] * 30})
+    one = truth.with_columns(said=pl.Series(["y", *["x", "y"] * 29, "y"]))
+    two = truth.with_columns(said=pl.col("truth"))
+    settings = {"by": "tone", "target": "truth", "prediction_column": "said", "id": "id"}
+    settings |= {"metric": ["balanced_accuracy", "accuracy"], **SETTINGS}
+    found = isolux.compare(*(isolux.audit(frame, **settings) for frame in (one, two)))
+    assert found.disparities["metric"][0] == "balanced_accuracy"
+    assert found.disparities["family"][0] == "the planned comparison"
+
+
+def test_two_runs_of_one_name_are_called_by_their_folders(tmp_path):
+    for name, values in (("before", OLD), ("after", NEW)):
+        audited("net", values).report(tmp_path / name)
+    found = isolux.compare(tmp_path / "before", tmp_path / "after")
+    assert found.run.record["models"] == ["before", "after"]
+    assert set(found.disparities["model_b"]) == {"after"}
+    alone = isolux.compare(audited("net", OLD), audited("net", NEW))
+    assert alone.run.record["models"] == ["net (first)", "net (second)"]
+
+
+def test_a_reference_names_the_gap():
+    # c is the worst and a the best; with the reference b the gap is that of c to b.
+    ids = [f"p{k}" for k in range(120)]
+    who = pl.DataFrame({"unit_id": ids, "tone": ["a", "b", "c"] * 40})
+    values = {"old": [1.0, 1.0, 0.0] * 30 + [1.0, 0.0, 0.0] * 10, "new": [1.0, 1.0, 0.0] * 40}
+    for reference, pair in ((None, ("c", "a")), ("tone=b", ("c", "b"))):
+        more = {} if reference is None else {"reference": reference}
+        runs = [
+            isolux.audit(pl.DataFrame({"unit_id": ids, "value": v, "model": name}), who, by="tone",
+                         **SETTINGS | more)
+            for name, v in values.items()
+        ]  # fmt: skip
+        found = isolux.compare(*runs).disparities.filter(kind="gap_change")
+        assert found.select("group_a", "group_b").rows() == [pair]
+        assert found["value"][0] == pytest.approx(0.0 if reference is None else 0.25)
 
 
 def test_two_changes_are_held_against_each_other():
-    # Group a stays at 30 of 30, b gains 10 of 30 from none: a's change is 1/3 lower than b's.
+    # Group a stays at 30 of 30, b gains 10 of 30 from none: the gap is 1/3 narrower.
     # Wilson: 30/30 is .8865 to 1, 10/30 .1923 to .5122, 0/30 0 to .1135. MOVER of each change, with
     # no correlation as one of its models does not vary: a -.1135 to .1135; b 1/3 - sqrt(.1410² +
     # .1135²) = .1523 to .5122. MOVER of the two: -1/3 - sqrt(.1135² + .1789²) = -.5452 and
     # -1/3 + sqrt(.1135² + .1810²) = -.1197.
     found = isolux.compare(audited("old", OLD), audited("new", NEW))
-    row = found.disparities.filter(kind="change_difference").row(0, named=True)
+    row = found.disparities.filter(kind="gap_change").row(0, named=True)
     assert [row[f"{what}_{side}"] for side in "ab" for what in ("group", "n_units")] == [
-        "a", 30, "b", 30
+        "b", 30, "a", 30
     ]  # fmt: skip
     assert row["value"] == pytest.approx(-1 / 3, abs=1e-12)
     assert (row["low"], row["high"]) == pytest.approx((-0.5452, -0.1197), abs=3e-3)
     assert row["p_adjusted"] <= 0.01
-    assert row["family"] == "changes of all pairs of groups and metrics (m = 1)"
+    assert row["family"] == "changes of gaps, a pair for each metric and attribute (m = 1)"
     assert found.run.record["families"][row["family"]] == 1
-    [told] = [c for c in found.findings["claim"] if c.startswith("From old to new, the change in")]
-    assert "score is 33.3 points lower for a than for b (tone; 95 % interval" in told
+    [told] = [c for c in found.findings["claim"] if "the gap" in c]
+    assert told.startswith(
+        "Score, b against a (tone): the gap narrowed from 100.0 to 66.7 points (change"
+    )
 
 
 def test_a_change_of_all_alike_is_no_difference_of_changes():
     # Everyone loses a tenth: both groups 3 of 30.
     lost = [0.0 if k < 6 else 1.0 for k in range(60)]
     found = isolux.compare(audited("old", [1.0] * 60), audited("new", lost))
-    row = found.disparities.filter(kind="change_difference").row(0, named=True)
+    row = found.disparities.filter(kind="gap_change").row(0, named=True)
     assert row["value"] == pytest.approx(0.0, abs=1e-12)
     assert row["low"] < 0 < row["high"]
-    assert any(
-        c.startswith("No two groups' changes were found to differ in 1 of 1 comparisons")
-        for c in found.findings["claim"]
-    )
+    assert any("no change of the gap is shown" in c for c in found.findings["claim"])
 
 
 def test_changes_of_groups_too_small_to_judge_are_not_compared():
@@ -82,8 +157,8 @@ def test_changes_of_groups_too_small_to_judge_are_not_compared():
         for name, values in (("old", OLD), ("new", NEW))
     ]  # fmt: skip
     found = isolux.compare(*runs)
-    assert found.disparities.filter(kind="change_difference").is_empty()
-    assert not any("From old to new" in claim for claim in found.findings["claim"])
+    assert found.disparities.filter(kind="gap_change").is_empty()
+    assert not any("the gap" in claim for claim in found.findings["claim"])
 
 
 def test_a_change_of_few_clusters_says_why_it_has_no_interval():
@@ -99,26 +174,23 @@ def test_a_change_of_few_clusters_says_why_it_has_no_interval():
         for name, values in (("old", [0.0, 1.0] * 60), ("new", [1.0] * 120))
     ]  # fmt: skip
     found = isolux.compare(*runs)
-    row = found.disparities.filter(kind="change_difference").row(0, named=True)
+    row = found.disparities.filter(kind="gap_change").row(0, named=True)
     assert (row["low"], row["high"], row["status"]) == (None, None, "boundary")
     assert row["reason"] == "fewer than 10 clusters"
-    claims = [c for c in found.findings["claim"] if "Read this" in c]
+    claims = [c for c in found.findings["claim"] if "a (tone)" in c or "a against" in c]
     assert claims
-    assert all("Read this with caution: fewer than 10 clusters." in claim for claim in claims)
+    assert all("Caution: fewer than 10 clusters." in claim for claim in claims)
 
 
 def test_all_of_one_group_against_none_of_another_is_a_difference_of_changes():
     # a stays all right, b falls from all right to all wrong: nothing varies, and it is no chance.
     found = isolux.compare(audited("old", [1.0] * 60), audited("new", [1.0, 0.0] * 30))
-    row = found.disparities.filter(kind="change_difference").row(0, named=True)
-    assert (row["group_a"], row["value"]) == ("b", pytest.approx(-1.0, abs=1e-12))
+    row = found.disparities.filter(kind="gap_change").row(0, named=True)
+    assert (row["group_a"], row["value"]) == ("b", pytest.approx(1.0, abs=1e-12))
     assert row["p_adjusted"] < 0.01
-    assert row["high"] < -0.7
+    assert row["low"] > 0.7
     claims = found.findings["claim"].to_list()
-    assert any("the change in score is 100.0 points lower for b than for a" in c for c in claims)
-    assert "1 of 2 values of single groups are the same with both models." in claims
-    gap = found.disparities.filter(kind="gap_difference").row(0, named=True)
-    assert gap["low"] > 0.6
+    assert any("the gap widened from 0.0 to 100.0 points" in c for c in claims)
 
 
 def test_the_printed_interval_is_that_of_the_larger_p():
@@ -141,7 +213,7 @@ def test_a_group_too_small_to_judge_is_named():
     found = isolux.compare(run("old", 1.0), run("new", 0.0))
     row = found.disparities.filter(kind="model_difference", group_a="c").row(0, named=True)
     assert (row["value"], row["status"]) == (None, "insufficient units")
-    told = "Changes of these groups of tone are not judged: c (n = 3; fewer than 5 units)."
+    told = "Not judged: the change of c (tone) (n = 3; fewer than 5 units)."
     assert told in found.findings["claim"].to_list()
 
 
@@ -176,9 +248,8 @@ def test_a_change_that_is_not_confirmed_is_not_asserted():
     settings = {"by": "tone", "target": "truth", "prediction_column": "said", "id": "id"}
     first, second = (isolux.audit(frame, **settings) for frame in (one, two))
     told = isolux.compare(first, second).findings["claim"][0]
-    assert told.startswith(
-        "Accuracy for everyone is not shown to differ: 1.7 points higher (95 % interval "
-    )
+    assert " is not shown to be better or worse than " in told
+    assert ": accuracy for everyone is 1.7 points higher (95 % interval " in told
 
 
 def test_people_meet_by_basename_when_their_folders_differ():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -105,11 +106,24 @@ def test_comparisons_follow_from_the_rounded_values():
     for row in pairs:
         apart = value[row["group_a"]] - value[row["group_b"]]
         assert abs(row["value"] - apart) <= 0.05 + 1e-9
-        assert row["low"] <= row["value"] <= row["high"]
+        assert row["simultaneous_low"] <= row["low"] <= row["value"] <= row["high"]
+        assert row["high"] <= row["simultaneous_high"]
+        for end in ("low", "high", "simultaneous_low", "simultaneous_high"):
+            assert row[end] == pytest.approx(round(row[end], 2)), "no finer than the value"
         assert row["p_value"] == pytest.approx(round(row["p_value"], 2))
         assert 0.01 <= row["p_value"] <= 1.0
     assert set(found.disparities["kind"]) <= {"difference", "difference_to_overall",
                                               "any_difference"}  # fmt: skip
+
+
+def test_a_comparison_without_an_interval_has_none_when_it_is_published():
+    run = audited(survey()).run
+    ends = ("low", "high", "simultaneous_low", "simultaneous_high")
+    bare = run.disparities.with_columns(pl.lit(None, pl.Float64).alias(end) for end in ends)
+    pairs = publish(replace(run, disparities=bare), 5).disparities.filter(kind="difference")
+    assert pairs.height > 0
+    assert pairs["value"].null_count() == 0
+    assert all(pairs[end].null_count() == pairs.height for end in ends)
 
 
 def test_a_group_that_one_person_weighs_down_is_hidden_and_protected():

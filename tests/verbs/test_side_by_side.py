@@ -55,10 +55,10 @@ def test_each_pair_is_compared_as_two_runs_are():
     pairs = found.select("model_a", "model_b", "next").unique().sort("model_a", "model_b")
     assert pairs.rows() == [("x", "y", True), ("x", "z", False), ("y", "z", True)]
     alone = isolux.compare(runs[0], runs[2]).disparities
-    alone = alone.filter(pl.col("kind") != "change_difference")  # of two runs alone
     ours = found.filter(model_a="x", model_b="z")
     for column in ("value", "low", "high"):
-        assert ours[column].to_list() == pytest.approx(alone[column].to_list())
+        # Groups' replicates are drawn anew: a gap's ends move a little.
+        assert ours[column].to_list() == pytest.approx(alone[column].to_list(), abs=0.01)
     # Signs are flipped anew: 400 flips leave a p to three hundredths. Three pairs: p over them all.
     ours, alone = (rows.filter(kind="model_difference") for rows in (ours, alone))
     assert ours["p_value"].to_list() == pytest.approx(alone["p_value"].to_list(), abs=0.08)
@@ -70,7 +70,7 @@ def test_each_pair_is_compared_as_two_runs_are():
 def test_a_gap_that_grew_and_one_that_shrank_are_named():
     runs = [audited("even", drawn(1, 0.8, 0.8)), audited("apart", drawn(2, 0.9, 0.5)),
             audited("again", drawn(3, 0.8, 0.8))]  # fmt: skip
-    found = isolux.side_by_side(runs).changes.filter(kind="gap_difference")
+    found = isolux.side_by_side(runs).changes.filter(kind="gap_change")
     words = {(a, b): w for a, b, w in found.select("model_a", "model_b", "word").iter_rows()}
     assert words["even", "apart"] == "grew"
     assert words["apart", "again"] == "shrank"
@@ -82,7 +82,7 @@ def test_a_gap_that_grew_is_found_over_three_seeds_and_two():
     even = [audited("even", drawn(k, 0.9, 0.9)) for k in range(3)]
     apart = [audited("apart", drawn(k, 0.95, 0.6)) for k in (10, 11)]
     found = isolux.side_by_side({"even": even, "apart": apart}).changes
-    gap = found.filter(kind="gap_difference").row(0, named=True)
+    gap = found.filter(kind="gap_change").row(0, named=True)
     assert gap["word"] == "grew"
     assert gap["low"] < 0.35 < gap["high"]
 
@@ -222,7 +222,7 @@ def test_by_the_command_line_three_models_are_laid_out(monkeypatch, capsys, fold
     assert ran.code == 0, ran.err
     seen = " ".join(ran.out.split())
     assert "From plain to gap" in seen
-    assert "Accuracy by light (by" in seen
+    assert "Accuracy of night against day (by" in seen
     assert "From gap to two seeds" in seen
     names = {f"{table}.{kind}" for table in ("values", "changes", "ranks")
              for kind in ("parquet", "csv")}  # fmt: skip
@@ -231,7 +231,7 @@ def test_by_the_command_line_three_models_are_laid_out(monkeypatch, capsys, fold
     values = pl.read_parquet(out / "values.parquet")
     assert values.filter(model="two seeds")["runs"].unique().to_list() == [2]
     words = pl.read_parquet(out / "changes.parquet").filter(
-        kind="gap_difference", metric="accuracy", model_a="plain"
+        kind="gap_change", metric="accuracy", model_a="plain"
     )
     assert dict(words.select("model_b", "word").iter_rows()) == {
         "gap": "grew", "two seeds": "not shown",

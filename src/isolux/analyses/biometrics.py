@@ -21,12 +21,13 @@ from isolux.disparity.biometrics import (
     is_biometric,
     performance,
 )
+from isolux.statements.numbers import fixed
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
 
-__all__ = ["INFO", "explain"]
+__all__ = ["INFO", "PERFORMANCE", "SUMMARY", "explain"]
 
 INFO = AnalysisInfo(
     tests=False,
@@ -56,8 +57,8 @@ INFO = AnalysisInfo(
         "Rates between two groups are of the pairs or the gallery that there were.",
     ),
 )
-_PERFORMANCE = "Failures and errors by group, at the operational threshold"
-_SUMMARY = "How far apart the groups' errors are, beside the errors of everyone"
+PERFORMANCE = "Failures and errors by group, at the operational threshold"
+SUMMARY = "How far apart the groups' errors are, beside the errors of everyone"
 _CROSSED = "False match rate between people of two groups"
 _TAKEN = "Searches for people who are not enrolled, and the enrolled people whom they return"
 _GALLERY = "Who is enrolled, by group"
@@ -113,9 +114,9 @@ def explain(run: Run, *, replicates: int = 500, most_groups: int = 8) -> Explain
 
 
 def _tables(run: Run, replicates: int, most: int) -> Iterator[tuple[str, pl.DataFrame]]:
-    yield _PERFORMANCE, _performance(performance(run))
-    yield _SUMMARY, _quietly(lambda: _summary(differentials(run)))
-    if run.record.get("task") == "identification":
+    yield PERFORMANCE, _performance(performance(run))
+    yield SUMMARY, _quietly(lambda: _summary(differentials(run)))
+    if {"candidates", "gallery"} <= run.evidence.keys():
         yield _GALLERY, _gallery(gallery_by_group(run))
         yield _TAKEN, _taken(false_positive_matrix(run, most_groups=most))
     elif "pairs" in run.evidence:
@@ -218,7 +219,8 @@ def _percent(name: str) -> pl.Expr:
 def _hundred(name: str) -> pl.Expr:
     """Write hundredths with two digits, or as many as a small rate needs."""
     x = pl.col(name) * 100.0
-    return pl.when(x.abs() >= 1.0).then(x.round(1)).otherwise(x.round_sig_figs(2)).cast(pl.String)
+    large = pl.when(x.abs() >= 1.0).then(x).map_elements(fixed, return_dtype=pl.String)
+    return pl.coalesce(large, x.round_sig_figs(2).cast(pl.String))
 
 
 def _number(name: str) -> pl.Expr:

@@ -21,7 +21,8 @@ import polars as pl
 
 from isolux.groups.unknown import UNKNOWN
 from isolux.statements.leading import MEASURE
-from isolux.statements.words import Words, size, words_of
+from isolux.statements.numbers import points
+from isolux.statements.words import Words, words_of
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
@@ -233,11 +234,11 @@ def _finding(row: dict[str, object], words: Words) -> dict[str, object]:
     of = f", the worst-measured of {row['classes']:,} classes" if several else ""
     told = (
         f"{words.measure(row)} by {words.title(str(row['attribute']))}{of}: this audit could have "
-        f"detected (power 0.8) a difference of {size(detectable, unit)} between {row['group_a']} "
+        f"detected (power 0.8) a difference of {points(detectable, unit)} between {row['group_a']} "
         f"and {row['group_b']}, its worst-measured pair."
     )
     if row["target"] is not None:
-        told += " " + _advice(row, size(float(str(row["target"])), unit), words)
+        told += " " + _advice(row, points(float(str(row["target"])), unit), words)
     return {
         "rank": 0,
         "analysis": "power",

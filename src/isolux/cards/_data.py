@@ -8,7 +8,7 @@ from isolux.cards._facts import Facts
 from isolux.cards._measured import licence_of_data
 from isolux.cards._source import Source, without_folders
 from isolux.groups.unknown import KNOWN_SUFFIX
-from isolux.report.wording import count
+from isolux.statements.numbers import count
 from isolux.statements.words import words_of
 from isolux.vocabulary.info import Ask
 from isolux.vocabulary.spec import crossed

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,10 @@ class Facts:
         """Say what was stated, or name the blank."""
         texts = self.texts.get(ask.key, ())
         return Said(ask.question, texts, self.source(ask.key) if texts else "", ask.key)
+
+    def answers_to(self, asks: Mapping[str, Ask]) -> Callable[..., tuple[Said, ...]]:
+        """Return the function from keys of ``asks`` to what was stated, or blanks."""
+        return lambda *keys: tuple(self.said(asks[key]) for key in keys)
 
     def text(self, key: str) -> str:
         """Return what was stated as one text; empty: nothing."""

@@ -13,16 +13,8 @@ from isolux.cards._source import Source, without_folders
 from isolux.report.document import AttributeSection, Estimate, GroupRow, Line, LineTable
 from isolux.report.summary.analyses import IN_THE_ANSWER
 from isolux.report.summary.answer import reading_order
-from isolux.report.wording import (
-    SHAPE,
-    STATUS_WORDS,
-    count,
-    interval,
-    p_equals,
-    p_text,
-    value_text,
-    with_unit,
-)
+from isolux.report.wording import SHAPE, STATUS_WORDS
+from isolux.statements.numbers import count, interval, p_equals, p_text, value_text, with_unit
 from isolux.vocabulary import registry
 
 __all__ = [
@@ -190,17 +182,11 @@ def metric_table(source: Source) -> Table:
     return Table("Metrics", columns, rows, "audit.json: metrics and measures")
 
 
-def group_tables(source: Source, *, all_lines: bool = False) -> Iterator[Block]:
-    """Each attribute's groups, on the metrics of everyone; classes are counted.
-
-    Parameters
-    ----------
-    all_lines : bool
-        Whether metrics of single classes have tables of their own.
-    """
+def group_tables(source: Source) -> Iterator[Block]:
+    """Each attribute's groups, on the metrics of everyone; classes are counted."""
     for section in source.summary.sections:
         tables = [table for block in section.blocks for table in block.tables]
-        shown = tables if all_lines else lines_shown(section)
+        shown = lines_shown(section)
         for table in shown:
             yield _group_table(section, table, source)
         if section.unknown:

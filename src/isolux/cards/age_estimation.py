@@ -8,7 +8,6 @@ older.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from isolux.cards._document import Block, Card, Paragraph, Part
 from isolux.cards._facts import Facts
@@ -83,10 +82,7 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.tasks
     ('age_estimation',)
     """
-
-    def said(*keys: str) -> tuple[Any, ...]:
-        return tuple(facts.said(_ASKS[key]) for key in keys)
-
+    said = facts.answers_to(_ASKS)
     parts = [
         *first_page(source),
         Part("The system", said("system", "intended_use")),

@@ -6,8 +6,6 @@ The Regulation is public; the card quotes its paragraphs by number and claims no
 
 from __future__ import annotations
 
-from typing import Any
-
 from isolux.cards._document import Card, Paragraph, Part, Said
 from isolux.cards._facts import Facts
 from isolux.cards._measured import (
@@ -88,10 +86,7 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.references[0].place
     'Article 11 and Annex IV, points 2(g) and 3'
     """
-
-    def said(*keys: str) -> tuple[Any, ...]:
-        return tuple(facts.said(_ASKS[key]) for key in keys)
-
+    said = facts.answers_to(_ASKS)
     parts = [
         *first_page(source, "Annex IV, point 3: degrees of accuracy for specific groups",
                     "Annex IV, point 3: capabilities and limitations in performance"),

@@ -8,7 +8,6 @@ fills the measures; the rest is the user's to say.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from isolux.cards._document import Block, Card, Column, Paragraph, Part, Table
 from isolux.cards._facts import Facts, Scenario
@@ -23,7 +22,7 @@ from isolux.cards._measured import (
 from isolux.cards._scenarios import at_risk, matched
 from isolux.cards._source import Source, card_of
 from isolux.report.document import AttributeSection, GroupRow, LineTable
-from isolux.report.wording import count, interval, p_equals, value_text, with_unit
+from isolux.statements.numbers import count, interval, p_equals, value_text, with_unit
 from isolux.vocabulary.info import Ask, CardInfo, Reference
 
 __all__ = ["INFO", "card"]
@@ -94,10 +93,7 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.asks[0].key
     'intended_use'
     """
-
-    def said(*keys: str) -> tuple[Any, ...]:
-        return tuple(facts.said(_ASKS[key]) for key in keys)
-
+    said = facts.answers_to(_ASKS)
     parts = [
         *first_page(source),
         Part("Purpose and context", said("intended_use", "context_of_use")),

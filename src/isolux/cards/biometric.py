@@ -7,26 +7,20 @@ of everyone in each row: a summary alone is best where a model fails everyone al
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
 
 import polars as pl
 
+from isolux.analyses.biometrics import PERFORMANCE, SUMMARY, explain
 from isolux.cards._document import Block, Card, Column, Paragraph, Part, Table
 from isolux.cards._facts import Facts
 from isolux.cards._measured import data_text, findings, first_page
 from isolux.cards._source import Source, card_of
-from isolux.disparity.biometrics import (
-    RATES,
-    differentials,
-    false_positive_matrix,
-    gallery_by_group,
-    impostor_matrix,
-    performance,
-)
-from isolux.report.wording import count, interval, with_unit
+from isolux.disparity.biometrics import RATES, performance
+from isolux.statements.numbers import cell_text
+from isolux.vocabulary import registry
 from isolux.vocabulary.drawn import is_drawn
-from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Ask, CardInfo, Reference
 
 __all__ = ["INFO", "card"]
@@ -70,21 +64,10 @@ INFO = CardInfo(
         "beside it: a system that fails everyone fails all groups equally."
     ),
 )
-_WORDS = {
-    "fte": "Failure to enrol (FTE)", "fta": "Failure to acquire (FTA)",
-    "failure": "Failed comparisons", "fmr": "False match rate (FMR)",
-    "fnmr": "False non-match rate (FNMR)", "gfar": "Generalised false accept rate",
-    "gfrr": "Generalised false reject rate", "fpir": "False positive identification rate (FPIR)",
-    "fnir": "False negative identification rate (FNIR)",
-}  # fmt: skip
-_SHORT = {metric: _WORDS[short] for rates in RATES.values() for short, metric in rates.items()}
 _READ = (
     "1 in both ratios and 0 in Gini mean that nothing differs. These are descriptions without an "
     "interval: the tests are among the findings."
 )
-_SIDES = ("group_a", "group_b")
-_MOST = 8
-"""Attributes with more groups have no table between two groups."""
 
 
 def card(source: Source, facts: Facts) -> Card:
@@ -111,189 +94,64 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.tasks
     ('face_verification', 'identification')
     """
-
-    def said(*keys: str) -> tuple[Any, ...]:
-        return tuple(facts.said(_ASKS[key]) for key in keys)
-
-    is_of = str(source.run.record.get("task")) in RATES
-    tables = tuple(_performance(source)) if is_of else ()
+    said = facts.answers_to(_ASKS)
+    rates = RATES.get(str(source.run.record.get("task")))
+    by_group, between = _tables(source, rates) if rates else ((), ())
     parts = [
         *first_page(source),
+        Part("Failures and errors by group", (*by_group, *said("threshold_reason")),
+             "After the public scope of ISO/IEC 19795-10, and NIST's demographic summary"),
+        Part("Between groups", between),
         Part("The system and the test", said("system", "test_type", "capture")),
         Part("The people", (Paragraph(data_text(source)),
                             *said("population", "demographic_determination"))),
-        Part("Failures and errors by group", (*tables, *said("threshold_reason")),
-             "After the public scope of ISO/IEC 19795-10"),
-        Part("How far apart the groups' errors are",
-             tuple(_differentials(source)) if is_of else (), "After NIST's demographic summary"),
-        Part("Between groups", _between_or_why_not(source) if is_of else ()),
         Part("What was found", tuple(findings(source))),
         Part("Who answers for this", said("responsible_persons")),
     ]  # fmt: skip
     return card_of(INFO, "biometric", source, facts, parts)
 
 
-def _between_or_why_not(source: Source) -> tuple[Block, ...]:
-    if is_drawn(source.run.record):
-        return (Paragraph(
+def _tables(
+    source: Source, rates: Mapping[str, str]
+) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
+    """Lay out the tables of the analysis ``biometrics``: of groups, and between two groups."""
+    run = source.run
+    if is_drawn(run.record):
+        missing = (
             "Not measured: tables between two groups count every comparison once, and the people "
             "in this run represent a population through weights or strata."
-        ),)  # fmt: skip
-    return tuple(_between(source))
-
-
-def _rate(row: Mapping[str, Any], name: str, *, n: bool = True) -> str:
-    """Write a rate with its interval and n; what has no value is a dash."""
-    value = row[name]
-    size = f"n = {count(row[f'{name}_n'])}" if n and row.get(f"{name}_n") is not None else ""
-    ends = ""
-    if value is not None and row.get(f"{name}_low") is not None:
-        ends = interval(row[f"{name}_low"], row[f"{name}_high"])
-    told = "; ".join(filter(None, (ends, size)))
-    return with_unit(value) + (f" ({told})" if told else "")
-
-
-def _performance(source: Source) -> Iterator[Block]:
-    table = performance(source.run)
-    rates = [short for short in _WORDS if short in table.columns]
-    blank = [short for short in rates if table[short].null_count() == table.height]
-    for short in blank:
-        metric = RATES[str(source.run.record.get("task"))][short]
-        yield Paragraph(f"{_WORDS[short]}: not measured (no metric {metric} in this run).")
-    shown = [short for short in rates if short not in blank]
-    everyone = table.filter(pl.col("attribute").is_null())
-    named = [RATES[str(source.run.record.get("task"))][short] for short in shown]
-    for attribute in table["attribute"].drop_nulls().unique(maintain_order=True).to_list() or [""]:
-        part = pl.concat([everyone, table.filter(pl.col("attribute") == attribute)])
-        title = attribute.replace("_", " ").replace("*", " × ")
-        yield Table(
-            f"Failures and errors by {title}" if attribute else "Failures and errors",
-            (Column("Group"), Column("Threshold", number=True),
-             *(Column(_WORDS[short], number=True) for short in shown), Column("Note")),
-            tuple(_row(row, shown) for row in part.iter_rows(named=True)),
-            f"group_metrics.parquet: metrics {', '.join(named)}, attribute {attribute or '(none)'}"
-            f"; {source.summary.audited.percent} intervals in brackets",
-        )  # fmt: skip
-
-
-def _row(row: Mapping[str, Any], shown: list[str]) -> tuple[str, ...]:
-    at = "–" if row["threshold"] is None else f"{row['threshold']:.6g}"
-    said = [part for part in (row["said"] or "").split("; ") if not part.endswith("not measured")]
-    for short, words in _WORDS.items():
-        said = [part.replace(f"{short} ", f"{words}: ", 1) if part.startswith(f"{short} ") else part
-                for part in said]  # fmt: skip
-    return (row["group"], at, *(_rate(row, short) for short in shown), "; ".join(said) or "–")
-
-
-def _differentials(source: Source) -> Iterator[Block]:
-    try:
-        table = differentials(source.run)
-    except SpecError as error:
-        yield Paragraph(f"Not computed: {error.problem}.")
-        return
-    if table.is_empty():
-        yield Paragraph("No attribute was audited, so there are no differences.")
-        return
-    yield Table(
-        "Differentials, with the errors of everyone beside them",
-        (Column("Attribute"), Column("Error"), Column("This error of everyone", number=True),
-         Column("The other error of everyone"), Column("Groups", number=True),
-         Column("Lowest"), Column("Highest"), Column("Max / geometric mean", number=True),
-         Column("Max / min", number=True), Column("Gini, n/(n − 1)", number=True),
-         Column("Note")),
-        tuple(_apart(row) for row in table.iter_rows(named=True)),
-        "group_metrics.parquet: the two error rates of each row, by group; computed by "
-        "isolux.disparity.biometrics.differentials",
-        (_READ,),
-    )  # fmt: skip
-
-
-def _apart(row: Mapping[str, Any]) -> tuple[str, ...]:
-    def number(name: str, places: int) -> str:
-        return "–" if row[name] is None else f"{row[name]:.{places}f}"
-
-    def whose(name: str) -> str:
-        group = row[f"{name}_group"]
-        return "–" if group is None else f"{group}: {with_unit(row[name])}"
-
-    return (
-        str(row["attribute"]), _SHORT.get(row["rate"], row["rate"]),
-        _rate(row, "everyone", n=False),
-        f"{_SHORT.get(row['other_rate'], row['other_rate'])}: {with_unit(row['other_everyone'])}",
-        count(row["groups"]), whose("lowest"), whose("highest"),
-        number("max_over_geometric_mean", 2), number("max_over_min", 2), number("gini", 3),
-        row["said"] or "–",
-    )  # fmt: skip
-
-
-def _between(source: Source) -> Iterator[Block]:
-    run = source.run
-    if source.summary.audited.publish_min:
-        yield Paragraph("Not shown: tables between groups rest on people whom a published run "
-                        "does not hold.")  # fmt: skip
-        return
-    if run.record.get("task") == "face_verification":
-        if "pairs" not in run.evidence:
-            yield Paragraph("Not measured: the run does not keep its pairs (--keep-pairs).")
-            return
-        found = impostor_matrix(run, most_groups=_MOST)
-        yield from _matrices(found, "false_match_rate", "pairs", "False match rate between people",
-                             "evidence/pairs.parquet: impostor pairs of one group on each side",
-                             _SIDES)  # fmt: skip
-        return
-    gallery = gallery_by_group(run)
-    yield _plain(gallery, "Who is enrolled", "evidence/gallery.parquet")
-    taken = false_positive_matrix(run, most_groups=_MOST)
-    yield from _matrices(taken, "value", "searches", "Searches for people who are not enrolled, by "
-                         "whom they return", "evidence/candidates.parquet and gallery.parquet",
-                         ("group", "gallery_group"))  # fmt: skip
-
-
-def _matrices(
-    table: pl.DataFrame, value: str, n: str, caption: str, source: str, sides: tuple[str, str]
-) -> Iterator[Block]:
-    """Lay rates between groups out as one matrix an attribute."""
-    first, second = sides
-    note = (
-        "Each cell: pairs of two people, one of the group of the row and one of the column."
-        if sides == _SIDES else
-        "Rows: the group of the people searched for; columns: that of the enrolled people."
-    )  # fmt: skip
-    for (attribute,), part in table.group_by(["attribute"], maintain_order=True):
-        names = list(dict.fromkeys([*part[first], *part[second]]))
-        cells = {}
-        for row in part.iter_rows(named=True):
-            ends = interval(row["low"], row["high"]) if row["low"] is not None else ""
-            few = row["reason"] if row["low"] is None else ""
-            told = "; ".join(filter(None, (ends, f"n = {count(row[n])}", few)))
-            text = f"{with_unit(row[value])} ({told})"
-            cells[row[first], row[second]] = text
-            if sides == _SIDES:
-                cells[row[second], row[first]] = text
-        rows = tuple((one, *(cells.get((one, two), "–") for two in names)) for one in names)
-        yield Table(
-            f"{caption}, by {str(attribute).replace('_', ' ').replace('*', ' × ')}",
-            (Column("Group"), *(Column(name, number=True) for name in names)), rows,
-            f"{source}, attribute {attribute}", (note,),
-        )  # fmt: skip
-    if table.is_empty():
-        yield Paragraph(f"Not shown: no attribute has 2 to {_MOST} groups.")
-
-
-def _plain(table: pl.DataFrame, caption: str, source: str) -> Block:
-    if table.is_empty():
-        return Paragraph(f"{caption}: nothing to show.")
-    shares = {"share"}
-    columns = tuple(
-        Column(name.replace("_", " "), number=table.schema[name].is_numeric())
-        for name in table.columns
-    )
-    rows = tuple(
-        tuple(
-            with_unit(cell) if name in shares else count(cell) if isinstance(cell, int)
-            else "everyone" if cell is None and name == "attribute" else str(cell or "–")
-            for name, cell in zip(table.columns, row, strict=True)
         )
-        for row in table.rows()
-    )  # fmt: skip
-    return Table(caption, columns, rows, source)
+    elif source.summary.audited.publish_min:
+        missing = (
+            "Not shown: tables between groups rest on people whom a published run does not hold."
+        )
+    else:
+        missing = ""
+    found = explain(replace(run, evidence={}) if missing else run)
+    measured = performance(run)
+    metrics = registry.task_info(str(run.record.get("task"))).metric
+    blank = (metric for short, metric in rates.items()
+             if short in measured.columns and measured[short].is_null().all())  # fmt: skip
+    by_group: list[Block] = [
+        Paragraph(f"{metrics(one).title}: not measured (no metric {one} in this run).")
+        for one in blank
+    ]
+    between: list[Block] = []
+    for caption, table in found.tables.items():
+        if caption in (PERFORMANCE, SUMMARY):
+            notes = (_READ,) if caption == SUMMARY else ()
+            by_group.append(_table(caption, table, "group_metrics.parquet", notes))
+        else:
+            files = ", ".join(f"evidence/{name}.parquet" for name in sorted(run.evidence))
+            between.append(_table(caption, table, files))
+    why = missing or " ".join(found.notes) or "Not shown: no attribute has few enough groups."
+    return tuple(by_group), tuple(between) or (Paragraph(why),)
+
+
+def _table(caption: str, table: pl.DataFrame, file: str, notes: tuple[str, ...] = ()) -> Table:
+    one_model = "model" in table.columns and table["model"].n_unique() == 1
+    shown = table.drop("model") if one_model else table
+    columns = tuple(Column(name.replace("_", " "), number=shown.schema[name].is_numeric())
+                    for name in shown.columns)  # fmt: skip
+    rows = tuple(tuple(cell_text(cell) for cell in row) for row in shown.rows())
+    return Table(caption, columns, rows, f"{file}, by isolux.disparity.biometrics", notes)

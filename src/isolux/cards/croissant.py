@@ -21,7 +21,7 @@ from isolux.cards._data import (
     sensitive,
     unknown_values,
 )
-from isolux.cards._document import Bullets, Card, Column, Part, Said, Table
+from isolux.cards._document import Bullets, Card, Part
 from isolux.cards._facts import Facts
 from isolux.cards._measured import people_table
 from isolux.cards._source import Source, card_of
@@ -81,16 +81,12 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.references[0].key
     'croissant'
     """
-
-    def said(*keys: str) -> tuple[Said, ...]:
-        return tuple(facts.said(ASKS[key]) for key in keys)
-
+    said = facts.answers_to(ASKS)
     data = croissant_json(lambda mlc: _described(source, facts, mlc))
     stated = [key for key in ASKS if key != "consent"]
     lists = [
         Part(title, (Bullets(texts),), cites)
         for title, texts, cites in (
-            ("Representation", tuple(representation(source)), "rai:dataBiases"),
             ("Values that are not known", tuple(unknown_values(source)),
              "rai:dataCollectionMissingData"),
             ("Attributes of people", tuple(sensitive(source)),
@@ -101,21 +97,9 @@ def card(source: Source, facts: Facts) -> Card:
         Part("Who is in the data", tuple(people_table(source)), "record set people_judged"),
         *lists,
         Part("What was stated", said(*stated)),
-        Part("Properties in the JSON", (_properties(data),)),
     ]
     return card_of(INFO, "croissant", source, facts, parts, data=data,
                    data_set=data_name(source, facts) or "unnamed")  # fmt: skip
-
-
-def _properties(data: dict[str, Any]) -> Table:
-    """Show each property of the JSON and how long it is; texts are below."""
-    kept = {key: value for key, value in data.items() if not key.startswith("@")}
-    rows = tuple(
-        (key, f"{len(value):,} entries" if isinstance(value, list) else str(value)[:200])
-        for key, value in kept.items()
-    )
-    columns = (Column("Property"), Column("Value"))
-    return Table("Properties", columns, rows, "croissant.json, as mlcroissant validated it")
 
 
 def _described(source: Source, facts: Facts, mlc: Any) -> dict[str, Any]:

@@ -77,10 +77,7 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.asks[0].key
     'dataset_name'
     """
-
-    def said(*keys: str) -> tuple[Said, ...]:
-        return tuple(facts.said(ASKS[key]) for key in keys)
-
+    said = facts.answers_to(ASKS)
     loaded = licence_of_data(source)
     licence = (Said("the licence of the data", (loaded,), "declared by the loader"),) \
         if loaded and not facts.text("data_licence") else said("data_licence")  # fmt: skip

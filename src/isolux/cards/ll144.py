@@ -9,7 +9,6 @@ user says which and why.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import polars as pl
 
@@ -18,7 +17,8 @@ from isolux.cards._facts import Facts
 from isolux.cards._measured import data_text, limits
 from isolux.cards._selection import Category, Rates, above_median, rates_of
 from isolux.cards._source import Source, card_of
-from isolux.report.wording import count, interval, listed, with_unit
+from isolux.report.wording import listed
+from isolux.statements.numbers import count, interval, with_unit
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.drawn import is_drawn
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -104,10 +104,7 @@ def card(source: Source, facts: Facts) -> Card:
     >>> [ask.key for ask in INFO.asks if "attribute" in ask.key]
     ['sex_attribute', 'race_attribute']
     """
-
-    def said(*keys: str) -> tuple[Any, ...]:
-        return tuple(facts.said(_ASKS[key]) for key in keys)
-
+    said = facts.answers_to(_ASKS)
     _refuse_run(source)
     sex, race = _attributes(source, facts)
     blocks = [*_about(source, sex, race), *_tables(source, facts, sex, race)]

@@ -113,10 +113,7 @@ def card(source: Source, facts: Facts) -> Card:
     >>> [ask.key for ask in INFO.asks][:2]
     ['developers', 'model_description']
     """
-
-    def said(*keys: str) -> tuple[Any, ...]:
-        return tuple(facts.said(_ASKS[key]) for key in keys)
-
+    said = facts.answers_to(_ASKS)
     licence = () if licence_of_data(source) else said("data_licence")
     parts = [
         *first_page(source),

@@ -135,7 +135,7 @@ def _build_cautions(run: Run, summary: Summary, width: int, *, notes: bool) -> l
 
 def _headline(run: Run, summary: Summary, key: Mapping[str, Any] | None) -> str:
     """Say in one line what was audited, on whom, and the leading metric for everyone."""
-    from isolux.report.wording import NOTHING, interval, with_unit
+    from isolux.statements.numbers import NOTHING, interval, with_unit
 
     audited = summary.audited
     of = f" of {audited.target}" if audited.target else ""

@@ -16,7 +16,7 @@ from isolux.cli.screen import say_figures, say_warning
 from isolux.cli.streams import screen
 from isolux.report.comparison import ComparisonSummary, summarise_comparison
 from isolux.report.figures.labels import short_names
-from isolux.report.wording import count, p_text, value_text
+from isolux.statements.numbers import count, p_text, value_text
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import words_of
 from isolux.vocabulary.printable import plain
@@ -100,10 +100,11 @@ def _show_tables(console: Console, compared: ComparisonSummary) -> int:
     """Print the first attribute's groups, of every other the two worst; return the lines."""
     from rich.text import Text
 
-    parts = [(section.title, section.tables[0]) for section in compared.sections if section.tables]
+    sections = sorted((s for s in compared.sections if s.tables), key=lambda s: not s.n_changed)
     shown = [
-        (title, table, table.rows[: _OTHER_ROWS if i else _FIRST_ROWS])
-        for i, (title, table) in enumerate(parts)
+        (section.title, section.tables[0], _choose_rows(section.tables[0], is_first=not i))
+        for i, section in enumerate(sections)
+        if section.n_changed or not i
     ]
     rows = [(row, table) for _, table, some in shown for row in some]
     if not rows:
@@ -125,10 +126,22 @@ def _show_tables(console: Console, compared: ComparisonSummary) -> int:
             line = Text(_join(cells[place], widths) + "  ")
             console.print(line.append(mark, style=_STYLES.get(row.way, "dim")), no_wrap=True)
             place += 1
+    same = [section.title for section in sections[1:] if not section.n_changed]
+    if same:
+        text = Text(plain(f"~ no change shown by {', '.join(same)}"))
+        console.print(text, no_wrap=True, overflow="ellipsis")
     level = compared.audited.percent
     legend = f"━●━ change with {level} interval, │ no change, ~ none shown; worst first"
     console.print(Text(legend, style="dim"), no_wrap=True, overflow="ellipsis")
-    return len(rows) + len(parts) + 2
+    return len(rows) + len(shown) + 2 + bool(same)
+
+
+def _choose_rows(table: ChangeTable, *, is_first: bool) -> Sequence[Change]:
+    """Choose an attribute's rows: all of the first, else two, those that changed before others."""
+    if is_first:
+        return table.rows[:_FIRST_ROWS]
+    changed = [row for row in table.rows if row.way not in _MARKS]
+    return (changed + [row for row in table.rows if row not in changed])[:_OTHER_ROWS]
 
 
 def _cells(row: Change, table: ChangeTable) -> list[str]:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from isolux.cli.streams import as_printed
 from isolux.report.document import AttributeSection, Audited, Estimate, GroupRow, Line, LineTable
-from isolux.report.wording import count, p_text, value_text
+from isolux.statements.numbers import count, fixed, p_text, value_text
 from isolux.vocabulary.printable import plain
 from isolux.vocabulary.tables import Status
-from isolux.vocabulary.words import fixed, numbered
+from isolux.vocabulary.words import numbered
 
 if TYPE_CHECKING:
     import polars as pl

@@ -77,7 +77,7 @@ def say_hidden(run: Run, cut: Run, minimum: int) -> None:
 
 def show_paper(run: Run) -> None:
     """Print the paper's tables, short ones whole, of an audit that followed a protocol."""
-    from isolux.report.wording import cell_text
+    from isolux.statements.numbers import cell_text
 
     for caption, why in (run.record.get("protocol") or {}).get("absent", {}).items():
         say("", caption, f"  is not printed: {why}")
@@ -174,7 +174,7 @@ _PS = ("p_value", "p_adjusted")
 
 def show_wide(caption: str, table: pl.DataFrame) -> None:
     """Print a table in as many blocks of columns as the screen needs, each with the row's name."""
-    from isolux.report.wording import cell_text, decimals, p_text
+    from isolux.statements.numbers import cell_text, decimals, p_text
 
     if document.giving():
         document.give(caption, table)

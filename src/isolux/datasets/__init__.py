@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from isolux.datasets._clusters import by_cluster
+from isolux.datasets._clusters import by_cluster, note_on_cluster
 from isolux.datasets._picture_root import picture_root
 from isolux.datasets._purpose import refuse_training
 from isolux.datasets._terms import FORMAT, TERMS, with_terms_beside
@@ -22,7 +22,16 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.given import is_frame
 from isolux.vocabulary.info import DatasetInfo
 
-__all__ = ["FORMAT", "TERMS", "Purpose", "by_cluster", "load", "options", "refuse_training"]
+__all__ = [
+    "FORMAT",
+    "TERMS",
+    "Purpose",
+    "by_cluster",
+    "load",
+    "note_on_cluster",
+    "options",
+    "refuse_training",
+]
 
 _TABLE = "table"  # the one dataset that may be in memory
 Purpose = Literal["evaluation", "training"]

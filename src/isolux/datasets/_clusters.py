@@ -6,14 +6,27 @@ asks for is applied once, when the dataset is loaded (``by_cluster``).
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
+
+import polars as pl
 
 from isolux.io.cells import first_of
 from isolux.vocabulary.containers import Clusters, Dataset
 from isolux.vocabulary.errors import UnknownNameError
 
-__all__ = ["by_cluster", "clustered_as"]
+__all__ = ["by_cluster", "clustered_as", "note_on_cluster"]
+
+_SHARED = re.compile(
+    r"(subject|patient|person|participant|individual|identity|volunteer|household|family|video|"
+    r"clip|session)s?([_ -]?(id|no|nr|num|number|key|code|name|uid|uuid))?",
+    re.IGNORECASE,
+)
+_MIN_CLUSTERS = 10  # fewer are rather a code, such as person: yes
+_MIN_REPEATED = 0.01  # share of rows beyond the first of their value
+_MAX_ROWS = 100_000  # first rows that are looked at
 
 
 def clustered_as(
@@ -61,7 +74,36 @@ def by_cluster(dataset: Dataset, cluster: str | None) -> Dataset:
         dataset = (_by_column if of_table else _by_word)(dataset, cluster)
         named = {cluster: "cluster_id", **dataset.id_columns}
         dataset = replace(dataset, id_columns=named)
+    else:
+        dataset = replace(dataset, notes=(*dataset.notes, *_propose_cluster(dataset)))
     return replace(dataset, clusters=None)
+
+
+def note_on_cluster(column: str) -> str:
+    """Propose a column as clusters."""
+    return (
+        f"Rows that share {column!r} may not be independent: --cluster {shlex.quote(column)} takes"
+        " them as one cluster. Without it, intervals may be too narrow."
+    )
+
+
+def _propose_cluster(dataset: Dataset) -> list[str]:
+    """Name the column of a table that looks like clusters: of several, the one with the fewest.
+
+    Only what was read is looked at, and only columns that are called so.
+    """
+    frame = dataset.clusters.columns if dataset.clusters is not None else None
+    n_values = {}
+    for name in () if frame is None else frame.columns:
+        if frame is None or name in dataset.id_columns or not _SHARED.fullmatch(name):
+            continue
+        values = frame[name].head(_MAX_ROWS).drop_nulls()
+        if values.dtype == pl.String:
+            values = values.filter(values != "")
+        n = 0 if values.dtype.is_nested() else values.n_unique()
+        if n >= _MIN_CLUSTERS and len(values) - n >= _MIN_REPEATED * len(values):
+            n_values[name] = n
+    return [note_on_cluster(min(n_values, key=n_values.__getitem__))] if n_values else []
 
 
 def _by_word(dataset: Dataset, word: str) -> Dataset:

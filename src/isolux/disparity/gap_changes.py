@@ -3,7 +3,9 @@
 One pair of groups speaks for each metric and attribute, and the change does not choose it: the
 groups with the worst and the best mean of both models' values (with a reference: the reference and
 the group farthest from it). The pair with the widest gap of *one* model would not do: its gap
-shrinks by itself with the next. The interval of the one group's change less the other's is put
+shrinks by itself with the next. Nor would the plain mean where one model is measured much worse:
+its noise would choose. The mean is weighted so that its noise tells nothing of the change's, as the
+surest mean of two values is. The interval of the one group's change less the other's is put
 together from those of the two changes (MOVER), and the test asks at which reach it touches 0, as
 for any difference (``stats/deviates.py``). Groups that share clusters are correlated: replicates
 resample the same clusters for all.
@@ -23,11 +25,12 @@ from isolux.groups.unknown import UNKNOWN
 from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference, Reach, deviates, two_sided
 from isolux.stats.intervals import Interval, percentile
+from isolux.stats.multiplicity import critical_value
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
-__all__ = ["KIND", "Changed", "find_pair", "gap_changes"]
+__all__ = ["KIND", "Changed", "find_pair", "gap_changes", "include_zero"]
 
 KIND = "gap_change"
 _FLAT = 1e-12
@@ -64,17 +67,23 @@ class _Gaps:
 
 
 def find_pair(
-    estimates: Estimates, attribute: str, measures: Sequence[int], reference: str | None
+    estimates: Estimates,
+    attribute: str,
+    measures: tuple[Sequence[int], Sequence[int]],
+    reference: str | None,
 ) -> tuple[int, int] | None:
-    """Choose the worse and the better known group by the mean over models; None: too few."""
-    judged = np.all(estimates.judged()[:, measures], axis=1)
+    """Choose the worse and the better known group by the mean of both models; None: too few.
+
+    ``measures`` are the first model's runs, and the second's.
+    """
+    judged = np.all(estimates.judged()[:, [*measures[0], *measures[1]]], axis=1)
     rows = [
         g for g in estimates.members(attribute).tolist()
         if judged[g] and UNKNOWN not in estimates.groups[g].values
     ]  # fmt: skip
     if len(rows) < 2:
         return None
-    mean = estimates.value[rows][:, measures].mean(axis=1) * estimates.measures[measures[0]].sign
+    mean = _mean_of_models(estimates, rows, measures) * estimates.measures[measures[0][0]].sign
     order = np.argsort(mean, kind="stable")
     worse, better = int(order[0]), int(order[-1])
     if reference is not None:
@@ -86,6 +95,23 @@ def find_pair(
         distance[base] = -1.0
         worse, better = sorted((int(np.argmax(distance)), base), key=lambda k: float(mean[k]))
     return rows[worse], rows[better]
+
+
+def _mean_of_models(
+    estimates: Estimates, rows: Sequence[int], measures: tuple[Sequence[int], Sequence[int]]
+) -> FloatArray:
+    """Average two models' values with the weights by which the mean and the change are independent.
+
+    They are those of the mean with the smallest variance, summed over groups.
+    """
+    one, two = (estimates.value[rows][:, own].mean(axis=1) for own in measures)
+    drawn = [estimates.replicates[rows][:, own].mean(axis=1) for own in measures]
+    a, b = (np.nan_to_num(x - np.nanmean(x, axis=1, keepdims=True)) for x in drawn)
+    shared = float((a * b).sum())
+    own, other = float((a * a).sum()) - shared, float((b * b).sum()) - shared
+    weight = other / (own + other) if own + other > _FLAT else 0.5
+    weight = min(max(weight, 0.0), 1.0)
+    return np.asarray(weight * one + (1.0 - weight) * two)
 
 
 def gap_changes(
@@ -116,12 +142,20 @@ def gap_changes(
     t = np.concatenate([gap.t for gap in gaps]) if gaps else np.empty(0)
     adjusted = adjust(t, two_sided(t), null_max, spec.correction)
     cuts = np.cumsum([len(gap.t) for gap in gaps])[:-1]
+    drawn = float(critical_value(null_max, 1.0 - spec.level)) if size else z
     rows = [
         row
         for gap, p in zip(gaps, np.split(adjusted, cuts), strict=False)
-        for row in _rows(estimates, spec, gap, p, family)
+        for row in _rows(estimates, spec, gap, p, (family, max(drawn, z)))
     ]
     return rows, (family, size)
+
+
+def include_zero(ends: Interval, p: FloatArray, alpha: float) -> Interval:
+    """Let intervals reach 0 where the p-value cannot tell the change from it."""
+    unsure = p > alpha
+    low, high = np.minimum(ends.low, 0.0), np.maximum(ends.high, 0.0)
+    return Interval(np.where(unsure, low, ends.low), np.where(unsure, high, ends.high))
 
 
 def _measure(
@@ -198,9 +232,13 @@ def _join(
 
 
 def _rows(
-    estimates: Estimates, spec: Comparing, gaps: _Gaps, adjusted: FloatArray, family: str
+    estimates: Estimates,
+    spec: Comparing,
+    gaps: _Gaps,
+    adjusted: FloatArray,
+    family: tuple[str, float],
 ) -> list[Rows]:
-    """Lay out a metric's gaps, a row for each attribute."""
+    """Lay out a metric's gaps, a row for each attribute; ``family``: name and critical value."""
     a, b = gaps.change.a, gaps.change.b
     value = gaps.apart.a - gaps.apart.b
     doubts = either(doubts_of(estimates, a), doubts_of(estimates, b))
@@ -210,13 +248,18 @@ def _rows(
     own = estimates.interval.low[:, a] + estimates.interval.low[:, b]
     bare = np.isnan(own[gaps.worse] + own[gaps.better])
     low, high = (np.where(bare, np.nan, end) for end in (gaps.ends.low, gaps.ends.high))
+    wide = Interval(np.full_like(low, np.nan), np.full_like(low, np.nan))
+    if spec.correction == "max-t" and spec.interval != "percentile":
+        wide = include_zero(gaps.apart.interval(family[1]), adjusted, 1.0 - spec.level)
+        wide = Interval(*(np.where(bare, np.nan, end) for end in (wide.low, wide.high)))
     p = two_sided(gaps.t)
     return [
         rows_of(
             estimates, a, attribute, KIND, groups=(gaps.worse[k], gaps.better[k]),
             value=value[k], low=low[k], high=high[k],
+            simultaneous=Interval(wide.low[k], wide.high[k]),
             method="percentile" if spec.interval == "percentile" else "paired, MOVER twice",
-            p_value=p[k], p_adjusted=adjusted[k], test=SCORE, family=family,
+            p_value=p[k], p_adjusted=adjusted[k], test=SCORE, family=family[0],
             status=[Status.BOUNDARY.value if w else Status.OK.value for w in why[k]],
             reason=why[k].tolist(),
         )

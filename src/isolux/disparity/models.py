@@ -18,7 +18,7 @@ import polars as pl
 
 from isolux.disparity.detectable import least_detectable
 from isolux.disparity.family import BOOTSTRAP, SCORE, UNTESTED, adjust
-from isolux.disparity.gap_changes import Changed, find_pair, gap_changes
+from isolux.disparity.gap_changes import Changed, find_pair, gap_changes, include_zero
 from isolux.disparity.paired import paired_difference
 from isolux.disparity.rows import Rows, doubts_of, either, rows_of, table_of
 from isolux.groups.chance_added import is_enlarged
@@ -109,7 +109,7 @@ def compare_models(
         frames += _rows(estimates, spec, change, p, critical, family[0])
     for a, b in pairs:
         frames += _unjudged(estimates, a, b)
-    changed = [_changed(estimates, a, b, [a, b], references or {}) for a, b in pairs]
+    changed = [_changed(estimates, a, b, ([a], [b]), references or {}) for a, b in pairs]
     gaps, of_gaps = gap_changes(estimates, spec, changed, _z(spec))
     table = table_of(frames + gaps).with_columns(
         model_a=pl.lit(models[0]), model_b=pl.lit(models[1])
@@ -141,8 +141,8 @@ def compare_runs(
         groups = _judged_in_both(estimates, a, b)
         apart = paired_difference(estimates, groups, a, b)
         parts += _by_attribute(estimates, spec, (a, b), groups, apart)
-        every = [j for own in models for j in _same_line(estimates, a, own)]
-        changed.append(_changed(estimates, a, b, every, references or {}))
+        of_all = _same_line(estimates, a, models[0]), _same_line(estimates, a, models[1])
+        changed.append(_changed(estimates, a, b, of_all, references or {}))
     return parts + gap_changes(estimates, spec, changed, _z(spec))[0]
 
 
@@ -161,7 +161,11 @@ def _changes(
 
 
 def _changed(
-    estimates: Estimates, a: int, b: int, measures: Sequence[int], references: Mapping[str, str]
+    estimates: Estimates,
+    a: int,
+    b: int,
+    measures: tuple[Sequence[int], Sequence[int]],
+    references: Mapping[str, str],
 ) -> Changed:
     """Give a metric's changes, and the pair of groups whose gap is asked about."""
     groups = _judged_in_both(estimates, a, b)
@@ -302,7 +306,7 @@ def _rows(
     said = change.test, family
     wide = None
     if spec.correction == "max-t" and spec.interval != "percentile":
-        wide = _agreeing(change.apart.interval(critical), p_adjusted, 1.0 - spec.level)
+        wide = include_zero(change.apart.interval(critical), p_adjusted, 1.0 - spec.level)
     return _by_attribute(estimates, spec, (a, b), groups, change.apart, tested, said, wide)
 
 
@@ -325,7 +329,8 @@ def _by_attribute(
     value = estimates.value[groups, b] - estimates.value[groups, a]
     ends = _ends(estimates, groups, a, b, spec, apart)
     p = None if tested is None else tested["p_value"]
-    ends = ends if p is None else _agreeing(ends, p, 1.0 - spec.level)
+    # Signs of few changes that were flipped may say less than the interval does.
+    ends = ends if p is None else include_zero(ends, p, 1.0 - spec.level)
     frames = []
     attribute_of = [estimates.groups[g].attribute for g in groups]
     doubts = either(doubts_of(estimates, a), doubts_of(estimates, b))[groups]
@@ -369,16 +374,6 @@ def _unjudged(estimates: Estimates, a: int, b: int) -> list[Rows]:
             )
         )  # fmt: skip
     return frames
-
-
-def _agreeing(ends: Interval, p: FloatArray, alpha: float) -> Interval:
-    """Let intervals reach 0 where the larger of the two p-values cannot tell the change from it.
-
-    Signs of few changes that were flipped may say less than the interval does.
-    """
-    unsure = p > alpha
-    low, high = np.minimum(ends.low, 0.0), np.maximum(ends.high, 0.0)
-    return Interval(np.where(unsure, low, ends.low), np.where(unsure, high, ends.high))
 
 
 def _possible(estimates: Estimates, j: int, least: FloatArray) -> FloatArray:

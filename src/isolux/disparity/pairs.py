@@ -184,11 +184,11 @@ def _of_pairs(
         times = np.where(worse_is_lower, 1.0 - least / pooled, 1.0 + least / pooled)
         times = np.where(times > 0, times, np.nan)
         size = np.abs(np.log(times)) / base
-        both = logs, _at_reach(apart, logs, reach, log=True)
-        own, joint = (Interval(np.exp(of.low), np.exp(of.high)) for of in both)
-    yield _Numbers("ratio", method, ratio(a, b), own, joint, times)
-    own, joint = (Interval(of.low / base, of.high / base) for of in both)
-    yield _Numbers("log_ratio", method, log_ratio(a, b, spec.log_base), own, joint, size)
+    wide = _at_reach(apart, logs, reach, log=True)
+    ends, family_ends = (Interval(np.exp(of.low), np.exp(of.high)) for of in (logs, wide))
+    yield _Numbers("ratio", method, ratio(a, b), ends, family_ends, times)
+    ends, family_ends = (Interval(of.low / base, of.high / base) for of in (logs, wide))
+    yield _Numbers("log_ratio", method, log_ratio(a, b, spec.log_base), ends, family_ends, size)
 
 
 def _of_rests(

@@ -12,15 +12,21 @@ from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.counts import COUNTS, TIMES
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.spec import recorded_spec
+from isolux.vocabulary.spec import crossed, recorded_spec
 
-__all__ = ["judged_units", "regroup", "weigh_units"]
+__all__ = ["can_regroup", "judged_units", "regroup", "weigh_units"]
 
 
 def judged_units(run: Run) -> pl.DataFrame:
     """Return every unit that has a score or evidence: the frame ``unit_id, scored``."""
     info = TaskInfo(title="", summary="", references=(), metrics=())
     return Scores(run.scores, info, run.evidence).judged_units()
+
+
+def can_regroup(run: Run) -> bool:
+    """Tell whether a run keeps who is who: one that is published keeps nobody."""
+    named = {part for name in recorded_spec(run.record).groups.by for part in crossed(name)}
+    return run.scores.height > 0 and named <= set(run.attributes["attribute"].unique())
 
 
 def regroup(run: Run, by: Sequence[str] = ()) -> Membership:

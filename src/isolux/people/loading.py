@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isolux import derive
-from isolux.datasets import Purpose, load
+from isolux.datasets import Purpose, load, note_on_cluster
 from isolux.io.frames import FORMATS
 from isolux.io.shard_files import is_in_shards
 from isolux.people.blotting import blotted_errors
@@ -124,7 +124,10 @@ def load_people(
         if people.id is not None:
             named = {people.id: "instance_id", **dataset.id_columns}
             dataset = replace(dataset, id_columns=named)
-        dataset = _with_attributes(dataset, people)
+        # A column that people are grouped by is no cluster: each group would be one alone.
+        grouped = {note_on_cluster(name) for name in attributes}
+        notes = tuple(note for note in dataset.notes if note not in grouped)
+        dataset = _with_attributes(replace(dataset, notes=notes), people)
     if listed is not None:
         dataset = without_withdrawn(dataset, listed, allow_unmatched=people.allow_unmatched)
     dataset = derive.add(dataset, [*wanted, str(cluster)] if computed else wanted)

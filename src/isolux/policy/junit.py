@@ -8,7 +8,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 from isolux.policy.decision import Decision
-from isolux.report.wording import NBSP, plain
+from isolux.report.wording import plain
 
 __all__ = ["decision_junit"]
 
@@ -47,4 +47,4 @@ def decision_junit(decision: Decision) -> str:
 
 
 def _text(text: str) -> str:
-    return plain(text.replace(NBSP, " "))
+    return plain(text)

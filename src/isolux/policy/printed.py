@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from isolux.policy.decision import Answer, Decision
-from isolux.report.wording import NBSP, plain
+from isolux.report.wording import plain
 
 __all__ = ["decision_markdown", "decision_text"]
 
@@ -84,7 +84,7 @@ def _first_upper(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    return plain(" ".join(text.replace(NBSP, " ").split()))
+    return plain(" ".join(text.split()))
 
 
 def _cell(text: str) -> str:

@@ -22,7 +22,8 @@ from isolux.groups.unknown import UNKNOWN
 from isolux.policy.asking import Measured
 from isolux.policy.cells import Side, too_small
 from isolux.policy.unasked import found_differences
-from isolux.report.wording import NBSP, plain, points, with_unit
+from isolux.report.wording import plain
+from isolux.statements.numbers import points, with_unit
 from isolux.stats.design import IntArray
 from isolux.vocabulary.printable import escape_json
 from isolux.vocabulary.words import brief
@@ -286,4 +287,4 @@ def _quoted(name: str) -> str:
 
 
 def _lines(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    return [f"{line:<{_COLUMN}}  # {plain(comment).replace(NBSP, ' ')}" for line, comment in pairs]
+    return [f"{line:<{_COLUMN}}  # {plain(comment)}" for line, comment in pairs]

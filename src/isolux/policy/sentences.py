@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from isolux.policy.amounts import level_of, margin_of
 from isolux.policy.decision import Case
 from isolux.policy.rules import Policy, Rule
-from isolux.report.wording import MINUS, NBSP, p_equals, points, value_text, with_unit
+from isolux.statements.numbers import MINUS, p_equals, points, value_text, with_unit
 from isolux.stats.statistic import PairStatistic
 from isolux.vocabulary.words import brief
 
@@ -79,7 +79,7 @@ def ruled(rule: Rule, cases: Sequence[Case], measured: Measured, policy: Policy)
 
     ``cases`` come the worst first.
     """
-    return _ruled(rule, cases, measured, policy).replace(NBSP, " ")
+    return _ruled(rule, cases, measured, policy)
 
 
 def _ruled(rule: Rule, cases: Sequence[Case], measured: Measured, policy: Policy) -> str:
@@ -305,7 +305,7 @@ def counted(rule: Rule, cases: Sequence[Case]) -> str:
     if answer == "fail":
         return text
     lacks = [f"{_lacks(case)} of {brief(str(case.group))}" for case in told[:_SHOWN]]
-    return f"{text} It takes {'; '.join(lacks)}.".replace(NBSP, " ")
+    return f"{text} It takes {'; '.join(lacks)}."
 
 
 def _and(parts: Sequence[str]) -> str:

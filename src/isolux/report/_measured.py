@@ -128,7 +128,6 @@ class Spread:
     (one-sided), ``within_p`` the adjusted p of the claim that it is within the audit's margin.
     """
 
-    p_value: float | None
     p_adjusted: float | None
     test: str | None
     status: str
@@ -185,8 +184,6 @@ class Block:
 class Verdict:
     """What the audit says of one attribute, for the main metric.
 
-    ``detectable_low`` and ``detectable_high`` are the smallest differences between two groups
-    that the audit had power .8 to see: of its best-measured and of its worst-measured pair.
     ``text`` says it in a sentence. ``also`` names the other lines on which known groups are
     established to differ, ``elsewhere`` those on which two or more groups are large enough to
     judge.
@@ -200,8 +197,6 @@ class Verdict:
     spread: Spread
     worst: GroupRow | None
     best: GroupRow | None
-    detectable_low: float | None
-    detectable_high: float | None
     n_judged: int
     n_groups: int
     text: str = ""

@@ -8,7 +8,7 @@ import polars as pl
 
 from isolux.statements.lines import LINE, key_of
 
-__all__ = ["BLOCK", "Rows", "detectable", "keyed", "largest_pairs", "pair_counts"]
+__all__ = ["BLOCK", "Rows", "keyed", "largest_pairs", "pair_counts"]
 
 PAIRS_SHOWN = 10
 """Pairs printed for each metric; all of them are in disparities.parquet."""
@@ -61,15 +61,3 @@ def largest_pairs(disparities: pl.DataFrame) -> Rows:
 def pair_counts(disparities: pl.DataFrame) -> dict[tuple[Any, ...], int]:
     counted = disparities.filter(pl.col("kind") == "difference").group_by(BLOCK).len("n")
     return {tuple(row[:-1]): row[-1] for row in counted.select(*BLOCK, "n").iter_rows()}
-
-
-def detectable(
-    disparities: pl.DataFrame,
-) -> dict[tuple[Any, ...], tuple[float | None, float | None]]:
-    ends = (
-        disparities.filter(pl.col("kind") == "difference")
-        .group_by(*LINE, "attribute")
-        .agg(low=pl.col("detectable").min(), high=pl.col("detectable").max())
-        .select(*LINE, "attribute", "low", "high")
-    )
-    return {tuple(row[:-2]): (row[-2], row[-1]) for row in ends.iter_rows()}

@@ -11,7 +11,7 @@ import polars as pl
 from isolux.disparity.kinds import kind_info
 from isolux.groups import natural_order
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
-from isolux.report._pairs import Rows, detectable, keyed, largest_pairs, pair_counts
+from isolux.report._pairs import Rows, keyed, largest_pairs, pair_counts
 from isolux.report.document import (
     AttributeSection,
     Block,
@@ -83,7 +83,6 @@ def sections_of(
         spreads=keyed(disparities.filter(kind.is_in(list(_OF_ATTRIBUTE))), "attribute"),
         pairs=largest_pairs(disparities),
         counts=pair_counts(disparities),
-        detectable=detectable(disparities),
         named=_named(disparities, context),
         marks={
             (key_of(row), row["attribute"], row["group"]): row["is_worse"]
@@ -105,7 +104,6 @@ class _Everything:
     spreads: Rows
     pairs: Rows
     counts: Mapping[tuple[Any, ...], int]
-    detectable: Mapping[tuple[Any, ...], tuple[float | None, float | None]]
     named: Mapping[str, tuple[NamedMeasure, ...]]
     marks: Mapping[tuple[LineKey, str, str], bool]
     leaders: Mapping[tuple[LineKey, str], Statement]
@@ -289,7 +287,6 @@ def _spread(rows: Sequence[Mapping[str, Any]]) -> Spread:
     # Where intervals may be too narrow nothing is said of how far apart groups are at most.
     within = within if within.get("status") == "ok" else {}
     return Spread(
-        p_value=test.get("p_value"),
         p_adjusted=test.get("p_adjusted"),
         test=test.get("test"),
         status=test.get("status", "not scored"),
@@ -323,7 +320,6 @@ def _verdict(
     named = [row for row in judged if UNKNOWN not in row.values] or judged
     sign = -1.0 if main.line.direction == "lower" else 1.0
     ranked = sorted(named, key=lambda row: sign * (row.estimate.value or 0.0))
-    low, high = everything.detectable.get((*key, attribute), (None, None))
     p = main.spread.p_adjusted
     return Verdict(
         attribute=attribute,
@@ -338,8 +334,6 @@ def _verdict(
         spread=main.spread,
         worst=ranked[0] if len(ranked) > 1 else None,
         best=ranked[-1] if len(ranked) > 1 else None,
-        detectable_low=low,
-        detectable_high=high,
         n_judged=len(judged),
         n_groups=len(main.rows),
         also=tuple(

@@ -126,7 +126,7 @@ class Audited:
     @property
     def percent(self) -> str:
         """The intervals' level in words: ``95 %``."""
-        return f"{100 * self.level:g}\N{NO-BREAK SPACE}%"
+        return f"{100 * self.level:g} %"
 
 
 @dataclass(frozen=True, slots=True)

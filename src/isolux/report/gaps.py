@@ -7,70 +7,70 @@ that for any of a column, the whole column has one more digit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from decimal import Decimal
 
-from isolux.report.document import Estimate
-from isolux.report.wording import MINUS, NOTHING, interval, value_text
+from isolux.report.document import Estimate, GroupRow, LineTable, PairRow
+from isolux.statements.numbers import MINUS, NOTHING, interval, places_for, value_text
 
-__all__ = ["Gap", "estimate_text", "print_gaps"]
+__all__ = ["group_gaps", "pair_gaps", "print_gaps"]
 
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A difference with its interval, and the two values as they are printed."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    first: str
-    second: str
+Gap = tuple[float | None, float | None, float | None]
+"""A difference and its interval."""
 
 
-def estimate_text(found: Estimate | None, unit: str) -> str:
-    """Print an estimate's value, with as many decimals as its interval."""
-    if found is None:
-        return NOTHING
-    return value_text(found.value, unit, beside=(found.low, found.high))
+def group_gaps(rows: Sequence[tuple[LineTable, GroupRow]]) -> list[tuple[str, str]]:
+    """Print the groups' differences to everyone, and their intervals."""
+    unit = rows[0][0].line.unit if rows else ""
+    gaps = [(row.difference, row.difference_low, row.difference_high) for _, row in rows]
+    sides = [(_text(row.estimate, unit), _text(table.overall, unit)) for table, row in rows]
+    return print_gaps(gaps, sides, unit)
 
 
-def print_gaps(gaps: Sequence[Gap], unit: str) -> list[tuple[str, str]]:
-    """Print the differences of a column and their intervals.
+def pair_gaps(pairs: Sequence[PairRow], tables: Sequence[LineTable]) -> list[tuple[str, str]]:
+    """Print the differences between two groups of these tables, and their intervals."""
+    unit = tables[0].line.unit
+    values = {
+        (table.line.label, row.group): _text(row.estimate, unit)
+        for table in tables
+        for row in table.rows
+    }
+    sides = [
+        tuple(values.get((pair.label, name), NOTHING) for name in (pair.group_a, pair.group_b))
+        for pair in pairs
+    ]
+    return print_gaps([(pair.value, pair.low, pair.high) for pair in pairs], sides, unit)
+
+
+def print_gaps(
+    gaps: Sequence[Gap], sides: Sequence[tuple[str, ...]], unit: str
+) -> list[tuple[str, str]]:
+    """Print a column of differences and their intervals; ``sides`` are the two printed values.
 
     Examples
     --------
-    >>> print_gaps([Gap(-0.0996, None, None, "63.9", "73.9")], "fraction")
-    [('−10.0', '–')]
-    >>> print_gaps([Gap(0.0317, 0.016, 0.048, "77.1", "73.9")], "fraction")
+    >>> print_gaps([(0.0317, 0.016, 0.048)], [("77.1", "73.9")], "fraction")
     [('+3.2', '1.6 to 4.8')]
-    >>> print_gaps([Gap(-0.0066, None, None, "73.2", "73.9")], "fraction")
-    [('−0.7', '–')]
-    >>> print_gaps([Gap(-0.0074, -0.03, 0.01, "73.2", "73.8")], "fraction")
+    >>> print_gaps([(-0.0074, -0.03, 0.01)], [("73.2", "73.8")], "fraction")
     [('−0.74', '−3.0 to 1.0')]
     """
-    printed = [_printed(gap, unit, 0) for gap in gaps]
-    if all(_adds_up(gap, text) for gap, (text, _) in zip(gaps, printed, strict=True)):
-        return printed
-    return [_printed(gap, unit, 1) for gap in gaps]
+    for more in (0, 1):
+        texts = [
+            value_text(gap[0], unit, sign=True, places=places_for(unit, *gap) + more)
+            for gap in gaps
+        ]
+        if all(map(_adds_up, texts, sides)):
+            break
+    ends = [interval(low, high, unit, beside=value) for value, low, high in gaps]
+    return list(zip(texts, ends, strict=True))
 
 
-def _printed(gap: Gap, unit: str, more: int) -> tuple[str, str]:
-    ends = (gap.low, gap.high)
-    return (
-        value_text(gap.value, unit, sign=True, beside=ends, more=more),
-        interval(*ends, unit, beside=gap.value),
-    )
+def _text(found: Estimate | None, unit: str) -> str:
+    return value_text(found.value, unit, beside=(found.low, found.high)) if found else NOTHING
 
 
-def _adds_up(gap: Gap, text: str) -> bool:
+def _adds_up(text: str, sides: tuple[str, ...]) -> bool:
     """Tell whether a difference is that of the printed values, or has more digits than they."""
-    if NOTHING in (text, gap.first, gap.second):
+    if NOTHING in (text, *sides):
         return True
-    places = max(_places(gap.first), _places(gap.second))
-    if _places(text) > places:
-        return True
-    first, second, found = (float(t.replace(MINUS, "-")) for t in (gap.first, gap.second, text))
-    return abs(first - second - found) < 0.5 * 10.0**-places
-
-
-def _places(text: str) -> int:
-    return len(text.partition(".")[2])
+    gap, first, second = (Decimal(part.replace(MINUS, "-")) for part in (text, *sides))
+    return gap == first - second or len(text.partition(".")[2]) > len(sides[0].partition(".")[2])

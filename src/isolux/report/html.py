@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -20,20 +19,15 @@ from isolux.io import write_text
 from isolux.io.ours import refuse_no_page
 from isolux.report import figures, wording
 from isolux.report.comparison import is_comparison, summarise_comparison
-from isolux.report.document import (
-    AttributeSection,
-    Block,
-    GroupRow,
-    LineTable,
-    Summary,
-)
+from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
 from isolux.report.figures.meanwhile import meanwhile
 from isolux.report.figures.svg import drawable
-from isolux.report.gaps import Gap, estimate_text, print_gaps
+from isolux.report.gaps import group_gaps, pair_gaps
 from isolux.report.strips import strips_of
 from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, summarise
 from isolux.report.summary import answer as _answer
 from isolux.report.summary.limits import independence_text
+from isolux.statements import numbers
 from isolux.statements.lines import lowered
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import brief
@@ -89,7 +83,7 @@ def render(summary: Summary) -> str:
 
 def _figures_of(section: AttributeSection) -> tuple[Any, ...]:
     return (
-        figures.figure_of(section) if section.is_intersection else None,
+        figures.figure_of(section),
         figures.more_figures_of(section),
         figures.curves_figures_of(section),
     )
@@ -139,26 +133,8 @@ def write_comparison(run: Run, path: str | Path) -> Path:
 
 def page(template: str, *, summary: Summary, **values: Any) -> str:
     """Fill one of this room's templates; style and script are inlined, and hashed in its policy."""
-    from markupsafe import Markup
-
-    style, script = (_own(name) for name in ("report.css", "report.js"))
-    policy = (
-        "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
-        f"style-src {_hash(style)}; script-src {_hash(script)}"
-    )
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            **values,
-            summary=summary,
-            audited=summary.audited,
-            m=_environment().get_template("_macros.html.j2").module,
-            style=Markup(style),  # noqa: S704 - our own file
-            script=Markup(script),  # noqa: S704 - our own file
-            policy=Markup(policy),  # noqa: S704 - made of our own words and hashes
-        )
-    )
+    macros = _environment().get_template("_macros.html.j2").module
+    return bare_page(template, summary=summary, audited=summary.audited, m=macros, **values)
 
 
 def published_beside(path: str | Path) -> tuple[Path, ...]:
@@ -234,21 +210,14 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    spoken = (
-        "cell_text",
-        "count",
-        "decimals",
-        "listed",
-        "p_equals",
-        "p_text",
-        "points",
-        "stratum_title",
-        "share",
-        "unbroken",
-        "value_text",
-        "with_unit",
-    )
-    environment.filters |= {name: getattr(wording, name) for name in spoken} | {
+    spoken = {
+        numbers: ("cell_text", "count", "decimals", "p_equals", "p_text", "points", "share",
+                  "value_text", "with_unit"),
+        wording: ("listed", "stratum_title", "unbroken"),
+    }  # fmt: skip
+    environment.filters |= {
+        name: getattr(module, name) for module, names in spoken.items() for name in names
+    } | {
         "brief": brief,
         "independence": independence_text,
         "lowered": lowered,
@@ -269,15 +238,16 @@ def _environment() -> Environment:
         "SHAPE": wording.SHAPE,
         "STATUS_WORDS": wording.STATUS_WORDS,
         "drawable": drawable,
-        "interval": wording.interval,
-        "spread_interval": wording.spread_interval,
+        "interval": numbers.interval,
+        "reach": numbers.reach,
+        "spread_interval": numbers.spread_interval,
     }
     return environment
 
 
 def _printable(value: Any) -> Any:
     # Exactly str: markup (a macro's output, a figure) is a subclass, and is ours.
-    return wording.plain(value) if type(value) is str else value
+    return wording.unbroken(wording.plain(value)) if type(value) is str else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,43 +275,6 @@ def rows_shown(block: Block) -> Rows:
 
     kept = sorted(sorted(range(len(rows)), key=far)[:most])
     return Rows([rows[i] for i in kept], len(rows), len(every) - len(rows))
-
-
-def group_gaps(rows: Sequence[tuple[LineTable, GroupRow]]) -> list[tuple[str, str]]:
-    """Print the groups' differences to everyone, and their intervals."""
-    unit = rows[0][0].line.unit if rows else ""
-    gaps = [
-        Gap(
-            row.difference,
-            row.difference_low,
-            row.difference_high,
-            estimate_text(row.estimate, unit),
-            estimate_text(table.overall, unit),
-        )
-        for table, row in rows
-    ]
-    return print_gaps(gaps, unit)
-
-
-def pair_gaps(block: Block) -> list[tuple[str, str]]:
-    """Print the differences between two groups, and their intervals."""
-    unit = block.tables[0].line.unit
-    values = {
-        (table.line.label, row.group): estimate_text(row.estimate, unit)
-        for table in block.tables
-        for row in table.rows
-    }
-    gaps = [
-        Gap(
-            pair.value,
-            pair.low,
-            pair.high,
-            values.get((pair.label, pair.group_a), wording.NOTHING),
-            values.get((pair.label, pair.group_b), wording.NOTHING),
-        )
-        for pair in block.pairs
-    ]
-    return print_gaps(gaps, unit)
 
 
 def lines_shown(section: AttributeSection) -> list[LineTable]:

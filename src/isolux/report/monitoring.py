@@ -14,7 +14,8 @@ from isolux.report.figures.labels import short_names
 from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, to_svg
 from isolux.report.html import page
 from isolux.report.summary import summarise
-from isolux.report.wording import count, plain
+from isolux.report.wording import plain
+from isolux.statements.numbers import count
 from isolux.vocabulary.containers import Run, printed
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 

@@ -14,7 +14,8 @@ from isolux.report.figures.heatmap import Cell, heat_map
 from isolux.report.figures.sizes import models_by_size
 from isolux.report.figures.svg import drawable
 from isolux.report.html import bare_page
-from isolux.report.wording import interval, p_text, plain, points, value_text
+from isolux.report.wording import plain
+from isolux.statements.numbers import interval, p_text, points, value_text
 from isolux.vocabulary import registry
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.words import brief

@@ -11,7 +11,7 @@ import polars as pl
 
 from isolux.groups.unanswered import missed
 from isolux.report.document import Caution, Line
-from isolux.report.wording import points, with_unit
+from isolux.statements.numbers import points, with_unit
 from isolux.vocabulary.containers import Run
 
 __all__ = ["undetected_of_audit", "undetected_of_two"]

@@ -11,12 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.words import brief
+from isolux.vocabulary.words import brief, listed
 
 __all__ = ["describe_accounting"]
 
 _MAX_WORDS = 40
 _MAX_NAMES = 3
+_MIN_SHARE = 0.01
+"""Of unknown values: fewer are left to the notes."""
 _REASONS = {
     "unknown truth": "have no truth",
     "no prediction": "have no answer",
@@ -55,7 +57,7 @@ def describe_accounting(run: Run) -> str:
     counts = run.record.get("accounting") or {}
     if "line" in counts or not counts:
         return str(counts.get("line", ""))
-    terms = (run.record.get("dataset") or {}).get("terms") or {}
+    terms = dict((run.record.get("dataset") or {}).get("terms") or ())
     warnings = list(run.record.get("warnings") or ())
     more = (*_describe_uneven(counts, warnings), *_describe_attributes(counts, terms, warnings))
     text = _describe_models(counts, warnings)
@@ -73,12 +75,7 @@ def _describe_models(counts: Mapping[str, Any], warnings: Sequence[str]) -> str:
         unit = _ONE_UNIT.get(unit, unit.removesuffix("s"))
     states: dict[str, dict[str, Any]] = {repr(state): state for state in models.values()}
     if len(states) > 1:
-        names = sorted(models, key=lambda name: models[name]["n_scored"])
-        if len(names) > _MAX_NAMES:
-            names = [names[0], names[-1]]
-        scored = ", ".join(f"{models[name]['n_scored']:,} of {brief(name, 30)}" for name in names)
-        which = f", least and most of {len(models)} models" if len(models) > len(names) else ""
-        return f"Of {n_read:,} {unit}, those scored were {scored}{which}."
+        return _describe_several(f"{n_read:,} {unit}", models)
     nothing: dict[str, Any] = {"n_scored": 0, "n_undetected": 0, "reasons": {}}
     state = next(iter(states.values()), nothing)
     n_scored, n_lost = state["n_scored"], state["n_undetected"]
@@ -91,6 +88,19 @@ def _describe_models(counts: Mapping[str, Any], warnings: Sequence[str]) -> str:
     else:
         text = f"Of {n_read:,} {unit}, {n_scored:,} were scored"
     return "; ".join([text, ", ".join(lost)]) + "." if lost else f"{text}."
+
+
+def _describe_several(whose: str, models: Mapping[str, Mapping[str, Any]]) -> str:
+    """Say of models that did not score the same people which scored fewest and most."""
+    is_same = len({state["n_scored"] for state in models.values()}) == 1
+    key, word = ("n_undetected", "not detected") if is_same else ("n_scored", "scored")
+    names = sorted(models, key=lambda name: models[name][key])
+    which = ""
+    if len(names) > _MAX_NAMES:
+        names = [names[0], names[-1]]
+        which = f", fewest and most of {len(models)} models"
+    counts = listed([f"{models[name][key]:,} by {brief(name, 30)}" for name in names], last="and")
+    return f"Of {whose} read, {word} were {counts}{which}."
 
 
 def _is_said(n: int, warnings: Sequence[str]) -> bool:
@@ -118,7 +128,8 @@ def _describe_attributes(
     """Say whose value of an attribute is unknown, and who was not annotated for it."""
     for name, account in counts["attributes"].items():
         n_unknown, n_unannotated = account["n_unknown"], account["n_unannotated"]
-        if not n_unknown or any(text.startswith(f"{name}: ") for text in warnings):
+        is_few = n_unknown < _MIN_SHARE * account["n_units"]
+        if is_few or not n_unknown or any(text.startswith(f"{name}: ") for text in warnings):
             continue
         title = terms.get(name, name.replace("_", " "))
         title = f"{title[:1].upper()}{title[1:]}"

@@ -16,12 +16,14 @@ from isolux.statements.accounting import describe_accounting
 from isolux.statements.groups import group_phrases_of
 from isolux.statements.leading import KEY, find_leaders, find_rivals, orient_comparisons
 from isolux.statements.lines import Line, key_of, lines_of
+from isolux.statements.opposite import describe_opposite_errors
 from isolux.statements.same_mix import describe_same_mix, same_mix
 from isolux.statements.text import (
     Names,
     Statement,
     describe_both_errors,
     describe_leader,
+    describe_margins,
     describe_more,
     describe_null,
 )
@@ -282,11 +284,15 @@ def _sentences(run: Run, choice: Choice, known: Sequence[Statement]) -> Iterator
     yield first
     if known:
         yield from _at_same_mix(run, known[0], names)
+        yield from filter(None, [describe_opposite_errors(run)])
     yield from more
     line = known[0].line if known else choice.main
     if line is not None:
         unjudged = find_unjudged(run, names.key(line), line.direction)
         yield from filter(None, [describe_unjudged(unjudged, line, names.words)])
+    for claim, about in describe_margins(run.disparities, names):
+        if choice.main and about["metric"] == choice.main.metric and about["label"] is None:
+            yield claim
     unknown = next((s for s in choice.stated if not s.row["is_known"]), None)
     if unknown is not None and choice.main and unknown.line.metric == choice.main.metric:
         yield describe_more(unknown, None, choice.names)
@@ -299,7 +305,7 @@ def _at_same_mix(run: Run, leader: Statement, names: Names) -> Iterator[str]:
     pair = {**leader.row, "group_a": leader.row["group"], "group_b": leader.row["reference"]}
     for row in same_mix(run, [pair]).iter_rows(named=True):
         told = describe_same_mix(row, leader.row["gap"], leader.line.unit, names.words)
-        yield f"{told[:1].upper()}{told[1:]}."
+        yield f"Gap {told}."
 
 
 def _of_known(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
@@ -327,13 +333,13 @@ def _of_known(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
     same = [s for s in others if s.line is leader.line]
     pool = [*untested[:1], *same, *(s for s in choice.rivals if s is not second)]
     chosen = _choose_further(leader, pool)
+    n_left = sum(s.row["is_established"] for s in pool if not any(s is c for c in chosen))
     for s in chosen:
-        yield describe_more(s, leader, names)
-    rest = len([s for s in pool if s.row["is_established"]]) - len(
-        [s for s in chosen if s.row["is_established"]]
-    )
-    if rest > 0:
-        yield f"{numbered(rest, 'more group')} differ{'s' if rest == 1 else ''}: see the tables."
+        told = describe_more(s, leader, names)
+        is_last = s is chosen[-1] and n_left
+        yield (
+            f"{told[:-1]}; {numbered(n_left, 'more group')} (see the tables)." if is_last else told
+        )
 
 
 def _opposite_of(choice: Choice, leader: Statement) -> Statement | None:

@@ -162,11 +162,11 @@ class GroupPhrases:
             if any(re.fullmatch(kind.names, text, re.DOTALL) for text in titles)
             and re.fullmatch(kind.values, value, re.IGNORECASE | re.DOTALL)
         )
-        self_reported = self.judgement == "self-reported" and "labelled" in template
+        self_reported = "self-reported" in (self.judgement, titles[1].replace(" ", "-")[:13])
         noun = "images" if name in self.of_images else self.noun
         # Of rows that are no people the dataset says which attributes are those of images.
         images = "images" if noun == "people" else noun
-        template = _GENERAL if self_reported else template
+        template = _GENERAL if self_reported and "labelled" in template else template
         return template.replace("{noun}", noun).replace("{images}", images)
 
 

@@ -60,7 +60,8 @@ def orient_comparisons(
         metric's unit; ``shrunken`` (the gap, shrunken in the light of all of the metric);
         ``worst`` (the group's value, turned so that lower is worse); ``near_end`` (0 or more: how
         far the simultaneous interval, or the pair's own where there is none, keeps from 0);
-        ``is_pair``, ``is_known`` (no value of a group is unknown), ``is_established``,
+        ``is_pair``, ``is_known`` (no value of a group is unknown), ``is_unknown`` (one of
+        ``group`` is), ``is_established``,
         ``is_better`` (a group that is served better than everyone); counts, p, status and reason.
     """
     kinds = pl.col("kind").is_in(["difference", "difference_to_overall"])
@@ -124,6 +125,7 @@ def _with_values(rows: pl.DataFrame, group_metrics: pl.DataFrame) -> pl.DataFram
     marks = [pl.col(f"_unknown_{side}").fill_null(value=False) for side in ("group", "reference")]
     return rows.with_columns(
         is_known=pl.any_horizontal(marks).not_(),
+        is_unknown=marks[0],
         reference_value=pl.coalesce("reference_value", pl.col("group_value") - pl.col("gap")),
     ).drop("_unknown_group", "_unknown_reference")
 
@@ -148,7 +150,8 @@ def find_leaders(comparisons: pl.DataFrame) -> pl.DataFrame:
     Of a single attribute the group with the worst estimate leads; among intersections and classes,
     which are many and small, the pair whose interval keeps farthest from 0. The reference is the
     best-served group that the leader is established to differ from. Where no pair is established,
-    a group that differs from everyone else leads; where no known group is, the unknown.
+    a group that differs from everyone else leads; where no known group is, the unknown. The unknown
+    of a single attribute stand beside a known leader, too.
 
     Parameters
     ----------
@@ -158,16 +161,17 @@ def find_leaders(comparisons: pl.DataFrame) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        One row a block, with the columns of ``comparisons`` and ``n_established`` (known groups
-        established to be worse than another), ``is_upwards`` (one group, ``reference``, is
-        served better than each other group judged, and nothing else is established),
-        ``is_covered`` (an intersection that is not established to differ by more than an
-        attribute within it).
+        One row a block (two with the unknown), with the columns of ``comparisons`` and
+        ``n_established`` (known groups established to be worse than another), ``is_upwards`` (one
+        group, ``reference``, is served better than each other group judged, and nothing else is
+        established), ``is_covered`` (an intersection that is not established to differ by more
+        than an attribute within it).
 
     Examples
     --------
     >>> block = {"model": "m", "task": "t", "metric": "recall", "label": None, "threshold": None}
-    >>> row = {"is_established": True, "is_pair": True, "is_known": True, "is_better": False}
+    >>> row = {"is_established": True, "is_pair": True, "is_known": True, "is_better": False,
+    ...        "is_unknown": False}
     >>> pairs = pl.DataFrame([
     ...     {**block, **row, "attribute": "race", "group": a, "reference": "White", "worst": v,
     ...      "gap": v - 0.95, "near_end": 0.01} for a, v in [("Asian", 0.93), ("Black", 0.60)]
@@ -178,18 +182,27 @@ def find_leaders(comparisons: pl.DataFrame) -> pl.DataFrame:
     named = comparisons.filter("is_established", pl.col("is_better").not_() | pl.col("is_known"))
     many = pl.col("attribute").str.contains("*", literal=True) | pl.col("label").is_not_null()
     rank = pl.when(many).then(-pl.col("near_end")).otherwise("worst")
-    first = named.sort(
+    ordered = named.sort(
         "is_pair", "is_known", "is_better", rank, pl.col("gap").abs(), "group", "reference",
         descending=[True, True, False, False, True, False, False], nulls_last=True,
-    ).unique(KEY, keep="first", maintain_order=True)  # fmt: skip
-    leaders = first.join(
-        _count_established(comparisons),
-        on=list(KEY),
-        how="left",
-        nulls_equal=True,
-        maintain_order="left",
-    ).with_columns(
-        pl.col("n_established").fill_null(0), pl.col("is_upwards").fill_null(value=False)
+    )  # fmt: skip
+    first = ordered.unique(KEY, keep="first", maintain_order=True)
+    unknown = ordered.filter("is_unknown", many.not_()).unique(
+        KEY, keep="first", maintain_order=True
+    )
+    beside = unknown.join(first.filter("is_known"), on=list(KEY), how="semi", nulls_equal=True)
+    leaders = (
+        pl.concat([first, beside])
+        .join(
+            _count_established(comparisons),
+            on=list(KEY),
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )
+        .with_columns(
+            pl.col("n_established").fill_null(0), pl.col("is_upwards").fill_null(value=False)
+        )
     )
     return _flag_covered(leaders, comparisons)
 
@@ -198,14 +211,16 @@ def _count_established(comparisons: pl.DataFrame) -> pl.DataFrame:
     """Count the groups of each block that are established to be worse than another one."""
     pairs = comparisons.filter("is_pair", "is_known")
     judged = pairs.group_by(KEY).agg(
-        n_judged=pl.col("group").append(pl.col("reference")).n_unique()
+        n_pairs=pl.len(), n_judged=pl.col("group").append(pl.col("reference")).n_unique()
     )
     established = pairs.filter("is_established").group_by(KEY).agg(
         n_established=pl.col("group").n_unique(), n_better=pl.col("reference").n_unique()
     )  # fmt: skip
     alone = (pl.col("n_better") == 1) & (pl.col("n_established") == pl.col("n_judged") - 1)
+    # With a reference the others are not compared with one another.
+    every_pair = 2 * pl.col("n_pairs") == pl.col("n_judged") * (pl.col("n_judged") - 1)
     return established.join(judged, on=list(KEY), nulls_equal=True).select(
-        *KEY, "n_established", is_upwards=alone & (pl.col("n_judged") > 2)
+        *KEY, "n_established", is_upwards=alone & every_pair & (pl.col("n_judged") > 2)
     )
 
 

@@ -28,7 +28,7 @@ class Line:
 
     ``title`` is for headings, ``phrase`` for the middle of a sentence; ``whose`` are the words in
     both that name the class, ``worse`` those that say which of two groups does worse. ``opposite``
-    and ``meaning`` are those of ``Metric``: the other kind of error, and what this kind is.
+    and ``meaning`` are those of ``declared``: the other kind of error, and what this kind is.
     """
 
     model: str
@@ -44,6 +44,7 @@ class Line:
     worse: str = SERVED_WORSE
     opposite: str = ""
     meaning: str = ""
+    declared: Metric | None = None
 
 
 def key_of(row: Mapping[str, Any]) -> LineKey:
@@ -58,8 +59,9 @@ def lines_of(
 ) -> dict[LineKey, Line]:
     """Return every line by its key, in the order of reading: the main metric first.
 
-    The order of metrics is that of the spec, else the task's defaults, else the table's; a metric
-    of everyone comes before its classes. Of a main metric of classes alone in which no way is
+    The order of metrics is that of the spec, else the record's (a metric that a setting asks for,
+    then the task's defaults), else the task's, else the table's; a metric of everyone comes before
+    its classes. Of a main metric of classes alone in which no way is
     better (what a model says of whom) the class that differs most surely is first, where
     ``disparities`` are given: p-values are corrected for all classes.
     """
@@ -96,7 +98,7 @@ def _sureness(disparities: pl.DataFrame | None) -> dict[LineKey, float]:
 
 
 def _asked(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    asked = list((record.get("spec") or {}).get("metric") or ())
+    asked = list((record.get("spec") or {}).get("metric") or record.get("metrics") or ())
     info = _task(rows[0]["task"]) if rows and not asked else None
     return asked or (list(info.defaults) if info else [])
 
@@ -132,6 +134,7 @@ def _line(
         unit=metric.unit,
         direction=metric.direction,
         worse=info.worse if (info := _task(row["task"])) else SERVED_WORSE,
+        declared=metric,
         opposite=metric.opposite,
         meaning=metric.meaning.replace("{label}", class_name(row["label"], target)),
     )

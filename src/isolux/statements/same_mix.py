@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.groups.regrouping import regroup, weigh_units
+from isolux.groups.regrouping import can_regroup, regroup, weigh_units
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
 from isolux.statements.lines import LINE
-from isolux.statements.words import Words, ends_text, number
+from isolux.statements.numbers import interval, value_text
+from isolux.statements.words import Words
 from isolux.stats.standardisation import standardise_gap
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
@@ -57,7 +58,7 @@ def same_mix(run: Run, pairs: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     spec = run.record.get("spec") or {}
     by = [name for entry in spec.get("by") or () for name in crossed(entry)]
     rows = []
-    if not spec.get("protocol") and run.scores.height:
+    if not spec.get("protocol") and can_regroup(run):
         level = float(spec.get("level") or 0.95)
         for pair in pairs:
             own = [part.removesuffix(KNOWN_SUFFIX) for part in crossed(pair["attribute"])]
@@ -149,10 +150,10 @@ def describe_same_mix(row: Mapping[str, Any], gap: float, unit: str, words: Word
     notes = ["exploratory"]
     if row["share"] < _WHOLE:
         notes.insert(0, f"{100 * row['share']:.0f} % of these people")
-    told = number(value, unit)
+    told = value_text(value, unit)
     if low is not None and high is not None:
         ends = sorted((sign * low, sign * high))
-        told = number(value, unit, *ends)
-        notes.insert(0, ends_text(ends[0], ends[1], unit, value))
+        told = value_text(value, unit, ends)
+        notes.insert(0, interval(ends[0], ends[1], unit, value))
     others = listed([words.title(name) for name in row["others"]], last="and")
     return f"at the same mix of {others}: {told} ({'; '.join(notes)})"

@@ -14,7 +14,15 @@ import polars as pl
 
 from isolux.statements.groups import GroupPhrases
 from isolux.statements.lines import LINE, Line, LineKey, phrase_of
-from isolux.statements.words import Words, ends_text, number, size
+from isolux.statements.numbers import (
+    GapText,
+    describe_counts,
+    describe_ratio,
+    gap_text,
+    points,
+    value_text,
+)
+from isolux.statements.words import Words
 from isolux.vocabulary.words import UNTESTED, brief, listed, numbered
 
 __all__ = [
@@ -29,6 +37,8 @@ __all__ = [
 ]
 
 _MAX_ALSO = 2
+_MAX_WORDS = 40  # of the first sentence, but for long names
+_MAX_FINDING_WORDS = 30
 _NEARLY = 0.95  # of a gap that shrinks by less nothing is said
 UNTESTED_HERE = "it cannot be tested, because nothing varies within either group"
 
@@ -113,10 +123,10 @@ def describe_both_errors(s: Statement, other: Statement, names: Names) -> str:
     told = []
     for each in (s, other):
         who, reference = _sides(each, names)
-        means = f" ({each.line.meaning})" if each.line.meaning else ""
+        means = _times(each) or each.line.meaning
         told.append(
-            f"{_phrase(each.line)}{means} is higher for {who} than for {reference}: "
-            f"{_values(each)} {_certainty(each, names)}"
+            f"{_phrase(each.line)} is higher for {who} than for {reference}: "
+            f"{_values(each)} {_certainty(each, names)}{f', so {means}' if means else ''}"
         )
     return names.start(s.line, f"{'; '.join(told)}.")
 
@@ -125,23 +135,45 @@ def describe_leader(s: Statement, names: Names, second: Statement | None = None)
     """Say who is served worst: values, gap, interval, p and n, and who may be worse off still."""
     who, reference = _sides(s, names)
     line = s.line
-    values = f"{_phrase(line)} is {_values(s)}"
+    phrase, counts = _phrase(line), _counts(s, names)
+    values = counts or f"{phrase} is {_values(s)}"
+    gap = f"{phrase}: {_gap(s)}" if counts and line.direction != "none" else _gap(s)
     if line.direction == "none":
-        text = f"{_phrase(line)} is lower for {who} than for {reference}: {_values(s)}"
+        text = f"{phrase} is lower for {who} than for {reference}: {counts or _values(s)}"
     elif s.row["is_better"]:
         text = f"{line.worse.format(who, reference).replace('worse', 'better', 1)}: {values}"
     elif s.row["is_upwards"]:
         better = line.worse.replace("worse", "better", 1)
-        title = names.words.title(s.attribute)
-        others = f"each other group of {title}"
+        others = f"each other group of {names.words.title(s.attribute)}"
         text = f"{better.format(reference, others)}; lowest for {who}: {values}"
     else:
         text = f"{line.worse.format(who, reference)}: {values}"
+    means = _times(s) if line.opposite else ""
+    after = f", so {means}" if means else ""
     if second is not None:
-        after = f"; {names.group(second.attribute, second.row['group'])} may be worse off still"
-    else:
-        after = ""
-    return names.start(line, f"{text}, {_gap(s)} {_certainty(s, names, with_n=not after)}{after}.")
+        after += f"; {names.group(second.attribute, second.row['group'])} may be worse off still"
+    for with_n in (True, False):
+        sure = "; ".join(_certainties(s, names, with_n=with_n, is_first=True))
+        told = names.start(line, f"{text} ({gap}; {sure}){after}.")
+        if len(told.split()) <= _MAX_WORDS:
+            break
+    return told
+
+
+def _counts(s: Statement, names: Names) -> str:
+    """Say both values in people, where the metric is a share of people."""
+    if s.line.declared is None or not 0.0 <= s.row["group_value"] <= 1.0:
+        return ""
+    label = "" if s.line.label is None else names.words.label({"label": s.line.label})
+    return describe_counts(s.line.declared, label, (s.row["group_value"], s.row["reference_value"]))
+
+
+def _times(s: Statement) -> str:
+    """Say how many times as often the error is made, where its metric says so."""
+    if s.line.declared is None:
+        return ""
+    values = (s.row["group_value"], s.row["reference_value"])
+    return describe_ratio(s.line.declared, values, s.ends)
 
 
 def describe_more(s: Statement, leader: Statement | None, names: Names) -> str:
@@ -168,11 +200,18 @@ def describe_finding(s: Statement, names: Names) -> str:
     if s.n_classes:
         told += f", and differs in {numbered(s.n_classes, 'more class', 'more classes')}"
     also = list(dict.fromkeys(s.also))
-    if also:
-        shown = also[:_MAX_ALSO]
-        more = [f"{len(also) - len(shown)} more"] if len(also) > len(shown) else []
-        told += f"; also in {listed([*shown, *more], last='and')}"
-    return names.start(s.line, f"{told}.")
+    shorter = [_describe_also(also, n) for n in range(min(_MAX_ALSO, len(also)), -1, -1)]
+    fits = (text for text in shorter if len(f"{told}{text}".split()) <= _MAX_FINDING_WORDS)
+    return names.start(s.line, f"{told}{next(fits, shorter[-1])}.")
+
+
+def _describe_also(also: Sequence[str], n_named: int) -> str:
+    """Name the first measures that show the same, and count the rest."""
+    if not also:
+        return ""
+    rest = len(also) - n_named
+    more = [f"{rest} more" if n_named else numbered(rest, "other measure")] if rest else []
+    return f"; also in {listed([*also[:n_named], *more], last='and')}"
 
 
 def describe_null(
@@ -190,7 +229,7 @@ def describe_null(
     if largest is None:
         return names.start(line, f"{told}.")
     return names.start(
-        line, f"{told}: differences up to {size(largest, line.unit)} cannot be ruled out."
+        line, f"{told}: differences up to {points(largest, line.unit)} cannot be ruled out."
     )
 
 
@@ -227,7 +266,7 @@ def describe_margins(
             is_shown = row["p_adjusted"] <= 1.0 - words.level
             told = (
                 f"{claim} is {'' if is_shown else 'not '}shown "
-                f"({adjusted.p(row['p_adjusted'])}; at most {size(row['high'], line.unit)})."
+                f"({adjusted.p(row['p_adjusted'])}; at most {points(row['high'], line.unit)})."
             )
         about = {k: row[k] for k in ("metric", "label", "attribute", "status", "p_adjusted")}
         yield names.start(line, told), about
@@ -244,36 +283,45 @@ def _phrase(line: Line) -> str:
     return phrase_of(line.title)
 
 
+def _texts(s: Statement) -> GapText:
+    """Print both values, the gap and its interval so that they add up."""
+    row = s.row
+    return gap_text(row["group_value"], row["reference_value"], row["gap"], s.ends, s.line.unit)
+
+
 def _values(s: Statement) -> str:
     """Print both values: ``60.0 % against 95.0 %``."""
-    unit = s.line.unit
-    percent = " %" if unit == "fraction" else f" {unit}".rstrip()
-    worse, other = s.row["group_value"], s.row["reference_value"]
-    return f"{number(worse, unit)}{percent} against {number(other, unit)}{percent}"
+    texts = _texts(s)
+    return f"{texts.value_a} against {texts.value_b}"
 
 
 def _gap(s: Statement) -> str:
     """Print the size of a gap and its way: ``35.0 points lower``."""
-    gap = s.row["gap"]
-    return f"{size(gap, s.line.unit, *s.ends)} {'lower' if gap < 0 else 'higher'}"
+    return f"{_texts(s).gap} {'lower' if s.row['gap'] < 0 else 'higher'}"
 
 
 def _certainty(s: Statement, names: Names, *, with_n: bool = False) -> str:
     """Print interval, p and n in brackets, and a caution where the status asks for one."""
+    return f"({'; '.join(_certainties(s, names, with_n=with_n))})"
+
+
+def _certainties(
+    s: Statement, names: Names, *, with_n: bool = False, is_first: bool = False
+) -> Iterator[str]:
+    """Yield interval, shrunken gap, p, n and caution; the first sentence names the interval."""
     low, high = s.ends
-    parts = []
     if low is not None and high is not None:
-        ends = (-high, -low) if s.row["gap"] < 0 else (low, high)  # of how much lower
-        parts.append(ends_text(*ends, s.line.unit, s.row["gap"]))
+        is_joint = s.row["simultaneous_low"] is not None
+        kind = f"{'simultaneous ' * is_joint}interval "
+        yield f"{kind if is_first else ''}{_texts(s).interval}"
     less = s.row["shrunken"]
     is_one_of_many = "*" in s.attribute or names.has_classes(s.line)
     if is_one_of_many and less is not None and abs(less) < _NEARLY * abs(s.row["gap"]):
-        parts.append(f"shrunken estimate {number(abs(less), s.line.unit)}")
+        yield f"shrunken estimate {value_text(abs(less), s.line.unit)}"
     if s.row["is_established"]:
-        parts.append(names.words.p(s.row["p_adjusted"]))
+        yield names.words.p(s.row["p_adjusted"])
     if with_n:
         n, m = s.row["n_units"], s.row["n_units_of_reference"]
-        parts.append(f"n = {n:,} and {m:,}" if s.is_pair else f"n = {n:,}")
+        yield f"n = {n:,} and {m:,}" if s.is_pair else f"n = {n:,}"
     if s.row["status"] not in (None, "ok"):
-        parts.append(f"with caution: {s.row['reason'] or s.row['status']}")
-    return f"({'; '.join(parts)})"
+        yield f"with caution: {s.row['reason'] or s.row['status']}"

@@ -10,10 +10,11 @@ from typing import Any
 
 import polars as pl
 
-from isolux.groups.regrouping import regroup, weigh_units
+from isolux.groups.regrouping import can_regroup, regroup, weigh_units
 from isolux.groups.unknown import UNKNOWN
 from isolux.statements.lines import LINE, Line
-from isolux.statements.words import Words, number
+from isolux.statements.numbers import value_text
+from isolux.statements.words import Words
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import brief, listed, numbered
 
@@ -83,7 +84,7 @@ def _measure_small(run: Run, line: Mapping[str, Any], small: pl.DataFrame) -> pl
         pl.col("value").is_not_null(),
     ).select(pl.col("unit_id").cast(pl.String), score="value")
     none = small.select("attribute", "group", raw=pl.lit(None, dtype=pl.Float64)).clear()
-    if scores.is_empty():
+    if scores.is_empty() or not can_regroup(run):
         return none
     wanted = small.select("attribute", "group")
     members = regroup(run).frame.join(wanted, on=["attribute", "group"], how="semi")
@@ -130,5 +131,5 @@ def _describe_example(named: pl.DataFrame, line: Line) -> str:
         return ""
     row = named.row(0, named=True)
     percent = " %" if line.unit == "fraction" else f" {line.unit}".rstrip()
-    value = f"{number(row['value'], line.unit)}{percent}"
+    value = f"{value_text(row['value'], line.unit)}{percent}"
     return f", such as {brief(row['group'])}: {value} of {row['n_units']:,}"

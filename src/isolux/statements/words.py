@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from isolux.groups.unknown import KNOWN_SUFFIX
+from isolux.statements.numbers import p_equals
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import is_census, is_weighted
@@ -20,16 +21,10 @@ from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.words import (
     chosen_words,
     class_name,
-    fixed,
-    places_of_points,
-    significant,
     target_of,
-    tiny_points,
 )
 
-__all__ = ["Words", "declared_metrics", "level_of", "lowered", "number", "size", "words_of"]
-
-_MINUS = "\N{MINUS SIGN}"
+__all__ = ["Words", "declared_metrics", "level_of", "lowered", "words_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +123,6 @@ class Words:
         metric = self.metrics.get(row["metric"])
         return metric.unit if metric else "fraction"
 
-    def better(self, row: Mapping[str, Any], value: float) -> str:
-        """Say whether that way is worse where "lower" alone does not say so."""
-        metric = self.metrics.get(row["metric"])
-        if metric is None or metric.direction == "none":
-            return "neither way is better by itself"
-        if metric.direction == "lower":
-            return "worse" if value > 0 else "better"
-        return ""
-
     def p(self, value: float | None) -> str:
         """Print a p-value, and that it is adjusted.
 
@@ -147,9 +133,9 @@ class Words:
         """
         if value is None:
             return "not tested"
-        said = "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+        text = p_equals(value)
         return (
-            f"adjusted {said}" if self.corrected else f"{said} (not adjusted for the other tests)"
+            f"adjusted {text}" if self.corrected else f"{text} (not adjusted for the other tests)"
         )
 
     def own_p(self, value: float | None) -> str:
@@ -224,36 +210,6 @@ def _metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:
         for name, about in said.items()
         if name not in found
     }
-
-
-def size(value: float, unit: str, *beside: float | None) -> str:
-    """Print the size of a difference with its unit; points of a hundred for fractions.
-
-    ``beside``: the ends of its interval, which have as many decimals.
-    """
-    if unit != "fraction":
-        return f"{significant(abs(value))} {unit}".strip()
-    said = number(abs(value), unit, *beside)
-    return f"{said} {'point' if said == '1.0' else 'points'}"
-
-
-def number(value: float, unit: str, *beside: float | None) -> str:
-    """Print a number of a metric's unit; fractions as points of a hundred.
-
-    ``beside``: what stands beside it, with as many decimals.
-    """
-    if unit != "fraction":
-        return significant(value).replace("-", _MINUS)
-    if beside:
-        return fixed(100 * value, places_of_points(value, *beside)).replace("-", _MINUS)
-    if (tiny := tiny_points(value)) is not None:
-        return f"{_MINUS if value < 0 else ''}{tiny}"
-    return fixed(100 * value).replace("-", _MINUS)
-
-
-def ends_text(low: float, high: float, unit: str, *beside: float | None) -> str:
-    """Print an interval, both ends (and what stands beside them) with as many decimals."""
-    return f"{number(low, unit, high, *beside)} to {number(high, unit, low, *beside)}"
 
 
 def level_of(words: Words) -> str:

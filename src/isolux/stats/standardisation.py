@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from isolux.stats.confounding import standardised
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["MIN_STRATUM_SIZE", "StandardisedGap", "standardise_gap"]
@@ -89,6 +90,7 @@ def standardise_gap(
     mean = sums / np.where(total > 0, total, 1.0)
     mix = np.where(is_common, total.sum(axis=1), 0.0)
     mix /= mix.sum()
+    levels = standardised(mean.T, total.sum(axis=1), is_common)
     weights = total[is_common].sum(axis=0)
     sign = np.where(side == 0, 1.0, -1.0)
     influence = sign * mix[stratum] * weight * (value - mean.ravel()[cell])
@@ -97,7 +99,7 @@ def standardise_gap(
     n_clusters = len(np.unique(cluster[is_common[stratum]]))
     variance = float(np.square(of_cluster).sum()) * n_clusters / max(n_clusters - 1, 1)
     return StandardisedGap(
-        gap=float(mix @ (mean[:, 0] - mean[:, 1])),
+        gap=float(levels[0] - levels[1]),
         standard_error=float(np.sqrt(variance)) if n_clusters > 1 else float("nan"),
         weight_a=float(weights[0]),
         weight_b=float(weights[1]),

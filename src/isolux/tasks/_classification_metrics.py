@@ -87,6 +87,7 @@ def _rate(
     direction: Direction = "higher",
     opposite: str = "",
     meaning: str = "",
+    in_people: str = "",
 ) -> Metric:
     return Metric(
         name=name,
@@ -96,6 +97,7 @@ def _rate(
         reference=reference,
         opposite=opposite,
         meaning=meaning,
+        in_people=f"Of {{people}} {in_people}" if in_people else "",
     )
 
 
@@ -104,6 +106,7 @@ METRICS: tuple[Metric, ...] = (
         "accuracy",
         "Share of units whose answer is one of their valid classes.",
         FAIRFACE,
+        in_people="the model is right about {n}",
     ),
     _rate(
         "accuracy_on_detected",
@@ -115,6 +118,7 @@ METRICS: tuple[Metric, ...] = (
         "Share of the units of a class whose answer is that class, or another that is equally "
         "valid for them (R@1).",
         FACET,
+        in_people="of class {label} the model finds {n}",
     ),
     _rate(
         "recall_on_detected",
@@ -125,11 +129,13 @@ METRICS: tuple[Metric, ...] = (
         "top_k_accuracy",
         "Share of units with a valid class among the first k distinct answers.",
         IMAGENET,
+        in_people="one of the first answers is right for {n}",
     ),
     _rate(
         "detection_rate",
         "Share of units that the model found at all.",
         replace(FAIRFACE, place="Table 8"),
+        in_people="the model detects {n}",
     ),
     Metric(
         name="balanced_accuracy",
@@ -144,6 +150,7 @@ METRICS: tuple[Metric, ...] = (
         "true_positive_rate",
         "Share of the units of the positive class that were predicted positive.",
         HARDT,
+        in_people="of the positive class the model selects {n}",
     ),
     _rate(
         "false_positive_rate",
@@ -152,11 +159,13 @@ METRICS: tuple[Metric, ...] = (
         "lower",
         "false_negative_rate",
         "others taken for {label}",
+        in_people="not of the positive class the model selects {n}",
     ),
     _rate(
         "true_negative_rate",
         "Share of the units not of the positive class that were not predicted positive.",
         HARDT,
+        in_people="not of the positive class the model leaves out {n}",
     ),
     _rate(
         "false_negative_rate",
@@ -165,6 +174,7 @@ METRICS: tuple[Metric, ...] = (
         "lower",
         "false_positive_rate",
         "{label} not recognised as such",
+        in_people="of the positive class the model misses {n}",
     ),
     _rate(
         "precision",
@@ -176,6 +186,7 @@ METRICS: tuple[Metric, ...] = (
         "Share of units that were given the positive class.",
         VERMA,
         "none",
+        in_people="the model selects {n}",
     ),
     Metric(
         name="roc_auc",

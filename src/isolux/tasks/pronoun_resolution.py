@@ -58,6 +58,7 @@ INFO = TaskInfo(
             name="resolution_accuracy",
             title="Resolution accuracy",
             definition="Share of people whose pronoun matches their perceived gender.",
+            in_people="Of {people} the pronoun is right for {n}",
             direction="higher",
             reference=HALL,
         ),

@@ -13,7 +13,7 @@ from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import PaperTable, Summary
 from isolux.report.summary import summarise
 from isolux.report.summary.protocol import protocol_of
-from isolux.report.wording import cell_text, decimals
+from isolux.statements.numbers import cell_text, decimals
 from isolux.viewer.coding import Coding
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed

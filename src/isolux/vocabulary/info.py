@@ -152,6 +152,11 @@ class Metric:
         Of two kinds of error that a threshold trades, the metric of the other kind; else empty.
     meaning : str
         What such an error is in words, after "more" or "fewer"; ``{label}`` is the row's class.
+    in_people : str
+        Of a share of people, what it says of them: "Of {people} the model is right about {n}";
+        ``{label}`` is the class. Empty: it is no share of people.
+    in_times : str
+        What a higher rate means: "strangers are accepted {times} as often".
     """
 
     name: str
@@ -169,6 +174,8 @@ class Metric:
     undefined: str = "the formula divides by nothing here"
     opposite: str = ""
     meaning: str = ""
+    in_people: str = ""
+    in_times: str = ""
 
     @property
     def noisy(self) -> bool:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import ROUND_HALF_UP, Context, Decimal
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -18,14 +16,9 @@ __all__ = [
     "choices",
     "chosen_words",
     "class_name",
-    "describe_unknown_order",
-    "fixed",
     "listed",
     "numbered",
-    "places_of_points",
-    "significant",
     "target_of",
-    "tiny_points",
     "wanted",
 ]
 
@@ -152,23 +145,6 @@ def chosen_words(record: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def fixed(value: float, places: int = 1) -> str:
-    """Print a number with so many decimals; a half goes away from 0, and nothing has no sign.
-
-    One number, reckoned two ways, differs in its last digits: .85 − .6375 is a little more than
-    .2125, of which 100 times are 21.25. So what is left after 12 digits is taken for rounding.
-
-    Examples
-    --------
-    >>> fixed(100 * 0.2125), fixed(100 * (0.85 - 0.6375)), fixed(-0.04), fixed(-21.25)
-    ('21.3', '21.3', '0.0', '-21.3')
-    """
-    if not math.isfinite(value):
-        return f"{value:.{places}f}"
-    exact = Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
-    return f"{abs(exact) if exact == 0 else exact:f}"
-
-
 def numbered(n: int, one: str, several: str | None = None) -> str:
     """Say how many there are of something.
 
@@ -184,63 +160,6 @@ def numbered(n: int, one: str, several: str | None = None) -> str:
     ('1 photo', '2,000 new answers', '0 people')
     """
     return f"{n:,} {one if n == 1 else several or one + 's'}"
-
-
-def significant(value: float, digits: int = 3) -> str:
-    """Print a number with so many significant digits, a half away from 0, as ``fixed`` does.
-
-    Thousands are printed whole: "12,346 ms", not "1.23e+04 ms".
-
-    Examples
-    --------
-    >>> significant(2.125), significant(2.125 - 1e-15), significant(1234.5), significant(0.0)
-    ('2.13', '2.13', '1,235', '0')
-    """
-    if not math.isfinite(value):
-        return f"{value:.{digits}g}"
-    exact = Decimal(f"{value:.12g}")
-    if 999.5 <= abs(exact) < 1e12:  # three digits would round it to a thousand
-        return f"{exact.quantize(Decimal(1), rounding=ROUND_HALF_UP):,}"
-    exact = Context(prec=digits, rounding=ROUND_HALF_UP).create_decimal(exact)
-    return f"{float(exact):.{digits}g}"
-
-
-def tiny_points(fraction: float) -> str | None:
-    """Print the size of a fraction of which one decimal of a hundred would leave nothing, or 0.1.
-
-    A false match rate of .0002 is not 0.0 %, and a gap of .079 points is not 0.1 (0.1 to 0.1).
-
-    Returns
-    -------
-    str or None
-        Two digits, without a sign; None where one decimal shows it, or only rounding is left.
-
-    Examples
-    --------
-    >>> tiny_points(0.000205), tiny_points(-0.00004), tiny_points(0.2), tiny_points(1e-16)
-    ('0.021', '0.004', None, None)
-    """
-    size = 100 * abs(fraction)
-    if not 1e-7 <= size < 0.1:  # NaN too
-        return None
-    digits = 1 - math.floor(math.log10(size))
-    return fixed(size, digits).rstrip("0")
-
-
-def places_of_points(*fractions: float | None) -> int:
-    """Say how many decimals numbers that stand together have, as points of a hundred.
-
-    One, unless one decimal would leave nothing of any of them.
-
-    Examples
-    --------
-    >>> places_of_points(0.11, 0.00033, 0.363), places_of_points(0.0002, 0.0, 0.00041)
-    (1, 3)
-    """
-    largest = max((100 * abs(x) for x in fractions if x is not None), default=0.0)
-    if not 1e-7 <= largest < 0.1:  # NaN too
-        return 1
-    return 1 - math.floor(math.log10(largest))
 
 
 def listed(words: Sequence[str], *, last: str = "or") -> str:
@@ -274,22 +193,6 @@ def _one(kind: Any) -> str:
             return {"text": "a list of words", "a whole number": "whole numbers",
                     "a number": "numbers"}.get(inner, f"a list of {inner}")  # fmt: skip
     return "a value of the right kind"
-
-
-def describe_unknown_order(n_others: int, comparative: str, superlative: str) -> str:
-    """Say that it is not established which of two groups, and of more, is worst off.
-
-    Examples
-    --------
-    >>> describe_unknown_order(0, "lower", "lowest")
-    'which of the two is lower is not established'
-    >>> describe_unknown_order(1, "lower", "lowest")
-    'which of these two and 1 more group is lowest is not established'
-    """
-    if not n_others:
-        return f"which of the two is {comparative} is not established"
-    others = numbered(n_others, "more group")
-    return f"which of these two and {others} is {superlative} is not established"
 
 
 def brief(name: str, width: int = 60) -> str:

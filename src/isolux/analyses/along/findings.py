@@ -12,7 +12,8 @@ import polars as pl
 from isolux.analyses._contrasts import Contrasts, adjusted_p, cluster_sums, contrast
 from isolux.analyses._judged import Judged
 from isolux.analyses.along.bins import Numbered
-from isolux.statements.words import Words, ends_text, level_of, lowered, size
+from isolux.statements.numbers import interval, points
+from isolux.statements.words import Words, level_of, lowered
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import FINDINGS, Status
@@ -119,18 +120,18 @@ def _claim(
         return f"{measure}: {where} have too few people to be compared; {n}."
     value = float(one.ends.difference[0])
     if ends[0] is None or ends[1] is None:
-        interval = "no interval"
+        range_text = "no interval"
     else:
         low, high = (-ends[1], -ends[0]) if value < 0 else (ends[0], ends[1])
-        interval = f"{level_of(words)} interval {ends_text(low, high, unit, value)}"
+        range_text = f"{level_of(words)} interval {interval(low, high, unit, value)}"
     if p is None or p > 1.0 - spec.level:
         return (
             f"no difference in {lowered(measure)} was found between {where}: "
-            f"{size(value, unit)} ({interval}; {words.p(p)}; {n})."
+            f"{points(value, unit)} ({range_text}; {words.p(p)}; {n})."
         )
     way = "lower" if value < 0 else "higher"
     return (
-        f"{measure} is {size(value, unit)} {way} ({interval}) in the lowest bin of {title} "
+        f"{measure} is {points(value, unit)} {way} ({range_text}) in the lowest bin of {title} "
         f"({labels[0]}) than in the highest ({labels[-1]}); {words.p(p)}; {n}. "
         "The table shows whether groups differ within the bins."
     )

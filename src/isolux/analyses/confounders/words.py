@@ -20,7 +20,8 @@ from isolux.analyses.confounders.role_words import (
     lead_clause,
     role_clause,
 )
-from isolux.statements.words import Words, ends_text, level_of, lowered, number, size
+from isolux.statements.numbers import interval, points, value_text
+from isolux.statements.words import Words, level_of, lowered
 
 __all__ = ["explanation_sentence", "gap_sentence", "nothing_sentence"]
 
@@ -110,7 +111,7 @@ def explanation_sentence(
     else:
         told = (
             f"{what}: none of the attributes examined is a probable explanation; {name} ranks "
-            f"first, and {proxies}, not above {size(probable, case.info.unit)}. {ranks}"
+            f"first, and {proxies}, not above {points(probable, case.info.unit)}. {ranks}"
         )
     return words.start(case.row["model"], told)
 
@@ -259,12 +260,12 @@ def _advice(case: Case, s: int) -> str:
 
 
 def _level(value: float, case: Case) -> str:
-    told = number(value, case.info.unit)
+    told = value_text(value, case.info.unit)
     return f"{told} {'%' if case.info.unit == 'fraction' else case.info.unit}".strip()
 
 
 def _size(x: Number, words: Words, case: Case) -> str:
-    return "nothing" if x.value is None else size(x.value, words.unit(case.row))
+    return "nothing" if x.value is None else points(x.value, words.unit(case.row))
 
 
 def _spread(x: Number, words: Words, case: Case) -> str:
@@ -272,13 +273,13 @@ def _spread(x: Number, words: Words, case: Case) -> str:
         return "nothing"
     if case.squared:
         return f"a variance of {x.value:.3g}"
-    return size(x.value, words.unit(case.row))
+    return points(x.value, words.unit(case.row))
 
 
 def _number(x: Number, words: Words, case: Case) -> str:
     if x.value is None:
         return "none"
-    return f"{x.value:.3g}" if case.squared else number(x.value, words.unit(case.row))
+    return f"{x.value:.3g}" if case.squared else value_text(x.value, words.unit(case.row))
 
 
 def _ends(x: Number, words: Words, case: Case) -> str:
@@ -296,7 +297,7 @@ def _interval(x: Number, words: Words, case: Case) -> str:
     ends: tuple[float, float] = (x.low, x.high)
     if x.value is not None and x.value < 0 and ends[0] < 0:
         ends = (-x.high, -x.low)  # the words say "lower"
-    return f"{level_of(words)} interval {ends_text(*ends, unit, x.value)}"
+    return f"{level_of(words)} interval {interval(*ends, unit, x.value)}"
 
 
 def row_of(case: Case) -> dict[str, Any]:

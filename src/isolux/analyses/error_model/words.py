@@ -13,11 +13,11 @@ from isolux.analyses._features import Features
 from isolux.analyses._judged import Judged
 from isolux.analyses.error_model.forest import Checked, Forest
 from isolux.analyses.error_model.groups import Subgroups, Tree
-from isolux.statements.words import Words, level_of, lowered, number, size
+from isolux.statements.numbers import fixed, interval, points
+from isolux.statements.words import Words, level_of, lowered
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.words import fixed
 
 __all__ = ["Plan", "Told"]
 
@@ -128,20 +128,20 @@ class Told:
         # "Lower by" has a size, so its interval is that of the size.
         least, most = (-high, -low) if value < 0 else (low, high)
         spread = (
-            f"{level_of(self.words)} interval {number(least, unit)} to {number(most, unit)}, "
+            f"{level_of(self.words)} interval {interval(least, most, unit)}, "
             f"{found.n[k]:,.0f} units; {self.words.own_p(p)}"
         )
         if p <= self.plan.alpha:
             worse = (value < 0) == self.judged.higher_is_better
             text = (
-                f"{self.measure} is {size(value, unit)} {'lower' if value < 0 else 'higher'}"
+                f"{self.measure} is {points(value, unit)} {'lower' if value < 0 else 'higher'}"
                 f" ({'worse' if worse else 'better'}) with {of} than for others "
                 f"of known {title} ({spread})."
             )
         else:
             text = (
                 f"{title} helps to predict {self.measure}, but no single value of it stands out; "
-                f"the most certain difference is {of}, {size(value, unit)} "
+                f"the most certain difference is {of}, {points(value, unit)} "
                 f"{'lower' if value < 0 else 'higher'} ({spread})."
             )
         row = self._row(text + tail, value, (low, high), int(found.n[k]))

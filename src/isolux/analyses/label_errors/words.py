@@ -7,9 +7,9 @@ import numpy as np
 from isolux.analyses.label_errors.gaps import Corrected, Gap
 from isolux.analyses.label_errors.people import People
 from isolux.analyses.label_errors.sampling import possible
-from isolux.statements.words import Words, level_of, lowered, number, size
+from isolux.statements.numbers import fixed, points, value_text
+from isolux.statements.words import Words, level_of, lowered
 from isolux.stats.mislabelled import Bounds
-from isolux.vocabulary.words import fixed
 
 __all__ = [
     "bounds_sentence",
@@ -48,7 +48,7 @@ def corrected_sentence(people: People, found: Corrected, gap: Gap, k: int, words
     way = "lower" if value < 0 else "higher"
     told = (
         f"with labels corrected by the {found.method}, {lowered(what)} for {who} is "
-        f"{size(value, unit)} {way} than for {others} ({level_of(words)} interval of the "
+        f"{points(value, unit)} {way} than for {others} ({level_of(words)} interval of the "
         f"difference {ends}), {_signed(gap.labelled, unit)} as labelled."
     )
     if is_outside(people, found):
@@ -125,9 +125,11 @@ def _names(people: People, gap: Gap, words: Words) -> tuple[str, str, str]:
 
 
 def _range(bounds: Bounds, unit: str) -> str:
-    ends = f"{number(bounds.low, unit)} to {number(bounds.high, unit)}"
+    ends = f"{value_text(bounds.low, unit)} to {value_text(bounds.high, unit)}"
     return f"{ends} points" if unit == "fraction" else f"{ends} {unit}".strip()
 
 
 def _signed(x: float, unit: str) -> str:
-    return f"{number(x, unit)} points" if unit == "fraction" else f"{number(x, unit)} {unit}"
+    return (
+        f"{value_text(x, unit)} points" if unit == "fraction" else f"{value_text(x, unit)} {unit}"
+    )

@@ -13,8 +13,8 @@ from isolux.analyses._contrasts import Contrasts
 from isolux.analyses._features import Features
 from isolux.analyses._judged import Judged, Low
 from isolux.analyses.patterns.rules import Confirmed, Mined
-from isolux.statements.words import Words, ends_text, level_of, number
-from isolux.vocabulary.words import fixed
+from isolux.statements.numbers import fixed, interval, value_text
+from isolux.statements.words import Words, level_of
 
 __all__ = ["Told", "group_claim", "nothing_claim", "pattern_claim", "pattern_name", "rules_table"]
 
@@ -50,10 +50,10 @@ def pattern_claim(told: Told, name: str, confirmed: Confirmed, k: int) -> str:
         lift += f" ({fixed(lift_low, 2)} to {fixed(lift_high, 2)})"
     text = (
         f"low performance ({told.low.words}) is more frequent with {name}: "
-        f"{number(found.mean[k], 'fraction')} % of such units, "
-        f"{number(found.other[k], 'fraction')} % of all others, a difference of "
-        f"{number(found.difference[k], 'fraction', low, high)} points "
-        f"({level_of(words)} interval {ends_text(low, high, 'fraction', found.difference[k])}); "
+        f"{value_text(found.mean[k])} % of such units, "
+        f"{value_text(found.other[k])} % of all others, a difference of "
+        f"{value_text(found.difference[k], beside=(low, high))} points "
+        f"({level_of(words)} interval {interval(low, high, 'fraction', found.difference[k])}); "
         f"{lift}; {_n(int(found.n[k]), int(found.n_clusters[k]), words)}, none of which chose the "
         f"pattern; {words.own_p(float(confirmed.p_adjusted[k]))}."
     )
@@ -77,7 +77,7 @@ def nothing_claim(told: Told, tested: int, smallest: float | None) -> str:
         text += (
             "No possible difference there could have been shown (power 0.8)."
             if smallest is None
-            else f"The one measured best would have been shown from {number(smallest, 'fraction')} "
+            else f"The one measured best would have been shown from {value_text(smallest)} "
             "points (power 0.8)."
         )
     return told.words.start(told.judged.model, text)
@@ -94,11 +94,11 @@ def group_claim(told: Told, name: str, group: tuple[str, str], found: Contrasts,
     text = (
         f"with {name}, low performance is {'more' if found.difference[k] > 0 else 'less'} frequent "
         f"for {value} ({title}): "
-        f"{number(found.mean[k], 'fraction')} %, and {number(found.other[k], 'fraction')} % of "
+        f"{value_text(found.mean[k])} %, and {value_text(found.other[k])} % of "
         f"others of known {title} with that pattern "
-        f"(difference {number(found.difference[k], 'fraction', low, high)} points, "
+        f"(difference {value_text(found.difference[k], beside=(low, high))} points, "
         f"{level_of(told.words)} interval "
-        f"{ends_text(low, high, 'fraction', found.difference[k])}); "
+        f"{interval(low, high, 'fraction', found.difference[k])}); "
         f"{_n(int(found.n[k]), int(found.n_clusters[k]), told.words)}; {told.words.own_p(p)}."
     )
     return told.words.start(told.judged.model, text)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from isolux.statements.words import Words, level_of, lowered, size
-from isolux.vocabulary.words import fixed
+from isolux.statements.numbers import fixed, points
+from isolux.statements.words import Words, level_of, lowered
 
 __all__ = ["CORRECTIONS", "TESTS", "differs", "nothing_more"]
 
@@ -81,7 +81,7 @@ def _medians(row: Mapping[str, Any], words: Words) -> str:
     unit = words.unit(row)
 
     def show(value: float) -> str:
-        return ("\N{MINUS SIGN}" if value < 0 else "") + size(value, unit)
+        return ("\N{MINUS SIGN}" if value < 0 else "") + points(value, unit)
 
     if row["decided_by"] == "median":
         told = f"the medians are {show(row['median_a'])} and {show(row['median_b'])}"

@@ -28,7 +28,8 @@ from isolux.analyses._found import settings_of
 from isolux.analyses._judged import Judged, ScoreSettings, judged_of, nothing_to_judge
 from isolux.analyses._sampled import FIXED, rows_of_units, sampled_of
 from isolux.analyses.slices.searching import Search, Suggested, asked, search
-from isolux.statements.words import Words, level_of, number, size, words_of
+from isolux.statements.numbers import points, value_text
+from isolux.statements.words import Words, level_of, words_of
 from isolux.stats.multiplicity import holm
 from isolux.stats.slices import LONGEST
 from isolux.vocabulary import works
@@ -295,7 +296,7 @@ def _claim(told: _Told, k: int, answer: dict[str, Any]) -> str:
     return (
         f"{words.measure(row)} with {told.name(k)} is {_level(answer['value'], unit)}, and "
         f"{_level(answer['others'], unit)} for everyone else: "
-        f"{size(answer['difference'], unit)} {way} ({level_of(words)} interval "
+        f"{points(answer['difference'], unit)} {way} ({level_of(words)} interval "
         f"{_of_size(answer, unit)}; {words.p(answer['p_adjusted'])}; {answer['n']:,} units{of}). "
         f"One half of the data suggested this slice, {100 * told.suggested.share[k]:.1f} % of its "
         "units; these numbers are the other half's."
@@ -304,16 +305,16 @@ def _claim(told: _Told, k: int, answer: dict[str, Any]) -> str:
 
 def _level(value: float, unit: str) -> str:
     return (
-        f"{number(value, unit)} %"
+        f"{value_text(value, unit)} %"
         if unit == "fraction"
-        else f"{number(value, unit)} {unit}".rstrip()
+        else f"{value_text(value, unit)} {unit}".rstrip()
     )
 
 
 def _interval(answer: dict[str, Any], unit: str) -> str:
     if answer["low"] is None:
         return "not known"
-    return f"{number(answer['low'], unit)} to {number(answer['high'], unit)}"
+    return f"{value_text(answer['low'], unit)} to {value_text(answer['high'], unit)}"
 
 
 def _of_size(answer: dict[str, Any], unit: str) -> str:
@@ -342,7 +343,7 @@ def _nothing(told: _Told) -> str:
     points = " points" if unit == "fraction" else f" {unit}".rstrip()
     return (
         f"{asked}suggested was confirmed on the other. The first of them, {told.name(k)}, differs "
-        f"from everyone else there by {number(first['difference'], unit)}{points} "
+        f"from everyone else there by {value_text(first['difference'], unit)}{points} "
         f"({level_of(words)} interval {_interval(first, unit)}; {words.p(first['p_adjusted'])})."
     )
 

@@ -16,7 +16,8 @@ import polars as pl
 
 from isolux.analyses.tradeoffs.curves import Kept, Rows, kept_by_group, rows_of_groups
 from isolux.analyses.tradeoffs.evidence import People, Seen, finding
-from isolux.statements.words import Words, number
+from isolux.statements.numbers import value_text
+from isolux.statements.words import Words
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import KEPT_CLUSTERS, Interval, logit_t, student_t
 from isolux.stats.multiplicity import holm
@@ -168,13 +169,13 @@ def _claim(one: _Curve, j: int, least: float, p: FloatArray, words: Words) -> st
     way = "widens" if one.change[j] > 0 else "narrows"
     return (
         f"keeping the surest {100 * least:.0f} % of answers {way} the gap in error of {group} "
-        f"({words.title(str(attribute))}) from {number(before, 'fraction')} to "
-        f"{number(after, 'fraction')} points, by {_points(one, j)}; {words.own_p(float(p[j]))}."
+        f"({words.title(str(attribute))}) from {value_text(before, 'fraction')} to "
+        f"{value_text(after, 'fraction')} points, by {_points(one, j)}; {words.own_p(float(p[j]))}."
     )
 
 
 def _points(one: _Curve, j: int) -> str:
-    change, low, high = (number(x[j], "fraction") for x in
+    change, low, high = (value_text(x[j], "fraction") for x in
                          (one.change, one.ends.low, one.ends.high))  # fmt: skip
     return f"{change} ({low} to {high})"
 

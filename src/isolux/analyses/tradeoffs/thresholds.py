@@ -16,7 +16,8 @@ import polars as pl
 from isolux.analyses._found import measured_again
 from isolux.analyses.tradeoffs.curves import Meeting, Rows, meeting_thresholds, rows_of_groups
 from isolux.analyses.tradeoffs.evidence import People, Seen, finding
-from isolux.statements.words import Words, lowered, number
+from isolux.statements.numbers import value_text
+from isolux.statements.words import Words, lowered
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import KEPT_CLUSTERS, percentile
 from isolux.vocabulary.info import Metric
@@ -148,8 +149,8 @@ def _claimed(
     ends = f"{row['from']:.3g} to {row['to']:.3g}" if row["from"] is not None else "not known"
     claim = (
         f"at the threshold {operating:g} the {lowered(people.rate)} is "
-        f"{number(row[people.rate], 'fraction')} % for {row['group']} "
-        f"({words.title(row['attribute'])}), {number(everyone[people.rate], 'fraction')} % for "
+        f"{value_text(row[people.rate], 'fraction')} % for {row['group']} "
+        f"({words.title(row['attribute'])}), {value_text(everyone[people.rate], 'fraction')} % for "
         f"everyone; for as much it needs {row['threshold']:.3g} ({ends})."
     )
     numbers = {

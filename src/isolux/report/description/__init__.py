@@ -20,7 +20,8 @@ from isolux.report.description.figures import MOST_BARS, figures_of
 from isolux.report.figures import Figure
 from isolux.report.html import page
 from isolux.report.summary import summarise
-from isolux.report.wording import count, listed
+from isolux.report.wording import listed
+from isolux.statements.numbers import count
 from isolux.vocabulary.containers import Run, printed
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES

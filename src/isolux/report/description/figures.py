@@ -16,7 +16,8 @@ import polars as pl
 from isolux.report.figures import Figure
 from isolux.report.figures.labels import short_names
 from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, to_svg
-from isolux.report.wording import count, plain
+from isolux.report.wording import plain
+from isolux.statements.numbers import count
 
 __all__ = ["MOST_BARS", "figures_of"]
 

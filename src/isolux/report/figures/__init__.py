@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 from isolux.groups import natural_order
 from isolux.report.document import AttributeSection, Block, GroupRow, Line, LineTable
 from isolux.report.figures.curves import curve_panels
-from isolux.report.figures.dot_plot import PairedPoint, Point, dots, paired, panels
+from isolux.report.figures.dot_plot import PairedPoint, Point, paired, panels
 from isolux.report.figures.heatmap import Cell, heat_map
-from isolux.report.wording import count, interval, listed, value_text, with_unit
+from isolux.report.wording import listed
+from isolux.statements.numbers import count, interval, value_text, with_unit
 from isolux.vocabulary.info import Direction
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ PANELS_SHOWN = 8
 GROUPS_IN_PANELS = 20
 CLASSES_SHOWN = 20
 CURVES_SHOWN = 12
-BROAD, PHONE = 600, 460
-_SHOWN, _DRAWN = re.compile(r' width="([\d.]+)"'), re.compile(r'viewBox="\S+ 0 ([\d.]+) ')
+PHONE = 460
+_DRAWN = re.compile(r'viewBox="\S+ 0 ([\d.]+) ')
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +46,6 @@ class Figure:
     caption: str
 
     @property
-    def broad(self) -> bool:
-        """Whether it takes the page's whole width."""
-        found = _SHOWN.search(self.svg)
-        return found is not None and float(found[1]) > BROAD
-
-    @property
     def scrolls(self) -> bool:
         """Whether a phone shows it in full size, to be scrolled: its text would be too small."""
         found = _DRAWN.search(self.svg)
@@ -58,21 +53,13 @@ class Figure:
 
 
 def figure_of(section: AttributeSection) -> Figure | None:
-    """Draw the main metric of one attribute; None where no group can be judged."""
+    """Draw an intersection's main metric as a heat map; None where no group can be judged.
+
+    The groups of a single attribute have a row each in a table, with its interval.
+    """
     table = section.main
-    judged = [row for row in table.rows if row.estimate.judged]
-    if not judged:
-        return None
-    if section.is_intersection:
-        return _crossed(section, table, judged)
-    return Figure(
-        svg=dots(table),
-        alt=_gist(section.title, table, judged),
-        caption=(
-            f"{table.line.title} of each group, with its interval. Dashed line and band: "
-            f"everyone.{_hollow(judged)}"
-        ),
-    )
+    judged = _judged(table)
+    return _crossed(section, table, judged) if judged and section.is_intersection else None
 
 
 def more_figures_of(section: AttributeSection) -> list[Figure]:
@@ -121,11 +108,6 @@ def _spoken(row: GroupRow, line: Line) -> str:
     found = row.estimate
     ends = f" ({interval(found.low, found.high, line.unit)})" if found.low is not None else ""
     return f"{row.group} {with_unit(found.value, line.unit)}{ends}"
-
-
-def _hollow(judged: Sequence[GroupRow]) -> str:
-    hollow = any(row.estimate.status == "boundary" for row in judged)
-    return " Hollow: the interval is in doubt." if hollow else ""
 
 
 def _shading(direction: Direction, judged: Sequence[GroupRow]) -> str:

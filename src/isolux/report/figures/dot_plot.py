@@ -9,10 +9,11 @@ from typing import Any
 from isolux.report.document import Estimate, GroupRow, LineTable
 from isolux.report.figures.labels import headings, short_names
 from isolux.report.figures.svg import ACCENT, GREY, INK, WHITE, Spec, field, to_svg
-from isolux.report.wording import count, interval, plain, value_text, with_unit
+from isolux.report.wording import plain
+from isolux.statements.numbers import count, interval, value_text, with_unit
 from isolux.vocabulary.tables import Status
 
-__all__ = ["PairedPoint", "Point", "dots", "paired", "panels", "with_tooltips"]
+__all__ = ["PairedPoint", "Point", "paired", "panels", "with_tooltips"]
 
 _NAME, _PANEL_NAME = 22, 30
 """Characters of a group's name at the axis; the table has it whole."""
@@ -80,14 +81,6 @@ def _band(
     return {
         k: _scaled(v, unit) for k, v in (ends | {"to": value if high is None else high}).items()
     }
-
-
-def dots(table: LineTable) -> str:
-    """Draw the judged groups of one line, in the table's order, each with its value and n."""
-    judged = [row for row in table.rows if row.estimate.judged]
-    unit = table.line.unit
-    points = [point_of(row.group, row.estimate, unit) for row in judged]
-    return _plotted(points, _overall(table), with_unit_of(table.line.title, unit), unit)
 
 
 def with_tooltips(table: LineTable) -> Spec:
@@ -165,16 +158,6 @@ def paired(points: Sequence[PairedPoint], title: str, unit: str) -> str:
         "height": change["height"],
     }
     return to_svg({"hconcat": [values, change], "spacing": 18}, enlarged=1.2)
-
-
-def _plotted(points: Sequence[Point], band: dict[str, float | None], title: str, unit: str) -> str:
-    names = short_names([point.name for point in points], _NAME)
-    rows = [
-        _drawn(replace(point, name=name), unit) for name, point in zip(names, points, strict=True)
-    ]
-    seen = [row[key] for row in rows for key in ("value", "low", "high")]
-    domain = _domain([*seen, *band.values()], zero=False)
-    return to_svg(_chart(rows, band, title, domain, zero=False), enlarged=1.2)
 
 
 def _domain(numbers: Sequence[float | None], *, zero: bool) -> list[float]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from isolux.report.document import Estimate
 from isolux.report.figures.labels import headings, short_names
 from isolux.report.figures.svg import FAINT, HATCH, INK, WHITE, Spec, field, to_svg
-from isolux.report.wording import count, value_text
+from isolux.statements.numbers import count, value_text
 from isolux.vocabulary.info import Direction
 from isolux.vocabulary.tables import Status
 

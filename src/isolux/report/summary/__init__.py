@@ -85,10 +85,15 @@ def summarise(run: Run) -> Summary:
     sections = _with_views(_placed(sections, answer.attributes), run.record)
     bounded = not is_drawn(run.record)  # bounds count people, whatever they weigh
     audited = base.audited
+    accounts = (run.record.get("accounting") or {}).get("attributes") or {}
     sections = tuple(
         replace(
             s,
-            unknown=unknown_text(s, mean=bounded and _is_mean(s, run)),
+            unknown=unknown_text(
+                s,
+                mean=bounded and _is_mean(s, run),
+                n_unannotated=accounts.get(s.attribute, {}).get("n_unannotated", 0),
+            ),
             verdict=replace(s.verdict, text=verdict_text(s, choice, audited)),
         )
         for s in sections

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from isolux.report.document import AttributeSection, Audited, Verdict
-from isolux.report.wording import count
 from isolux.statements.answer import Choice
+from isolux.statements.numbers import count
 from isolux.statements.text import describe_finding, describe_null
 
 __all__ = ["reading_order", "verdict_text"]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from isolux import derive
 from isolux.report.document import AttributeSection, Audited
-from isolux.report.wording import count, listed
+from isolux.report.wording import listed
+from isolux.statements.numbers import count
 from isolux.vocabulary.words import brief
 
 __all__ = ["independence_text", "limits_of"]
@@ -31,6 +33,13 @@ NO_CAUSE = (
     "model or the sampling is the cause, or what harm follows in use."
 )
 COARSE = "Group names are the dataset’s. They are coarse, and people within one group differ."
+_JUDGED = {
+    "perceived": "The groups are as perceived by annotators: how people look to others, which may "
+    "differ from how they describe themselves.",
+    "self-reported": "The groups are self-reported, from the choices that people were given.",
+    "inferred": "The groups were inferred by a model, whose own errors may differ between groups "
+    "and can both hide disparities and create apparent ones.",
+}
 _TITLE = 100  # characters of an attribute's title in a sentence
 
 
@@ -44,7 +53,7 @@ def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[s
         "for people along lines that were not recorded."
     )
     none = WHOLE if audited.census else NOT_FOUND
-    told = [MEASURES, looked, none, NO_CAUSE, _whose_labels(audited), COARSE]
+    told = [MEASURES, looked, none, NO_CAUSE, _whose_labels(audited, sections), COARSE]
     small = sum(s.verdict.n_groups - s.verdict.n_judged for s in sections)
     if small:
         told.append(
@@ -68,24 +77,21 @@ def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[s
     return tuple(told)
 
 
-def _whose_labels(audited: Audited) -> str:
+def _whose_labels(audited: Audited, sections: Sequence[AttributeSection]) -> str:
+    """Say who judged the groups; what is computed from boxes and pictures nobody judged."""
     judgement = audited.judgement.strip()
-    if judgement == "perceived":
+    text = _JUDGED.get(judgement)
+    if text is None:
         return (
-            "The groups are as perceived by annotators: how people look to others, which may "
-            "differ from how they describe themselves."
+            f"Who assigned the groups: {judgement or 'not recorded'}. If others judged how people "
+            "look, that may differ from how they describe themselves."
         )
-    if judgement == "self-reported":
-        return "The groups are self-reported, from the choices that people were given."
-    if judgement == "inferred":
-        return (
-            "The groups were inferred by a model, whose own errors may differ between groups and "
-            "can both hide disparities and create apparent ones."
-        )
-    return (
-        f"Who assigned the groups: {judgement or 'not recorded'}. If others judged how people "
-        "look, that may differ from how they describe themselves."
-    )
+    computed = [s.title for s in sections if s.title.replace(" ", "_") in derive.names()]
+    if not computed:
+        return text
+    if len(computed) == len([s for s in sections if not s.is_intersection]):
+        return f"Nobody judged the groups: {listed(computed)} was computed from boxes or pictures."
+    return f"{text} Not so {listed(computed)}, computed from boxes or pictures."
 
 
 def independence_text(audited: Audited) -> str:

@@ -8,17 +8,18 @@ difference should know how much rests on leaving them out. The bounds are those 
 from __future__ import annotations
 
 from isolux.report.document import AttributeSection, GroupRow, PairRow
-from isolux.report.wording import count, value_text, with_unit
+from isolux.statements.numbers import count, value_text, with_unit
 from isolux.vocabulary.words import brief
 
 __all__ = ["bounds", "unknown_text"]
 
 
-def unknown_text(section: AttributeSection, *, mean: bool) -> str:
+def unknown_text(section: AttributeSection, *, mean: bool, n_unannotated: int = 0) -> str:
     """Say how many people's value is unknown, and how far they could move the leading difference.
 
     ``mean``: the main metric is a mean of people's scores between 0 and 1; of another metric the
-    parts of a group say nothing of the whole, so no bounds are given. Empty: all values are known.
+    parts of a group say nothing of the whole, so no bounds are given. ``n_unannotated``: of the
+    unknown, those of whom nobody was asked. Empty: all values are known.
     """
     table, line = section.main, section.main.line
     unknown = [row for row in table.rows if row.is_unknown and row.estimate.n_units]
@@ -28,6 +29,9 @@ def unknown_text(section: AttributeSection, *, mean: bool) -> str:
     whose = f"{count(n)} unit{'' if n == 1 else 's'} of unknown {brief(section.title)}"
     if len(unknown) == 1 and unknown[0].estimate.value is not None:
         whose += f" ({line.phrase} {with_unit(unknown[0].estimate.value, line.unit)})"
+    if n_unannotated:
+        whose += " that were not annotated" if n_unannotated >= n else ""
+        whose += f", {count(n_unannotated)} of them not annotated," * (n_unannotated < n)
     told = f"{whose} {'is' if n == 1 else 'are'} in none of the groups compared."
     pair = section.lead
     if pair is None or section.is_intersection or len(unknown) != 1 or not mean:

@@ -147,7 +147,7 @@
     table.caption.querySelector(".tools").prepend(label);
   });
 
-  /* A link into a folded part opens it. What is folded is not printed, unless all is opened. */
+  /* A link into a folded part opens it. What is folded is not printed. */
   function unfold() {
     var target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     var own = target && target.querySelector(":scope > details");
@@ -159,13 +159,15 @@
   }
   window.addEventListener("hashchange", unfold);
   unfold();
-  document.querySelectorAll("nav").forEach(function (nav) {
-    var button = document.createElement("button");
-    button.type = "button";
-    button.textContent = "Unfold everything, also for print";
-    button.addEventListener("click", function () {
+  var place = document.querySelector("nav") || document.querySelector("footer");
+  if (document.querySelector("details") && place) {
+    var unfoldAll = document.createElement("button");
+    unfoldAll.type = "button";
+    unfoldAll.className = "unfold";
+    unfoldAll.textContent = "Unfold everything, also for print";
+    unfoldAll.addEventListener("click", function () {
       document.querySelectorAll("details").forEach(function (fold) { fold.open = true; });
     });
-    nav.append(button);
-  });
+    place.append(unfoldAll);
+  }
 })();

@@ -147,7 +147,7 @@ class Asked:
 
 
 def chosen(info: TaskInfo, asked: Sequence[str], settings: Settings) -> tuple[str, ...]:
-    """List the metrics to measure: those asked for, or the defaults and what settings ask for.
+    """List the metrics to measure: those asked for, or what settings ask for and the defaults.
 
     Raises
     ------
@@ -159,14 +159,16 @@ def chosen(info: TaskInfo, asked: Sequence[str], settings: Settings) -> tuple[st
     declared = [m.name for m in info.metrics]
     usual = _usual(info, declared, settings.matching)
     names = {info.metric(name).name for name in asked} or set(usual)
+    by_setting = []
     for name, (setting, what) in _NEEDS.items():
         given = bool(getattr(settings, setting))
         if name in names and not given:
             raise SpecError(f"the metric {name!r} cannot be measured", expected=what)
         if given and name in declared and not (setting == "score_threshold" and asked):
             names.add(name)
+            by_setting += [] if asked else [name]
     _refuse_by_matching(sorted(names), settings.matching)
-    return tuple(name for name in declared if name in names)
+    return (*by_setting, *(name for name in declared if name in names - set(by_setting)))
 
 
 def _usual(info: TaskInfo, declared: Sequence[str], matching: Matching) -> Sequence[str]:

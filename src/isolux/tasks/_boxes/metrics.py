@@ -43,6 +43,7 @@ def _of_people(
     reference: Reference,
     direction: Direction = "higher",
     at: str = "of",
+    in_people: str = "",
 ) -> Metric:
     return Metric(
         name=name,
@@ -51,6 +52,7 @@ def _of_people(
         direction=direction,
         reference=reference,
         at=at,
+        in_people=in_people,
     )
 
 
@@ -67,6 +69,7 @@ DETECTION: tuple[Metric, ...] = (
         "Recall at an overlap",
         "Share of people found at an overlap (IoU) of at least the threshold.",
         FACET,
+        in_people="Of {people} the model finds {n}",
     ),
     _of_people(
         "found_at_score",
@@ -74,6 +77,7 @@ DETECTION: tuple[Metric, ...] = (
         "Share of people found by a detection whose score is at least the threshold, at one "
         "overlap (.50 unless another is set).",
         WIDER,
+        in_people="Of {people} the model finds {n}",
     ),
     _of_people(
         "average_recall_at_k",
@@ -107,6 +111,7 @@ MISS_RATE = _of_people(
     WIDER,
     "lower",
     "at a score of",
+    in_people="Of {people} the model misses {n}",
 )
 KEYPOINTS: tuple[Metric, ...] = (
     _of_people(
@@ -121,6 +126,7 @@ KEYPOINTS: tuple[Metric, ...] = (
         "Recall at a similarity",
         "Share of people whose pose is found at a similarity (OKS) of at least the threshold.",
         COCO,
+        in_people="Of {people} the model finds the pose of {n}",
     ),
     _of_people(
         "oks",

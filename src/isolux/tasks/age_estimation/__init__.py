@@ -90,6 +90,7 @@ METRICS = (
         name=_FPR, title="Underage people who pass",
         definition="Share of people under the legal age whose estimate is at or above the "
         "challenge age: they pass without a proof of age.",
+        in_people="Of {people} under the legal age {n} pass without a proof of age",
         direction="lower", reference=NIST, at="a challenge age of",
         opposite=_FNR, meaning="underage people who pass",
     ),
@@ -97,6 +98,7 @@ METRICS = (
         name=_FNR, title="People of legal age who do not pass",
         definition="Share of people of the legal age or older whose estimate is below the "
         "challenge age: they are asked for a proof of age, or turned away.",
+        in_people="Of {people} of legal age {n} are asked for a proof of age",
         direction="lower", reference=NIST, at="a challenge age of",
         opposite=_FPR, meaning="people of legal age who do not pass",
     ),

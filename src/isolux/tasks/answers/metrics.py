@@ -10,10 +10,13 @@ __all__ = ["INFO"]
 _FHIBE = works.FHIBE.at("Methods: bias discovery in foundation models")
 
 
-def _share(name: str, title: str, definition: str, direction: Direction = "none") -> Metric:
+def _share(
+    name: str, title: str, definition: str, direction: Direction = "none", in_people: str = ""
+) -> Metric:
     return Metric(
-        name=name, title=title, definition=definition, direction=direction, reference=_FHIBE
-    )
+        name=name, title=title, definition=definition, direction=direction, reference=_FHIBE,
+        in_people=in_people,
+    )  # fmt: skip
 
 
 INFO = TaskInfo(
@@ -35,6 +38,7 @@ INFO = TaskInfo(
             "answer_rate",
             "Answer rate",
             "Share of the people with an answer about whom the model says this.",
+            in_people="Of {people} the model says {label} about {n}",
         ),
         _share(
             "response_rate",
@@ -45,6 +49,7 @@ INFO = TaskInfo(
             "refusal_rate",
             "Refusal rate",
             "Share of the people asked about for whom the model declines to answer.",
+            in_people="Of {people} the model declines to answer about {n}",
         ),
         _share(
             "pronoun_rate",

@@ -20,7 +20,9 @@ _MANY = 0.02
 """Share of people without an answer from which a caution says so."""
 
 
-def silent_people(units: pl.DataFrame, undetected: str) -> list[str]:
+def silent_people(
+    units: pl.DataFrame, undetected: str, *, counted_as: str = "mistakes"
+) -> list[str]:
     """Say of how many people a model says nothing, not even whether it detected them.
 
     An empty cell may be a face that was not found or a lookup that failed, so what it counts as
@@ -44,7 +46,7 @@ def silent_people(units: pl.DataFrame, undetected: str) -> list[str]:
             continue
         told = (
             f"{said} (an empty cell, or a word for unknown). They count as not detected, so as"
-            " mistakes. If the file should have an answer for them, correct it; --undetected"
+            f" {counted_as}. If the file should have an answer for them, correct it; --undetected"
             " leave-out leaves them out; --detected-column says who was not detected."
         )
         notes.append(Caution(told) if n >= _MANY * every else told)

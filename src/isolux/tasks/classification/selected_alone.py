@@ -62,9 +62,10 @@ def selected_alone(
         )
     units = judge(instances, answers)
     judged = Judged(units, answers, positive, (), leave_out=undetected == "leave-out")
-    notes = tallies(units, undetected, has_truth=False)
+    notes = silent_people(units, undetected, counted_as="not selected")
+    notes += [*answers.notes, *tallies(units, undetected, has_truth=False)]
     return Scores(
         units=score_rows(judged, names),
         info=replace(info, metrics=(info.metric(_METRIC),), defaults=names),
-        notes=(*silent_people(units, undetected), *answers.notes, *notes),
+        notes=tuple(notes),
     )

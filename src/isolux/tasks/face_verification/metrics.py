@@ -89,6 +89,7 @@ def _of_pairs(
     lower: bool = False,
     opposite: str = "",
     meaning: str = "",
+    in_times: str = "",
 ) -> Metric:
     return Metric(
         name=name,
@@ -101,6 +102,7 @@ def _of_pairs(
         at="of" if name == "tar_at_far" else "at",
         opposite=opposite,
         meaning=meaning,
+        in_times=in_times,
     )
 
 
@@ -126,6 +128,7 @@ METRICS = (
         lower=True,
         opposite="false_non_match_rate",
         meaning=_ACCEPTED,
+        in_times="strangers are accepted {times} as often",
     ),
     _of_pairs(
         "false_non_match_rate",
@@ -135,6 +138,7 @@ METRICS = (
         lower=True,
         opposite="false_match_rate",
         meaning=_REFUSED,
+        in_times="people are refused as themselves {times} as often",
     ),
     _of_pairs(
         "verification_auc",

@@ -50,6 +50,7 @@ def _share(
     at: str = "at",
     opposite: str = "",
     meaning: str = "",
+    in_times: str = "",
 ) -> Metric:
     return Metric(
         name=name,
@@ -60,6 +61,7 @@ def _share(
         at=at,
         opposite=opposite,
         meaning=meaning,
+        in_times=in_times,
     )
 
 
@@ -75,12 +77,14 @@ METRICS = (
         "Share of searches for people who are not enrolled that return anyone at or above the "
         "threshold.",
         ISO, opposite=FNIR, meaning="strangers taken for somebody enrolled",
+        in_times="searches for strangers return somebody {times} as often",
     ),
     _share(
         FNIR, "False negative identification rate",
         "Share of searches for people who are enrolled that do not return their own entry within "
         "the rank limit and at or above the threshold.",
         ISO, opposite=FPIR, meaning="enrolled people not recognised",
+        in_times="searches for enrolled people fail {times} as often",
     ),
     _share(
         FTA, "Failure to acquire rate",

@@ -14,7 +14,7 @@ from isolux.groups.estimates import Estimates
 from isolux.people.synthetic import synthetic_marker, synthetic_note
 from isolux.stats.statistic import PairStatistic
 from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.info import Info, Reference, TaskInfo
 from isolux.vocabulary.notes import by_severity
 from isolux.vocabulary.spec import AuditSpec
 
@@ -65,7 +65,7 @@ def record_of(
         },
         "model": ", ".join(models),
         "task": spec.task.name,
-        "metrics": [m.name for m in scores.info.metrics],
+        "metrics": _reading_order(scores.info),
         "measures": {
             m.name: {"title": m.title, "unit": m.unit, "direction": m.direction}
             for m in scores.info.metrics
@@ -85,6 +85,14 @@ def record_of(
             "n_units": _people(estimates),
         },
     }
+
+
+def _reading_order(info: TaskInfo) -> list[str]:
+    """Name what was measured: what is read first where ``--metric`` names nothing, first."""
+    names = [metric.name for metric in info.metrics]
+    return [name for name in info.defaults if name in names] + [
+        name for name in names if name not in info.defaults
+    ]
 
 
 def _people(estimates: Estimates) -> int:

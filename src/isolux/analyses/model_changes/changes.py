@@ -1,14 +1,4 @@
-"""Is the second model better, who gained and who lost, and which gaps changed: plain sentences.
-
-Reads the table of comparisons that ``isolux compare`` makes (kinds ``model_difference`` and
-``gap_change``); a run of a single model has none, and gives no finding. The planned comparison
-(everyone, on the metric asked for first) has a p of its own. Then come the groups whose change the
-family of the others confirms: who lost, who gained, then metrics in which neither way is better.
-Within these, metrics stand in the order asked for, classes after the whole, single attributes
-before intersections (unless an intersection changed by more than each attribute in it), the largest
-change first. One group that changed the same way by several metrics is one finding, as are a group
-and an intersection of the same people. Then the gaps that changed; what is not shown comes last.
-"""
+"""The comparisons of two models in the order in which they are read, and their sentences."""
 
 from __future__ import annotations
 
@@ -20,52 +10,22 @@ import polars as pl
 
 from isolux.disparity.gap_changes import KIND
 from isolux.groups.unknown import UNKNOWN
-from isolux.statements.words import Words, ends_text, lowered, number, size, words_of
-from isolux.vocabulary import works
-from isolux.vocabulary.containers import Explained, Run
-from isolux.vocabulary.info import AnalysisInfo
+from isolux.statements.numbers import interval, points, value_text
+from isolux.statements.words import Words, lowered, words_of
+from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
-from isolux.vocabulary.tables import FINDINGS, Status
+from isolux.vocabulary.tables import Status
 from isolux.vocabulary.words import UNTESTED
 
-__all__ = ["INFO", "ChangesAnswer", "answer_of_changes", "explain", "say_gaps"]
+__all__ = ["ChangeFinding", "ModelChanges", "Row", "line_of", "simultaneous_ends"]
 
-_FACET = works.FACET.at("Tables 11 and 12: two models side by side")
-
-INFO = AnalysisInfo(
-    tests=False,
-    title="Changes between two models",
-    summary="Whether the second model is better, who gained and who lost, and which gaps changed.",
-    references=(_FACET,),
-    assumptions=(
-        "Both models answered about the same people, and only those are compared.",
-        "Clusters are independent of one another.",
-        "A gap can close because one group lost: read both groups' changes.",
-    ),
-)
-
-_NAME = "model_changes"
-_MAX_FURTHER, _MAX_GAPS = 3, 10
+_MAX_LISTED, _MAX_GAPS = 3, 10
 _LINE = ("metric", "label", "threshold")
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class ChangesAnswer:
-    """What a comparison says first: is the second model better, who lost and gained, which gaps.
-
-    ``gaps`` has a sentence for the gap of each attribute on the metric asked for first; ``n_more``
-    counts further groups that gained or lost.
-    """
-
-    first: str
-    further: tuple[str, ...]
-    n_more: int
-    gaps: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Finding:
+class ChangeFinding:
     """A row of the comparisons and its sentence; ``way``: lost, gained, higher, lower or none."""
 
     row: Row
@@ -73,83 +33,13 @@ class _Finding:
     way: str = ""
 
 
-def explain(run: Run) -> Explained:
-    """Say whether the second model is better, who gained and who lost.
-
-    Parameters
-    ----------
-    run : Run
-        Its ``disparities`` are comparisons of two models.
-
-    Returns
-    -------
-    Explained
-        ``findings``; ``effect`` is the second model's value less the first's, of a gap how much
-        wider it became, in the metric's unit; empty where ``run`` holds no comparison.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, COMPARISONS, GROUP_METRICS, SCORES
-    >>> empty = Run({}, SCORES.empty(), ATTRIBUTES.empty(), GROUP_METRICS.empty(),
-    ...             COMPARISONS.empty(), FINDINGS.empty())
-    >>> explain(empty).findings.height
-    0
-    """
-    changes = _Changes.of(run)
-    shown = [*changes.facts(), *changes.gaps(shown=True)]
-    planned = [] if changes.planned is None else [changes.planned]
-    if planned and changes.is_shown(planned[0]):
-        shown, planned = [changes.say_planned(planned[0]), *shown], []
-    unshown = [*map(changes.say_planned, planned), *changes.gaps(shown=False)]
-    rows = [_cells(finding) for finding in [*shown, *unshown]]
-    rows += [*changes.count_unshown(), *changes.count_unjudged()]
-    frame = pl.DataFrame(rows, infer_schema_length=None) if rows else FINDINGS.empty()
-    return Explained(FINDINGS.conform(frame.with_columns(rank=pl.int_range(1, pl.len() + 1))))
-
-
-def answer_of_changes(run: Run) -> ChangesAnswer:
-    """Choose what a reader of a comparison sees first."""
-    changes = _Changes.of(run)
-    first = "The two models have no metric in common."
-    if changes.planned is not None:
-        first = changes.say_planned(changes.planned).claim
-    elif changes.rows:
-        measure = changes.words.measure(changes.rows[0])
-        first = f"{measure} for everyone was not judged for both models."
-    facts = [fact for fact in changes.facts() if fact.row["attribute"] is not None]
-    lost, gained = (([f for f in facts if f.way == way]) for way in ("lost", "gained"))
-    chosen = [*lost[:1], *gained[:1]]
-    chosen += [fact for fact in facts if fact not in chosen][: _MAX_FURTHER - len(chosen)]
-    further = [fact.claim for fact in facts if fact in chosen]
-    if not facts:
-        further += [row["claim"] for row in changes.count_unshown()]
-    gaps = [
-        f
-        for shown in (True, False)
-        for f in changes.gaps(shown=shown)
-        if _line(f.row) == changes.line
-    ]
-    return ChangesAnswer(
-        first, tuple(further), len(facts) - len(chosen), tuple(gap.claim for gap in gaps)
-    )
-
-
-def say_gaps(run: Run) -> dict[tuple[Any, ...], str]:
-    """Say of each metric, class, threshold and attribute whether its gap changed."""
-    changes = _Changes.of(run)
-    return {
-        (*_line(row), row["attribute"]): changes.say_gap(row)
-        for row in changes.gap_rows
-        if row["value"] is not None
-    }
-
-
-def _line(row: Row) -> tuple[Any, ...]:
+def line_of(row: Row) -> tuple[Any, ...]:
+    """Name the metric, class and threshold of a row."""
     return tuple(row[name] for name in _LINE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Changes:
+class ModelChanges:
     """The comparisons of a run, in the order asked for, and what it calls things."""
 
     rows: tuple[Row, ...]
@@ -159,7 +49,8 @@ class _Changes:
     line: tuple[Any, ...] | None
 
     @classmethod
-    def of(cls, run: Run) -> _Changes:
+    def of(cls, run: Run) -> ModelChanges:
+        """Read the comparisons of a run; of a run of one model there are none."""
         table = run.disparities
         if "model_a" not in table.columns:
             table = table.clear()
@@ -171,14 +62,14 @@ class _Changes:
         values = {tuple(r[n] for n in names): r["value"]
                   for r in run.group_metrics.iter_rows(named=True)}  # fmt: skip
         rows = of_kind["model_difference"]
-        line = next((_line(row) for row in rows), None)
+        line = next((line_of(row) for row in rows), None)
         return cls(rows, of_kind[KIND], values, replace(words_of(run), models=1), line)
 
     @property
     def planned(self) -> Row | None:
         """Everyone's change on the metric asked for first."""
         of_all = (row for row in self.rows if row["attribute"] is None and row["value"] is not None)
-        return next((row for row in of_all if _line(row) == self.line), None)
+        return next((row for row in of_all if line_of(row) == self.line), None)
 
     def is_shown(self, row: Row) -> bool:
         """Tell whether a change is established: by its p, or where nothing can test it."""
@@ -186,7 +77,7 @@ class _Changes:
         sure = row["reason"] == UNTESTED if p is None else p <= 1.0 - self.words.level
         return bool(sure and row["value"])
 
-    def facts(self) -> list[_Finding]:
+    def facts(self) -> list[ChangeFinding]:
         """Say who lost, who gained, and what else changed: each group and way once."""
         shown = [row for row in self.rows if self.is_shown(row)]
         return self._merge(sorted((r for r in shown if r is not self.planned), key=self._place()))
@@ -194,16 +85,16 @@ class _Changes:
     def _place(self) -> Callable[[Row], tuple[Any, ...]]:
         """Give the key by which changes are sorted."""
         ways = {"lost": 0, "gained": 1, "higher": 2, "lower": 2}
-        lines = {line: k for k, line in enumerate(dict.fromkeys(map(_line, self.rows)))}
+        lines = {line: k for k, line in enumerate(dict.fromkeys(map(line_of, self.rows)))}
         largest: dict[tuple[Any, ...], float] = {}
         for row in self.rows:
-            key = (_line(row), row["attribute"], self.way(row))
+            key = (line_of(row), row["attribute"], self.way(row))
             largest[key] = max(largest.get(key, 0.0), abs(row["value"] or 0.0))
 
         def is_covered(row: Row) -> bool:
             parts = crossed(row["attribute"])
-            widest = max(largest.get((_line(row), part, self.way(row)), 0.0) for part in parts)
-            low, high = _ends(row)
+            widest = max(largest.get((line_of(row), part, self.way(row)), 0.0) for part in parts)
+            low, high = simultaneous_ends(row)
             near = 0.0 if low is None or high is None else max(low, -high, 0.0)
             return len(parts) > 1 and near <= widest
 
@@ -211,7 +102,7 @@ class _Changes:
             alone = row["attribute"] is None
             return (
                 alone, not alone and UNKNOWN in row["group_a"], ways[self.way(row)],
-                lines[_line(row)], not alone and is_covered(row), -abs(row["value"]),
+                lines[line_of(row)], not alone and is_covered(row), -abs(row["value"]),
             )  # fmt: skip
 
         return place
@@ -224,7 +115,7 @@ class _Changes:
             return "higher" if up else "lower"
         return "gained" if up == (metric.direction == "higher") else "lost"
 
-    def _merge(self, rows: Sequence[Row]) -> list[_Finding]:
+    def _merge(self, rows: Sequence[Row]) -> list[ChangeFinding]:
         """Say what is the same fact once: a group's other metrics, the same people by another."""
         alone = {_people(row) for row in rows if len(crossed(row["attribute"] or "")) < 2}
         first: dict[tuple[Any, ...], Row] = {}
@@ -239,16 +130,16 @@ class _Changes:
         seen: set[str] = set()
         findings = []
         for key, row in first.items():
-            findings.append(_Finding(row, self._change(row, also.get(key, ()), seen), key[-1]))
+            findings.append(ChangeFinding(row, self._change(row, also.get(key, ()), seen), key[-1]))
             seen.add(key[-1])
         return findings
 
-    def say_planned(self, row: Row) -> _Finding:
+    def say_planned(self, row: Row) -> ChangeFinding:
         """Answer whether the second model is better."""
         a, b, way = row["model_a"], row["model_b"], self.way(row)
         measure = f"{lowered(self.words.measure(row))} for everyone"
         sure = self._sure(row, "p", flip=row["value"] < 0)
-        far = size(row["value"], self.words.unit(row), *_ends(row))
+        far = points(row["value"], self.words.unit(row), simultaneous_ends(row))
         change = f"is {far} {'higher' if row['value'] > 0 else 'lower'}"
         shown = self.is_shown(row)
         if not row["value"]:
@@ -263,13 +154,13 @@ class _Changes:
             )
         else:
             claim = f"{b} is not shown to be better or worse than {a}: {measure} {change}"
-        return _Finding(row, f"{claim} ({sure}).{_care(row)}", way)
+        return ChangeFinding(row, f"{claim} ({sure}).{_care(row)}", way)
 
     def _change(self, row: Row, also: Sequence[Row], seen: Collection[str]) -> str:
         """Say one group's change, and by which metrics else it is shown."""
         way, unit = self.way(row), self.words.unit(row)
         sign = "+" if row["value"] > 0 else "\N{MINUS SIGN}"
-        change = f"{sign}{size(row['value'], unit, *_ends(row))} with {row['model_b']}"
+        change = f"{sign}{points(row['value'], unit, simultaneous_ends(row))} with {row['model_b']}"
         names = list(dict.fromkeys(lowered(self.words.measure(r)) for r in also))
         more = f"; also {names[0]}" if names else ""
         more += f" and {len(names) - 1} more" if len(names) > 1 else ""
@@ -288,11 +179,11 @@ class _Changes:
 
     def _sure(self, row: Row, p_name: str, *, flip: bool = False) -> str:
         """Give the interval, p and n of a change."""
-        low, high = _ends(row)
+        low, high = simultaneous_ends(row)
         parts = []
         if low is not None and high is not None:
             low, high = (-high, -low) if flip else (low, high)
-            ends = ends_text(low, high, self.words.unit(row), row["value"])
+            ends = interval(low, high, self.words.unit(row), row["value"])
             parts.append(f"{100 * self.words.level:g} % interval {ends}")
         return "; ".join([*parts, *self._p(row, p_name), f"n = {row['n_units_a']:,}"])
 
@@ -300,26 +191,45 @@ class _Changes:
         p, name = row["p_adjusted"], name if self.words.corrected else "p"
         return [] if p is None else [f"{name} < 0.001" if p < 0.001 else f"{name} = {p:.3f}"]
 
-    def gaps(self, *, shown: bool) -> list[_Finding]:
+    def gaps(self, *, shown: bool) -> list[ChangeFinding]:
         """Say which gaps became wider or narrower, or of which that is not shown."""
         rows = [row for row in self.gap_rows if row["value"] is not None]
         rows = [row for row in rows if self.is_shown(row) == shown]
         if not shown:  # of the metric asked for first: the table has the others
-            rows = [row for row in rows if _line(row) == self.line]
+            rows = [row for row in rows if line_of(row) == self.line]
         once: dict[tuple[Any, ...], Row] = {}
         for row in rows:
             once.setdefault((*_people(row), row["n_units_b"]), row)
-        return [_Finding(row, self.say_gap(row)) for row in once.values()][:_MAX_GAPS]
+        return [ChangeFinding(row, self.say_gap(row)) for row in once.values()][:_MAX_GAPS]
+
+    def list_unchanged_gaps(self) -> list[str]:
+        """Say of which gaps no change is shown: of several in one sentence, with their values."""
+        found = self.gaps(shown=False)
+        if len(found) < 2:
+            return [gap.claim for gap in found]
+        pairs = [
+            f"{gap.row['group_a']} against {gap.row['group_b']} {self._gap_values(gap.row)}"
+            for gap in found[:_MAX_LISTED]
+        ]
+        more = len(found) - len(pairs)
+        measure = lowered(self.words.measure(found[0].row))
+        told = f"No change of the gap in {measure} is shown: {', '.join(pairs)}"
+        return [f"{told}{f'; {more:,} more in the table' if more else ''}."]
+
+    def _gap_values(self, row: Row) -> str:
+        unit = self.words.unit(row)
+        old, new = (self._gap_of(row, row[model]) for model in ("model_a", "model_b"))
+        return f"{value_text(old, unit, [new])} to {value_text(new, unit, [old])}"
 
     def say_gap(self, row: Row) -> str:
         """Say whether one gap became wider or narrower."""
         unit = self.words.unit(row)
-        old, new = (self._gap_of(row, row[model]) for model in ("model_a", "model_b"))
-        values = f"{number(old, unit, new)} to {number(new, unit, old)}"
+        values = self._gap_values(row)
         values += " points" if unit == "fraction" else f" {unit}".rstrip()
-        ends = row["low"], row["high"]
-        interval = [] if None in ends else [f"change {ends_text(*ends, unit)}"]
-        sure = "; ".join([*interval, *self._p(row)])
+        low, high = simultaneous_ends(row)
+        known = low is not None and high is not None
+        change = [f"change {interval(low, high, unit)}"] if known else []
+        sure = "; ".join([*change, *self._p(row)])
         way = "widened from" if row["value"] > 0 else "narrowed from"
         told = f"the gap {way}" if self.is_shown(row) else "no change of the gap is shown,"
         return (
@@ -330,7 +240,7 @@ class _Changes:
     def _gap_of(self, row: Row, model: str) -> float:
         """Give one model's gap of a pair: above 0 where ``group_a`` is worse off."""
         metric = self.words.metrics.get(row["metric"])
-        key = (model, *_line(row), row["attribute"])
+        key = (model, *line_of(row), row["attribute"])
         worse, better = (self.values.get((*key, row[f"group_{side}"])) or 0.0 for side in "ab")
         return worse - better if metric and metric.direction == "lower" else better - worse
 
@@ -342,12 +252,12 @@ class _Changes:
             return []
         unit = self.words.unit(self.rows[0])
         known = [r for r in unsure if self.words.unit(r) == unit and UNKNOWN not in r["group_a"]]
-        ends = [abs(end) for row in known for end in _ends(row) if end is not None]
-        far = f": changes up to {size(max(ends), unit)} cannot be ruled out" if ends else ""
+        ends = [abs(end) for row in known for end in simultaneous_ends(row) if end is not None]
+        far = f": changes up to {points(max(ends), unit)} cannot be ruled out" if ends else ""
         told = f"For {len(unsure):,} of {len(rows):,} groups and metrics no change is shown{far}."
         if len(unsure) == len(rows):
             told = f"No group is shown to have gained or lost{far}."
-        return [{"analysis": _NAME, "claim": told, "status": Status.OK.value, "n": None}]
+        return [{"claim": told, "status": Status.OK.value, "n": None}]
 
     def count_unjudged(self) -> list[dict[str, Any]]:
         """Name the largest group of each attribute whose change no metric judges, and count."""
@@ -367,7 +277,8 @@ class _Changes:
             f" (n = {first['n_units_a'] or 0:,}; {first['reason']})."
         )
         return {
-            "analysis": _NAME, "claim": told, "status": first["status"], "n": first["n_units_a"],
+            "claim": told,
+            "status": first["status"], "n": first["n_units_a"],
             "attribute": first["attribute"],
         }  # fmt: skip
 
@@ -381,7 +292,7 @@ def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _ends(row: Row) -> tuple[float | None, float | None]:
+def simultaneous_ends(row: Row) -> tuple[float | None, float | None]:
     """Give the ends that hold for all of the family at once, else the row's own."""
     if row.get("simultaneous_low") is not None and row.get("simultaneous_high") is not None:
         return row["simultaneous_low"], row["simultaneous_high"]
@@ -390,24 +301,3 @@ def _ends(row: Row) -> tuple[float | None, float | None]:
 
 def _care(row: Row) -> str:
     return f" Caution: {row['reason']}." if row["status"] == Status.BOUNDARY else ""
-
-
-def _cells(finding: _Finding) -> dict[str, Any]:
-    row = finding.row
-    low, high = (row["low"], row["high"]) if row["kind"] == KIND else _ends(row)
-    return {
-        "analysis": _NAME,
-        "claim": finding.claim,
-        "effect": row["value"],
-        "low": low,
-        "high": high,
-        "n": row["n_units_a"],
-        "reference": "facet",
-        "status": row["status"],
-        "metric": row["metric"],
-        "label": row["label"],
-        "attribute": row["attribute"],
-        "group_a": row["group_a"],
-        "group_b": row["group_b"],
-        "p_adjusted": row["p_adjusted"],
-    }

@@ -1,0 +1,450 @@
+"""Numbers in sentences and tables: one place, so that no two outlets print one number differently.
+
+Fractions are printed as points of a hundred with one decimal, other numbers with three digits, an
+interval as ``8.0 to 16.3``, a p-value as ``0.003`` or ``< 0.001``. Numbers that stand together have
+as many decimals as the largest of them needs, and a gap is the difference of the values printed
+beside it, or has one more digit. The minus sign is typographic; spaces are plain, and pages keep
+a number and its unit on one line themselves (``report.wording.unbroken``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
+from typing import NamedTuple
+
+from isolux.vocabulary.info import Metric
+
+__all__ = [
+    "MINUS",
+    "NOTHING",
+    "GapText",
+    "cell_text",
+    "count",
+    "decimals",
+    "describe_counts",
+    "describe_ratio",
+    "fixed",
+    "gap_text",
+    "interval",
+    "p_equals",
+    "p_text",
+    "places_for",
+    "points",
+    "reach",
+    "share",
+    "spread_interval",
+    "value_text",
+    "with_unit",
+]
+
+MINUS = "\N{MINUS SIGN}"
+NOTHING = "\N{EN DASH}"
+
+_SMALLEST = 1e-7  # what is closer to 0 is left by rounding
+_MAX_PLACES = 6
+_SMALL_RATE = 0.01
+_BASES = (100, 1_000, 10_000, 1_000_000)
+"""Of how many people a sentence speaks."""
+_TIMES = {2: "twice", 3: "three times", 4: "four times", 5: "five times", 6: "six times",
+          7: "seven times", 8: "eight times", 9: "nine times", 10: "ten times"}  # fmt: skip
+
+
+def fixed(value: float, places: int = 1) -> str:
+    """Print a number with so many decimals; a half goes away from 0, and nothing has no sign.
+
+    One number, reckoned two ways, differs in its last digits: .85 − .6375 is a little more than
+    .2125, of which 100 times are 21.25. So what is left after 12 digits is taken for rounding.
+
+    Examples
+    --------
+    >>> fixed(100 * 0.2125), fixed(100 * (0.85 - 0.6375)), fixed(-0.04), fixed(-21.25)
+    ('21.3', '21.3', '0.0', '-21.3')
+    """
+    if not math.isfinite(value):
+        return f"{value:.{places}f}"
+    exact = Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    return f"{abs(exact) if exact == 0 else exact:f}"
+
+
+def places_for(unit: str, *numbers: float | None) -> int:
+    """Choose the decimals of numbers that stand together, by the largest of them.
+
+    Of fractions, printed as points, it is one unless that would leave nothing of any of them: a
+    false match rate of .0002 is not 0.0 %. Other numbers have three digits.
+
+    Examples
+    --------
+    >>> places_for("fraction", 0.11, 0.00033), places_for("fraction", 0.0002, 0.00041)
+    (1, 3)
+    >>> places_for("years", 4.31, 0.2), places_for("years", 12.3), places_for("ms", 12345.6)
+    (2, 1, 0)
+    """
+    scale = 100 if unit == "fraction" else 1
+    largest = max((scale * abs(x) for x in numbers if x is not None), default=0.0)
+    if not _SMALLEST <= largest < math.inf:  # NaN too
+        return 1
+    if unit == "fraction":
+        return 1 if largest >= 0.1 else 1 - math.floor(math.log10(largest))
+    # Rounded first: 9.996 has two digits before the point.
+    exponent = int(f"{largest:.2e}".partition("e")[2])
+    return min(max(2 - exponent, 0), _MAX_PLACES)
+
+
+def value_text(
+    value: float | None,
+    unit: str = "fraction",
+    beside: Sequence[float | None] = (),
+    *,
+    sign: bool = False,
+    places: int | None = None,
+) -> str:
+    """Print a number without its unit: fractions times 100.
+
+    With numbers ``beside`` it, such as the ends of its interval, it has as many decimals as they.
+
+    Examples
+    --------
+    >>> value_text(0.00075), value_text(-0.00075, beside=(-0.013, 0.016))
+    ('0.075', '−0.1')
+    >>> value_text(0.73914), value_text(-0.1213, sign=True), value_text(None)
+    ('73.9', '−12.1', '–')
+    >>> value_text(2.5, "years"), value_text(12345.6, "ms")
+    ('2.50', '12,346')
+    """
+    if value is None:
+        return NOTHING
+    of_points = unit == "fraction"
+    chosen = places_for(unit, value, *beside) if places is None else places
+    text = fixed(100 * value if of_points else value, chosen)
+    if of_points and chosen > 1 and places is None and not any(x is not None for x in beside):
+        text = text.rstrip("0")
+    if not of_points and math.isfinite(value):
+        text = f"{Decimal(text):,f}"
+    plus = "+" if sign and value > 0 and text.strip("0.") else ""
+    return plus + text.replace("-", MINUS)
+
+
+def with_unit(
+    value: float | None, unit: str = "fraction", beside: Sequence[float | None] = ()
+) -> str:
+    """Print a number with its unit.
+
+    Examples
+    --------
+    >>> with_unit(0.739), with_unit(3.25, "years")
+    ('73.9 %', '3.25 years')
+    """
+    text = value_text(value, unit, beside)
+    return text if value is None else f"{text} {'%' if unit == 'fraction' else unit}".rstrip()
+
+
+def points(value: float | None, unit: str = "fraction", beside: Sequence[float | None] = ()) -> str:
+    """Print the size of a difference with its unit: points of a hundred for fractions.
+
+    Examples
+    --------
+    >>> points(-0.121), points(0.01), points(-3.25, "years")
+    ('12.1 points', '1.0 point', '3.25 years')
+    """
+    if value is None:
+        return NOTHING
+    return _in_points(value_text(abs(value), unit, beside), unit)
+
+
+def _in_points(text: str, unit: str) -> str:
+    """Put the unit of a difference behind it."""
+    if unit == "fraction":
+        return f"{text} {'point' if text == '1.0' else 'points'}"
+    return f"{text} {unit}".rstrip()
+
+
+def interval(
+    low: float | None,
+    high: float | None,
+    unit: str = "fraction",
+    beside: float | None = None,
+    *,
+    places: int | None = None,
+    flip: bool = False,
+) -> str:
+    """Print an interval without its unit; ``flip`` turns that of a − b into that of b − a.
+
+    Examples
+    --------
+    >>> interval(0.08, 0.163), interval(-0.163, -0.08, flip=True), interval(None, None)
+    ('8.0 to 16.3', '8.0 to 16.3', '–')
+    >>> interval(0.00033, 0.363), interval(0.0002, 0.00041)
+    ('0.0 to 36.3', '0.020 to 0.041')
+    """
+    if low is None or high is None:
+        return NOTHING
+    ends = (-high, -low) if flip else (low, high)
+    around = (low, high, beside)
+    first, last = (value_text(end, unit, around, places=places) for end in ends)
+    return f"{first} to {last}"
+
+
+def spread_interval(low: float | None, high: float | None, unit: str = "fraction") -> str:
+    """Print the interval of a standard deviation between groups.
+
+    Of few groups its upper end lies at the largest that fractions can have, one half: it is open.
+
+    Examples
+    --------
+    >>> spread_interval(0.02, 0.1), spread_interval(0.02, 0.5)
+    ('2.0 to 10.0', '2.0 and up')
+    """
+    if unit == "fraction" and low is not None and high is not None and high >= 0.5:
+        return f"{value_text(low, unit)} and up"
+    return interval(low, high, unit)
+
+
+def reach(low: float | None, high: float | None, unit: str = "fraction") -> str:
+    """Print the smallest and largest of several numbers; as one where they print alike.
+
+    Examples
+    --------
+    >>> reach(0.031, 0.089), reach(0.04, 0.04)
+    ('3.1 to 8.9', '4.0')
+    """
+    alike = value_text(low, unit) == value_text(high, unit)
+    return value_text(low, unit) if alike else interval(low, high, unit)
+
+
+class GapText(NamedTuple):
+    """Two values, the size of the gap between them, and the interval of that size, as printed."""
+
+    value_a: str
+    value_b: str
+    gap: str
+    interval: str
+
+
+def gap_text(
+    value_a: float,
+    value_b: float,
+    gap: float,
+    ends: tuple[float | None, float | None],
+    unit: str = "fraction",
+) -> GapText:
+    """Print two values and their gap so that a reader who subtracts finds no contradiction.
+
+    Rates of which one decimal would leave nothing, or that are both below 1 %, have as many
+    decimals as tell them apart.
+
+    Parameters
+    ----------
+    value_a, value_b, gap : float
+        Of two groups; the gap is a − b, and printed without a sign.
+    ends : (float or None, float or None)
+        The interval of the gap, printed the way that the gap is: above 0 where it is.
+    unit : str
+
+    Examples
+    --------
+    >>> gap_text(0.6, 0.95, -0.35, (-0.407, -0.294)).gap
+    '35.0 points'
+    >>> gap_text(0.6266, 0.2714, 0.3552, (0.3, 0.4))
+    GapText(value_a='62.7 %', value_b='27.1 %', gap='35.52 points', interval='30.0 to 40.0')
+    >>> gap_text(0.0002, 0.0018, -0.0016, (-0.0021, -0.0011))[:3]
+    ('0.02 %', '0.18 %', '0.16 points')
+    """
+    places = places_for(unit, value_a, value_b, gap, *ends)
+    if unit == "fraction":
+        places = max(places, _places_of_rates(value_a, value_b))
+    a, b = (value_text(x, unit, places=places) for x in (value_a, value_b))
+    printed = _number(value_text(abs(gap), unit, places=places))
+    is_off = printed != abs(_number(a) - _number(b)) or (gap and not printed)
+    of_gap = _in_points(value_text(abs(gap), unit, places=places + bool(is_off)), unit)
+    sign = "%" if unit == "fraction" else unit
+    return GapText(
+        f"{a} {sign}".rstrip(),
+        f"{b} {sign}".rstrip(),
+        of_gap,
+        interval(ends[0], ends[1], unit, places=places, flip=gap < 0),
+    )
+
+
+def _number(text: str) -> Decimal:
+    return Decimal(text.replace(MINUS, "-").replace(",", ""))
+
+
+def _places_of_rates(*rates: float) -> int:
+    """Say how many decimals of a percent it takes to see each rate, and tell small ones apart."""
+    sizes = [100 * abs(x) for x in rates if 100 * abs(x) >= _SMALLEST]
+    if not sizes:
+        return 1
+    least = 2 if max(sizes) < 100 * _SMALL_RATE else 1
+    return min(max(least, -math.floor(math.log10(min(sizes)))), _MAX_PLACES)
+
+
+def describe_counts(metric: Metric, label: str, values: tuple[float, float]) -> str:
+    """Say two rates in people: of so many of each group, how many the model is right about.
+
+    Parameters
+    ----------
+    metric : Metric
+        Only those with ``in_people`` are shares of people.
+    label : str
+        The class, as sentences call it; empty for none.
+    values : (float, float)
+        Rates of the two groups.
+
+    Returns
+    -------
+    str
+        A clause; empty where the metric is no share of people, or needs a label.
+
+    Examples
+    --------
+    >>> metric = Metric(name="accuracy", title="Accuracy", definition="", direction="higher",
+    ...                 in_people="Of {people} the model is right about {n}")
+    >>> describe_counts(metric, "", (0.63, 0.97)), describe_counts(metric, "", (0.0002, 0.0018))
+    ('of 100 it is right about 63 against 97', 'of 10,000 it is right about 2 against 18')
+    """
+    template = metric.in_people
+    if not template or ("{label}" in template and not label):
+        return ""
+    base = _base(*values)
+    first, second = (f"{round(base * x):,}" for x in values)
+    slots = {"people": f"{base:,}", "n": f"{first} against {second}", "label": label}
+    text = template.replace("the model", "it", 1).replace("Of ", "of ", 1)
+    return re.sub(r"\{(\w+)\}", lambda slot: slots.get(slot[1], slot[0]), text)
+
+
+def _base(first: float, second: float) -> int:
+    """Choose of how many people to speak: of so many that both counts and the gap are seen."""
+    is_small = max(first, second) < _SMALL_RATE
+    for base in _BASES[2 if is_small else 0 :]:
+        a, b = base * first, base * second
+        is_seen = all(x >= 0.5 or x == 0 for x in (a, b))
+        if is_seen and (round(a) != round(b) or first == second):
+            return base
+    return _BASES[-1]
+
+
+def describe_ratio(
+    metric: Metric, values: tuple[float, float], ends: tuple[float | None, float | None]
+) -> str:
+    """Say how many times as often an error is made: strangers are accepted nine times as often.
+
+    Parameters
+    ----------
+    metric : Metric
+        Only those with ``in_times`` are said so.
+    values : (float, float)
+        Rates of the two groups.
+    ends : (float or None, float or None)
+        The interval of the first rate minus the second one's.
+
+    Returns
+    -------
+    str
+        A clause; empty where a rate is 0, or the interval holds 0.
+
+    Examples
+    --------
+    >>> metric = Metric(name="false_match_rate", title="", definition="", direction="lower",
+    ...                 in_times="strangers are accepted {times} as often")
+    >>> describe_ratio(metric, (0.0018, 0.0002), (0.001, 0.002))
+    'strangers are accepted nine times as often'
+    """
+    low, high = ends
+    is_shown = low is not None and high is not None and not low <= 0 <= high
+    if not metric.in_times or not is_shown or min(values) <= 0:
+        return ""
+    return metric.in_times.replace("{times}", _times(max(values) / min(values)))
+
+
+def _times(ratio: float) -> str:
+    if ratio > 10.5:
+        return f"{ratio:,.0f} times"
+    near = round(ratio)
+    is_whole = near in _TIMES and abs(ratio - near) <= 0.05 * near
+    return _TIMES[near] if is_whole else f"{fixed(ratio)} times"
+
+
+def p_text(p: float | None) -> str:
+    """Print a p-value with three decimals, as a bound where it is smaller.
+
+    Examples
+    --------
+    >>> p_text(0.0031), p_text(0.0002), p_text(1.0), p_text(None)
+    ('0.003', '< 0.001', '1.000', '–')
+    """
+    if p is None:
+        return NOTHING
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def p_equals(p: float | None) -> str:
+    """Print a p-value inside a sentence: ``p = 0.003`` or ``p < 0.001``.
+
+    Examples
+    --------
+    >>> p_equals(0.0002), p_equals(0.5), p_equals(None)
+    ('p < 0.001', 'p = 0.500', 'not tested')
+    """
+    if p is None:
+        return "not tested"
+    return f"p {p_text(p)}" if p < 0.001 else f"p = {p_text(p)}"
+
+
+def count(n: int | None) -> str:
+    """Print a count with separated thousands.
+
+    Examples
+    --------
+    >>> count(10954), count(None)
+    ('10,954', '–')
+    """
+    return NOTHING if n is None else f"{n:,}"
+
+
+def share(value: float | None) -> str:
+    """Print a share of a whole as whole percent.
+
+    Examples
+    --------
+    >>> share(0.971)
+    '97 %'
+    """
+    return NOTHING if value is None else f"{100 * value:.0f} %"
+
+
+def decimals(cells: Sequence[object]) -> int:
+    """Choose the decimals of a column by its largest number: percent 1, small ratios 2, shares 3.
+
+    Examples
+    --------
+    >>> decimals([75.9421, 0.4]), decimals([1.27, 0.9]), decimals([0.7594, None, "–"])
+    (1, 2, 3)
+    """
+    largest = max((abs(cell) for cell in cells if isinstance(cell, float)), default=0.0)
+    return 1 if largest >= 10 else 2 if largest > 1 else 3
+
+
+def cell_text(cell: str | float | None, places: int | None = None) -> str:
+    """Say a cell of a paper's table: numbers with few decimals, counts whole, – for nothing.
+
+    ``places`` are those of its column; by default the number itself decides.
+
+    Examples
+    --------
+    >>> cell_text(0.7594), cell_text(1234), cell_text(None), cell_text("nurse")
+    ('0.759', '1,234', '–', 'nurse')
+    >>> cell_text(75.9421), cell_text(0.4, 1)
+    ('75.9', '0.4')
+    """
+    if cell is None:
+        return NOTHING
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, int):
+        return count(cell)
+    if not isinstance(cell, float):
+        return str(cell)
+    return fixed(cell, decimals([cell]) if places is None else places).replace("-", MINUS)
