@@ -284,8 +284,9 @@ def _sentences(run: Run, choice: Choice, known: Sequence[Statement]) -> Iterator
     yield first
     if known:
         yield from _at_same_mix(run, known[0], names)
-        yield from filter(None, [describe_opposite_errors(run)])
     yield from more
+    if known:
+        yield from filter(None, [describe_opposite_errors(run)])
     line = known[0].line if known else choice.main
     if line is not None:
         unjudged = find_unjudged(run, names.key(line), line.direction)
