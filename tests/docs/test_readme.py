@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from isolux import cli
+from tests.cli._run import isolux
 from tests.docs import _pages as pages
 from tests.docs.test_tutorials import commands
 
@@ -66,3 +67,13 @@ def test_what_python_prints_fits_a_screen_and_shows_group_value_and_interval(fol
     for name in ("group", "n_units", "value", "low", "high"):
         assert name in heads
     assert "…" not in heads
+
+
+def test_the_first_audit_prints_what_the_page_shows(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = next(words for words in commands(README) if words[:2] == ["isolux", "audit"])
+    monkeypatch.chdir(folder)
+    ran = isolux(monkeypatch, capsys, *first[1:], "--overwrite", width=80)
+    shown = next(b.body for b in pages.blocks(README) if b.kind == "text")
+    assert ran.out.replace("\N{NO-BREAK SPACE}", " ").strip() == shown.strip()

@@ -264,6 +264,21 @@ def test_the_unknown_have_a_sentence_that_says_how_far_they_could_move_the_diffe
     assert "unknown" not in found.answer
 
 
+@pytest.mark.parametrize(
+    ("n", "told"),
+    [
+        (100, "(accuracy 40.0 %) that were not annotated are in none of the groups"),
+        (30, "(accuracy 40.0 %), 30 of them not annotated, are in none of the groups"),
+    ],
+)
+def test_people_of_whom_nobody_was_asked_are_told_from_those_annotated_as_unknown(n, told):
+    run = unknown_run(100, 0.4)
+    account = {"tone": {"n_units": 2100, "n_unknown": 100, "n_unannotated": n}}
+    counts = {"unit": "people", "n_read": 2100, "models": {}, "attributes": account, "uneven": []}
+    run = replace(run, record={**run.record, "accounting": counts})
+    assert told in summarise(run).sections[0].unknown
+
+
 def test_of_the_unknown_who_are_too_few_anything_may_be_true():
     told = said(summarise(unknown_run(20, 0.5)).sections[0].unknown)
     # None is judged below 50: between all 20 wrong in a and all 20 right in b, some mixture.
