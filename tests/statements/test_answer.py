@@ -246,6 +246,20 @@ def test_groups_too_small_to_judge_are_counted():
     assert counted(answer_of(run).further, "2 groups of race have too little data") == 1
 
 
+def test_a_published_run_says_nothing_of_groups_that_are_hidden():
+    race = block({"A": 0.80, "B": 0.85}, ("A", "B", 0.3))
+    answer = answer_of(run_of(race, record={"withheld": True}))
+    assert "shown here" in answer.first
+    assert "were compared" in answer.further[-1]
+    alone = answer_of(run_of(block({"A": 0.80}), record={"withheld": True}))
+    assert "shown here" in alone.first
+
+
+def test_groups_of_one_value_are_not_called_too_small():
+    same = answer_of(run_of(block({"A": 0.8, "B": 0.8}, ("A", "B", None))))
+    assert "have the same accuracy" in same.first
+
+
 def test_the_order_of_rows_changes_nothing():
     parts = [block(RACES, *BLACK), block(SEXES, FEMALE, attribute="sex"), NOTHING]
     one = answer_of(run_of(*parts))
