@@ -297,6 +297,8 @@ def _sentences(run: Run, choice: Choice, known: Sequence[Statement]) -> Iterator
     unknown = next((s for s in choice.stated if not s.row["is_known"]), None)
     if unknown is not None and choice.main and unknown.line.metric == choice.main.metric:
         yield describe_more(unknown, None, choice.names)
+    if names.words.withheld:
+        yield "Groups that are too small to be shown here were compared, too."
 
 
 def _at_same_mix(run: Run, leader: Statement, names: Names) -> Iterator[str]:
@@ -318,7 +320,8 @@ def _of_known(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
     if not known:
         for s in untested[:MAX_FURTHER]:
             yield describe_more(s, s, names)
-        yield null or "No two groups were large enough to compare: see the table of groups."
+        if null or not untested:
+            yield null or _describe_untested(choice)
         return
     leader, *others = known
     open_order = (s for s in choice.rivals if s.row["is_order_open"] and s.row["is_established"])
@@ -341,6 +344,20 @@ def _of_known(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
         yield (
             f"{told[:-1]}; {numbered(n_left, 'more group')} (see the tables)." if is_last else told
         )
+
+
+def _describe_untested(choice: Choice) -> str:
+    """Say why no pair of known groups was tested by the measure asked for first."""
+    if choice.names.words.withheld:
+        return "Too few groups can be shown here to compare them."
+    if choice.main is None or choice.comparisons.is_empty():
+        return "No two groups were large enough to compare: see the table of groups."
+    pairs = choice.comparisons.filter("is_pair", "is_known", metric=choice.main.metric)
+    if pairs.is_empty() or pairs["gap"].abs().max() != 0.0:
+        return "No two groups were large enough to compare: see the table of groups."
+    return choice.names.start(
+        choice.main, f"All groups that were judged have the same {choice.main.phrase}."
+    )
 
 
 def _opposite_of(choice: Choice, leader: Statement) -> Statement | None:

@@ -225,7 +225,8 @@ def describe_null(
     )  # fmt: skip
     ends = [rows["simultaneous_low"].abs().max(), rows["simultaneous_high"].abs().max()]
     largest = max((float(x) for x in ends if isinstance(x, float)), default=None)
-    told = f"no difference in {line.phrase} was established by {titles}"
+    shown = " between groups shown here" if names.words.withheld else ""
+    told = f"no difference in {line.phrase} was established by {titles}{shown}"
     if largest is None:
         return names.start(line, f"{told}.")
     return names.start(
