@@ -33,7 +33,7 @@ def made(tmp_path, **settings):
 def cells(card):
     found = {}
     for table in tables_of(card):
-        if table.caption.startswith("By race"):
+        if table.caption.startswith("Value (95"):
             for row in table.rows:
                 titles = [c.title for c in table.columns]
                 found.setdefault(row[0], {}).update(zip(titles[1:], row[1:], strict=True))

@@ -163,9 +163,15 @@ def test_two_models_of_the_demonstration_are_compared(demo, monkeypatch, capsys)
     ran = run(monkeypatch, capsys, "compare", "aurora", "borealis", "--out", "both")
     assert ran.code == 0, ran.err
     assert ran.out.startswith("aurora → borealis · ")
-    assert "than aurora: accuracy for everyone is" in " ".join(ran.out.split())
-    assert "Lost most: older (perceived age" in " ".join(ran.out.split())
+    seen = " ".join(ran.out.split())
+    assert "For everyone borealis is not shown to be better or worse than aurora: accuracy" in seen
+    assert "Lost most: people labelled older, accuracy" in seen
     assert len(ran.out.splitlines()) < 40
+    given = json.loads(run(monkeypatch, capsys, "compare", "aurora", "borealis", "--json").out)
+    assert given["answers"][0]["first"].startswith("For everyone borealis is not shown to be")
+    [changes] = [table["rows"] for table in given["tables"] if table["name"] == "disparities"]
+    assert changes[0]["family"] == "the planned comparison"
+    assert changes[0]["p_adjusted"] == changes[0]["p_value"] < 0.2
     rows = pl.read_parquet("both/disparities.parquet").filter(kind="model_difference")
     # Borealis has a penalty of 12 points for older people that aurora lacks; aurora's own for
     # darker tones in dim light is gone.

@@ -57,7 +57,7 @@ def test_changes_by_hand():
 def test_the_first_model_does_not_choose_the_pair():
     # x: c is the worst (.40), b .45; y: c .80, b .45. By the mean of both b is the worst.
     groups = ["a"] * 40 + ["b"] * 40 + ["c"] * 40
-    right = [(36, 18, 16), (36, 18, 32)]
+    right = [(38, 18, 16), (38, 18, 32)]
     x, y = (np.concatenate([np.arange(40) < n for n in of]).astype(float) for of in right)
     spec = Comparing(min_units=1, replicates=400)
     scores = stacked(scored(x, None, model="x"), scored(y, None, model="y"))

@@ -57,7 +57,9 @@ def _world(groups, rates, photos, *, within, seed):
     entries = crossed_entries(counts, [hits])
     made = estimates_of(entries, {"a": groups, "b": groups}, (a_mean(1),))
     table = measure_disparities(with_bootstrap(made, spec), spec).table
-    everyone = float(np.dot(rates, sizes) / subjects)
+    # Everyone is who was photographed: a group is held to them as they are mixed.
+    photographed = counts[0].sum(axis=1)
+    everyone = float(np.dot(rates, photographed) / photographed.sum())
     return table, {"everyone": everyone, **{f"g{k}": r for k, r in enumerate(rates)}}
 
 

@@ -40,7 +40,7 @@ def test_who_gained_follows_p_and_direction(compared):
 
 
 def test_lower_is_better_turns_gain_into_loss(monkeypatch, compared):
-    from isolux.report import _lines
+    from isolux.statements import lines as _lines
     from isolux.vocabulary.info import Metric
 
     monkeypatch.setattr(
@@ -59,7 +59,7 @@ def test_lower_is_better_turns_gain_into_loss(monkeypatch, compared):
 def test_the_answer_is_about_everyone_then_who_lost_most_and_who_gained(compared):
     assert compared.title == "arl against erm on FairFace, validation"
     answer = compared.answer
-    assert answer.first.startswith("arl is not shown to be better or worse than erm: accuracy for")
+    assert answer.first.startswith("For everyone arl is not shown to be better or worse than erm")
     assert answer.further[0].startswith("Lost most: ")
     assert any(claim.startswith("Gained most: ") for claim in answer.further)
     assert len(answer.further) == 3

@@ -133,7 +133,7 @@ def test_the_headline_names_people_whose_group_is_known():
     found = summarise(runs.run_of(tables))
     lead = found.sections[0].lead
     assert {lead.group_a, lead.group_b} == {"A", "B"}
-    assert "the model works worse for A than for B" in found.answer
+    assert "worse for people with site = A than for" in found.answer
     assert "unknown" not in found.answer
     (table,) = (
         t for t in parse(render(found)).all("table") if "strips" in t.attributes.get("class", "")

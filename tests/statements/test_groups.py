@@ -53,6 +53,12 @@ def test_what_the_loader_declares_names_rows_units_and_whose_labels() -> None:
     assert income == "photos from households with an income of 0–100 US dollars a month"
     assert photos.describe_group("income", ["unknown"]) == "photos of unknown household income"
     assert photos.describe_group("gender", ["unknown"]).endswith("perceived gender presentation")
+    tone = {"perceived_skin": "perceived skin type (Fitzpatrick)"}
+    faces = GroupPhrases(terms=tone, noun="faces")
+    assert faces.describe_group("perceived_skin", ["IV"]) == "people with skin type IV"
+    assert faces.describe_group("perceived_skin", ["unknown"]) == (
+        "people of unknown perceived skin type"
+    )
     # The size of a box is nobody's label, and a face's blur is not its image's.
     assert GroupPhrases(noun="faces").describe_group("blur", ["2"]) == "faces with blur = 2"
     own = GroupPhrases(judgement="self-reported", terms={"gender": "self-reported gender"})

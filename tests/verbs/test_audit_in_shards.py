@@ -65,9 +65,12 @@ def test_three_cuts_give_the_tables_of_the_whole(tmp_path: Path, settings: dict[
         assert run.record["clusters"] == whole.record["clusters"]
         assert run.record["accounting"] == whole.record["accounting"]
         # The loader's own line apart, what is told of people has the same numbers.
+        # The loader's own line apart, what is told of people has the same numbers. Of shards no
+        # column is read that nothing needs, so none is proposed as clusters.
+        notes = [n for n in whole.record["notes"] if "may not be independent" not in n]
         assert [n for n in run.record["notes"] if not n.startswith("Read from")] == [
-            n for n in whole.record["notes"] if "identified by their number" not in n
-        ] or run.record["notes"][1:] == whole.record["notes"]
+            n for n in notes if "identified by their number" not in n
+        ] or run.record["notes"][1:] == notes
 
 
 REAL: tuple[tuple[str, dict[str, Any]], ...] = (

@@ -18,7 +18,6 @@ from isolux.statements.numbers import count, interval, p_equals, p_text, value_t
 from isolux.vocabulary import registry
 
 __all__ = [
-    "WIDE",
     "cell_text",
     "data_text",
     "findings",
@@ -33,11 +32,10 @@ __all__ = [
     "people_table",
     "shown_first",
     "status_text",
-    "wide_table",
 ]
 
 GROUPS = "group_metrics.parquet"
-WIDE = 4
+_WIDE = 4
 """Metrics that stand side by side."""
 _ROWS, _CLAIMS = 60, 12
 _FIRST = 30
@@ -109,32 +107,7 @@ def overall_table(source: Source) -> Table:
 
 def first_page(source: Source, of_groups: str = "", of_limits: str = "") -> tuple[Part, Part]:
     """Give what is read first: single attributes' groups on a few metrics, and the limits."""
-    single, lines, most = shown_first(source)
-    notes = [f"{one.title}: {count(len(one.main.rows))} groups, in {GROUPS}."
-             for one in source.summary.sections if one not in single]  # fmt: skip
-    more = len(source.summary.overall) - len(lines)
-    notes += [f"{more:,} more metrics, classes or thresholds are in {GROUPS}."] if more else []
-    caption = f"Value ({source.summary.audited.percent} interval; n)"
-    table = wide_table(source, caption, single, lines, most, notes)
-    return (Part("Results by group", (table,), of_groups),
-            Part("What this audit cannot say", (limits(source),), of_limits))  # fmt: skip
-
-
-def shown_first(source: Source) -> tuple[list[AttributeSection], list[Line], int]:
-    """Choose attributes in reading order, metrics of everyone, and how many groups of each."""
-    sections = reading_order(source.summary.sections)
-    single = [one for one in sections if not one.is_intersection] or sections[:1]
-    every = [line for line, _ in source.summary.overall]
-    of_class = Counter(line.metric for line in every if line.label is not None)
-    lines = [line for line in every if line.label is None or of_class[line.metric] == 1] or every
-    return single, lines[:WIDE], max(2, _FIRST // max(len(single), 1))
-
-
-def wide_table(
-    source: Source, caption: str, sections: Sequence[AttributeSection], lines: Sequence[Line],
-    most: int = _ROWS, notes: Sequence[str] = (),
-) -> Table:  # fmt: skip
-    """Lay metrics side by side: a row for everyone, then one for each group of the attributes."""
+    sections, lines, most = shown_first(source)
     whole = dict(source.summary.overall)
     rows = [("everyone", *(cell_text(whole.get(line), line.unit) for line in lines))]
     left = 0
@@ -146,14 +119,30 @@ def wide_table(
         name = f"{section.title}: " if len(sections) > 1 else ""
         rows += [(name + row.group, *(cell_text(cells.get((line, row.group)), line.unit)
                                       for line in lines)) for row in shown]  # fmt: skip
-    more = (f"{left:,} more groups are in {GROUPS}.",) if left else ()
-    of = ", ".join(section.attribute for section in sections)
-    return Table(
-        caption,
+    notes = [f"{left:,} more groups are in {GROUPS}."] if left else []
+    notes += [f"{one.title}: {count(len(one.main.rows))} groups, in {GROUPS}."
+              for one in source.summary.sections if one not in sections]  # fmt: skip
+    more = len(whole) - len(lines)
+    notes += [f"{more:,} more metrics, classes or thresholds are in {GROUPS}."] if more else []
+    table = Table(
+        f"Value ({source.summary.audited.percent} interval; n)",
         (Column("Group"), *(Column(line.title, number=True) for line in lines)), tuple(rows),
-        f"{GROUPS}: {'; '.join(map(key_of_line, lines))}; attribute {of or '(none)'}",
-        (*more, *notes),
+        f"{GROUPS}: {'; '.join(map(key_of_line, lines))}; attribute "
+        f"{', '.join(section.attribute for section in sections) or '(none)'}",
+        tuple(notes),
     )  # fmt: skip
+    return (Part("Results by group", (table,), of_groups),
+            Part("What this audit cannot say", (limits(source),), of_limits))  # fmt: skip
+
+
+def shown_first(source: Source) -> tuple[list[AttributeSection], list[Line], int]:
+    """Choose attributes in reading order, metrics of everyone, and how many groups of each."""
+    sections = reading_order(source.summary.sections)
+    single = [one for one in sections if not one.is_intersection] or sections[:1]
+    every = [line for line, _ in source.summary.overall]
+    of_class = Counter(line.metric for line in every if line.label is not None)
+    lines = [line for line in every if line.label is None or of_class[line.metric] == 1] or every
+    return single, lines[:_WIDE], max(2, _FIRST // max(len(single), 1))
 
 
 def cell_text(found: Estimate | None, unit: str) -> str:

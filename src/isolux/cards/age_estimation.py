@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from isolux.cards._document import Block, Card, Paragraph, Part
 from isolux.cards._facts import Facts
 from isolux.cards._measured import (
-    WIDE,
     data_text,
     findings,
     first_page,
+    group_tables,
     metric_table,
     overall_table,
-    wide_table,
 )
 from isolux.cards._source import Source, card_of
 from isolux.vocabulary.info import Ask, CardInfo, Reference
@@ -90,7 +89,7 @@ def card(source: Source, facts: Facts) -> Card:
                             *said("population", "true_age", "demographic_determination"))),
         Part("What is measured", (metric_table(source), *_missing(source))),
         Part("Everyone", (overall_table(source),)),
-        Part("By group", tuple(_by_group(source))),
+        Part("By group", tuple(group_tables(source))),
         Part("What was found", tuple(findings(source))),
         Part("Who answers for this", said("responsible_persons")),
     ]  # fmt: skip
@@ -115,13 +114,3 @@ def _missing(source: Source) -> Iterator[Block]:
             "False positives of a challenge are not measured: nobody in the data is under the "
             "legal age, or the metric was not requested."
         )
-
-
-def _by_group(source: Source) -> Iterator[Block]:
-    if not source.summary.sections:
-        yield Paragraph("No attribute was audited, so there are no groups.")
-    for section in source.summary.sections:
-        lines = [table.line for block in section.blocks for table in block.tables]
-        for start in range(0, len(lines), WIDE):
-            caption = f"By {section.title}{', continued' if start else ''}: value (interval; n)"
-            yield wide_table(source, caption, [section], lines[start : start + WIDE])

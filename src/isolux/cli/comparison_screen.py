@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolux.cli import document
+from isolux.cli.group_table import cut, draw_interval
 from isolux.cli.screen import say_figures, say_warning
 from isolux.cli.streams import screen
 from isolux.report.comparison import ComparisonSummary, summarise_comparison
+from isolux.report.document import Estimate
 from isolux.report.figures.labels import short_names
 from isolux.statements.numbers import count, p_text, value_text
 from isolux.vocabulary.containers import Run
@@ -26,13 +28,14 @@ if TYPE_CHECKING:
 
     from isolux.report.comparison import Change, ChangeTable
 
-__all__ = ["draw_change", "show_comparison"]
+__all__ = ["show_comparison"]
 
 _MAX_LINES, _MIN_FINDINGS, _MAX_FINDINGS, _MAX_WARNINGS = 30, 2, 5, 3
 _FIRST_ROWS, _OTHER_ROWS = 8, 2
 _NAME_WIDTH, _HEAD_WIDTH, _MAX_STRIP_WIDTH = 12, 8, 24
 _STRIP_WIDTH = 11
 _MARKS = {"no change found": "~", "not judged": "too few"}
+_NO_CHANGE = Estimate(0.0, None, None, 0, 0, "ok")
 _STYLES = {"lost": "bold red", "gained": "cyan", "lower": "bold", "higher": "bold"}
 
 
@@ -72,8 +75,17 @@ def _give(run: Run, compared: ComparisonSummary, report: Path | None) -> None:
         if note:
             document.note(note)
     answer = compared.answer
-    said = [[text] for text in (answer.first, *answer.further, *answer.gaps)]
-    document.give_words("answer", ["sentence"], said)
+    more = [f"And {answer.n_more:,} more (table)."] if answer.n_more else []
+    document.give_answer(
+        {
+            "accounting": "",
+            "first": answer.first,
+            "further": [*answer.further, *more, *answer.gaps],
+            "line": None,
+            "attributes": [section.attribute for section in compared.sections],
+        },
+        of=where,
+    )
     document.give("findings", run.findings.sort("rank", maintain_order=True), of=where)
     document.give("group_metrics", run.group_metrics, of=where)
     document.give("disparities", run.disparities, of=where)
@@ -121,7 +133,8 @@ def _show_tables(console: Console, compared: ComparisonSummary) -> int:
         more = f" ({left:,} more groups in the report)" if left else ""
         console.print(Text(plain(title) + more, style="bold"), no_wrap=True, overflow="ellipsis")
         for row in some:
-            cells[place][4] = draw_change(row, scale, widths[4])
+            change = Estimate(row.difference, row.low, row.high, 0, 0, row.status)
+            cells[place][4] = draw_interval(change, _NO_CHANGE, scale, widths[4])
             mark = cells[place].pop()
             line = Text(_join(cells[place], widths) + "  ")
             console.print(line.append(mark, style=_STYLES.get(row.way, "dim")), no_wrap=True)
@@ -169,38 +182,10 @@ def _join(cells: Sequence[str], widths: Sequence[int]) -> str:
     """Put a row's cells into columns: the name to the left, numbers to the right."""
     from rich.cells import cell_len, set_cell_size
 
-    name = cells[0] if cell_len(cells[0]) <= widths[0] else cells[0][: widths[0] - 1] + "…"
-    parts = [set_cell_size(name, widths[0])]
+    parts = [set_cell_size(cut(cells[0], widths[0]), widths[0])]
     for cell, width in zip(cells[1:], widths[1:], strict=False):
         parts.append(" " * max(width - cell_len(cell), 0) + cell)
     return "  ".join(parts)
-
-
-def draw_change(row: Change, scale: tuple[float, float], width: int) -> str:
-    """Draw a change with its interval on a scale that holds 0.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> draw_change(SimpleNamespace(difference=0.4, low=0.2, high=0.6), (-0.2, 0.8), 11)
-    '··│·━━●━━··'
-    """
-    low, high = scale
-
-    def position(value: float) -> int:
-        share = (value - low) / (high - low) if high > low else 0.5
-        return min(max(round(share * (width - 1)), 0), width - 1)
-
-    if row.difference is None:
-        return " " * width
-    cells = ["·"] * width
-    if row.low is not None and row.high is not None:
-        start, stop = position(row.low), position(row.high) + 1
-        cells[start:stop] = "━" * (stop - start)
-    zero = position(0.0)
-    cells[zero] = "┿" if cells[zero] == "━" else "│"
-    cells[position(row.difference)] = "●"
-    return "".join(cells)
 
 
 def _show_findings(

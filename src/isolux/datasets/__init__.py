@@ -23,15 +23,9 @@ from isolux.vocabulary.given import is_frame
 from isolux.vocabulary.info import DatasetInfo
 
 __all__ = [
-    "FORMAT",
-    "TERMS",
-    "Purpose",
-    "by_cluster",
-    "load",
-    "note_on_cluster",
-    "options",
+    "FORMAT", "TERMS", "Purpose", "by_cluster", "load", "note_on_cluster", "options",
     "refuse_training",
-]
+]  # fmt: skip
 
 _TABLE = "table"  # the one dataset that may be in memory
 Purpose = Literal["evaluation", "training"]

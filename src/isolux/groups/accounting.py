@@ -19,7 +19,7 @@ from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.counts import COUNTS, TIMES, people_in, with_times
 from isolux.vocabulary.spec import crossed
 
-__all__ = ["UnevenTest", "account_for"]
+__all__ = ["Losses", "account_for"]
 
 _UNITS_BY_KIND = {
     "image": "photos", "household": "households", "query": "queries", "subject": "people",
@@ -46,28 +46,13 @@ class Losses:
     undetected: pl.DataFrame
 
 
-@dataclass(frozen=True, slots=True)
-class UnevenTest:
-    """How shares of groups are compared.
-
-    Parameters
-    ----------
-    alpha : float
-        The audit's level of error, divided among its attributes.
-    n_clusters_per_unit : float
-        People of one cluster count as one: the least that they can be worth.
-    """
-
-    alpha: float
-    n_clusters_per_unit: float = 1.0
-
-
 def account_for(
     dataset: Dataset,
     scores: Scores,
     members: Membership,
     losses: Losses,
-    test: UnevenTest,
+    alpha: float,
+    n_clusters_per_unit: float = 1.0,
 ) -> dict[str, Any]:
     """Count who was read, scored and put into groups.
 
@@ -77,7 +62,11 @@ def account_for(
     scores : Scores
     members : Membership
     losses : Losses
-    test : UnevenTest
+    alpha : float
+        The audit's level of error, divided among its attributes: of the test whether shares of
+        groups differ.
+    n_clusters_per_unit : float
+        In that test people of one cluster count as one: the least that they can be worth.
 
     Returns
     -------
@@ -99,15 +88,19 @@ def account_for(
     for name, n in undetected.filter(pl.col("attribute").is_null()).select("model", "lost").rows():
         if name in models:
             models[name]["n_undetected"] = n
-    lost = unscored.select("model", "attribute", "group", "n", lost="unscored")
+    lost = {
+        "score": unscored.select("model", "attribute", "group", "n", lost="unscored"),
+        "detection": undetected,
+    }
     return {
         "unit": unit,
         "n_read": max(people_in(every) if people else 0, most),
         "models": models,
         "attributes": {name: dict(counts) for name, counts in members.accounts.items()},
         "uneven": [
-            *_list_uneven(lost, "score", members, test),
-            *_list_uneven(undetected, "detection", members, test),
+            {"loss": loss, **row}
+            for loss, counted in lost.items()
+            for row in _list_uneven(counted, members, alpha, n_clusters_per_unit)
         ],
     }
 
@@ -178,7 +171,7 @@ def _count_pairs(scores: Scores) -> dict[str, dict[str, Any]]:
 
 
 def _list_uneven(
-    counted: pl.DataFrame, loss: str, members: Membership, test: UnevenTest
+    counted: pl.DataFrame, members: Membership, alpha: float, n_clusters_per_unit: float
 ) -> Iterable[dict[str, Any]]:
     """List the attributes in whose groups the share that is lost differs."""
     simple = [c.handle for c in members.crossings if len(crossed(c.handle)) == 1]
@@ -186,8 +179,8 @@ def _list_uneven(
     rows = counted.filter(pl.col("attribute").is_in(names), pl.col("n") >= _MIN_GROUP_SIZE)
     for (model, name), own in rows.group_by("model", "attribute", maintain_order=True):
         ordered = own.sort(pl.col("lost") / pl.col("n"), descending=True, maintain_order=True)
-        lost, n = (np.rint(test.n_clusters_per_unit * ordered[c].to_numpy()) for c in ("lost", "n"))
-        if is_uneven(lost, n, test.alpha / max(len(names), 1)):
+        lost, n = (np.rint(n_clusters_per_unit * ordered[c].to_numpy()) for c in ("lost", "n"))
+        if is_uneven(lost, n, alpha / max(len(names), 1)):
             ends = ordered[np.unique([0, ordered.height - 1])]
             groups = [list(row) for row in ends.select("group", "lost", "n").rows()]
-            yield {"model": model, "attribute": name, "loss": loss, "groups": groups}
+            yield {"model": model, "attribute": name, "groups": groups}

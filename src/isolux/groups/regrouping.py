@@ -25,8 +25,10 @@ def judged_units(run: Run) -> pl.DataFrame:
 
 def can_regroup(run: Run) -> bool:
     """Tell whether a run keeps who is who: one that is published keeps nobody."""
-    named = {part for name in recorded_spec(run.record).groups.by for part in crossed(name)}
-    return run.scores.height > 0 and named <= set(run.attributes["attribute"].unique())
+    spec = run.record.get("spec") or {}
+    named = {part for name in spec.get("by") or () for part in crossed(name)}
+    known = run.attributes["attribute"].unique()
+    return bool(spec.get("data")) and run.scores.height > 0 and named <= set(known)
 
 
 def regroup(run: Run, by: Sequence[str] = ()) -> Membership:

@@ -72,5 +72,7 @@ def _adds_up(text: str, sides: tuple[str, ...]) -> bool:
     """Tell whether a difference is that of the printed values, or has more digits than they."""
     if NOTHING in (text, *sides):
         return True
-    gap, first, second = (Decimal(part.replace(MINUS, "-")) for part in (text, *sides))
+    gap, first, second = (
+        Decimal(part.replace(MINUS, "-").replace(",", "")) for part in (text, *sides)
+    )
     return gap == first - second or len(text.partition(".")[2]) > len(sides[0].partition(".")[2])

@@ -28,7 +28,7 @@ from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, summarise
 from isolux.report.summary import answer as _answer
 from isolux.report.summary.limits import independence_text
 from isolux.statements import numbers
-from isolux.statements.lines import lowered
+from isolux.statements.words import lowered
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import brief
 

@@ -54,7 +54,6 @@ _ADJECTIVE = (
 _GENERAL = "{noun} with {title} = {value}{unit}"
 _KINDS = (
     AttributeKind(_IMAGE, "{images} with {title} = {value}"),
-    AttributeKind(".*", _GENERAL, OTHERS),
     AttributeKind(_RACE, "{value} people", _ADJECTIVE),
     AttributeKind(_AGE, "people aged {value}", r".*\d.*"),
     AttributeKind(f"{_RACE}|{_SEX}|{_AGE}", "people labelled {value}"),
@@ -137,7 +136,7 @@ class GroupPhrases:
 
     def _piece(self, name: str, value: str) -> _Piece:
         title = self.terms.get(name, name.replace("_", " "))
-        short = title.partition(",")[0]
+        short = _SCALE.sub("", title.partition(",")[0])
         value = _WHOLE.sub(r"\1", value)
         chosen = self.templates.get(name)
         template = chosen or self._template(name, title, value)
@@ -160,22 +159,24 @@ class GroupPhrases:
             kind.template
             for kind in _KINDS
             if any(re.fullmatch(kind.names, text, re.DOTALL) for text in titles)
-            and re.fullmatch(kind.values, value, re.IGNORECASE | re.DOTALL)
+            and (value == UNKNOWN or re.fullmatch(kind.values, value, re.IGNORECASE | re.DOTALL))
         )
         self_reported = "self-reported" in (self.judgement, titles[1].replace(" ", "-")[:13])
         noun = "images" if name in self.of_images else self.noun
         # Of rows that are no people the dataset says which attributes are those of images.
         images = "images" if noun == "people" else noun
-        template = _GENERAL if self_reported and "labelled" in template else template
+        if value == OTHERS or (self_reported and "labelled" in template):
+            template = _GENERAL
         return template.replace("{noun}", noun).replace("{images}", images)
 
 
+_SCALE = re.compile(r" *\(.*\)$")  # (Fitzpatrick)
 _WHOLE = re.compile(r"^(-?\d+)\.0+$")
 
 
 def _plain(title: str) -> str:
     """Call an attribute without whose judgement or which scale it is."""
-    text = re.sub(r" *\(.*\)$", "", title.lower()).replace("-", " ")
+    text = _SCALE.sub("", title.lower()).replace("-", " ")
     return _WHOSE.sub("", text)
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import polars as pl
 
+from isolux.statements.words import lowered
 from isolux.vocabulary import registry
 from isolux.vocabulary.drawn import weighted_title
 from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.info import SERVED_WORSE, Direction, Metric, TaskInfo
 from isolux.vocabulary.words import chosen_words, class_name, target_of
 
-__all__ = ["LINE", "Line", "LineKey", "key_of", "lines_of", "lowered", "metric_of", "phrase_of"]
+__all__ = ["LINE", "Line", "LineKey", "key_of", "lines_of", "metric_of", "phrase_of"]
 
 LINE = ("model", "task", "metric", "label", "threshold")
 """The columns that together name a line."""
@@ -176,9 +177,3 @@ def phrase_of(title: str) -> str:
     """
     share = title.startswith(("Share ", "Weighted share "))
     return f"the {lowered(title)}" if share else lowered(title)
-
-
-def lowered(title: str) -> str:
-    """Lower the first letter for the middle of a sentence, unless it begins an acronym."""
-    acronym = title[:2].isupper()
-    return title if acronym else title[:1].lower() + title[1:]

@@ -35,6 +35,7 @@ __all__ = [
     "points",
     "reach",
     "share",
+    "signed_points",
     "spread_interval",
     "value_text",
     "with_unit",
@@ -152,6 +153,17 @@ def points(value: float | None, unit: str = "fraction", beside: Sequence[float |
     if value is None:
         return NOTHING
     return _in_points(value_text(abs(value), unit, beside), unit)
+
+
+def signed_points(value: float, unit: str = "fraction") -> str:
+    """Print a difference with its unit, and a minus sign where it is below 0.
+
+    Examples
+    --------
+    >>> signed_points(-0.121), signed_points(0.0), signed_points(3.25, "years")
+    ('−12.1 points', '0.0 points', '3.25 years')
+    """
+    return _in_points(value_text(value, unit), unit)
 
 
 def _in_points(text: str, unit: str) -> str:

@@ -88,8 +88,8 @@ def describe_opposite_errors(run: Run, attributes: Collection[str] = ()) -> str:
         is_taken = classes == 2 and not undetected
         label, answer = (words.label({"label": row[f"label{side}"]}) for side in (end, other))
         wrong = f"are called {answer}" if is_taken else "are missed"
-        values = [row[f"{name}_value{end}"] for name in ("group", "reference")]
-        share, other_share = (f"{value_text(1.0 - value)} %" for value in values)
+        rates = [1.0 - row[f"{name}_value{end}"] for name in ("group", "reference")]
+        share, other_share = (f"{value_text(rate, 'fraction', rates)} %" for rate in rates)
         who = phrases.describe(row["attribute"], group)
         told.append(f"for {who}, {share} of {label} {wrong} ({brief(beside)}: {other_share})")
     p = words.p(max(row["p_adjusted"], row["p_adjusted_b"]))

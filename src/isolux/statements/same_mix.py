@@ -83,7 +83,7 @@ def _compare(
     members = regroup(run, [own, *others]).frame
     groups = pl.DataFrame({"group": [pair["group_a"], pair["group_b"]], "side": [0, 1]})
     sides = members.filter(pl.col("attribute") == pair["attribute"]).join(groups, on="group")
-    known = members.filter(
+    known = members.join(sides, on="unit_id", how="semi").filter(
         pl.col("attribute").is_in(others), ~pl.col("values").list.contains(UNKNOWN)
     )
     # Whoever has several values of an attribute is in a stratum of those together.

@@ -21,6 +21,7 @@ from typing import Any
 
 import polars as pl
 
+from isolux.statements.numbers import p_equals
 from isolux.vocabulary import registry
 
 __all__ = ["AUDITS_SHARE", "LABEL", "audits_share", "entered", "judged"]
@@ -80,16 +81,13 @@ def judged(
     over = (p / share).clip(upper_bound=1.0)
     claimed = (p <= alpha).fill_null(value=False)
     unsure = (claimed & (over > alpha)) | (p.is_null() & pl.col("effect").is_not_null())
-    told = over.map_elements(_p_text, return_dtype=pl.String)
+    told = over.map_elements(
+        lambda p: f" Over the whole report {p_equals(p)}.", return_dtype=pl.String
+    )
     claim = pl.when(claimed).then(pl.col("claim") + told.fill_null("")).otherwise("claim")
     return findings.with_columns(
         claim=pl.when(unsure).then(LABEL + claim).otherwise(claim), p_adjusted=over
     )
-
-
-def _p_text(p: float) -> str:
-    said = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-    return f" Over the whole report {said}."
 
 
 def entered(record: Mapping[str, Any], name: str, planned: Sequence[str]) -> dict[str, Any]:

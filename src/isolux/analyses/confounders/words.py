@@ -184,14 +184,9 @@ def _share(case: Case, s: int, words: Words) -> str:
         return ""
     of = "their gap" if _another(case, s, words) else "the gap"
     return (
-        f": {_percent(share.value)} % of {of} is left ({level_of(words)} interval "
-        f"{_percent(share.low)} to {_percent(share.high)} %)"
+        f": {value_text(share.value, places=0)} % of {of} is left ({level_of(words)} interval "
+        f"{interval(share.low, share.high, places=0)} %)"
     )
-
-
-def _percent(share: float) -> str:
-    """Write a share in per cent, with the minus sign that all other numbers have."""
-    return str(round(100 * share)).replace("-", "−")
 
 
 def _overlap(case: Case, s: int) -> str:

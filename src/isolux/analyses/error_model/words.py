@@ -13,11 +13,12 @@ from isolux.analyses._features import Features
 from isolux.analyses._judged import Judged
 from isolux.analyses.error_model.forest import Checked, Forest
 from isolux.analyses.error_model.groups import Subgroups, Tree
-from isolux.statements.numbers import fixed, interval, points
+from isolux.statements.numbers import interval, points, value_text
 from isolux.statements.words import Words, level_of, lowered
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Statistics
+from isolux.vocabulary.words import listed
 
 __all__ = ["Plan", "Told"]
 
@@ -196,7 +197,7 @@ class Told:
             value = features.value[column]
             what = "higher values" if value is None else str(value)
             ways["higher" if tree.effect[column] > 0 else "lower"].append(what)
-        said = [(way, _listed(values)) for way, values in ways.items() if values]
+        said = [(way, listed(values, last="and")) for way, values in ways.items() if values]
         if not said:
             return " The shallow tree does not use it."
         (way, values), *other = said
@@ -216,10 +217,5 @@ class Told:
         )  # fmt: skip
 
 
-def _listed(values: Sequence[str]) -> str:
-    *most, last = values
-    return f"{', '.join(most)} and {last}" if most else last
-
-
 def _signed(value: float) -> str:
-    return fixed(value, 3).replace("-", "\N{MINUS SIGN}")
+    return value_text(value, "", places=3)

@@ -7,7 +7,7 @@ import numpy as np
 from isolux.analyses.label_errors.gaps import Corrected, Gap
 from isolux.analyses.label_errors.people import People
 from isolux.analyses.label_errors.sampling import possible
-from isolux.statements.numbers import fixed, points, value_text
+from isolux.statements.numbers import fixed, points, signed_points, value_text
 from isolux.statements.words import Words, level_of, lowered
 from isolux.stats.mislabelled import Bounds
 
@@ -49,7 +49,7 @@ def corrected_sentence(people: People, found: Corrected, gap: Gap, k: int, words
     told = (
         f"with labels corrected by the {found.method}, {lowered(what)} for {who} is "
         f"{points(value, unit)} {way} than for {others} ({level_of(words)} interval of the "
-        f"difference {ends}), {_signed(gap.labelled, unit)} as labelled."
+        f"difference {ends}), {signed_points(gap.labelled, unit)} as labelled."
     )
     if is_outside(people, found):
         told += (
@@ -92,11 +92,12 @@ def bounds_sentence(people: People, gap: Gap, wrong: float, words: Words) -> str
         if wrong == 0
         else f"if up to {100 * wrong:g} % of the labels of {who} and of {others} are wrong"
     )
-    here = f"anywhere from {_range(gap.wrong, unit)}" if wrong else _signed(gap.labelled, unit)
+    labelled = signed_points(gap.labelled, unit)
+    here = f"anywhere from {_range(gap.wrong, unit)}" if wrong else labelled
     told = (
         f"{so_far}, {lowered(what)} of {who} minus that of {others} is {here} in these people, "
         f"and from {_range(gap.sampled, unit)} in everyone they represent "
-        f"({level_of(words)} interval{at_once}). As labelled it is {_signed(gap.labelled, unit)}. "
+        f"({level_of(words)} interval{at_once}). As labelled it is {labelled}. "
         f"{least}"
     )
     return words.start(people.row["model"], told)
@@ -108,12 +109,12 @@ def unknown_sentence(people: People, gap: Gap, n_unknown: int, words: Words) -> 
     what, who, others = _names(people, gap, words)
     if gap.unknown is None or gap.unknown_sampled is None:
         return ""
-    all_in, none_in = (_signed(x or 0.0, unit) for x in (gap.all_in, gap.none_in))
+    all_in, none_in = (signed_points(x or 0.0, unit) for x in (gap.all_in, gap.none_in))
     told = (
         f"{n_unknown:,} people are of unknown group. Whichever group each belongs to, "
         f"{lowered(what)} of {who} minus that of {others} is {_range(gap.unknown, unit)} "
         f"({level_of(words)} interval {_range(gap.unknown_sampled, unit)}): {all_in} if all are "
-        f"{who}, {none_in} if none is, {_signed(gap.labelled, unit)} without them."
+        f"{who}, {none_in} if none is, {signed_points(gap.labelled, unit)} without them."
     )
     return words.start(people.row["model"], told)
 
@@ -127,9 +128,3 @@ def _names(people: People, gap: Gap, words: Words) -> tuple[str, str, str]:
 def _range(bounds: Bounds, unit: str) -> str:
     ends = f"{value_text(bounds.low, unit)} to {value_text(bounds.high, unit)}"
     return f"{ends} points" if unit == "fraction" else f"{ends} {unit}".strip()
-
-
-def _signed(x: float, unit: str) -> str:
-    return (
-        f"{value_text(x, unit)} points" if unit == "fraction" else f"{value_text(x, unit)} {unit}"
-    )

@@ -10,6 +10,7 @@ import polars as pl
 
 from isolux.disparity.gap_changes import KIND
 from isolux.groups.unknown import UNKNOWN
+from isolux.statements.groups import GroupPhrases, group_phrases_of
 from isolux.statements.numbers import interval, points, value_text
 from isolux.statements.words import Words, lowered, words_of
 from isolux.vocabulary.containers import Run
@@ -20,6 +21,8 @@ from isolux.vocabulary.words import UNTESTED
 __all__ = ["ChangeFinding", "ModelChanges", "Row", "line_of", "simultaneous_ends"]
 
 _MAX_LISTED, _MAX_GAPS = 3, 10
+_MAX_PHRASE, _MAX_PAIRED_PHRASE = 5, 4
+"""Words of a group in a sentence of at most 30 words, and in one about two groups."""
 _LINE = ("metric", "label", "threshold")
 Row = Mapping[str, Any]
 
@@ -46,6 +49,7 @@ class ModelChanges:
     gap_rows: tuple[Row, ...]
     values: Mapping[tuple[Any, ...], float | None]
     words: Words
+    phrases: GroupPhrases
     line: tuple[Any, ...] | None
 
     @classmethod
@@ -63,7 +67,14 @@ class ModelChanges:
                   for r in run.group_metrics.iter_rows(named=True)}  # fmt: skip
         rows = of_kind["model_difference"]
         line = next((line_of(row) for row in rows), None)
-        return cls(rows, of_kind[KIND], values, replace(words_of(run), models=1), line)
+        return cls(
+            rows,
+            of_kind[KIND],
+            values,
+            replace(words_of(run), models=1),
+            group_phrases_of(run),
+            line,
+        )
 
     @property
     def planned(self) -> Row | None:
@@ -137,23 +148,21 @@ class ModelChanges:
     def say_planned(self, row: Row) -> ChangeFinding:
         """Answer whether the second model is better."""
         a, b, way = row["model_a"], row["model_b"], self.way(row)
-        measure = f"{lowered(self.words.measure(row))} for everyone"
-        sure = self._sure(row, "p", flip=row["value"] < 0)
+        measure = lowered(self.words.measure(row))
         far = points(row["value"], self.words.unit(row), simultaneous_ends(row))
         change = f"is {far} {'higher' if row['value'] > 0 else 'lower'}"
         shown = self.is_shown(row)
         if not row["value"]:
-            claim = f"{_upper(measure)} is the same with {b} as with {a}"
+            claim = f"{_upper(measure)} for everyone is the same with {b} as with {a}"
         elif way not in ("gained", "lost"):
-            claim = f"{_upper(measure)} {change} with {b} than with {a}"
+            claim = f"{_upper(measure)} for everyone {change} with {b} than with {a}"
             if not shown:
-                claim = f"No change in {measure} is shown from {a} to {b}: it {change}"
-        elif shown:
-            claim = (
-                f"{b} is {'better' if way == 'gained' else 'worse'} than {a}: {measure} {change}"
-            )
+                claim = f"No change in {measure} for everyone is shown from {a} to {b}: it {change}"
         else:
-            claim = f"{b} is not shown to be better or worse than {a}: {measure} {change}"
+            better = "better" if way == "gained" else "worse"
+            verdict = better if shown else "not shown to be better or worse"
+            claim = f"For everyone {b} is {verdict} than {a}: {measure} {change}"
+        sure = self._sure(row, "p", flip=row["value"] < 0)
         return ChangeFinding(row, f"{claim} ({sure}).{_care(row)}", way)
 
     def _change(self, row: Row, also: Sequence[Row], seen: Collection[str]) -> str:
@@ -170,12 +179,25 @@ class ModelChanges:
             f" ({self._sure(row, 'adjusted p')}){more}.{_care(row)}"
         )
 
-    def _who(self, row: Row, side: str = "group_a") -> str:
-        """Call a group; by its attribute too, where there is a single one."""
+    def _who(self, row: Row) -> str:
+        """Call a group as people or images; where that is long, as tables do."""
         if row["attribute"] is None:
             return "everyone"
+        phrase = self.phrases.describe(row["attribute"], row["group_a"])
+        if len(phrase.split()) <= _MAX_PHRASE:
+            return phrase
+        return f"{row['group_a']}{self._of_attribute(row)}"
+
+    def _pair(self, row: Row) -> str:
+        """Call the two groups of a gap, both in the same way."""
+        names = [self.phrases.describe(row["attribute"], row[f"group_{side}"]) for side in "ab"]
+        if max(len(name.split()) for name in names) > _MAX_PAIRED_PHRASE:
+            names = [row["group_a"], f"{row['group_b']}{self._of_attribute(row)}"]
+        return " against ".join(names)
+
+    def _of_attribute(self, row: Row) -> str:
         several = len(crossed(row["attribute"])) > 1
-        return row[side] if several else f"{row[side]} ({self.words.title(row['attribute'])})"
+        return "" if several else f" ({self.words.title(row['attribute'])})"
 
     def _sure(self, row: Row, p_name: str, *, flip: bool = False) -> str:
         """Give the interval, p and n of a change."""
@@ -232,10 +254,8 @@ class ModelChanges:
         sure = "; ".join([*change, *self._p(row)])
         way = "widened from" if row["value"] > 0 else "narrowed from"
         told = f"the gap {way}" if self.is_shown(row) else "no change of the gap is shown,"
-        return (
-            f"{_upper(lowered(self.words.measure(row)))}, {row['group_a']} against"
-            f" {self._who(row, 'group_b')}: {told} {values}{f' ({sure})' * bool(sure)}.{_care(row)}"
-        )
+        what = f"{_upper(lowered(self.words.measure(row)))}, {self._pair(row)}"
+        return f"{what}: {told} {values}{f' ({sure})' if sure else ''}.{_care(row)}"
 
     def _gap_of(self, row: Row, model: str) -> float:
         """Give one model's gap of a pair: above 0 where ``group_a`` is worse off."""

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from isolux.statements.numbers import fixed, points
+from isolux.statements.numbers import fixed, interval, signed_points
 from isolux.statements.words import Words, level_of, lowered
+from isolux.vocabulary.words import listed
 
 __all__ = ["CORRECTIONS", "TESTS", "differs", "nothing_more"]
 
@@ -71,17 +73,13 @@ def nothing_more(rows: Sequence[Mapping[str, Any]], words: Words, how: str, leve
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = list(names[:_LISTED])
-    if len(names) > _LISTED:
-        shown.append(f"{len(names) - _LISTED:,} more")
-    return ", ".join(shown[:-1]) + " and " + shown[-1] if len(shown) > 1 else shown[0]
+    more = [f"{len(names) - _LISTED:,} more"] if len(names) > _LISTED else []
+    return listed([*names[:_LISTED], *more], last="and")
 
 
 def _medians(row: Mapping[str, Any], words: Words) -> str:
     unit = words.unit(row)
-
-    def show(value: float) -> str:
-        return ("\N{MINUS SIGN}" if value < 0 else "") + points(value, unit)
+    show = partial(signed_points, unit=unit)
 
     if row["decided_by"] == "median":
         told = f"the medians are {show(row['median_a'])} and {show(row['median_b'])}"
@@ -96,7 +94,7 @@ def _medians(row: Mapping[str, Any], words: Words) -> str:
     told += f", D = {fixed(row['disparity'], 2)}"
     if row["low"] is None:
         return told
-    ends = f"{fixed(row['low'], 2)} to {fixed(row['high'], 2)}".replace("-", "\N{MINUS SIGN}")
+    ends = interval(row["low"], row["high"], "", places=2)
     return f"{told} ({level_of(words)} interval {ends})"
 
 

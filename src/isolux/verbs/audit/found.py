@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from isolux.disparity.measured import Disparities, measure_disparities
-from isolux.groups.accounting import Losses, UnevenTest, account_for
+from isolux.groups.accounting import Losses, account_for
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import Membership, membership
@@ -99,8 +99,10 @@ def found_in(
         **record_of_sample(spec, scores),
     }
     of = record["clusters"]
-    test = UnevenTest(1.0 - spec.statistics.level, of["n_clusters"] / max(of["n_units"], 1))
-    record["accounting"] = account_for(dataset, scores, members, lost, test)
+    record["accounting"] = account_for(
+        dataset, scores, members, lost, 1.0 - spec.statistics.level,
+        of["n_clusters"] / max(of["n_units"], 1),
+    )  # fmt: skip
     if planted is not None:
         record["planted"] = [dict(row) for row in planted]
     record |= more or {}

@@ -12,8 +12,7 @@ import polars as pl
 
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
-from isolux.groups.membership import Membership, membership
-from isolux.groups.settings import groupings
+from isolux.groups.regrouping import regroup
 from isolux.groups.unanswered import unanswered
 from isolux.io import run_directory
 from isolux.io.run_changes import refuse_changed
@@ -107,12 +106,11 @@ def measured_run(run: Run, looked: Mapping[SamePeople, Baseline] | None = None) 
         raise _as_broken(error, "the run") from error
     _refuse_other_numbers(run, estimates)
     none, looked = Baseline(problem="no baseline is given"), looked or {}
-    members = _members(run, spec)
     least = (spec.statistics.min_units, spec.statistics.min_clusters)
     return Measured(
         estimates, run.record, run.findings, least, absent, looked.get("same", none),
         looked.get("different", none), run.disparities, looked.get("shared", none),
-        unanswered(run.scores, members, run.evidence),
+        unanswered(run.scores, regroup(run), run.evidence),
     )  # fmt: skip
 
 
@@ -120,14 +118,7 @@ def _estimates(run: Run, spec: AuditSpec) -> tuple[Estimates, dict[str, str]]:
     """Measure again; and name the metrics whose evidence the run does not keep."""
     info, absent = _kept_metrics(run)
     scores = Scores(run.scores, info, run.evidence, task=str(run.record.get("task") or ""))
-    members = _members(run, spec)
-    return measure_groups(scores, members, spec.statistics), absent
-
-
-def _members(run: Run, spec: AuditSpec) -> Membership:
-    scores = Scores(run.scores, _kept_metrics(run)[0], run.evidence)
-    by = groupings(spec.groups, run.attributes)
-    return membership(run.attributes, spec.groups.by, by, units=scores.judged_units())
+    return measure_groups(scores, regroup(run), spec.statistics), absent
 
 
 def _kept_metrics(run: Run) -> tuple[TaskInfo, dict[str, str]]:
@@ -246,8 +237,7 @@ def _unfit(run: Run, before: Run, people: SamePeople, met: int) -> str:
 
 def _silent(before: Run, most: float) -> str:
     """Say of whom a baseline lacks predictions: its errors may be among them."""
-    members = _members(before, recorded_spec(before.record))
-    counted = unanswered(before.scores, members, before.evidence)
+    counted = unanswered(before.scores, regroup(before), before.evidence)
     for row in counted.filter(pl.col("missing") > most * pl.col("n")).iter_rows(named=True):
         whom = row["group"] or "everyone"
         return (

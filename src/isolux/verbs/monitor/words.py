@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from isolux.statements.numbers import interval, signed_points
 from isolux.verbs.monitor.gaps import Gap
 from isolux.verbs.monitor.looks import Look
 from isolux.vocabulary.drawn import weighted_title
 
 __all__ = ["e_text", "sentence"]
-
-_MINUS = "\N{MINUS SIGN}"
 
 
 def sentence(
@@ -63,7 +62,8 @@ def _size(gap: Gap, found: dict[str, Any], looks: int, said: str) -> str:
     less = f"{gap.named['group']} less {gap.others}"
     if found["began_from"] is None:
         measured = gap.of_look(looks - 1) * gap.scale
-        last = "" if math.isnan(measured) else f"; in the last look {less} is {_one(gap, measured)}"
+        size = signed_points(measured, gap.metric.unit)
+        last = "" if math.isnan(measured) else f"; in the last look {less} is {size}"
         return f"no gap that began once and kept one size since fits these looks{last}"
     if found["low"] is None:
         return f"how large {less} is since then, later looks will say"
@@ -74,19 +74,11 @@ def _size(gap: Gap, found: dict[str, Any], looks: int, said: str) -> str:
     return f"if it began once, it did so {when}, and {less} is {size} since{unsettled} ({said})"
 
 
-def _one(gap: Gap, value: float) -> str:
-    percent = gap.metric.unit == "fraction"
-    number = f"{100 * value:.1f} points" if percent else f"{value:.3g} {gap.metric.unit}"
-    return number.replace("-", _MINUS).rstrip()
-
-
 def _range(gap: Gap, low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return "of no one size"
-    percent = gap.metric.unit == "fraction"
-    ends = [f"{100 * x:.1f}" if percent else f"{x:.3g}" for x in (low, high)]
-    unit = "points" if percent else gap.metric.unit
-    return f"from {ends[0]} to {ends[1]} {unit}".replace("-", _MINUS).rstrip()
+    unit = gap.metric.unit
+    return f"from {interval(low, high, unit)} {'points' if unit == 'fraction' else unit}".rstrip()
 
 
 def e_text(x: float) -> str:
