@@ -39,7 +39,7 @@ def test_a_class_that_says_nothing_is_called_by_its_target(
     assert done.code == 0, done.err
     assert said in " ".join(done.out.split())
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert said in page
+    assert said.partition(" ")[2] in page.replace("\N{NO-BREAK SPACE}", " ")
     assert f"rate of {positive}" not in page
 
 

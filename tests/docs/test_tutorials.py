@@ -84,7 +84,7 @@ def faces(runs: dict[str, Path]) -> pl.DataFrame:
 
 
 def test_what_the_page_quotes_is_what_the_commands_print(ran: tuple[Path, str]) -> None:
-    stray = [sentence for sentence in quoted(PAGE) if f"• {sentence}" not in ran[1]]
+    stray = [sentence for sentence in quoted(PAGE) if sentence not in ran[1]]
     assert len(quoted(PAGE)) >= 8
     assert not stray, ran[1]
 

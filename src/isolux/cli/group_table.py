@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from isolux.cli.streams import as_printed
 from isolux.report.document import AttributeSection, Audited, Estimate, GroupRow, Line, LineTable
-from isolux.statements.numbers import count, fixed, p_text, value_text
+from isolux.report.gaps import print_gaps
+from isolux.statements.numbers import count, p_text, value_text
 from isolux.vocabulary.printable import plain
 from isolux.vocabulary.tables import Status
 from isolux.vocabulary.words import numbered
@@ -90,7 +91,7 @@ class GroupTables:
         self._worse_in_pairs = _find_worse_in_pairs(disparities, self._line, audited.alpha)
         rows = [row for _, table in tables for row in table.rows]
         self._places = _choose_places([row.estimate.value for row in rows], self._line.unit)
-        self._difference_places = self._places + self._needs_digit(rows)
+        self._gaps = self._format_gaps(rows)
         self._parts = [self._build_part(i, *pair) for i, pair in enumerate(tables)]
         cells = [row for part in self._parts for row in part.rows]
         self._scale = _find_scale([row.estimate for row in cells], self._overall)
@@ -158,13 +159,12 @@ class GroupTables:
         is_among_known = row.mark not in ("", _NOT_SHOWN) and not _agrees(row, line)
         notes += ["known"] if is_among_known else []
         is_shown = is_shown and row.mark != _NOT_SHOWN and not is_among_known
-        difference = value_text(gap, line.unit, sign=True, places=self._difference_places)
         return _Cells(
             name=as_printed(plain(row.group)),
-            value=value_text(estimate.value, line.unit, places=self._places),
+            value=self._format_value(estimate),
             interval=self._format_interval(estimate),
             n=count(estimate.n_units),
-            difference="" if gap is None and not estimate.judged else difference,
+            difference="" if gap is None and not estimate.judged else self._gaps[id(row)],
             p=p_text(p) if is_shown else "",
             mark=row.mark,
             notes=tuple(notes),
@@ -180,20 +180,17 @@ class GroupTables:
         )
         return f"{low} to {high}" if estimate.low < 0 else f"{low}–{high}"
 
-    def _needs_digit(self, rows: Iterable[GroupRow]) -> int:
-        """Return 1 if a printed difference would not be that of the printed values."""
-        whole = self._overall.value if self._overall else None
-        times = 100 if self._line.unit == "fraction" else 1
-        for row in rows:
-            if row.difference is None or row.estimate.value is None or whole is None:
-                continue
-            value, everyone, gap = (
-                float(fixed(times * x, self._places))
-                for x in (row.estimate.value, whole, row.difference)
-            )
-            if abs(value - everyone - gap) > 0.1 * 10**-self._places:
-                return 1
-        return 0
+    def _format_value(self, estimate: Estimate | None) -> str:
+        value = estimate.value if estimate else None
+        return value_text(value, self._line.unit, places=self._places)
+
+    def _format_gaps(self, rows: Sequence[GroupRow]) -> dict[int, str]:
+        """Print each row's difference to everyone so that it is that of the printed values."""
+        gaps = [(row.difference, None, None) for row in rows]
+        everyone = self._format_value(self._overall)
+        sides = [(self._format_value(row.estimate), everyone) for row in rows]
+        texts = print_gaps(gaps, sides, self._line.unit)
+        return {id(row): text for row, (text, _) in zip(rows, texts, strict=True)}
 
     def _share_width(self, cells: Sequence[_Cells]) -> list[int]:
         """Give each column what it needs; name and drawn interval share what is left."""
