@@ -20,7 +20,7 @@ def cut(text: str, width: int) -> str:
     Examples
     --------
     >>> cut("Latino_Hispanic", 9), cut("李明李明李明", 8), cut("Black", 9)
-    ('Latin…nic', '李明…明', 'Black')
+    ('Latino…ic', '李明…明', 'Black')
     """
     from rich.cells import cell_len
 
