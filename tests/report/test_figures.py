@@ -115,9 +115,8 @@ def test_hostile_names_stay_text():
     told = [text for figure in drawn(runs.hostile_run()) for text in texts(figure)]
     assert "<script>alert(1)</script>" in told
     assert "{{7*7}}" in told
-    assert any(
-        text.startswith("&lt;b&gt; & '") for text in told
-    )  # an entity in a name is not decoded
+    # An entity in a name is not decoded.
+    assert any(text.startswith("&lt;b&gt; & '") for text in told)
 
 
 def test_a_control_character_does_not_abort_the_process():

@@ -14,7 +14,13 @@ from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_ME
 Row = dict[str, Any]
 MEASURE: Row = {"model": "m", "task": "classification", "metric": "accuracy", "label": None,
                 "threshold": None}  # fmt: skip
-SPEC: Row = {"level": 0.95, "correction": "max-t", "min_units": 50, "min_clusters": 10}
+SPEC: Row = {
+    "data": "table:people.csv",
+    "level": 0.95,
+    "correction": "max-t",
+    "min_units": 50,
+    "min_clusters": 10,
+}
 
 
 def block(

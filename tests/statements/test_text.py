@@ -94,7 +94,7 @@ def one(a, b, *, half=0.01, status=None, **measure):
         (0.60, 0.63, 0.05, ("3.0 points lower", "\N{MINUS SIGN}2.0 to 8.0")),
         # Ends have as many decimals as the gap.
         (0.60, 0.71, 0.10967, ("11.0 points lower", "0.0 to 22.0")),
-        (0.6000, 0.6003, 0.0002, ("0.030 points lower", "0.010 to 0.050")),
+        (0.6000, 0.6003, 0.0002, ("0.03 points lower",)),
     ],
 )
 def test_a_gap_says_how_much_and_which_way_with_its_simultaneous_interval(a, b, half, words):

@@ -6,6 +6,7 @@ Report, terminal, findings, cards and JSON take their sentences from here
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,6 +38,8 @@ __all__ = ["Answer", "Choice", "answer_of", "choose_statements", "word_answer"]
 
 MAX_FURTHER = 3
 """Statements that follow the first sentence."""
+_READ_OF_RECORD = ("accounting", "dataset", "model", "publish_min", "sample", "spec", "warnings")
+_LAST: dict[str, tuple[tuple[weakref.ref[pl.DataFrame], ...], list[Any], Answer]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +255,25 @@ def answer_of(run: Run) -> Answer:
 
 
 def word_answer(run: Run, choice: Choice) -> Answer:
-    """Put a choice of statements into the sentences that every outlet begins with."""
+    """Put a choice of statements into the sentences that every outlet begins with.
+
+    The last run's answer is kept: findings, page and terminal ask for it one after another, and it
+    reads the scores of everyone.
+    """
+    told = _LAST.get("answer")
+    frames = (run.scores, run.attributes, run.group_metrics, run.disparities)
+    known = [run.record.get(name) for name in _READ_OF_RECORD]
+    is_same = told is not None and all(
+        ref() is frame for ref, frame in zip(told[0], frames, strict=True)
+    )
+    if told is not None and is_same and told[1] == known:
+        return told[2]
+    answer = _word(run, choice)
+    _LAST["answer"] = (tuple(weakref.ref(frame) for frame in frames), known, answer)
+    return answer
+
+
+def _word(run: Run, choice: Choice) -> Answer:
     asked = run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     known = [s for s in choice.stated if s.row["is_known"]]
     leader = known[0] if known else None
@@ -284,8 +305,9 @@ def _sentences(run: Run, choice: Choice, known: Sequence[Statement]) -> Iterator
     yield first
     if known:
         yield from _at_same_mix(run, known[0], names)
-        yield from filter(None, [describe_opposite_errors(run)])
     yield from more
+    if known:
+        yield from filter(None, [describe_opposite_errors(run)])
     line = known[0].line if known else choice.main
     if line is not None:
         unjudged = find_unjudged(run, names.key(line), line.direction)
@@ -296,6 +318,8 @@ def _sentences(run: Run, choice: Choice, known: Sequence[Statement]) -> Iterator
     unknown = next((s for s in choice.stated if not s.row["is_known"]), None)
     if unknown is not None and choice.main and unknown.line.metric == choice.main.metric:
         yield describe_more(unknown, None, choice.names)
+    if names.words.withheld:
+        yield "Groups that are too small to be shown here were compared, too."
 
 
 def _at_same_mix(run: Run, leader: Statement, names: Names) -> Iterator[str]:
@@ -317,7 +341,8 @@ def _of_known(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
     if not known:
         for s in untested[:MAX_FURTHER]:
             yield describe_more(s, s, names)
-        yield null or "No two groups were large enough to compare: see the table of groups."
+        if null or not untested:
+            yield null or _describe_untested(choice)
         return
     leader, *others = known
     open_order = (s for s in choice.rivals if s.row["is_order_open"] and s.row["is_established"])
@@ -340,6 +365,20 @@ def _of_known(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
         yield (
             f"{told[:-1]}; {numbered(n_left, 'more group')} (see the tables)." if is_last else told
         )
+
+
+def _describe_untested(choice: Choice) -> str:
+    """Say why no pair of known groups was tested by the measure asked for first."""
+    if choice.names.words.withheld:
+        return "Too few groups can be shown here to compare them."
+    if choice.main is None or choice.comparisons.is_empty():
+        return "No two groups were large enough to compare: see the table of groups."
+    pairs = choice.comparisons.filter("is_pair", "is_known", metric=choice.main.metric)
+    if pairs.is_empty() or pairs["gap"].abs().max() != 0.0:
+        return "No two groups were large enough to compare: see the table of groups."
+    return choice.names.start(
+        choice.main, f"All groups that were judged have the same {choice.main.phrase}."
+    )
 
 
 def _opposite_of(choice: Choice, leader: Statement) -> Statement | None:

@@ -181,7 +181,7 @@ def describe_more(s: Statement, leader: Statement | None, names: Names) -> str:
     who, reference = _sides(s, names)
     if s.row["reason"] == UNTESTED:
         told = f"{_gap(s)} for {who} than for {reference} ({_values(s)})"
-        return names.start(s.line, f"{_phrase(s.line)} is {told}; {UNTESTED_HERE}.")
+        return names.start(s.line, f"{_phrase(s.line)}: {told}; {UNTESTED_HERE}.")
     if not s.row["is_established"]:
         return names.start(
             s.line, f"perhaps more for {who}: {_gap(s)} {_certainty(s, names, with_n=True)}, not "
@@ -195,7 +195,7 @@ def describe_more(s: Statement, leader: Statement | None, names: Names) -> str:
 def describe_finding(s: Statement, names: Names) -> str:
     """Say one fact in at most 30 words: gap, interval, p, and what else shows it."""
     who, reference = _sides(s, names)
-    told = f"{_phrase(s.line)} is {_gap(s)} for {who} than for {reference} "
+    told = f"{_phrase(s.line)}: {_gap(s)} for {who} than for {reference} "
     told += _certainty(s, names)
     if s.n_classes:
         told += f", and differs in {numbered(s.n_classes, 'more class', 'more classes')}"
@@ -225,7 +225,8 @@ def describe_null(
     )  # fmt: skip
     ends = [rows["simultaneous_low"].abs().max(), rows["simultaneous_high"].abs().max()]
     largest = max((float(x) for x in ends if isinstance(x, float)), default=None)
-    told = f"no difference in {line.phrase} was established by {titles}"
+    shown = " between groups shown here" if names.words.withheld else ""
+    told = f"no difference in {line.phrase} was established by {titles}{shown}"
     if largest is None:
         return names.start(line, f"{told}.")
     return names.start(
