@@ -146,7 +146,6 @@ def test_the_answer_says_what_was_found_before_how(trees):
             "worst first. Line: everyone.",
             "Do the groups differ?",
             "Main findings",
-            "The test shows that these groups differ",
             "It measures the disparities it was asked to look at",
             "settings at their defaults",
             "SHA-256",
