@@ -6,6 +6,7 @@ Report, terminal, findings, cards and JSON take their sentences from here
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,6 +38,8 @@ __all__ = ["Answer", "Choice", "answer_of", "choose_statements", "word_answer"]
 
 MAX_FURTHER = 3
 """Statements that follow the first sentence."""
+_READ_OF_RECORD = ("accounting", "dataset", "model", "publish_min", "sample", "spec", "warnings")
+_LAST: dict[str, tuple[tuple[weakref.ref[pl.DataFrame], ...], list[Any], Answer]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +255,25 @@ def answer_of(run: Run) -> Answer:
 
 
 def word_answer(run: Run, choice: Choice) -> Answer:
-    """Put a choice of statements into the sentences that every outlet begins with."""
+    """Put a choice of statements into the sentences that every outlet begins with.
+
+    The last run's answer is kept: findings, page and terminal ask for it one after another, and it
+    reads the scores of everyone.
+    """
+    told = _LAST.get("answer")
+    frames = (run.scores, run.attributes, run.group_metrics, run.disparities)
+    known = [run.record.get(name) for name in _READ_OF_RECORD]
+    is_same = told is not None and all(
+        ref() is frame for ref, frame in zip(told[0], frames, strict=True)
+    )
+    if told is not None and is_same and told[1] == known:
+        return told[2]
+    answer = _word(run, choice)
+    _LAST["answer"] = (tuple(weakref.ref(frame) for frame in frames), known, answer)
+    return answer
+
+
+def _word(run: Run, choice: Choice) -> Answer:
     asked = run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     known = [s for s in choice.stated if s.row["is_known"]]
     leader = known[0] if known else None
