@@ -270,14 +270,25 @@ def gap_text(
     a, b = (value_text(x, unit, places=places) for x in (value_a, value_b))
     printed = _number(value_text(abs(gap), unit, places=places))
     is_off = printed != abs(_number(a) - _number(b)) or (gap and not printed)
-    of_gap = _in_points(value_text(abs(gap), unit, places=places + bool(is_off)), unit)
+    of_ends = int(_is_blurred(gap, ends, unit, places, places + bool(is_off)))
+    more = max(int(bool(is_off)), of_ends)
+    of_gap = _in_points(value_text(abs(gap), unit, places=places + more), unit)
     sign = "%" if unit == "fraction" else unit
     return GapText(
         f"{a} {sign}".rstrip(),
         f"{b} {sign}".rstrip(),
         of_gap,
-        interval(ends[0], ends[1], unit, places=places, flip=gap < 0),
+        interval(ends[0], ends[1], unit, places=places + of_ends, flip=gap < 0),
     )
+
+
+def _is_blurred(
+    gap: float, ends: tuple[float | None, float | None], unit: str, places: int, of_gap: int
+) -> bool:
+    """Tell whether an end would be printed as 0 that is not, or beyond the printed gap."""
+    printed = _number(value_text(gap, unit, places=of_gap))
+    texts = [(x, _number(value_text(x, unit, places=places))) for x in ends if x is not None]
+    return any((x != 0 and not n) or (n > printed if x <= gap else n < printed) for x, n in texts)
 
 
 def _number(text: str) -> Decimal:
