@@ -31,7 +31,7 @@ from isolux.statements.text import (
     describe_null,
 )
 from isolux.statements.unjudged import describe_unjudged, find_unjudged
-from isolux.statements.words import words_of
+from isolux.statements.words import HIDDEN_COMPARED, words_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.words import UNTESTED, numbered
@@ -334,7 +334,7 @@ def _sentences(run: Run, choice: Choice, known: Sequence[Statement]) -> Iterator
     if unknown is not None and choice.main and unknown.line.metric == choice.main.metric:
         yield describe_more(unknown, None, choice.names)
     if names.words.withheld:
-        yield "Groups that are too small to be shown here were compared, too."
+        yield HIDDEN_COMPARED
 
 
 def _at_same_mix(run: Run, leader: Statement, names: Names) -> Iterator[str]:

@@ -146,6 +146,7 @@ def describe_leader(s: Statement, names: Names, second: Statement | None = None)
     elif s.row["is_upwards"]:
         better = line.worse.replace("worse", "better", 1)
         others = f"each other group of {names.words.title(s.attribute)}"
+        others += " shown here" * names.words.withheld
         text = f"{better.format(reference, others)}; lowest for {who}: {values}"
     else:
         text = f"{line.worse.format(who, reference)}: {values}"
