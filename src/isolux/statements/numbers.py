@@ -280,6 +280,9 @@ def gap_text(
         of_interval += 1
         places = max(places, of_interval)
     of_gap = _in_points(value_text(abs(gap), unit, places=places), unit)
+    scale = 100 if unit == "fraction" else 1
+    if any(x is not None and scale * abs(x - gap) < 10.0**-of_interval for x in ends):
+        of_interval = places  # else the gap may be printed outside its interval
     sign = "%" if unit == "fraction" else unit
     return GapText(
         f"{a} {sign}".rstrip(),
