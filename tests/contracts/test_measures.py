@@ -99,7 +99,7 @@ def test_its_ends_are_in_order_and_hold_what_they_bound(plugin: Plugin) -> None:
 
 @cache
 def _audited() -> tuple[frozenset[str], str]:
-    """Audit the sample on every metric; give the kinds of disparity that have a value, and the report's text."""
+    """Audit the sample on every metric; give the kinds with a value, and the report's text."""
     scores = isolux.score(
         "classification", people(), labels(), target="class", positive="nurse",
     )  # fmt: skip
