@@ -12,7 +12,8 @@ import re
 import polars as pl
 import pytest
 
-from isolux.cli.group_table import cut, draw_interval
+from isolux.cli.group_table import draw_interval
+from isolux.cli.widths import cut
 from isolux.report.document import Estimate
 from tests.cli._run import isolux
 

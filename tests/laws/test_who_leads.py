@@ -14,6 +14,7 @@ import pytest
 
 import isolux
 from isolux.statements.answer import Answer, answer_of
+from isolux.verbs.audit import Audit
 from tests.laws._figures import FULL, KEPT, PART, at_least, record
 from tests.laws._who_leads_worlds import (
     JUDGED,
@@ -72,6 +73,7 @@ class Told:
     cell: Cell
     seed: int
     is_kept: bool | None
+    is_visible: bool
     is_established: bool
     was_established: bool
     is_widest_false: bool
@@ -103,26 +105,34 @@ def audit_world(cell: Cell, seed: int) -> Told:
     marks = AT_760B3A57[cell.n_attributes, cell.planted, cell.with_intersections].split()
     is_shown = pairs.filter(pl.col("status") == "ok", pl.col("p_adjusted") <= 0.05).height > 0
     told = " ".join([answer.first, further, *audit.findings["claim"]])
-    is_kept = _is_kept(answer, further, world, pairs) if is_shown else None
-    return Told(
-        cell, seed, is_kept, is_shown, marks[SHARES.index(cell.share)][seed - FIRST_SEED] == "1",
-        _is_widest_false(told, world), answer,
-    )  # fmt: skip
+    is_kept, is_visible = _judge(answer, world, audit) if is_shown else (None, True)
+    was_shown = marks[SHARES.index(cell.share)][seed - FIRST_SEED] == "1"
+    is_false = _is_widest_false(told, world)
+    return Told(cell, seed, is_kept, is_visible, is_shown, was_shown, is_false, answer)
 
 
-def _is_kept(answer: Answer, further: str, world: World, pairs: pl.DataFrame) -> bool | None:
-    """Judge the sentences; a group that is not established need only be named as perhaps worse."""
+def _judge(answer: Answer, world: World, audit: Audit) -> tuple[bool | None, bool]:
+    """Judge the sentences, and tell whether the data show the group that is truly worst at all.
+
+    They show it if a pair with it is established, or if it looks worse than the group that leads.
+    A group that is not established need only be named as perhaps worse, or as too small.
+    """
+    further = " ".join(answer.further)
     kept = judge_sentences(answer.first, further, world)
     if kept or not world.plants:
-        return kept
+        return kept, True
     worst = next((plant for plant in world.plants if plant.is_judged), world.plants[0])
     name = " × ".join(worst.words)
-    own = pairs.filter((pl.col("group_a") == name) | (pl.col("group_b") == name))
-    is_established = own.filter(pl.col("p_adjusted") <= 0.05).height > 0
-    doubts = [s for s in answer.further if s.startswith("Perhaps") or "too little data" in s]
+    pairs = audit.disparities.filter(pl.col("kind") == "difference", pl.col("p_adjusted") <= 0.05)
+    is_established = name in {*pairs["group_a"], *pairs["group_b"]}
     if kept is None:
-        return False if is_established else None
-    return not is_established and any(has_words(s, worst.words) for s in doubts)
+        return (False, True) if is_established else (None, True)
+    doubts = [s for s in answer.further if s.startswith("Perhaps") or "too little data" in s]
+    is_named = any(has_words(s, worst.words) for s in doubts)
+    value = dict(audit.group_metrics.select("group", "value").iter_rows())
+    leader = audit.findings["group_a"][0]
+    looks_worse = (value.get(name) or 0.0) < (value.get(leader) or 1.0)
+    return not is_established and is_named, is_established or looks_worse
 
 
 def _is_widest_false(text: str, world: World) -> bool:
@@ -150,17 +160,21 @@ def test_the_first_sentence_names_the_group_that_is_served_worst(planted):
     established = [t for t in told if t.is_established]
     judged = [t for t in established if t.is_kept is not None]
     n_kept = sum(t.is_kept is True for t in judged)
+    visible = [t for t in judged if t.is_visible]
     row = {
         "planted in": planted, "worlds": len(told),
         "something established, %": len(established) / len(told),
         "on commit 760b3a57, %": sum(t.was_established for t in told) / len(told),
         "of these judged": len(judged),
-        "the first sentence names it, %": n_kept / max(len(judged), 1),
+        "the first sentence names it, %": n_kept / len(judged) if judged else None,
+        "the data show it": len(visible),
+        "and the first sentence names it, %": n_kept / len(visible) if judged else None,
     }  # fmt: skip
     record(f"leads-{PLANTED.index(planted)}", [row], worlds=len(told), replicates=REPLICATES)
-    wrong = [(t.cell, t.seed, t.answer.first, t.answer.further) for t in judged if not t.is_kept]
+    wrong = [(t.cell, t.seed, t.answer.first, t.answer.further) for t in visible if not t.is_kept]
     if judged:
-        assert n_kept >= at_least(0.95, len(judged), full=0.95) * len(judged), (row, wrong)
+        assert n_kept >= at_least(0.95, len(visible), full=0.95) * len(visible), (row, wrong)
+        assert n_kept >= at_least(0.9, len(judged), full=0.9) * len(judged), row
 
 
 def test_something_is_established_at_least_as_often_as_on_commit_760b3a57():

@@ -140,13 +140,12 @@ def test_the_answer_says_what_was_found_before_how(trees):
     places = [
         text.index(words)
         for words in (
-            "By perceived race × perceived gender presentation, the model works worse for",
-            "Accuracy also differs across perceived race",
+            "The model works worse for Black people labelled Female",
+            "Also for people labelled Female",
             "10,954 units in 3,651 clusters (subject)",
             "worst first. Line: everyone.",
             "Do the groups differ?",
             "Main findings",
-            "The test shows that these groups differ",
             "It measures the disparities it was asked to look at",
             "settings at their defaults",
             "SHA-256",
@@ -259,10 +258,10 @@ def test_what_was_not_judged_is_named_with_its_counts(trees):
     assert "× too few units" in trees["full"].text
 
 
-def test_a_null_result_says_what_could_have_been_seen(trees):
+def test_a_null_result_claims_no_absence(trees):
     text = trees["null"].text
-    assert text.count("that is not evidence that there is none") == 1
-    assert re.search(r"This audit could have detected a difference of \d+\.\d points", text)
+    assert text.count("No difference in accuracy was established") >= 1
+    assert "no differences" not in text.lower()
 
 
 def sentences(tree):
@@ -279,18 +278,15 @@ def test_no_sentence_is_read_twice(make):
     assert {s for s, n in counted.items() if n > 1 and "are needed" not in s} == set()
 
 
-def test_the_finding_that_the_answer_says_does_not_lead_again():
+def test_the_finding_that_the_answer_says_is_not_said_again():
     run = runs.full_run()
-    of = {"metric": "accuracy", "attribute": "race*gender"}
-    of |= {"group_a": "Black × Female", "group_b": "Middle Eastern × Male"}
-    said = [{"rank": 1, "claim": "the answer's own"} | of, *({"rank": i, "claim": f"claim {i}"}
-            for i in range(2, 7))]  # fmt: skip
+    claims = [summarise(run).answer, *(f"claim {i}" for i in range(2, 7))]
     rows = pl.DataFrame(
-        [{"analysis": "group_gaps", "status": "ok", **row} for row in said],
-        infer_schema_length=None,
-    )
+        [{"analysis": "group_gaps", "status": "ok", "rank": i, "claim": claim}
+         for i, claim in enumerate(claims, 1)]
+    )  # fmt: skip
     found = summarise(replace(run, findings=FINDINGS.conform(rows))).findings
-    assert [row.rank for row in found] == [2, 3, 4, 1, 5, 6]
+    assert [row.rank for row in found] == [2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolux.cli import document
-from isolux.cli.group_table import cut, draw_interval
+from isolux.cli.group_table import draw_interval
 from isolux.cli.screen import say_figures, say_warning
 from isolux.cli.streams import screen
+from isolux.cli.widths import cut
 from isolux.report.comparison import ComparisonSummary, summarise_comparison
 from isolux.report.document import Estimate
 from isolux.report.figures.labels import short_names

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isolux.cli.streams import as_printed
+from isolux.cli.widths import cut, pad, shorten
 from isolux.report.document import AttributeSection, Audited, Estimate, GroupRow, Line, LineTable
 from isolux.report.gaps import print_gaps
 from isolux.statements.numbers import count, p_text, value_text
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.text import Text
 
-__all__ = ["GroupTables", "cut", "draw_interval"]
+__all__ = ["GroupTables", "draw_interval"]
 
 _LEADING_ROWS, _OTHER_ROWS, _OTHER_ATTRIBUTES = 8, 2, 2
 _NAME_WIDTH, _STRIP_WIDTH, _MAX_STRIP_WIDTH = 16, 11, 30
@@ -119,7 +120,7 @@ class GroupTables:
             ("… also in the report:", left),
         ):
             if titles:
-                lines.append(_shorten(f"{text} {', '.join(titles)}", self._width))
+                lines.append(shorten(f"{text} {', '.join(titles)}", self._width))
         return [*lines, *self._build_legend()]
 
     def _build_part(self, index: int, section: AttributeSection, table: LineTable) -> _Part:
@@ -230,8 +231,8 @@ class GroupTables:
         unit = "%" if self._line.unit == "fraction" else self._line.unit
         metric = plain(self._line.phrase + (f", {unit}" if unit else ""))
         span = value + interval + strip + 4
-        cells = [_pad(title, name), _pad(cut(metric, span), span)]
-        cells += [_pad(head, width, right=True) for head, width in zip(_HEADS[4:7], others)]  # noqa: B905
+        cells = [pad(title, name), pad(cut(metric, span), span)]
+        cells += [pad(head, width, right=True) for head, width in zip(_HEADS[4:7], others)]  # noqa: B905
         return Text("  ".join(cells), style="bold")
 
     def _build_row(self, row: _Cells) -> Text:
@@ -241,13 +242,13 @@ class GroupTables:
         style = _STYLES.get(row.mark, "")
         drawn = draw_interval(row.estimate, self._overall, self._scale, strip)
         numbers = (
-            _pad(row.value, value, right=True), _pad(row.interval, interval, right=True), drawn,
-            _pad(row.n, n, right=True), _pad(row.difference, difference, right=True),
-            _pad(row.p, p, right=True),
+            pad(row.value, value, right=True), pad(row.interval, interval, right=True), drawn,
+            pad(row.n, n, right=True), pad(row.difference, difference, right=True),
+            pad(row.p, p, right=True),
         )  # fmt: skip
         marks = "".join(self._number_note(note, row.estimate.reason) for note in row.notes)
         return Text.assemble(
-            _pad("  " + cut(row.name, name - 2), name), "  ", "  ".join(numbers), "  ",
+            pad("  " + cut(row.name, name - 2), name), "  ", "  ".join(numbers), "  ",
             (row.mark, style or "dim"), marks,
         )  # fmt: skip
 
@@ -304,46 +305,8 @@ def draw_interval(
     return "".join(cells)
 
 
-def cut(text: str, width: int) -> str:
-    """Cut the middle of a text that is wider than so many columns of a screen.
-
-    Where the screen has no ellipsis, ``..`` stands in its place.
-
-    Examples
-    --------
-    >>> cut("Latino_Hispanic", 9), cut("李明李明李明", 8), cut("Black", 9)
-    ('Latin…nic', '李明…明', 'Black')
-    """
-    from rich.cells import cell_len
-
-    if cell_len(text) <= width:
-        return text
-    mark = "…" if as_printed("…") == "…" else ".."
-    end = max((width - len(mark)) // 3, 1)
-    first = width - len(mark) - end
-    head = next((text[:i] for i in range(len(text), -1, -1) if cell_len(text[:i]) <= first), "")
-    tail = next((text[i:] for i in range(len(text) + 1) if cell_len(text[i:]) <= end), "")
-    return head + mark + tail
-
-
-def _pad(text: str, width: int, *, right: bool = False) -> str:
-    from rich.cells import cell_len
-
-    blanks = " " * max(width - cell_len(text), 0)
-    return blanks + text if right else text + blanks
-
-
-def _shorten(text: str, width: int) -> Text:
-    """Cut the end of a text that is wider than so many columns of a screen."""
-    from rich.text import Text
-
-    line = Text(text)
-    line.truncate(width, overflow="ellipsis")
-    return line
-
-
 def _text(line: str, width: int) -> Text:
-    text = _shorten(plain(line), width)
+    text = shorten(plain(line), width)
     text.stylize("dim")
     return text
 

@@ -1,0 +1,51 @@
+"""Text of a given width on a screen, where a Chinese character is two columns wide."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isolux.cli.streams import as_printed
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+__all__ = ["cut", "pad", "shorten"]
+
+
+def cut(text: str, width: int) -> str:
+    """Cut the middle of a text that is wider than so many columns of a screen.
+
+    Where the screen has no ellipsis, ``..`` stands in its place.
+
+    Examples
+    --------
+    >>> cut("Latino_Hispanic", 9), cut("李明李明李明", 8), cut("Black", 9)
+    ('Latino…ic', '李明…明', 'Black')
+    """
+    from rich.cells import cell_len
+
+    if cell_len(text) <= width:
+        return text
+    mark = "…" if as_printed("…") == "…" else ".."
+    end = max((width - len(mark)) // 3, 1)
+    first = width - len(mark) - end
+    head = next((text[:i] for i in range(len(text), -1, -1) if cell_len(text[:i]) <= first), "")
+    tail = next((text[i:] for i in range(len(text) + 1) if cell_len(text[i:]) <= end), "")
+    return head + mark + tail
+
+
+def pad(text: str, width: int, *, right: bool = False) -> str:
+    """Fill a text with blanks up to so many columns of a screen."""
+    from rich.cells import cell_len
+
+    blanks = " " * max(width - cell_len(text), 0)
+    return blanks + text if right else text + blanks
+
+
+def shorten(text: str, width: int) -> Text:
+    """Cut the end of a text that is wider than so many columns of a screen."""
+    from rich.text import Text
+
+    line = Text(text)
+    line.truncate(width, overflow="ellipsis")
+    return line
