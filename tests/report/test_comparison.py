@@ -108,6 +108,8 @@ def test_the_terminal_shows_the_least_changes_of_each_attribute(monkeypatch, cap
     from isolux.cli.comparison_screen import show_comparison
 
     run = run_where_everyone_gained()
+    gained = pl.when(pl.col("attribute") == "age").then(pl.col("value").abs()).otherwise("value")
+    run = replace(run, disparities=run.disparities.with_columns(value=gained))
     monkeypatch.setenv("COLUMNS", "80")
     show_comparison(run, None)
     lines = capsys.readouterr().out.splitlines()
