@@ -166,9 +166,9 @@ def test_the_first_sentence_names_the_group_that_is_served_worst(planted):
         "something established, %": len(established) / len(told),
         "on commit 760b3a57, %": sum(t.was_established for t in told) / len(told),
         "of these judged": len(judged),
-        "the first sentence names it, %": n_kept / max(len(judged), 1),
+        "the first sentence names it, %": n_kept / len(judged) if judged else None,
         "the data show it": len(visible),
-        "and the first sentence names it, %": n_kept / max(len(visible), 1),
+        "and the first sentence names it, %": n_kept / len(visible) if judged else None,
     }  # fmt: skip
     record(f"leads-{PLANTED.index(planted)}", [row], worlds=len(told), replicates=REPLICATES)
     wrong = [(t.cell, t.seed, t.answer.first, t.answer.further) for t in visible if not t.is_kept]

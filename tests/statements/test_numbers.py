@@ -7,7 +7,7 @@ import pytest
 
 from isolux.statements.numbers import (
     MINUS,
-    describe_rates,
+    describe_counts,
     describe_ratio,
     fixed,
     gap_text,
@@ -129,12 +129,12 @@ WHO = ("Black people labelled Female", "White people labelled Male")
     ],
 )  # fmt: skip
 def test_shares_of_people_are_said_in_people(metric, label, values, ends, phrase):
-    assert describe_rates(METRICS[metric], label, WHO, values, ends) == phrase
+    assert describe_counts(METRICS[metric], label, WHO, values, ends) == phrase
 
 
 def test_people_stand_in_the_images_that_are_compared():
     images = ("images with lighting = dim", "images with lighting = even")
-    text = describe_rates(METRICS["found_at_score"], "", images, (0.4, 0.5), (None, None), "faces")
+    text = describe_counts(METRICS["found_at_score"], "", images, (0.4, 0.5), (None, None), "faces")
     assert text.startswith("Of 100 faces in images with lighting = dim the model finds 40, of 100")
 
 

@@ -60,7 +60,7 @@ def expected(right):
 
 def test_demographics_in_another_table(audit, files):
     pl.DataFrame({"id": IDS, "label": POOR}).write_csv(files / "net.csv")
-    done = audit("--predictions", "net.csv")
+    done = audit("--predictions", "net.csv", "--notes")
     assert done.code == 0, done.err
     assert rates("run", "accuracy") == pytest.approx(expected(POOR == GENDER))
     assert "joined by its column 'id' to instance_id; 400 of 400" in " ".join(done.out.split())
@@ -200,7 +200,7 @@ def test_boxes_of_one_of_several_models_are_chosen(files, monkeypatch, capsys):
 def test_a_list_of_who_was_found_or_missed(audit, files, word):
     listed = [i for i, seen in zip(IDS, FOUND, strict=True) if seen == (word == "found")]
     (files / "list.txt").write_text("# a comment\n" + "\n".join([*listed, listed[0]]) + "\n")
-    done = audit(f"--{word}", "list.txt", target=False)
+    done = audit(f"--{word}", "list.txt", "--notes", target=False)
     assert done.code == 0, done.err
     assert rates("run", "detection_rate") == pytest.approx(expected(FOUND))
     assert f"{len(listed)} of 400 people are on the list" in " ".join(done.out.split())

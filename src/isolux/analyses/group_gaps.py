@@ -119,7 +119,7 @@ def _unjudged(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
     rows = find_unjudged(run, choice.names.key(line), line.direction)
     for part in rows.partition_by("attribute", maintain_order=True):
         yield {
-            "claim": describe_unjudged(part, line, choice.names.words),
+            "claim": describe_unjudged(part, line, choice.names),
             "n": max(part["n_units"].to_list()),
             "status": "insufficient units",
             "metric": line.metric,

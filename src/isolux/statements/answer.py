@@ -9,13 +9,14 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
 
 from isolux.statements.accounting import describe_accounting
 from isolux.statements.groups import group_phrases_of
-from isolux.statements.leading import KEY, find_leaders, find_rivals, orient_comparisons
+from isolux.statements.leading import KEY, MEASURE, find_leaders, find_rivals, orient_comparisons
 from isolux.statements.lines import Line, key_of, lines_of
 from isolux.statements.opposite import describe_opposite_errors
 from isolux.statements.same_mix import describe_same_mix, same_mix
@@ -104,8 +105,12 @@ class Choice:
 
     def leader_of(self, line: Line, attribute: str) -> Statement | None:
         """Return the comparison of known groups that leads an attribute on a line, if any does."""
-        same = (s for s in self.leaders if s.line is line and s.attribute == attribute)
-        return next((s for s in same if s.row["is_known"]), None)
+        key = (line.model, line.metric, line.label, line.threshold)
+        for s in self.leaders:
+            own = (s.line.model, s.line.metric, s.line.label, s.line.threshold)
+            if own == key and s.attribute == attribute and s.row["is_known"]:
+                return s
+        return None
 
 
 def choose_statements(run: Run) -> Choice:
@@ -129,6 +134,8 @@ def choose_statements(run: Run) -> Choice:
     ]
     ordered = _in_order(leaders, lines)
     stated = _merge_facts(ordered, names)
+    other = _opposite_of(leaders, stated[0]) if stated else None  # the first sentence says it
+    stated = [s for s in stated if s is not other]
     rivals: tuple[Statement, ...] = ()
     if stated and stated[0].is_pair and stated[0].row["is_known"]:
         rows = find_rivals(comparisons, stated[0].row).iter_rows(named=True)
@@ -311,7 +318,7 @@ def _sentences(run: Run, choice: Choice, known: Sequence[Statement]) -> Iterator
     line = known[0].line if known else choice.main
     if line is not None:
         unjudged = find_unjudged(run, names.key(line), line.direction)
-        yield from filter(None, [describe_unjudged(unjudged, line, names.words)])
+        yield from filter(None, [describe_unjudged(unjudged, line, names)])
     for claim, about in describe_margins(run.disparities, names):
         if choice.main and about["metric"] == choice.main.metric and about["label"] is None:
             yield claim
@@ -347,7 +354,7 @@ def _of_known(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
     leader, *others = known
     open_order = (s for s in choice.rivals if s.row["is_order_open"] and s.row["is_established"])
     second = next(open_order, None)
-    other = _opposite_of(choice, leader)
+    other = _opposite_of(choice.leaders, leader)
     yield (
         describe_both_errors(leader, other, names)
         if other is not None
@@ -358,13 +365,21 @@ def _of_known(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
     same = [s for s in others if s.line is leader.line]
     pool = [*untested[:1], *same, *(s for s in choice.rivals if s is not second)]
     chosen = _choose_further(leader, pool)
-    n_left = sum(s.row["is_established"] for s in pool if not any(s is c for c in chosen))
-    for s in chosen:
-        told = describe_more(s, leader, names)
-        is_last = s is chosen[-1] and n_left
-        yield (
-            f"{told[:-1]}; {numbered(n_left, 'more group')} (see the tables)." if is_last else told
-        )
+    n_left = _count_unnamed(choice, leader, [leader, *filter(None, [second]), *chosen])
+    rest = f"; {numbered(n_left, 'more group')} (see the tables)." if n_left else "."
+    for previous, s in pairwise([leader, *chosen]):
+        told = describe_more(s, previous, names)
+        yield f"{told[:-1]}{rest}" if s is chosen[-1] else told
+    if n_left and not chosen:
+        yield f"Also{rest[1:]}"
+
+
+def _count_unnamed(choice: Choice, leader: Statement, named: Sequence[Statement]) -> int:
+    """Count the known groups that are established to be worse on the leading measure, unnamed."""
+    same = [pl.col(name).eq_missing(pl.lit(leader.row[name])) for name in MEASURE]
+    groups = choice.comparisons.filter("is_pair", "is_known", "is_established", *same)
+    every = set(groups.select("attribute", "group").iter_rows())
+    return len(every - {(s.attribute, s.row["group"]) for s in named})
 
 
 def _describe_untested(choice: Choice) -> str:
@@ -381,10 +396,10 @@ def _describe_untested(choice: Choice) -> str:
     )
 
 
-def _opposite_of(choice: Choice, leader: Statement) -> Statement | None:
+def _opposite_of(leaders: Sequence[Statement], leader: Statement) -> Statement | None:
     """Find the leader of the other kind of error, if another group has more of it."""
     rows = [
-        s for s in choice.leaders
+        s for s in leaders
         if leader.line.opposite and s.line.metric == leader.line.opposite
         and s.row["is_known"] and s.attribute == leader.attribute
         and s.line.model == leader.line.model

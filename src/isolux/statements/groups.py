@@ -140,7 +140,8 @@ class GroupPhrases:
         value = _WHOLE.sub(r"\1", value)
         chosen = self.templates.get(name)
         template = chosen or self._template(name, title, value)
-        words = {"value": brief(value, _WIDTH)}
+        value = brief(value, _WIDTH)
+        words = {"value": f"“{value}”" if re.search(r" (and|or) ", value) else value}
         if not chosen:
             unit = self.units.get(name, "")
             words |= {"title": title, "name": _plain(title), "unit": f" {unit}" if unit else ""}

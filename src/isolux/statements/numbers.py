@@ -260,7 +260,7 @@ def gap_text(
     >>> gap_text(0.6, 0.95, -0.35, (-0.407, -0.294)).gap
     '35.0 points'
     >>> gap_text(0.6266, 0.2714, 0.3552, (0.3, 0.4))
-    GapText(value_a='62.7 %', value_b='27.1 %', gap='35.52 points', interval='30.0 to 40.0')
+    GapText(value_a='62.66 %', value_b='27.14 %', gap='35.52 points', interval='30.0 to 40.0')
     >>> gap_text(0.0002, 0.0018, -0.0016, (-0.0021, -0.0011))[:3]
     ('0.02 %', '0.18 %', '0.16 points')
     """
@@ -269,14 +269,20 @@ def gap_text(
         places = max(places, _places_of_rates(value_a, value_b))
     a, b = (value_text(x, unit, places=places) for x in (value_a, value_b))
     printed = _number(value_text(abs(gap), unit, places=places))
-    is_off = printed != abs(_number(a) - _number(b)) or (gap and not printed)
-    of_gap = _in_points(value_text(abs(gap), unit, places=places + bool(is_off)), unit)
+    of_interval = places
+    if printed != abs(_number(a) - _number(b)) or (gap and not printed):
+        places += 1
+        finer = [value_text(x, unit, places=places) for x in (value_a, value_b)]
+        printed = _number(value_text(abs(gap), unit, places=places))
+        if printed == abs(_number(finer[0]) - _number(finer[1])):
+            a, b = finer
+    of_gap = _in_points(value_text(abs(gap), unit, places=places), unit)
     sign = "%" if unit == "fraction" else unit
     return GapText(
         f"{a} {sign}".rstrip(),
         f"{b} {sign}".rstrip(),
         of_gap,
-        interval(ends[0], ends[1], unit, places=places, flip=gap < 0),
+        interval(ends[0], ends[1], unit, places=of_interval, flip=gap < 0),
     )
 
 

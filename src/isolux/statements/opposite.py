@@ -91,7 +91,9 @@ def describe_opposite_errors(run: Run, attributes: Collection[str] = ()) -> str:
         rates = [1.0 - row[f"{name}_value{end}"] for name in ("group", "reference")]
         share, other_share = (f"{value_text(rate, 'fraction', rates)} %" for rate in rates)
         who = phrases.describe(row["attribute"], group)
-        told.append(f"for {who}, {share} of {label} {wrong} ({brief(beside)}: {other_share})")
+        told.append(
+            f"for {who}, {share} of those labelled {label} {wrong} ({brief(beside)}: {other_share})"
+        )
     p = words.p(max(row["p_adjusted"], row["p_adjusted_b"]))
     title = words.title(row["attribute"])
     sentence = f"errors by {title} go opposite ways: {'; '.join(told)}; both {p}."

@@ -142,14 +142,14 @@ def describe_same_mix(row: Mapping[str, Any], gap: float, unit: str, words: Word
     >>> describe_same_mix(row, -0.14, "fraction", Words())
     'at the same mix of age: 4.5 (2.1 to 6.9; exploratory)'
     >>> describe_same_mix(row | {"share": 0.8}, 0.14, "fraction", Words())
-    'at the same mix of age: −4.5 (−6.9 to −2.1; 80 % of these people; exploratory)'
+    'at the same mix of age: −4.5 (−6.9 to −2.1; 80 % of both groups; exploratory)'
     """
     sign = -1.0 if gap < 0 else 1.0
     low, high = row["low"], row["high"]
     value = sign * row["gap"]
     notes = ["exploratory"]
     if row["share"] < _WHOLE:
-        notes.insert(0, f"{100 * row['share']:.0f} % of these people")
+        notes.insert(0, f"{100 * row['share']:.0f} % of both groups")
     told = value_text(value, unit)
     if low is not None and high is not None:
         ends = sorted((sign * low, sign * high))

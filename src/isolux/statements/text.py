@@ -125,8 +125,8 @@ def describe_both_errors(s: Statement, other: Statement, names: Names) -> str:
         who, reference = _sides(each, names)
         means = _times(each) or each.line.meaning
         told.append(
-            f"{_phrase(each.line)} is higher for {who} than for {reference}: "
-            f"{_values(each)} {_certainty(each, names)}{f', so {means}' if means else ''}"
+            f"{_phrase(each.line)} is higher for {who} than for {reference}: {_values(each)}, "
+            f"{_gap(each)} {_certainty(each, names)}{f', so {means}' if means else ''}"
         )
     return names.start(s.line, f"{'; '.join(told)}.")
 
@@ -151,7 +151,10 @@ def describe_leader(s: Statement, names: Names, second: Statement | None = None)
     means = _times(s) if line.opposite else ""
     after = f", so {means}" if means else ""
     if second is not None:
-        after += f"; {names.group(second.attribute, second.row['group'])} may be worse off still"
+        way = "higher" if line.direction == "none" else "better served"
+        after += (
+            f"; {_sides(second, names)[0]} ({_texts(second).value_a}) are not shown to be {way}"
+        )
     for with_n in (True, False):
         sure = "; ".join(_certainties(s, names, with_n=with_n, is_first=True))
         told = names.start(line, f"{text} ({gap}; {sure}){after}.")
@@ -176,8 +179,11 @@ def _times(s: Statement) -> str:
     return describe_ratio(s.line.declared, values, s.ends)
 
 
-def describe_more(s: Statement, leader: Statement | None, names: Names) -> str:
-    """Say of a further group what is established, or that it looks worse than the leader."""
+def describe_more(s: Statement, previous: Statement | None, names: Names) -> str:
+    """Say of a further group what is established, or that it looks worse than the leader.
+
+    The reference is named where it is another one than in the previous statement.
+    """
     who, reference = _sides(s, names)
     if s.row["reason"] == UNTESTED:
         told = f"{_gap(s)} for {who} than for {reference} ({_values(s)})"
@@ -187,8 +193,9 @@ def describe_more(s: Statement, leader: Statement | None, names: Names) -> str:
             s.line, f"perhaps more for {who}: {_gap(s)} {_certainty(s, names, with_n=True)}, not "
             "established.",
         )  # fmt: skip
-    whose = "" if leader and reference == _sides(leader, names)[1] else f" for {reference}"
-    told = f"also for {who}: {_values(s)}{whose}, {_gap(s)} {_certainty(s, names)}."
+    whose = "" if previous and reference == _sides(previous, names)[1] else f" for {reference}"
+    also = "also " if previous else ""
+    told = f"{also}for {who}: {_values(s)}{whose}, {_gap(s)} {_certainty(s, names)}."
     return names.start(s.line, told)
 
 
@@ -223,15 +230,26 @@ def describe_null(
         pl.col("metric") == line.metric, pl.col("attribute").is_in(list(attributes)), "is_pair",
         "is_known",
     )  # fmt: skip
+    sure = rows.filter(pl.col("status") == "ok")
+    doubtful = _groups_of(rows) - _groups_of(sure)
+    rows = sure if sure.height else rows
     ends = [rows["simultaneous_low"].abs().max(), rows["simultaneous_high"].abs().max()]
     largest = max((float(x) for x in ends if isinstance(x, float)), default=None)
     shown = " between groups shown here" if names.words.withheld else ""
     told = f"no difference in {line.phrase} was established by {titles}{shown}"
     if largest is None:
         return names.start(line, f"{told}.")
-    return names.start(
-        line, f"{told}: differences up to {points(largest, line.unit)} cannot be ruled out."
-    )
+    told += f": differences up to {points(largest, line.unit)} cannot be ruled out"
+    if doubtful and sure.height:
+        n = numbered(len(doubtful), "group")
+        told += f", nor larger ones of {n} whose intervals are in doubt"
+    return names.start(line, f"{told}.")
+
+
+def _groups_of(rows: pl.DataFrame) -> set[tuple[str, str]]:
+    """Collect the attributes and groups that are compared."""
+    sides = (rows.select("attribute", side).iter_rows() for side in ("group", "reference"))
+    return {pair for side in sides for pair in side}
 
 
 def describe_margins(

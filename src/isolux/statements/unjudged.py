@@ -14,7 +14,7 @@ from isolux.groups.regrouping import can_regroup, regroup, weigh_units
 from isolux.groups.unknown import UNKNOWN
 from isolux.statements.lines import LINE, Line
 from isolux.statements.numbers import value_text
-from isolux.statements.words import Words
+from isolux.statements.text import Names
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import brief, listed, numbered
 
@@ -93,7 +93,7 @@ def _measure_small(run: Run, line: Mapping[str, Any], small: pl.DataFrame) -> pl
     return rows.group_by("attribute", "group").agg(raw=mean)
 
 
-def describe_unjudged(unjudged: pl.DataFrame, line: Line, words: Words) -> str:
+def describe_unjudged(unjudged: pl.DataFrame, line: Line, names: Names) -> str:
     """Say how many groups are too small to judge, and the one that looks worst of them.
 
     Parameters
@@ -102,7 +102,8 @@ def describe_unjudged(unjudged: pl.DataFrame, line: Line, words: Words) -> str:
         As ``find_unjudged`` returns it.
     line : Line
         The measure.
-    words : Words
+    names : Names
+        What the run calls things.
 
     Returns
     -------
@@ -111,25 +112,27 @@ def describe_unjudged(unjudged: pl.DataFrame, line: Line, words: Words) -> str:
     """
     if unjudged.is_empty():
         return ""
-    titles = [words.title(name) for name in unjudged["attribute"].unique(maintain_order=True)]
-    of = f" of {listed([brief(t) for t in titles], last='and')}" if len(titles) < 3 else ""
+    titles = [names.words.title(name) for name in unjudged["attribute"].unique(maintain_order=True)]
+    of = f" by {listed([brief(t) for t in titles], last='and')}" if len(titles) < 3 else ""
     n = unjudged.height
     told = f"{numbered(n, 'group')}{of} {'has' if n == 1 else 'have'} too little data"
     worse = unjudged.filter("looks_worse")
     named = worse.filter(pl.col("n_units") >= _MIN_NAMED)
     if worse.height:
-        looks = "it looks" if n == 1 else numbered(worse.height, "looks", "look")
         way = "worse" if line.direction != "none" else "lower"
-        return f"{told}; {looks} {way} than every group judged{_describe_example(named, line)}."
+        example = _describe_example(named, line, names)
+        looks = "one looks" if worse.height == 1 else f"{worse.height:,} look"
+        such = ":" if worse.height == 1 else ", such as"
+        return f"{told}; {looks} {way} than every group judged{example and such + example}."
     reason = str(unjudged.sort("n_units", descending=True)["reason"][0])
     is_short = reason and len(reason.split()) <= _MAX_REASON_WORDS
     return f"{told} to judge by {line.phrase}{f' ({reason})' if is_short else ''}."
 
 
-def _describe_example(named: pl.DataFrame, line: Line) -> str:
+def _describe_example(named: pl.DataFrame, line: Line, names: Names) -> str:
     if named.is_empty():
         return ""
     row = named.row(0, named=True)
     percent = " %" if line.unit == "fraction" else f" {line.unit}".rstrip()
     value = f"{value_text(row['value'], line.unit)}{percent}"
-    return f", such as {brief(row['group'])}: {value} of {row['n_units']:,}"
+    return f" {names.group(row['attribute'], row['group'])} ({value} of {row['n_units']:,})"
