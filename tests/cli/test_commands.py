@@ -164,11 +164,11 @@ def test_two_models_of_the_demonstration_are_compared(demo, monkeypatch, capsys)
     assert ran.code == 0, ran.err
     assert ran.out.startswith("aurora → borealis · ")
     seen = " ".join(ran.out.split())
-    assert "For everyone borealis is not shown to be better or worse than aurora: accuracy" in seen
-    assert "Lost most: people labelled older, accuracy" in seen
+    assert "Overall borealis is not shown to be better or worse than aurora: accuracy" in seen
+    assert "Lost: people labelled older, accuracy" in seen
     assert len(ran.out.splitlines()) < 40
     given = json.loads(run(monkeypatch, capsys, "compare", "aurora", "borealis", "--json").out)
-    assert given["answers"][0]["first"].startswith("For everyone borealis is not shown to be")
+    assert given["answers"][0]["first"].startswith("Overall borealis is not shown to be")
     [changes] = [table["rows"] for table in given["tables"] if table["name"] == "disparities"]
     assert changes[0]["family"] == "the planned comparison"
     assert changes[0]["p_adjusted"] == changes[0]["p_value"] < 0.2

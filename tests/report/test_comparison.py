@@ -59,13 +59,63 @@ def test_lower_is_better_turns_gain_into_loss(monkeypatch, compared):
 def test_the_answer_is_about_everyone_then_who_lost_most_and_who_gained(compared):
     assert compared.title == "arl against erm on FairFace, validation"
     answer = compared.answer
-    assert answer.first.startswith("For everyone arl is not shown to be better or worse than erm")
-    assert answer.further[0].startswith("Lost most: ")
-    assert any(claim.startswith("Gained most: ") for claim in answer.further)
+    assert answer.first.startswith("Overall arl is not shown to be better or worse than erm")
+    assert answer.further[0].startswith("Lost: ")
+    assert any(claim.startswith("Gained: ") for claim in answer.further)
     assert len(answer.further) == 3
+    assert not any("No gain" in claim for claim in answer.further), "only where everyone gained"
     rows = [row for s in compared.sections for table in s.tables for row in table.rows]
     changed = {row.group for row in rows if row.way in ("gained", "lost")}
     assert answer.n_more == len(changed) - 3  # every group once, whatever the metric
+
+
+def run_where_everyone_gained():
+    run = runs.comparison_run()
+    planned = pl.col("attribute").is_null() & (pl.col("metric") == "accuracy")
+    return replace(run, disparities=run.disparities.with_columns(
+        value=pl.when(planned).then(0.02).otherwise("value"),
+        p_adjusted=pl.when(planned).then(0.001).otherwise("p_adjusted"),
+        simultaneous_low=pl.when(planned.not_()).then("low"),
+        simultaneous_high=pl.when(planned.not_()).then("high"),
+    ))  # fmt: skip
+
+
+def test_where_everyone_gained_it_says_of_whom_that_is_not_shown():
+    answer = summarise_comparison(run_where_everyone_gained()).answer
+    assert answer.first.startswith("Overall arl is better than erm: ")
+    assert "(95 % interval " in answer.first, "planned: an interval of its own"
+    (told,) = [claim for claim in answer.further if claim.startswith("No gain is shown for ")]
+    # The least changes of accuracy that are not shown, of -3.3 to +2.7 points.
+    assert "people aged more than 70 (\N{MINUS SIGN}3.2), East Asian people (" in told
+    assert told.endswith(" other groups.")
+    lost = next(claim for claim in answer.further if claim.startswith("Lost: "))
+    assert "(simultaneous interval " in lost, "chosen among all groups"
+    assert answer.further.index(told) > answer.further.index(lost)
+
+
+def test_where_everyone_lost_it_says_of_whom_no_loss_is_shown():
+    run = run_where_everyone_gained()
+    planned = pl.col("attribute").is_null() & (pl.col("metric") == "accuracy")
+    turned = pl.when(planned).then(-0.02).otherwise("value")
+    run = replace(run, disparities=run.disparities.with_columns(value=turned))
+    answer = summarise_comparison(run).answer
+    (told,) = [claim for claim in answer.further if claim.startswith("No loss is shown for ")]
+    assert "for people aged 0-2 (+1.7), " in told
+    assert "more than 70" not in told, "its loss of 3.2 points stands last"
+
+
+def test_the_terminal_shows_the_least_changes_of_each_attribute(monkeypatch, capsys):
+    from isolux.cli.comparison_screen import show_comparison
+
+    run = run_where_everyone_gained()
+    gained = pl.when(pl.col("attribute") == "age").then(pl.col("value").abs()).otherwise("value")
+    run = replace(run, disparities=run.disparities.with_columns(value=gained))
+    monkeypatch.setenv("COLUMNS", "80")
+    show_comparison(run, None)
+    lines = capsys.readouterr().out.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("age ("))
+    rows = run.disparities.filter(attribute="age", metric="accuracy").sort("value")
+    assert [lines[start + k].split("  ")[1] for k in (1, 2)] == rows["group_a"].head(2).to_list()
 
 
 def test_the_worst_change_stands_first(compared):

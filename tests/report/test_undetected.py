@@ -55,6 +55,15 @@ def test_it_stands_in_the_head_of_the_page_before_the_answer():
     assert header.text.index("not detected count as mistakes") < header.text.index("Accuracy for")
 
 
+def test_a_terminal_says_it_before_the_first_sentence(monkeypatch, capsys):
+    from isolux.cli.comparison_screen import show_comparison
+
+    monkeypatch.setenv("COLUMNS", "80")
+    show_comparison(compared(), None)
+    out = " ".join(capsys.readouterr().out.split())
+    assert 0 < out.index("it is 83.3 % with erm and 66.7 %") < out.index("Overall arl is ")
+
+
 def test_an_audit_says_how_many_mistakes_are_people_who_were_not_detected():
     run = replace(runs.full_run(), evidence={"classification": answers("erm", FIRST)})
     _, text = caution_of(summarise(run).cautions)

@@ -52,8 +52,9 @@ def show_comparison(run: Run, report: Path | None) -> None:
     if len(warnings) > _MAX_WARNINGS:
         say_warning(f"and {len(warnings) - _MAX_WARNINGS:,} more in the report")
     console, answer = screen(), compared.answer
-    lines = [_head(compared), answer.first, *(f"• {text}" for text in answer.further)]
-    lines += [f"  and {answer.n_more:,} more (table)"] if answer.n_more else []
+    lines = [_head(compared), *_cautions(compared), answer.first]
+    lines += [f"• {text}" for text in answer.further]
+    lines += [f"  and {answer.n_more:,} more changed (table)"] if answer.n_more else []
     lines += [f"• {text}" for text in answer.gaps]
     for text in lines:
         console.print(plain(text))
@@ -76,10 +77,10 @@ def _give(run: Run, compared: ComparisonSummary, report: Path | None) -> None:
         if note:
             document.note(note)
     answer = compared.answer
-    more = [f"And {answer.n_more:,} more (table)."] if answer.n_more else []
+    more = [f"And {answer.n_more:,} more changed (table)."] if answer.n_more else []
     document.give_answer(
         {
-            "accounting": "",
+            "accounting": " ".join(_cautions(compared)),
             "first": answer.first,
             "further": [*answer.further, *more, *answer.gaps],
             "line": None,
@@ -93,6 +94,11 @@ def _give(run: Run, compared: ComparisonSummary, report: Path | None) -> None:
     if report is not None:
         document.wrote("run", report.parent)
         document.wrote("report", report)
+
+
+def _cautions(compared: ComparisonSummary) -> list[str]:
+    """List what must be read before the numbers, such as who was not detected."""
+    return [f"{caution.headline} {caution.text}" for caution in compared.base.cautions]
 
 
 def _head(compared: ComparisonSummary) -> str:
@@ -115,9 +121,11 @@ def _show_tables(console: Console, compared: ComparisonSummary) -> int:
 
     sections = sorted((s for s in compared.sections if s.tables), key=lambda s: not s.n_changed)
     shown = [
-        (section.title, section.tables[0], _choose_rows(section.tables[0], is_first=not i))
-        for i, section in enumerate(sections)
-        if section.n_changed or not i
+        (section.title, section.tables[0], section.tables[0].rows[:most])
+        for section, most in zip(
+            sections, [_FIRST_ROWS, *[_OTHER_ROWS] * len(sections)], strict=False
+        )
+        if section.n_changed or section is sections[0]
     ]
     rows = [(row, table) for _, table, some in shown for row in some]
     if not rows:
@@ -148,14 +156,6 @@ def _show_tables(console: Console, compared: ComparisonSummary) -> int:
     legend = f"━●━ change with {level} interval, │ no change, ~ none shown; worst first"
     console.print(Text(legend, style="dim"), no_wrap=True, overflow="ellipsis")
     return len(rows) + len(shown) + 2 + bool(same)
-
-
-def _choose_rows(table: ChangeTable, *, is_first: bool) -> Sequence[Change]:
-    """Choose an attribute's rows: all of the first, else two, those that changed before others."""
-    if is_first:
-        return table.rows[:_FIRST_ROWS]
-    changed = [row for row in table.rows if row.way not in _MARKS]
-    return (changed + [row for row in table.rows if row not in changed])[:_OTHER_ROWS]
 
 
 def _cells(row: Change, table: ChangeTable) -> list[str]:

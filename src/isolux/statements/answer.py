@@ -395,10 +395,10 @@ def _describe_untested(choice: Choice) -> str:
     if choice.names.words.withheld:
         return "Too few groups can be shown here to compare them."
     if choice.main is None or choice.comparisons.is_empty():
-        return "No two groups were large enough to compare: see the table of groups."
+        return "No two groups could be compared: see the table of groups."
     pairs = choice.comparisons.filter("is_pair", "is_known", metric=choice.main.metric)
     if pairs.is_empty() or pairs["gap"].abs().max() != 0.0:
-        return "No two groups were large enough to compare: see the table of groups."
+        return "No two groups could be compared: see the table of groups."
     return describe_equal(choice.main, pairs, choice.names)
 
 

@@ -241,7 +241,7 @@ def describe_null(
     elif any(references):  # two other groups may be further apart
         shown = " between groups compared"
     if names.words.census:
-        widest = points(rows["gap"].abs().max() or 0.0, line.unit)
+        widest = points(max(map(abs, rows["gap"].to_list()), default=0.0), line.unit)
         told = f"in this population no difference in {what} by {titles}{shown}"
         return names.start(line, f"{told} is larger than {widest}.")
     sure = rows.filter(pl.col("status") == "ok")

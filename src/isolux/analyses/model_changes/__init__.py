@@ -111,7 +111,11 @@ def answer_of_changes(run: Run) -> ChangesAnswer:
     lost, gained = (([f for f in facts if f.way == way]) for way in ("lost", "gained"))
     chosen = [*lost[:1], *gained[:1]]
     chosen += [fact for fact in facts if fact not in chosen][: _MAX_FURTHER - len(chosen)]
-    further = [fact.claim for fact in facts if fact in chosen]
+    losses, others = (
+        [fact.claim for fact in facts if fact in chosen and (fact.way == "lost") == is_loss]
+        for is_loss in (True, False)
+    )
+    further = [*losses, *(changes.list_unshown() if facts else ()), *others]
     if not facts:
         further += [row["claim"] for row in changes.count_unshown()]
     if changes.words.withheld:

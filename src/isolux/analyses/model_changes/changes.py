@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from isolux.statements.words import Words, lowered, words_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.tables import Status
-from isolux.vocabulary.words import UNTESTED
+from isolux.vocabulary.words import UNTESTED, listed, numbered
 
 __all__ = ["ChangeFinding", "ModelChanges", "Row", "line_of", "simultaneous_ends"]
 
@@ -138,12 +138,10 @@ class ModelChanges:
                 also.setdefault(key, []).append(row)
             elif not is_repeated:
                 first[key] = row
-        seen: set[str] = set()
-        findings = []
-        for key, row in first.items():
-            findings.append(ChangeFinding(row, self._change(row, also.get(key, ()), seen), key[-1]))
-            seen.add(key[-1])
-        return findings
+        return [
+            ChangeFinding(row, self._change(row, also.get(key, ())), key[-1])
+            for key, row in first.items()
+        ]
 
     def say_planned(self, row: Row) -> ChangeFinding:
         """Answer whether the second model is better."""
@@ -161,20 +159,20 @@ class ModelChanges:
         else:
             better = "better" if way == "gained" else "worse"
             verdict = better if shown else "not shown to be better or worse"
-            claim = f"For everyone {b} is {verdict} than {a}: {measure} {change}"
+            claim = f"Overall {b} is {verdict} than {a}: {measure} {change}"
         sure = self._sure(row, "p", flip=row["value"] < 0)
         return ChangeFinding(row, f"{claim} ({sure}).{_care(row)}", way)
 
-    def _change(self, row: Row, also: Sequence[Row], seen: Collection[str]) -> str:
+    def _change(self, row: Row, also: Sequence[Row]) -> str:
         """Say one group's change, and by which metrics else it is shown."""
-        way, unit = self.way(row), self.words.unit(row)
+        unit = self.words.unit(row)
         sign = "+" if row["value"] > 0 else "\N{MINUS SIGN}"
         change = f"{sign}{points(row['value'], unit, simultaneous_ends(row))} with {row['model_b']}"
         names = list(dict.fromkeys(lowered(self.words.measure(r)) for r in also))
-        more = f"; also {names[0]}" if names else ""
-        more += f" and {len(names) - 1} more" if len(names) > 1 else ""
+        more = f"; also in {names[0]}" if names else ""
+        more += f" and in {numbered(len(names) - 1, 'other measure')}" if len(names) > 1 else ""
         return (
-            f"{_upper(way)}{' most' * (way not in seen)}: {self._who(row)},"
+            f"{_upper(self.way(row))}: {self._who(row)},"
             f" {lowered(self.words.measure(row))} {change}"
             f" ({self._sure(row, 'adjusted p')}){more}.{_care(row)}"
         )
@@ -206,7 +204,9 @@ class ModelChanges:
         if low is not None and high is not None:
             low, high = (-high, -low) if flip else (low, high)
             ends = interval(low, high, self.words.unit(row), row["value"])
-            parts.append(f"{100 * self.words.level:g} % interval {ends}")
+            is_own = row is self.planned or row.get("simultaneous_low") is None
+            name = f"{100 * self.words.level:g} %" if is_own else "simultaneous"
+            parts.append(f"{name} interval {ends}")
         return "; ".join([*parts, *self._p(row, p_name), f"n = {row['n_units_a']:,}"])
 
     def _p(self, row: Row, name: str = "adjusted p") -> list[str]:
@@ -263,6 +263,29 @@ class ModelChanges:
         key = (model, *line_of(row), row["attribute"])
         worse, better = (self.values.get((*key, row[f"group_{side}"])) or 0.0 for side in "ab")
         return worse - better if metric and metric.direction == "lower" else better - worse
+
+    def list_unshown(self) -> list[str]:
+        """Where everyone gained or lost, name the groups of which that is not shown."""
+        way = self.way(self.planned) if self.planned and self.is_shown(self.planned) else ""
+        if way not in ("gained", "lost"):
+            return []
+        turn = 1.0 if self.way({**self.planned, "value": 1.0}) == way else -1.0
+        rows = [
+            row for row in self.rows
+            if line_of(row) == self.line and row["attribute"] is not None
+            and row["value"] is not None and not self.is_shown(row)
+            and UNKNOWN not in row["group_a"]
+        ]  # fmt: skip
+        rows.sort(key=lambda row: turn * row["value"])
+        unit = self.words.unit(self.planned)
+        names = [
+            f"{self._who(row)} ({value_text(row['value'], unit, sign=True)})"
+            for row in rows[:_MAX_LISTED]
+        ]
+        if left := len(rows) - len(names):
+            names.append(numbered(left, "other group"))
+        noun = "gain" if way == "gained" else "loss"
+        return [f"No {noun} is shown for {listed(names, last='and')}."] if names else []
 
     def count_unshown(self) -> list[dict[str, Any]]:
         """Count the changes that are not shown, and say how large they may be."""
