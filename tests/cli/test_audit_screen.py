@@ -57,7 +57,7 @@ def test_the_answer_stands_before_the_groups_worst_first(monkeypatch, capsys, pe
     assert said < table < len(lines) - 1
     groups = [line.split()[0] for line in lines if BLOCKS.search(line)]
     assert groups[:4] == ["b", "d", "c", "a"], "70, 88, 89, 90 %"
-    assert "accuracy 84.7 % (" in out.replace("\N{NO-BREAK SPACE}", " ")
+    assert "accuracy 84.7 % (" in " ".join(out.split())
     assert lines[-1] == f"report: {tmp_path / 'run' / 'report.html'}"
 
 
@@ -72,7 +72,25 @@ def test_a_row_marks_what_is_shown_and_gives_no_p_where_nothing_is(
     assert not BLOCKS.search(small)
     assert small.endswith("¹")
     assert out.count("¹ too few to judge: fewer than 50 units") == 1
-    assert "~ nothing shown by side" in out
+    assert "~ nothing shown by side in accuracy" in out.splitlines()
+    (head,) = [line for line in out.splitlines() if "accuracy, %" in line]
+    assert head.endswith("than all"), "marks compare with everyone"
+    assert "· 1,020 people, taken as independent ·" in " ".join(out.split())
+
+
+def test_the_reference_of_the_first_sentence_has_a_row(monkeypatch, capsys, tmp_path):
+    right = {f"g{k}": 40 if k == 0 else 79 + k for k in range(10)}  # of 100 each; g9 88 %
+    rows = [
+        [tone, "yes", "yes" if i < n else "no"] for tone, n in right.items() for i in range(100)
+    ]
+    path = tmp_path / "people.csv"
+    frame = pl.DataFrame(rows, ["tone", "truth", "answer"], orient="row")
+    frame.with_columns(side=pl.lit("l")).with_row_index("id").write_csv(path)
+    out = audit(monkeypatch, capsys, path, tmp_path / "run")
+    assert "tone = g0 than for people with tone = g9" in " ".join(out.split())
+    shown = [line.split()[0] for line in out.splitlines() if BLOCKS.search(line)]
+    assert shown == ["g0", "g1", "g2", "g3", "g4", "g5", "g6", "g9"]
+    assert "  … 2 more groups" in out.splitlines()
 
 
 def test_a_metric_without_a_direction_says_lower(monkeypatch, capsys, people, tmp_path):

@@ -135,6 +135,15 @@ def test_hostile_names_are_text(texts, trees):
     assert "javascript:" not in {n.attributes.get("href", "")[:11] for n in root.all("a")}
 
 
+def test_a_mark_says_what_it_compares_with(trees):
+    (table, *_) = [
+        t for t in trees["full"].all("table") if "strips" in t.attributes.get("class", "")
+    ]
+    assert table.all("thead")[0].all("th")[-1].text == "Than everyone"
+    told = "~: no difference to everyone shown (adjusted p above 0.05); such a group may differ"
+    assert told in " ".join(trees["full"].text.split())
+
+
 def test_the_answer_says_what_was_found_before_how(trees):
     text = trees["full"].text
     places = [

@@ -108,7 +108,10 @@ def build_answer(
     tables = _choose_tables(summary, answer)
     if tables:
         tables, most = tables[:1] if leading_only else tables, _LINES - _TAIL - len(lines)
-        lines += GroupTables(tables, summary.audited, run.disparities, width).build_lines(most)
+        found = GroupTables(
+            tables, summary.audited, run.disparities, width, named=summary.leading_groups
+        )
+        lines += found.build_lines(most)
     return [*lines, Text("")]
 
 
@@ -139,10 +142,8 @@ def _headline(run: Run, summary: Summary, key: Mapping[str, Any] | None) -> str:
 
     audited = summary.audited
     of = f" of {audited.target}" if audited.target else ""
-    clusters = numbered(audited.n_clusters, "cluster")
     noun = str((run.record.get("accounting") or {}).get("unit") or "units")
-    people = f"{audited.n_units:,} {noun}"
-    people += f" in {clusters} ({audited.cluster})" if audited.cluster else ""
+    people = f"{audited.n_units:,} {noun}{audited.clustering}"
     parts = [brief(audited.model), f"{audited.task}{of}", people]
     for line, estimate in summary.overall:
         if key is None or _is_line(line, key):

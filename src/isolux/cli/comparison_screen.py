@@ -104,9 +104,8 @@ def _cautions(compared: ComparisonSummary) -> list[str]:
 def _head(compared: ComparisonSummary) -> str:
     """Name the two models, the people, and everyone's value by either."""
     audited = compared.audited
-    parts = [" → ".join(compared.models), f"{count(audited.n_units)} people"]
-    if audited.cluster:
-        parts[-1] += f" in {count(audited.n_clusters)} clusters ({audited.cluster})"
+    people = f"{count(audited.n_units)} people{audited.clustering}"
+    parts = [" → ".join(compared.models), people]
     for table in compared.overall[:1]:
         row, unit = table.everyone, table.line.unit
         if row is not None:

@@ -30,7 +30,7 @@ _LEADING_ROWS, _OTHER_ROWS, _OTHER_ATTRIBUTES = 8, 2, 2
 _NAME_WIDTH, _STRIP_WIDTH, _MAX_STRIP_WIDTH = 16, 11, 30
 _NOT_SHOWN, _FEW = "~", "too few"
 _STYLES = {"worse": "bold red", "better": "cyan", "lower": "bold", "higher": "bold"}
-_HEADS = ("", "", "", "", "n", "vs all", "p", "")
+_HEADS = ("", "", "", "", "n", "vs all", "p", "than all")
 _FOOTNOTES = {
     "small": "too few to judge",
     "no value": "has no value",
@@ -76,6 +76,8 @@ class GroupTables:
         Table ``disparities``: which groups differ from another one.
     width : int
         Columns of the screen.
+    named : sequence of str
+        Groups of the leading attribute that the answer names: they have a row.
     """
 
     def __init__(
@@ -84,8 +86,10 @@ class GroupTables:
         audited: Audited,
         disparities: pl.DataFrame,
         width: int,
+        named: Sequence[str] = (),
     ) -> None:
         self._audited, self._width = audited, width
+        self._named = tuple(named)
         self._notes: dict[str, str] = {}
         self._line = tables[0][1].line
         self._overall = tables[0][1].overall
@@ -114,13 +118,14 @@ class GroupTables:
                 lines += rows
         same = [part.title for part in self._parts[1:] if part.instead == _NOT_SHOWN]
         small = [part.title for part in self._parts[1:] if part.instead == _FEW]
-        for text, titles in (
-            (f"{_NOT_SHOWN} nothing shown by", same),
-            ("too few people to compare by", small),
-            ("… also in the report:", left),
+        for text, titles, end in (
+            (f"{_NOT_SHOWN} nothing shown by", same, f" in {plain(self._line.phrase)}"),
+            ("too few people to compare by", small, ""),
+            ("… also in the report:", left, ""),
         ):
             if titles:
-                lines.append(shorten(f"{text} {', '.join(titles)}", self._width))
+                line = shorten(f"{text} {', '.join(titles)}", self._width - len(end))
+                lines.append(line.append(end))
         return [*lines, *self._build_legend()]
 
     def _build_part(self, index: int, section: AttributeSection, table: LineTable) -> _Part:
@@ -132,11 +137,12 @@ class GroupTables:
         ]
         n, title = len(cells), as_printed(plain(section.title))
         if not index:
-            left = cells[_LEADING_ROWS:]
+            chosen = self._choose_leading([row.group for row in ordered])
+            left = [cell for i, cell in enumerate(cells) if i not in chosen]
             small = sum("small" in row.notes for row in left)
             beside = f"  … {numbered(len(left), 'more group')}" if left else ""
             beside += f", {small:,} of them too small to judge" if small else ""
-            return _Part(title, tuple(cells[:_LEADING_ROWS]), beside)
+            return _Part(title, tuple(cells[i] for i in chosen), beside)
         judged = [
             cell for cell, row in zip(cells, ordered, strict=True)
             if row.estimate.judged and not row.is_unknown
@@ -150,6 +156,11 @@ class GroupTables:
             f" ({numbered(n, 'group')}, the {_OTHER_ROWS} {extreme})" if n > _OTHER_ROWS else ""
         )
         return _Part(title, tuple(judged[:_OTHER_ROWS]), beside)
+
+    def _choose_leading(self, groups: Sequence[str]) -> list[int]:
+        """Choose the rows of the leading attribute: those that the answer names, then the worst."""
+        named = [groups.index(name) for name in self._named if name in groups]
+        return sorted(list(dict.fromkeys([*named, *range(len(groups))]))[:_LEADING_ROWS])
 
     def _build_cells(self, row: GroupRow, *, in_pair: bool) -> _Cells:
         estimate, line = row.estimate, self._line
@@ -233,6 +244,7 @@ class GroupTables:
         span = value + interval + strip + 4
         cells = [pad(title, name), pad(cut(metric, span), span)]
         cells += [pad(head, width, right=True) for head, width in zip(_HEADS[4:7], others)]  # noqa: B905
+        cells.append(_HEADS[7])
         return Text("  ".join(cells), style="bold")
 
     def _build_row(self, row: _Cells) -> Text:

@@ -24,6 +24,7 @@ from isolux.report._measured import (
     Spread,
     Verdict,
 )
+from isolux.vocabulary.words import numbered
 
 __all__ = [
     "Analysis",
@@ -106,6 +107,13 @@ class Audited:
     def alpha(self) -> float:
         """The level of the tests that goes with the intervals' level."""
         return round(1 - self.level, 10)
+
+    @property
+    def clustering(self) -> str:
+        """What follows the number of people: their clusters, or that there are none."""
+        if self.cluster is None:
+            return ", taken as independent"
+        return f" in {numbered(self.n_clusters, 'cluster')} ({self.cluster})"
 
     def within(self, p: float | None) -> bool:
         """Whether a claim of sameness with this p is made."""
@@ -221,7 +229,7 @@ class Summary:
     ``cautions`` are read before the numbers: the people are synthetic; undetected people count as
     mistakes. ``accounting`` is the line that says how many people were read, scored and judged,
     ``answer`` the first sentence, ``further`` the sentences that follow it, ``leading`` the
-    attribute that both are about.
+    attribute that both are about, ``leading_groups`` its groups that they name, in this order.
     """
 
     title: str
@@ -245,6 +253,7 @@ class Summary:
     accounting: str = ""
     further: tuple[str, ...] = ()
     leading: AttributeSection | None = None
+    leading_groups: tuple[str, ...] = ()
 
     @property
     def answers(self) -> str:

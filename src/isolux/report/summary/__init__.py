@@ -36,7 +36,7 @@ from isolux.report.summary.protocol import protocol_of
 from isolux.report.summary.unknown import unknown_text
 from isolux.report.undetected import undetected_of_audit
 from isolux.report.wording import safe_url
-from isolux.statements.answer import choose_statements, word_answer
+from isolux.statements.answer import MAX_FURTHER, Choice, choose_statements, word_answer
 from isolux.statements.lines import lines_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import is_census, is_drawn, is_weighted, words_of
@@ -111,6 +111,7 @@ def summarise(run: Run) -> Summary:
         planted=planted_of(run.record, run, context),
         limits=limits_of(audited, sections),
         leading=next(iter(reading_order(sections)), None),
+        leading_groups=_leading_groups(choice),
         cautions=(*base.cautions, *filter(None, [undetected])),
     )
 
@@ -121,6 +122,14 @@ def _placed(
     """Give sections their place in the order of reading."""
     place = {name: i for i, name in enumerate(attributes)}
     return tuple(replace(s, place=place.get(s.attribute, len(place))) for s in sections)
+
+
+def _leading_groups(choice: Choice) -> tuple[str, ...]:
+    """List groups of the leading attribute as the answer names them: first the leader's pair."""
+    leader = choice.stated[:1]
+    pairs = [s for s in (*leader, *choice.rivals) if s.attribute == leader[0].attribute]
+    named = (s.row[side] for s in pairs[: 1 + MAX_FURTHER] for side in ("group", "reference"))
+    return tuple(dict.fromkeys(name for name in named if name is not None))
 
 
 def _is_mean(section: AttributeSection, run: Run) -> bool:

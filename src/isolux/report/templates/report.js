@@ -118,7 +118,7 @@
     Array.prototype.forEach.call(table.tBodies[0].rows, function (row) {
       if (row.dataset.group === name) { chosen = row; }
     });
-    table.querySelectorAll(".of").forEach(function (word) { word.textContent = chosen ? name : "everyone"; });
+    table.closest("section").querySelectorAll(".of").forEach(function (word) { word.textContent = chosen ? name : "everyone"; });
     Array.prototype.forEach.call(table.tBodies[0].rows, function (row) {
       var own = row.pairs[chosen ? name : ""] || [row === chosen ? "" : "\u2013", "", "", null];
       [5, 6, 7].forEach(function (at, i) { row.cells[at].textContent = own[i]; });
