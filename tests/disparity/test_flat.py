@@ -9,6 +9,8 @@ import pytest
 import isolux
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
+from isolux.statements.answer import answer_of
+from isolux.statements.numbers import points
 from isolux.stats.detectable import smallest_detectable
 from isolux.stats.intervals import difference_interval, wilson_at_edge
 from isolux.vocabulary.info import Metric
@@ -72,11 +74,10 @@ def test_no_sentence_could_have_seen_nothing():
     value = pl.DataFrame({"unit_id": ids, "value": [1 / 3] * N,
                           "cluster_id": [f"s{k // 4}" for k in range(N)]})  # fmt: skip
     found = isolux.audit(value, people, by="light", replicates=300)
-    (claim,) = found.findings["claim"].to_list()
-    assert "0.0 points" not in claim
-    assert "Nothing varies in these data, so how small a difference" in claim
-    assert "more than" not in claim, "no claim of sameness"
-    assert "this interval" not in claim, "there is none in the sentence"
+    claim = answer_of(found.run).first
+    assert "nothing varies within them" in claim
+    high = found.disparities.filter(kind="difference")["simultaneous_high"][0]
+    assert f"up to {points(high)} cannot be ruled out" in claim
 
 
 @pytest.mark.parametrize("value", [0.0, 2.0])
@@ -91,7 +92,9 @@ def test_equal_numbers_are_in_doubt_whatever_their_unit(value):
     errors = found.group_metrics.filter(metric="mean_absolute_error")
     assert set(errors["status"]) == {"boundary"}
     assert all(why.startswith("nothing varies in it") for why in errors["reason"])
-    assert all("Nothing varies" in claim for claim in found.findings["claim"])
+    told = answer_of(found.run).first
+    assert "no test was made" in told
+    assert "up to" not in told, "numbers without a range have no interval here"
 
 
 def _never_and_always(n, **more):
@@ -121,15 +124,18 @@ def test_never_against_always_is_said_where_no_test_can_be_made():
         None,
     )
     assert rows["difference"]["value"] == -1.0
-    claim = found.findings["claim"][0]
-    assert "a (region) is 100.0 points lower (95 % interval 8" in claim
-    assert "cannot be tested, because nothing varies within either group." in claim
-    assert "no pair of groups stands out" not in claim
+    (pair,) = found.findings.filter(group_b="b").to_dicts()
+    assert (pair["group_a"], pair["effect"], pair["p_adjusted"]) == ("a", -1.0, None)
+    assert "cannot be tested" in pair["claim"]
+    answer = answer_of(found.run)
+    assert any("cannot be tested" in text for text in (answer.first, *answer.further))
 
 
 def test_of_constants_without_an_interval_the_gap_is_said():
     value = pl.DataFrame({"unit_id": [str(k) for k in range(N)], "metric": "age", "task": "mine",
                           "value": [30.0 if g == "a" else 40.0 for g in GROUPS]})  # fmt: skip
     people = pl.DataFrame({"unit_id": value["unit_id"], "light": GROUPS})
-    claims = isolux.audit(value, people, by="light", replicates=100).findings["claim"].to_list()
-    assert any("that cannot be tested" in claim for claim in claims), claims
+    found = isolux.audit(value, people, by="light", replicates=100)
+    (claim,) = found.findings["claim"]
+    assert "cannot be tested" in claim
+    assert answer_of(found.run).first == claim

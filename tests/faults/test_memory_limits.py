@@ -29,7 +29,7 @@ def test_a_limit_of_memory_is_named_and_spares_the_tables(tmp_path, prepared):
     (tmp_path / "out").mkdir()
     for gib in GIB:
         out = tmp_path / "out" / f"run-{gib}"
-        argv = [*commands(tmp_path)[0].argv[:-2], str(out)]
+        argv = [*commands(tmp_path)[0].argv[:-2], str(out), "--metric", "balanced_accuracy"]
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM, str(gib), *argv],
             capture_output=True, text=True, check=False, timeout=120,

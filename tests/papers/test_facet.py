@@ -8,7 +8,7 @@ from functools import partial
 import polars as pl
 import pytest
 
-from isolux.cli.screen import show_audit
+from isolux.cli.audit_screen import show_audit
 from isolux.io import run_directory
 from isolux.papers.facet import (
     DISAGREEMENTS,

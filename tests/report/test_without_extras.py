@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.cli.screen import show_audit
+from isolux.cli.audit_screen import show_audit
 from isolux.report.figures import svg
 from isolux.stats.pairwise import map_vectors
 from isolux.vocabulary.errors import SpecError

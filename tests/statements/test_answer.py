@@ -243,7 +243,7 @@ def test_without_simultaneous_intervals_no_bound_is_named():
 
 def test_groups_too_small_to_judge_are_counted():
     run = run_of(block(RACES, *BLACK), small("Pacific", 12), small("Arab", 31))
-    assert counted(answer_of(run).further, "2 groups of race have too little data") == 1
+    assert counted(answer_of(run).further, "2 groups by race have too little data") == 1
 
 
 def test_a_published_run_says_nothing_of_groups_that_are_hidden():

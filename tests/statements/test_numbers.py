@@ -102,47 +102,30 @@ def test_small_rates_can_be_told_apart():
 
 
 METRICS = declared_metrics(["classification", "face_detection", "face_verification"])
-WHO = ("Black people labelled Female", "White people labelled Male")
 
 
 @pytest.mark.parametrize(
-    ("metric", "label", "values", "ends", "phrase"),
+    ("metric", "label", "values", "phrase"),
     [
-        ("accuracy", "", (0.627, 0.968), (-0.40, -0.28),
-         ("Of 100 Black people labelled Female the model is right about 63, of 100 White people "
-         "labelled Male about 97 (34 fewer, 28 to 40)")),
-        ("recall", "nurse", (0.9, 0.5), (0.3, 0.5),
-         ("Of 100 Black people labelled Female of class nurse the model finds 90, of 100 White "
-         "people labelled Male 50 (40 more, 30 to 50)")),
-        ("recall", "", (0.9, 0.5), (0.3, 0.5), ""),
-        ("found_at_score", "", (0.40, 0.42), (-0.05, 0.01),
-         ("Of 100 Black people labelled Female the model finds 40, of 100 White people labelled "
-         "Male 42 (2 fewer, 1 more to 5 fewer)")),
-        ("selection_rate", "", (0.0018, 0.0002), (None, None),
-         ("Of 10,000 Black people labelled Female the model selects 18, of 10,000 White people "
-         "labelled Male 2 (16 more)")),
-        ("accuracy", "", (0.995, 0.999), (-0.006, -0.002),
-         ("Of 1,000 Black people labelled Female the model is right about 995, of 1,000 White "
-         "people labelled Male about 999 (4 fewer, 2 to 6)")),
-        ("average_recall", "", (0.401, 0.523), (-0.2, -0.1), ""),
-        ("balanced_accuracy", "", (0.401, 0.523), (-0.2, -0.1), ""),
+        ("accuracy", "", (0.627, 0.968), "of 100 it is right about 63 against 97"),
+        ("recall", "nurse", (0.9, 0.5), "of 100 of class nurse it finds 90 against 50"),
+        ("recall", "", (0.9, 0.5), ""),
+        ("found_at_score", "", (0.40, 0.42), "of 100 it finds 40 against 42"),
+        ("selection_rate", "", (0.0018, 0.0002), "of 10,000 it selects 18 against 2"),
+        ("accuracy", "", (0.995, 0.999), "of 1,000 it is right about 995 against 999"),
+        ("average_recall", "", (0.401, 0.523), ""),
+        ("balanced_accuracy", "", (0.401, 0.523), ""),
     ],
-)  # fmt: skip
-def test_shares_of_people_are_said_in_people(metric, label, values, ends, phrase):
-    assert describe_counts(METRICS[metric], label, WHO, values, ends) == phrase
-
-
-def test_people_stand_in_the_images_that_are_compared():
-    images = ("images with lighting = dim", "images with lighting = even")
-    text = describe_counts(METRICS["found_at_score"], "", images, (0.4, 0.5), (None, None), "faces")
-    assert text.startswith("Of 100 faces in images with lighting = dim the model finds 40, of 100")
+)
+def test_shares_of_people_are_said_in_people(metric, label, values, phrase):
+    assert describe_counts(METRICS[metric], label, values) == phrase
 
 
 @pytest.mark.parametrize(
     ("values", "ends", "times"),
     [
-        ((0.0018, 0.0002), (0.001, 0.002), "accepted nine times as often for Black"),
-        ((0.0002, 0.0018), (-0.002, -0.001), "accepted nine times as often for White"),
+        ((0.0018, 0.0002), (0.001, 0.002), "accepted nine times as often"),
+        ((0.0002, 0.0018), (-0.002, -0.001), "accepted nine times as often"),
         ((0.02, 0.008), (0.001, 0.02), "accepted 2.5 times as often"),
         ((0.02, 0.0101), (0.001, 0.02), "accepted twice as often"),
         ((0.02, 0.001), (0.001, 0.02), "accepted 20 times as often"),
@@ -151,7 +134,7 @@ def test_people_stand_in_the_images_that_are_compared():
     ],
 )
 def test_an_error_is_so_many_times_as_frequent_only_where_that_is_shown(values, ends, times):
-    text = describe_ratio(METRICS["false_match_rate"], WHO, values, ends)
+    text = describe_ratio(METRICS["false_match_rate"], values, ends)
     assert times in text
     assert bool(text) == bool(times)
-    assert not describe_ratio(METRICS["accuracy"], WHO, values, ends)
+    assert not describe_ratio(METRICS["accuracy"], values, ends)

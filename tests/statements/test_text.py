@@ -92,9 +92,9 @@ def one(a, b, *, half=0.01, status=None, **measure):
         (0.95, 0.60, 0.05, ("35.0 points lower for people labelled B", "30.0 to 40.0")),
         # An interval that holds 0 is of how much lower.
         (0.60, 0.63, 0.05, ("3.0 points lower", "\N{MINUS SIGN}2.0 to 8.0")),
-        # Ends have as many decimals as the gap.
-        (0.60, 0.71, 0.10967, ("11.0 points lower", "0.0 to 22.0")),
-        (0.6000, 0.6003, 0.0002, ("0.03 points lower",)),
+        # An end that is not 0 is not printed as 0.
+        (0.60, 0.71, 0.10967, ("11.00 points lower", "0.03 to 21.97")),
+        (0.6000, 0.6003, 0.0002, ("0.03 points lower", "0.01 to 0.05")),
     ],
 )
 def test_a_gap_says_how_much_and_which_way_with_its_simultaneous_interval(a, b, half, words):

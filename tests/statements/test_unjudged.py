@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.statements.answer import choose_statements
 from isolux.statements.lines import LINE, lines_of
 from isolux.statements.unjudged import describe_unjudged, find_unjudged
-from isolux.statements.words import words_of
 from isolux.vocabulary.containers import Run
 
 
@@ -37,7 +37,7 @@ def told(run: Run, metric: str) -> tuple[pl.DataFrame, str]:
     lines = lines_of(run.group_metrics, run.record, run.disparities)
     key, line = next((k, line) for k, line in lines.items() if line.metric == metric)
     found = find_unjudged(run, dict(zip(LINE, key, strict=True)), line.direction)
-    return found, describe_unjudged(found, line, words_of(run))
+    return found, describe_unjudged(found, line, choose_statements(run).names)
 
 
 SIZES = {"A": (180, 200), "B": (160, 200), "C": (5, 12), "D": (9, 20), "E": (1, 5), "F": (29, 30)}
@@ -50,10 +50,8 @@ def test_small_groups_that_look_worse_are_counted_and_the_worst_has_its_value(se
     # The worst judged is B, 80 %. C 5/12, D 9/20 and E 1/5 are below, F is not.
     assert rows == [("E", 5, 0.2, True), ("C", 12, 0.417, True), ("D", 20, 0.45, True),
                     ("F", 30, 0.967, False)]  # fmt: skip
-    assert text == (
-        "4 groups of race have too little data; 3 look worse than every group judged, such as C: "
-        "41.7 % of 12."
-    )
+    for part in ("4 groups", "too little data", "3 look worse", "labelled C", "41.7 % of 12"):
+        assert part in text
     assert len(text.split()) <= 25
 
 
@@ -61,7 +59,7 @@ def test_without_a_worse_one_the_reason_is_given() -> None:
     sizes = {"A": (180, 200), "B": (160, 200), "F": (29, 30)}
     _, text = told(audited(world(sizes), metric=["accuracy"]), "accuracy")
     assert text == (
-        "1 group of race has too little data to judge by accuracy (fewer than 50 units)."
+        "1 group by race has too little data to judge by accuracy (fewer than 50 units)."
     )
     _, none = told(audited(world(dict(list(sizes.items())[:2])), metric=["accuracy"]), "accuracy")
     assert none == ""

@@ -174,7 +174,7 @@ def test_a_distance_of_a_share_near_1_is_marked():
     rows = run.disparities.filter(pl.col("kind").is_in(["difference", "range"]))
     assert rows["reason"].to_list() == ["too many of one value for its size"] * 2
     said = run.findings["claim"][0]
-    assert "it may be too narrow: too many of one value for its size." in said
+    assert "with caution: too many of one value for its size" in said
 
 
 def test_pictures_of_one_value_are_no_proof_that_there_is_no_other():

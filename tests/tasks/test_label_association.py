@@ -300,7 +300,7 @@ def test_a_planted_association_is_found(tmp_path, monkeypatch, capsys):
     groups = pl.read_parquet(tmp_path / "run" / "group_metrics.parquet")
     worst = groups.filter(group="feminine × darker", metric="harmful").to_dicts()[0]
     assert worst["low"] < 0.16 < worst["high"]
-    assert "Harmful label rate from a confidence of 0.1" in ran.out
+    assert "harmful label rate from a confidence of 0.1" in ran.out
     drawn = record["explained"]["confidence_curves"]
     ((_, table),) = drawn.items()
     assert "confidence" in table["columns"]

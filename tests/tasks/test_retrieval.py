@@ -385,7 +385,7 @@ def test_another_database_is_named_on_the_command_line(monkeypatch, capsys, tmp_
         )
     given = ("audit", f"table:{tmp_path / 'people.csv'}", "--task", "retrieval", "--target", "who",
              "--predictions", tmp_path / "people.parquet", "--by", "tone", "--replicates", 100,
-             "--out", tmp_path / "run", "--overwrite")  # fmt: skip
+             "--notes", "--out", tmp_path / "run", "--overwrite")  # fmt: skip
     database = ("--option", f"database=table:{tmp_path / 'others.csv'}")
     done = run(monkeypatch, capsys, *given, *database)
     assert done.code == 2

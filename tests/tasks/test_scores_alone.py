@@ -383,7 +383,7 @@ def test_by_the_command_line_a_score_column_is_enough(monkeypatch, capsys, tmp_p
     assert record["chosen"]["threshold"]["rule"] == "fpr"
     at = record["chosen"]["threshold"]["words"]
     assert f"rate of label = 1 {at}" in done.out
-    done = run(monkeypatch, capsys, *given, "--score-column", "percent")
+    done = run(monkeypatch, capsys, *given, "--score-column", "percent", "--notes")
     assert "say --score-scale 100" in done.out
     done = run(monkeypatch, capsys, *given, "--score-column", "percent", "--score-scale", 100)
     assert "alibration error of the positive class" in done.out

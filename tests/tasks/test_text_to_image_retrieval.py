@@ -315,7 +315,7 @@ def _audit(monkeypatch, capsys, files, out, *more):
     ran = run(
         monkeypatch, capsys, "audit", f"table:{files['prompts']}", "--task",
         "text_to_image_retrieval", "--database", f"table:{files['images']}", "--target", "gender",
-        "--by", "kind", "--top-k", "20", "--min-units", "20", "--out", out, *more,
+        "--by", "kind", "--top-k", "20", "--min-units", "20", "--notes", "--out", out, *more,
     )  # fmt: skip
     assert ran.code == 0, ran.err
     return pl.read_parquet(out / "disparities.parquet"), " ".join((ran.out + ran.err).split())

@@ -281,6 +281,18 @@ def test_a_census_of_equal_groups_finds_no_difference():
     assert "ruled out" not in answer
 
 
+def test_in_a_census_there_is_no_difference_beyond_what_the_values_show():
+    people = pl.DataFrame({"unit_id": [str(k) for k in range(200)], "tone": ["a", "b"] * 100})
+    people = people.with_columns(
+        light=pl.Series(["day", "day", "night", "night"] * 50),
+        value=pl.Series([1.0] * 80 + [1.0, 0.0] * 20 + [1.0] * 80),
+    )
+    found = audit(people, by=["tone", "light"], population_size="200", replicates=100)
+    (claim,) = found.findings.filter(attribute="light")["claim"]
+    assert claim.endswith("no difference in score by light is larger than 0.0 points.")
+    assert claim.startswith("In this population")
+
+
 def test_a_gate_asks_for_people_by_what_weighted_people_are_worth():
     first = pl.int_range(pl.len()).over("tone") == 0
     rows = _rows().with_columns(weight=pl.when(first).then(300.0).otherwise(1.0))

@@ -9,10 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.analyses.model_changes import answer_of_changes
 from isolux.io.run_directory import load, save
 from isolux.report.html import render
 from isolux.report.summary import summarise
 from isolux.statements.answer import answer_of
+from isolux.statements.words import HIDDEN_COMPARED
 from isolux.verbs.audit import audit
 from isolux.verbs.compare import compare
 from isolux.verbs.publish import publish, without_small_groups, without_telling_scores
@@ -68,6 +70,10 @@ def test_findings_are_made_anew_from_what_is_shown(found):
     told = " ".join(run.findings["claim"])
     assert "shown here" in told  # of groups that are hidden nothing is said
     assert "Aleut" not in told
+    answer = answer_of(run)
+    assert answer.first in run.findings["claim"].to_list()
+    assert HIDDEN_COMPARED in answer.further
+    assert HIDDEN_COMPARED not in answer_of(found.run).further
 
 
 def test_notes_that_count_a_few_people_are_left_out(found):
@@ -90,6 +96,8 @@ def test_a_comparison_is_published_too():
     assert set(cut.group_metrics["group"]) == {"everyone", "Corsican", "Dutch"}
     assert set(cut.disparities["group_a"].drop_nulls()) <= {"everyone", "Corsican", "Dutch"}
     assert not any("Aleut" in claim for claim in cut.findings["claim"])
+    assert HIDDEN_COMPARED in answer_of_changes(cut).further
+    assert any("No group of those shown here" in claim for claim in cut.findings["claim"])
 
 
 @pytest.mark.parametrize(("minimum", "says"), [(1, "too small"), (301, "too few people")])
@@ -339,6 +347,17 @@ def test_one_group_alone_makes_no_finding():
     assert run.findings.height > 0
     assert cut.findings.is_empty()
     assert summarise(cut).answer.startswith("Too few groups can be shown here")
+
+
+def test_one_group_that_differs_from_everyone_is_answer_and_finding():
+    people = people_of(["x"] * 246, ["A"] * 120 + ["B"] * 123 + ["C"] * 3)
+    answer = ["x" if i < 120 or i % 2 else "y" for i in range(246)]
+    run = audited(people, {"label": answer, "score": None, "rank": 1}, metrics=["accuracy"])
+    cut = publish(run, 10)
+    (group,) = set(cut.group_metrics["group"]) - {"everyone"}
+    (finding,) = cut.findings.to_dicts()
+    assert (finding["group_a"], finding["group_b"]) == (group, None)
+    assert summarise(cut).answer == finding["claim"]
 
 
 def test_a_page_that_hides_a_test_does_not_say_that_data_are_missing():

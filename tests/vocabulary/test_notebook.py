@@ -49,7 +49,7 @@ def test_a_run_starts_with_its_warning_and_holds_its_numbers(audit):
     tags = _Tags(shown)
     assert tags.open == []
     assert tags.seen <= SAFE
-    assert shown.index("WARNING: Read &lt;script&gt;") < shown.index("is 50.0 points lower")
+    assert shown.index("WARNING: Read &lt;script&gt;") < shown.index("50.0 points lower")
     assert "0.75" in shown
     assert "9 notes" in shown
     assert "person-" not in shown

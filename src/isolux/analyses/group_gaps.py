@@ -15,7 +15,13 @@ from typing import Any
 import polars as pl
 
 from isolux.statements.answer import Choice, choose_statements, word_answer
-from isolux.statements.text import Statement, describe_finding, describe_margins, describe_null
+from isolux.statements.text import (
+    Statement,
+    describe_finding,
+    describe_margins,
+    describe_more,
+    describe_null,
+)
 from isolux.statements.unjudged import describe_unjudged, find_unjudged
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
@@ -96,6 +102,8 @@ def _findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
     first = word_answer(run, choice).first
     for i, s in enumerate(known):
         yield _finding(s, first if i == 0 else describe_finding(s, choice.names), source)
+    for s in choice.untested:
+        yield _finding(s, describe_more(s, s, choice.names), source)
     for line, attributes in choice.silent.values():
         yield {
             "claim": describe_null(line, attributes, choice.comparisons, choice.names),

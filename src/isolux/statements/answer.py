@@ -24,13 +24,14 @@ from isolux.statements.text import (
     Names,
     Statement,
     describe_both_errors,
+    describe_equal,
     describe_leader,
     describe_margins,
     describe_more,
     describe_null,
 )
 from isolux.statements.unjudged import describe_unjudged, find_unjudged
-from isolux.statements.words import words_of
+from isolux.statements.words import HIDDEN_COMPARED, words_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.words import UNTESTED, numbered
@@ -87,7 +88,8 @@ class Choice:
     rivals : tuple of Statement
         Other groups of the leading attribute: established ones, and such as look worse.
     untested : tuple of Statement
-        Groups that are apart, widest first, though nothing varies within either: no test is made.
+        Groups that are apart though nothing varies within either, as measures were asked, then
+        widest first: no test is made.
     silent : Mapping of str to (Line, tuple of str)
         Metrics by name of which nothing is established for some attributes, and these attributes.
     comparisons : polars.DataFrame
@@ -140,22 +142,28 @@ def choose_statements(run: Run) -> Choice:
     if stated and stated[0].is_pair and stated[0].row["is_known"]:
         rows = find_rivals(comparisons, stated[0].row).iter_rows(named=True)
         rivals = tuple(Statement(stated[0].line, row) for row in rows)
-    untested = comparisons.filter("is_pair", "is_known", pl.col("reason") == UNTESTED)
-    widest = untested.sort(pl.col("gap").abs(), descending=True).unique(KEY, keep="first")
     return Choice(
         names,
         main,
         tuple(leaders),
         tuple(stated),
         rivals,
-        tuple(
-            Statement(lines[key_of(row)], row)
-            for row in widest.iter_rows(named=True)
-            if key_of(row) in lines
-        ),
+        _find_untested(comparisons, lines, names),
         _find_silent(run, leaders, lines),
         comparisons,
     )
+
+
+def _find_untested(
+    comparisons: pl.DataFrame, lines: Mapping[Any, Line], names: Names
+) -> tuple[Statement, ...]:
+    """Find known groups that are apart though nothing varies within either, one fact once."""
+    rows = comparisons.filter("is_pair", "is_known", pl.col("reason") == UNTESTED)
+    widest = rows.sort(pl.col("gap").abs(), descending=True, maintain_order=True)
+    place = {key: i for i, key in enumerate(lines)}
+    apart = [row for row in widest.iter_rows(named=True) if key_of(row) in place]
+    apart.sort(key=lambda row: place[key_of(row)])
+    return tuple(_merge_facts([Statement(lines[key_of(row)], row) for row in apart], names))
 
 
 def _in_order(leaders: Sequence[Statement], lines: Mapping[Any, Line]) -> list[Statement]:
@@ -326,7 +334,7 @@ def _sentences(run: Run, choice: Choice, known: Sequence[Statement]) -> Iterator
     if unknown is not None and choice.main and unknown.line.metric == choice.main.metric:
         yield describe_more(unknown, None, choice.names)
     if names.words.withheld:
-        yield "Groups that are too small to be shown here were compared, too."
+        yield HIDDEN_COMPARED
 
 
 def _at_same_mix(run: Run, leader: Statement, names: Names) -> Iterator[str]:
@@ -387,13 +395,11 @@ def _describe_untested(choice: Choice) -> str:
     if choice.names.words.withheld:
         return "Too few groups can be shown here to compare them."
     if choice.main is None or choice.comparisons.is_empty():
-        return "No two groups were large enough to compare: see the table of groups."
+        return "No two groups could be compared: see the table of groups."
     pairs = choice.comparisons.filter("is_pair", "is_known", metric=choice.main.metric)
     if pairs.is_empty() or pairs["gap"].abs().max() != 0.0:
-        return "No two groups were large enough to compare: see the table of groups."
-    return choice.names.start(
-        choice.main, f"All groups that were judged have the same {choice.main.phrase}."
-    )
+        return "No two groups could be compared: see the table of groups."
+    return describe_equal(choice.main, pairs, choice.names)
 
 
 def _opposite_of(leaders: Sequence[Statement], leader: Statement) -> Statement | None:

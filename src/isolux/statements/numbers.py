@@ -298,7 +298,13 @@ def gap_text(
         printed = _number(value_text(abs(gap), unit, places=places))
         if printed == abs(_number(finer[0]) - _number(finer[1])):
             a, b = finer
+    if _is_blurred(gap, ends, unit, of_interval, places):
+        of_interval += 1
+        places = max(places, of_interval)
     of_gap = _in_points(value_text(abs(gap), unit, places=places), unit)
+    scale = 100 if unit == "fraction" else 1
+    if any(x is not None and scale * abs(x - gap) < 10.0**-of_interval for x in ends):
+        of_interval = places  # else the gap may be printed outside its interval
     sign = "%" if unit == "fraction" else unit
     return GapText(
         f"{a} {sign}".rstrip(),
@@ -306,6 +312,15 @@ def gap_text(
         of_gap,
         interval(ends[0], ends[1], unit, places=of_interval, flip=gap < 0),
     )
+
+
+def _is_blurred(
+    gap: float, ends: tuple[float | None, float | None], unit: str, places: int, of_gap: int
+) -> bool:
+    """Tell whether an end would be printed as 0 that is not, or beyond the printed gap."""
+    printed = _number(value_text(gap, unit, places=of_gap))
+    texts = [(x, _number(value_text(x, unit, places=places))) for x in ends if x is not None]
+    return any((x != 0 and not n) or (n > printed if x <= gap else n < printed) for x, n in texts)
 
 
 def _number(text: str) -> Decimal:

@@ -29,6 +29,7 @@ __all__ = [
     "Names",
     "Statement",
     "describe_both_errors",
+    "describe_equal",
     "describe_finding",
     "describe_leader",
     "describe_margins",
@@ -145,6 +146,7 @@ def describe_leader(s: Statement, names: Names, second: Statement | None = None)
     elif s.row["is_upwards"]:
         better = line.worse.replace("worse", "better", 1)
         others = f"each other group of {names.words.title(s.attribute)}"
+        others += " shown here" * names.words.withheld
         text = f"{better.format(reference, others)}; lowest for {who}: {values}"
     else:
         text = f"{line.worse.format(who, reference)}: {values}"
@@ -187,7 +189,8 @@ def describe_more(s: Statement, previous: Statement | None, names: Names) -> str
     who, reference = _sides(s, names)
     if s.row["reason"] == UNTESTED:
         told = f"{_gap(s)} for {who} than for {reference} ({_values(s)})"
-        return names.start(s.line, f"{_phrase(s.line)}: {told}; {UNTESTED_HERE}.")
+        why = "" if names.words.census else f"; {UNTESTED_HERE}"
+        return names.start(s.line, f"{_phrase(s.line)}: {told}{why}.")
     if not s.row["is_established"]:
         return names.start(
             s.line, f"perhaps more for {who}: {_gap(s)} {_certainty(s, names, with_n=True)}, not "
@@ -230,19 +233,45 @@ def describe_null(
         pl.col("metric") == line.metric, pl.col("attribute").is_in(list(attributes)), "is_pair",
         "is_known",
     )  # fmt: skip
+    shown = " between groups shown here" if names.words.withheld else ""
+    references = [names.words.references.get(a) for a in attributes]
+    what = line.phrase
+    if all(references):
+        what += f" from {listed([brief(str(r)) for r in references], last='and')}"
+    elif any(references):  # two other groups may be further apart
+        shown = " between groups compared"
+    if names.words.census:
+        widest = points(max(map(abs, rows["gap"].to_list()), default=0.0), line.unit)
+        told = f"in this population no difference in {what} by {titles}{shown}"
+        return names.start(line, f"{told} is larger than {widest}.")
     sure = rows.filter(pl.col("status") == "ok")
     doubtful = _groups_of(rows) - _groups_of(sure)
     rows = sure if sure.height else rows
-    ends = [rows["simultaneous_low"].abs().max(), rows["simultaneous_high"].abs().max()]
-    largest = max((float(x) for x in ends if isinstance(x, float)), default=None)
-    shown = " between groups shown here" if names.words.withheld else ""
-    told = f"no difference in {line.phrase} was established by {titles}{shown}"
-    if largest is None:
-        return names.start(line, f"{told}.")
-    told += f": differences up to {points(largest, line.unit)} cannot be ruled out"
-    if doubtful and sure.height:
+    bound = _describe_bound(rows, line)
+    told = f"no difference in {what} was established by {titles}{shown}{bound}"
+    if bound and doubtful and sure.height:
         n = numbered(len(doubtful), "group")
         told += f", nor larger ones of {n} whose intervals are in doubt"
+    return names.start(line, f"{told}.")
+
+
+def _describe_bound(rows: pl.DataFrame, line: Line) -> str:
+    """Say how large a difference may be; nothing where there are no intervals."""
+    ends = [rows["simultaneous_low"].abs().max(), rows["simultaneous_high"].abs().max()]
+    largest = max((float(x) for x in ends if isinstance(x, float)), default=None)
+    if largest is None:
+        return ""
+    return f": differences up to {points(largest, line.unit)} cannot be ruled out"
+
+
+def describe_equal(line: Line, pairs: pl.DataFrame, names: Names) -> str:
+    """Say that all groups have one value; in a sample, that nothing varies and nothing is tested.
+
+    ``pairs`` are the comparisons of known groups.
+    """
+    told = f"all groups that were judged have the same {line.phrase}"
+    if not names.words.census:
+        told += "; nothing varies within them, so no test was made" + _describe_bound(pairs, line)
     return names.start(line, f"{told}.")
 
 

@@ -24,7 +24,9 @@ from isolux.vocabulary.words import (
     target_of,
 )
 
-__all__ = ["Words", "declared_metrics", "level_of", "lowered", "words_of"]
+__all__ = ["HIDDEN_COMPARED", "Words", "declared_metrics", "level_of", "lowered", "words_of"]
+
+HIDDEN_COMPARED = "Groups that cannot be shown here were compared, too."
 
 
 @dataclass(frozen=True, slots=True)

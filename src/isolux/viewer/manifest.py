@@ -85,11 +85,13 @@ def run_words(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
     compared = summarise_comparison(run) if is_comparison(run) else None
     summary: Summary = summarise(run) if compared is None else compared.base
     audited = summary.audited
+    answer = None if compared is None else compared.answer
+    further = summary.further if answer is None else (*answer.further, *answer.gaps)
     return {
         "title": summary.title if compared is None else compared.title,
-        "answer": summary.answer if compared is None else compared.answer,
+        "answer": summary.answer if answer is None else answer.first,
         "accounting": summary.accounting,
-        "further": list(summary.further),
+        "further": list(further),
         "comparison": compared is not None,
         "models": list(run.record.get("models") or ()),
         "warnings": [*([changed_words(changed)] if changed else []), *summary.warnings],

@@ -65,6 +65,9 @@ def test_the_demonstration_finds_what_was_planted(tmp_path, monkeypatch, capsys)
         report = (tmp_path / "gate" / task / "report.html").read_text()
         assert "synthetic" in report
     assert np.mean(inside) >= 0.75  # four intervals of 95 %
-    shown = " ".join(done.out.split())
-    assert "Hit rate at rank 1 for darker (skin tone) is" in shown
-    assert "Failure to acquire rate for darker (skin tone)" in shown
+    assert "hit rate at rank 1 is" in " ".join(done.out.split())
+    leader = pl.read_parquet(tmp_path / "gate" / "identification" / "findings.parquet").row(
+        0, named=True
+    )
+    assert leader["group_a"] == "darker"
+    assert "failure to acquire rate" in leader["also"]

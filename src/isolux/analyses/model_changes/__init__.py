@@ -23,6 +23,7 @@ from isolux.analyses.model_changes.changes import (
     line_of,
     simultaneous_ends,
 )
+from isolux.statements.words import HIDDEN_COMPARED
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo
@@ -117,6 +118,8 @@ def answer_of_changes(run: Run) -> ChangesAnswer:
     further = [*losses, *(changes.list_unshown() if facts else ()), *others]
     if not facts:
         further += [row["claim"] for row in changes.count_unshown()]
+    if changes.words.withheld:
+        further.append(HIDDEN_COMPARED)
     gaps = [gap.claim for gap in changes.gaps(shown=True) if line_of(gap.row) == changes.line]
     gaps += changes.list_unchanged_gaps()
     return ChangesAnswer(first, tuple(further), len(facts) - len(chosen), tuple(gaps))

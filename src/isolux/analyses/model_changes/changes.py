@@ -297,9 +297,13 @@ class ModelChanges:
         known = [r for r in unsure if self.words.unit(r) == unit and UNKNOWN not in r["group_a"]]
         ends = [abs(end) for row in known for end in simultaneous_ends(row) if end is not None]
         far = f": changes up to {points(max(ends), unit)} cannot be ruled out" if ends else ""
+        if self.words.census:
+            widest = max((abs(row["value"]) for row in known), default=0.0)
+            far = f": in this population none is larger than {points(widest, unit)}"
         told = f"For {len(unsure):,} of {len(rows):,} groups and metrics no change is shown{far}."
         if len(unsure) == len(rows):
-            told = f"No group is shown to have gained or lost{far}."
+            who = "No group of those shown here" if self.words.withheld else "No group"
+            told = f"{who} is shown to have gained or lost{far}."
         return [{"claim": told, "status": Status.OK.value, "n": None}]
 
     def count_unjudged(self) -> list[dict[str, Any]]:

@@ -123,10 +123,7 @@ def publish(run: Run, minimum: int, *, beside: Sequence[Run] = ()) -> Run:
         "notes": [said, *cut.record.get("notes", [])],
         "publish_min": minimum,
     }
-    if "models" in record:  # two models are compared within a group: one group is enough
-        return replace(cut, record=told)
-    findings = _without_hidden_tests(_of_several(cut.findings, groups), gone)
-    return replace(cut, record=told, findings=findings)
+    return replace(cut, record=told)
 
 
 def _refuse_with_others(run: Run, beside: Sequence[Run]) -> None:
@@ -175,21 +172,6 @@ def _record(record: Mapping[str, Any], shown: pl.DataFrame, minimum: int) -> dic
     lines = said.keep(filter(None, [told.pop("accounting", {}).get("line")]))
     accounting = {"line": lines[0]} if lines else {}
     return {**told, "clusters": clusters, **kept, "accounting": accounting}
-
-
-def _without_hidden_tests(findings: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
-    """Leave out "no difference was found" where the test of the whole attribute is hidden."""
-    touched = pl.col("attribute").is_in(gone["attribute"].drop_nulls().unique().implode())
-    return findings.filter(~(touched & pl.col("p_adjusted").is_null()).fill_null(value=False))
-
-
-def _of_several(findings: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
-    """Leave out findings about an attribute of which a single group is shown."""
-    shown = groups.filter(pl.col("attribute").is_not_null()).group_by("attribute", "metric")
-    several = shown.agg(n=pl.col("group").n_unique()).filter(pl.col("n") > 1)
-    told = findings.join(several, on=["attribute", "metric"], how="semi", maintain_order="left")
-    whole = findings.filter(pl.col("attribute").is_null())
-    return pl.concat([told, whole]).sort("rank", maintain_order=True)
 
 
 def _without_files(record: Mapping[str, Any]) -> dict[str, Any]:
