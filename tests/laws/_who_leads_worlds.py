@@ -268,7 +268,7 @@ def has_words(text: str, words: Sequence[str]) -> bool:
 def who_is_worse(first: str) -> str:
     """Cut from a first sentence the part that says who is served worse, and not the reference."""
     lead, *after = re.split(r"\bthan\b|against|compared", first)
-    more = re.findall(r"; ((?:lowest|highest) for [^:]*:|[^;]* may be worse off still)", first)
+    more = re.findall(r"; ((?:lowest|highest) for [^:]*:|perhaps as (?:badly|low): .*)", first)
     return " ".join([*([] if "better for" in lead and after else [lead]), *more])
 
 

@@ -360,20 +360,18 @@ def _of_known(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
             yield null or _describe_untested(choice)
         return
     leader, *others = known
-    open_order = (s for s in choice.rivals if s.row["is_order_open"] and s.row["is_established"])
-    second = next(open_order, None)
+    open_order = [s for s in choice.rivals if s.row["is_order_open"] and s.row["is_established"]]
     other = _opposite_of(choice.leaders, leader)
     yield (
         describe_both_errors(leader, other, names)
         if other is not None
-        else describe_leader(leader, names, second)
+        else describe_leader(leader, names, open_order)
     )
     if main and leader.line.metric != main.metric and null:
         yield null
     same = [s for s in others if s.line is leader.line]
-    pool = [*untested[:1], *same, *(s for s in choice.rivals if s is not second)]
-    chosen = _choose_further(leader, pool)
-    n_left = _count_unnamed(choice, leader, [leader, *filter(None, [second]), *chosen])
+    chosen = _choose_further(leader, open_order[:1], [*untested[:1], *same, *choice.rivals])
+    n_left = _count_unnamed(choice, leader, [leader, *chosen])
     rest = f"; {numbered(n_left, 'more group')} (see the tables)." if n_left else "."
     for previous, s in pairwise([leader, *chosen]):
         told = describe_more(s, previous, names)
@@ -414,10 +412,15 @@ def _opposite_of(leaders: Sequence[Statement], leader: Statement) -> Statement |
     return other if other is not None and other.row["group"] != leader.row["group"] else None
 
 
-def _choose_further(leader: Statement, pool: Sequence[Statement]) -> list[Statement]:
-    """Take three: who looks worse than the leader, each other attribute's leader, then others."""
+def _choose_further(
+    leader: Statement, second: Sequence[Statement], pool: Sequence[Statement]
+) -> list[Statement]:
+    """Take three: who looks worse than the leader, who may be, each other attribute's leader."""
     perhaps = [s for s in pool if not s.row["is_established"]][:1]
     heads = [s for s in pool if s.attribute != leader.attribute and s.row["is_established"]]
     rest = [s for s in pool if s.attribute == leader.attribute and s.row["is_established"]]
-    chosen = [*perhaps, *heads, *rest][:MAX_FURTHER]
+    chosen: list[Statement] = []
+    for s in [*perhaps, *second, *heads, *rest]:
+        if len(chosen) < MAX_FURTHER and not any(s is other for other in chosen):
+            chosen.append(s)
     return sorted(chosen, key=lambda s: s.row["worst"])

@@ -356,16 +356,20 @@ def describe_counts(metric: Metric, label: str, values: tuple[float, float]) -> 
     Examples
     --------
     >>> metric = Metric(name="accuracy", title="Accuracy", definition="", direction="higher",
-    ...                 in_people="Of {people} the model is right about {n}")
+    ...                 in_people="Of {people} the model is right for {n}")
     >>> describe_counts(metric, "", (0.63, 0.97)), describe_counts(metric, "", (0.0002, 0.0018))
-    ('of 100 it is right about 63 against 97', 'of 10,000 it is right about 2 against 18')
+    ('it is right for 63 of 100 against 97', 'it is right for 2 of 10,000 against 18')
     """
     template = metric.in_people
     if not template or ("{label}" in template and not label):
         return ""
     base = _base(*values)
     first, second = (f"{round(base * x):,}" for x in values)
-    slots = {"people": f"{base:,}", "n": f"{first} against {second}", "label": label}
+    short = template.removeprefix("Of {people} the model ")
+    counts = f"{first} against {second}"
+    if short != template:
+        template, counts = f"it {short}", f"{first} of {base:,} against {second}"
+    slots = {"people": f"{base:,}", "n": counts, "label": label}
     text = template.replace("the model", "it", 1).replace("Of ", "of ", 1)
     return re.sub(r"\{(\w+)\}", lambda slot: slots.get(slot[1], slot[0]), text)
 

@@ -133,8 +133,8 @@ def describe_both_errors(s: Statement, other: Statement, names: Names) -> str:
     return names.start(s.line, f"{'; '.join(told)}.")
 
 
-def describe_leader(s: Statement, names: Names, second: Statement | None = None) -> str:
-    """Say who is served worst: values, gap, interval, p and n, and who may be worse off still."""
+def describe_leader(s: Statement, names: Names, open_order: Sequence[Statement] = ()) -> str:
+    """Say who is served worst: values, gap, interval, p and n; and who may be as badly."""
     who, reference = _sides(s, names)
     line = s.line
     phrase, counts = _phrase(line), _counts(s, names)
@@ -153,13 +153,13 @@ def describe_leader(s: Statement, names: Names, second: Statement | None = None)
         text = f"{line.worse.format(who, reference)}: {values}"
     means = _times(s) if line.opposite else ""
     after = f", so {means}" if means else ""
-    if second is not None:
-        way = "higher" if line.direction == "none" else "better served"
-        after += (
-            f"; {_sides(second, names)[0]} ({_texts(second).value_a}) are not shown to be {way}"
+    if open_order:
+        way = "as low" if line.direction == "none" else "as badly"
+        after += f"; perhaps {way}: {_sides(open_order[0], names)[0]}"
+    for shorter in range(3):
+        sure = "; ".join(
+            _certainties(s, names, with_n=shorter < 1, is_first=shorter < 2)  # drop n, then a word
         )
-    for with_n in (True, False):
-        sure = "; ".join(_certainties(s, names, with_n=with_n, is_first=True))
         told = names.start(line, f"{text} ({gap}; {sure}){after}.")
         if len(told.split()) <= _MAX_WORDS:
             break
@@ -255,7 +255,7 @@ def describe_null(
     told = f"no difference in {what} was established by {titles}{shown}{bound}"
     if bound and doubtful and sure.height:
         n = numbered(len(doubtful), "group")
-        told += f", nor larger ones of {n} whose intervals are in doubt"
+        told += f"; {n} with doubtful intervals may differ by more"
     return names.start(line, f"{told}.")
 
 

@@ -106,7 +106,7 @@ METRICS: tuple[Metric, ...] = (
         "accuracy",
         "Share of units whose answer is one of their valid classes.",
         FAIRFACE,
-        in_people="the model is right about {n}",
+        in_people="the model is right for {n}",
     ),
     _rate(
         "accuracy_on_detected",

@@ -153,7 +153,7 @@ class Metric:
     meaning : str
         What such an error is in words, after "more" or "fewer"; ``{label}`` is the row's class.
     in_people : str
-        Of a share of people, what it says of them: "Of {people} the model is right about {n}";
+        Of a share of people, what it says of them: "Of {people} the model is right for {n}";
         ``{label}`` is the class. Empty: it is no share of people.
     in_times : str
         What a higher rate means: "strangers are accepted {times} as often".

@@ -138,7 +138,7 @@ METRICS = (
         lower=True,
         opposite="false_match_rate",
         meaning=_REFUSED,
-        in_times="people are refused as themselves {times} as often",
+        in_times="people are not recognised as themselves {times} as often",
     ),
     _of_pairs(
         "verification_auc",

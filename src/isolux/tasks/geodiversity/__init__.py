@@ -97,7 +97,7 @@ INFO = TaskInfo(
             name="hit_rate",
             title="Hit rate of photos",
             definition="Share of the group's photos of which one of the first labels is true.",
-            in_people="Of {people} the model is right about {n}",
+            in_people="Of {people} the model is right for {n}",
             direction="higher",
             reference=_VRIES,
         ),
