@@ -167,7 +167,8 @@ class GroupTables:
         is_shown = p is not None and p <= self._audited.alpha and estimate.judged
         notes = _find_notes(estimate)
         notes += ["pair"] if row.mark == _NOT_SHOWN and in_pair else []
-        is_among_known = row.mark not in ("", _NOT_SHOWN) and not _agrees(row, line)
+        is_marked = row.mark not in ("", _NOT_SHOWN)
+        is_among_known = is_marked and not (is_shown and _agrees(row, line))
         notes += ["known"] if is_among_known else []
         is_shown = is_shown and row.mark != _NOT_SHOWN and not is_among_known
         return _Cells(
