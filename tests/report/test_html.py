@@ -144,6 +144,29 @@ def test_a_mark_says_what_it_compares_with(trees):
     assert told in " ".join(trees["full"].text.split())
 
 
+def test_rates_below_one_percent_can_be_told_apart_in_strips_and_tables():
+    tables = runs.Tables()
+    of = runs.line("accuracy")
+    runs.add_everyone(tables, of, 100000, 0.001)
+    rates = {("a",): (50000, 0.0018), ("b",): (50000, 0.0002)}
+    runs.add_attribute(tables, of, "tone", rates, everyone=0.001)
+    root = parse(render(summarise(runs.run_of(tables))))
+    found = []
+    for table in root.all("table"):
+        if {"strips", "groups"} & set(table.attributes.get("class", "").split()):
+            rows = [[c.text for c in row.all("th", "td")] for row in table.all("tr")]
+            found.append({row[0].rstrip("1"): row for row in rows})
+    assert len(found) == 2
+    for rows in found:
+        assert "0.180" in rows["a"]
+        assert "0.020" in rows["b"]
+        assert "0.100" in rows["everyone"]
+        assert "+0.080" in rows["a"]
+        ends = [cell for cell in rows["a"] if " to " in cell]
+        assert len(ends) == 2
+        assert all(re.fullmatch(r"0\.\d{3} to 0\.\d{3}", cell) for cell in ends)
+
+
 def test_the_answer_says_what_was_found_before_how(trees):
     text = trees["full"].text
     places = [

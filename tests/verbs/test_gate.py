@@ -93,6 +93,13 @@ def test_names_in_the_summary_are_no_markup():
     assert "\n# z" not in text
 
 
+def test_cases_that_fail_are_named_by_size_and_not_by_how_sure_they_are():
+    groups = {"day": (1900, 2000), "dusk": (1500, 2000), "night": (130, 200)}
+    (rule,) = isolux.gate(run_of(groups), policy_of(accuracy(at_least="90 %"))).rules
+    assert [case.group for case in rule.cases] == ["night", "dusk", "day"]  # 65, 75, 95 %
+    assert rule.text.index("night has 65.0 %") < rule.text.index("dusk has 75.0 %")
+
+
 def test_more_people_are_told_in_json_and_rounded_in_words():
     (rule,) = isolux.gate(run("small"), policy_of(accuracy(at_least="88 %"))).rules
     night = rule.cases[0]

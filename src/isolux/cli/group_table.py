@@ -6,7 +6,6 @@ All rows share one scale and one set of columns, so that any two can be compared
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from isolux.cli.streams import as_printed
 from isolux.cli.widths import cut, pad, shorten
 from isolux.report.document import AttributeSection, Audited, Estimate, GroupRow, Line, LineTable
 from isolux.report.gaps import print_gaps
-from isolux.statements.numbers import count, p_text, value_text
+from isolux.statements.numbers import column_places, count, p_text, value_text
 from isolux.vocabulary.printable import plain
 from isolux.vocabulary.tables import Status
 from isolux.vocabulary.words import numbered
@@ -95,7 +94,7 @@ class GroupTables:
         self._overall = tables[0][1].overall
         self._worse_in_pairs = _find_worse_in_pairs(disparities, self._line, audited.alpha)
         rows = [row for _, table in tables for row in table.rows]
-        self._places = _choose_places([row.estimate.value for row in rows], self._line.unit)
+        self._places = column_places([row.estimate.value for row in rows], self._line.unit)
         self._gaps = self._format_gaps(rows)
         self._parts = [self._build_part(i, *pair) for i, pair in enumerate(tables)]
         cells = [row for part in self._parts for row in part.rows]
@@ -201,7 +200,7 @@ class GroupTables:
         gaps = [(row.difference, None, None) for row in rows]
         everyone = self._format_value(self._overall)
         sides = [(self._format_value(row.estimate), everyone) for row in rows]
-        texts = print_gaps(gaps, sides, self._line.unit)
+        texts = print_gaps(gaps, sides, self._line.unit, self._places)
         return {id(row): text for row, (text, _) in zip(rows, texts, strict=True)}
 
     def _share_width(self, cells: Sequence[_Cells]) -> list[int]:
@@ -367,24 +366,6 @@ def _find_worse_in_pairs(
     )
     worse = pl.when(is_a).then("group_a").otherwise("group_b")
     return set(pairs.select("attribute", worse).rows())
-
-
-def _choose_places(values: Iterable[float | None], unit: str) -> int:
-    """Choose decimals by which the smallest value has two digits, or a large one none.
-
-    Examples
-    --------
-    >>> _choose_places([0.774, 0.868], "fraction"), _choose_places([0.04, 0.0002], "fraction")
-    (1, 3)
-    >>> _choose_places([5123.4, 7400.0], "USD"), _choose_places([4.2, 6.1], "years")
-    (0, 2)
-    """
-    sizes = [abs(value) for value in values if value]
-    if not sizes:
-        return 1
-    if unit == "fraction":
-        return min(max(1, 1 - math.floor(math.log10(100 * min(sizes)))), 3)
-    return min(max(0, 2 - math.floor(math.log10(max(sizes)))), 4)
 
 
 def _find_scale(estimates: Iterable[Estimate], overall: Estimate | None) -> tuple[float, float]:

@@ -179,7 +179,11 @@ def _cases(
     more: More,
     level: float,
 ) -> list[tuple[float, Case]]:
-    """Describe cases, each with how many of its bound's reaches it lies on the right side."""
+    """Describe cases, each with its place among those of its answer, the worst lowest.
+
+    Those that fail go by size: how far they are beyond the limit. Others go by how many of their
+    bound's reaches they lie on the right side.
+    """
     measure = cells.first.estimates.measures[cells.first.j]
     groups = [cells.first.estimates.groups[g] for g in cells.first.rows]
     ends = cells.bounds(_z(level))
@@ -187,14 +191,15 @@ def _cases(
     low, high = np.minimum(one, two), np.maximum(one, two)
     estimate = cells.estimate(cells.slack)
     reach = np.maximum(cells.slack - np.asarray(ends.low), _ROUNDING)
-    nearness = np.nan_to_num(cells.slack / reach, nan=-np.inf)
+    order = np.where(answers == "fail", cells.slack, cells.slack / reach)
+    order = np.nan_to_num(order, nan=-np.inf)
     others, units = cells.others(), cells.first.units
     second = None if cells.second is None or cells.rest else cells.second.units
     found = []
     for k, group in enumerate(groups):
         undecided = answers[k] == "insufficient"
         found.append(
-            (float(nearness[k]), Case(
+            (float(order[k]), Case(
                 _word(answers[k]), measure.model, measure.metric, measure.label, measure.threshold,
                 group.attribute, group.name, others[k], _number(estimate[k]),
                 _number(low[k]), _number(high[k]), _number(p_fail[k]),

@@ -211,8 +211,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     spoken = {
-        numbers: ("cell_text", "count", "decimals", "p_equals", "p_text", "points", "share",
-                  "value_text", "with_unit"),
+        numbers: ("cell_text", "column_places", "count", "decimals", "p_equals", "p_text",
+                  "points", "share", "value_text", "with_unit"),
         wording: ("listed", "stratum_title", "unbroken"),
     }  # fmt: skip
     environment.filters |= {

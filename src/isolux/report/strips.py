@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from isolux.report.document import AttributeSection, Audited, GroupRow, PairRow
 from isolux.report.gaps import group_gaps, pair_gaps
-from isolux.statements.numbers import value_text
+from isolux.statements.numbers import column_places, value_text
 
 __all__ = ["StripRow", "StripTable", "strips_of"]
 
@@ -56,6 +56,8 @@ def strips_of(section: AttributeSection, audited: Audited) -> StripTable:
         return round(_MARGIN + (value - low) / (high - low or 1.0) * (_WIDTH - 2 * _MARGIN), 1)
 
     pairs = _pairs(section, audited)
+    unit = main.line.unit
+    places = column_places([row.estimate.value for row in groups], unit)
     return StripTable(
         rows=tuple(
             StripRow(
@@ -71,7 +73,7 @@ def strips_of(section: AttributeSection, audited: Audited) -> StripTable:
             )
         ),
         everyone_at=place(overall[0] if overall else None),
-        ends=(value_text(low, main.line.unit), value_text(high, main.line.unit)),
+        ends=(value_text(low, unit, places=places), value_text(high, unit, places=places)),
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ __all__ = [
     "NOTHING",
     "GapText",
     "cell_text",
+    "column_places",
     "count",
     "decimals",
     "describe_counts",
@@ -92,6 +93,27 @@ def places_for(unit: str, *numbers: float | None) -> int:
     # Rounded first: 9.996 has two digits before the point.
     exponent = int(f"{largest:.2e}".partition("e")[2])
     return min(max(2 - exponent, 0), _MAX_PLACES)
+
+
+def column_places(values: Iterable[float | None], unit: str) -> int:
+    """Choose the decimals of a column of values, so that small ones can be told apart.
+
+    Of fractions the smallest has two digits, though there are three decimals at most; of other
+    numbers the largest has three digits.
+
+    Examples
+    --------
+    >>> column_places([0.774, 0.868], "fraction"), column_places([0.0018, 0.0002], "fraction")
+    (1, 3)
+    >>> column_places([5123.4, 7400.0], "USD"), column_places([4.2, 6.1], "years")
+    (0, 2)
+    """
+    sizes = [abs(value) for value in values if value]
+    if not sizes:
+        return 1
+    if unit == "fraction":
+        return min(max(1, 1 - math.floor(math.log10(100 * min(sizes)))), 3)
+    return min(max(0, 2 - math.floor(math.log10(max(sizes)))), 4)
 
 
 def value_text(
