@@ -81,7 +81,7 @@ def asked(rng, cell, replicates, seed):
     spec = Comparing(replicates=replicates, seed=seed)
     groups = np.repeat(["x", "y"], [3 * n // 10, n - 3 * n // 10]).tolist()
     found = measure_groups(both, members(g=groups), spec)
-    table = compare_models(found, spec, ("a", "b"), pairs=False).table
+    table = compare_models(found, spec, ("a", "b")).table
     rows = table.filter(metric=metric.name, kind="model_difference")
     a, b = (j for j, m in enumerate(found.measures) if m.metric == metric.name)
     error = np.hypot(found.standard_error[:, a], found.standard_error[:, b])
