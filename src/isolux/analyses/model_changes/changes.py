@@ -266,10 +266,12 @@ class ModelChanges:
 
     def list_unshown(self) -> list[str]:
         """Where everyone gained or lost, name the groups of which that is not shown."""
-        way = self.way(self.planned) if self.planned and self.is_shown(self.planned) else ""
+        planned = self.planned
+        if planned is None or not self.is_shown(planned):
+            return []
+        way, turn = self.way(planned), 1.0 if planned["value"] > 0 else -1.0
         if way not in ("gained", "lost"):
             return []
-        turn = 1.0 if self.way({**self.planned, "value": 1.0}) == way else -1.0
         rows = [
             row for row in self.rows
             if line_of(row) == self.line and row["attribute"] is not None
@@ -277,7 +279,7 @@ class ModelChanges:
             and UNKNOWN not in row["group_a"]
         ]  # fmt: skip
         rows.sort(key=lambda row: turn * row["value"])
-        unit = self.words.unit(self.planned)
+        unit = self.words.unit(planned)
         names = [
             f"{self._who(row)} ({value_text(row['value'], unit, sign=True)})"
             for row in rows[:_MAX_LISTED]
