@@ -67,7 +67,7 @@ def test_a_hundred_random_cells_are_the_runs_own_digit_for_digit(look):
 
 
 def test_numbers_are_rounded_as_the_report_rounds_them(look):
-    page, _ = look("digits", by="race")
+    page, _ = look("digits", TALL, by="race")
     shown = page.locator(".body .cell.value .big").all_inner_texts()
     assert shown == [value_text(value) for value in sorted(DIGITS)]  # worst first
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 
 def test_hostile_names_are_read_not_run(look):
     page, watch = look("hostile")
-    assert "<script>alert(1)</script>" in names(page)
+    assert any("<script>alert(1)</script>" in name for name in names(page))
     assert page.locator("main img, main script").count() == 0
     page.locator(".body .name").first.click()
     page.wait_for_selector(".detail")

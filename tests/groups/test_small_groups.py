@@ -139,7 +139,7 @@ def test_no_estimate_is_told_for_a_measure_that_a_group_has(tmp_path):
     accuracy = of_groups(found).filter(metric="accuracy")
     assert accuracy.sort("shrunken")["group"][0] == "b × x"
     (claim,) = [c for c in found.findings["claim"] if "too little data" in c]
-    assert claim.startswith("1 group of race × sex has")  # b × y alone: by accuracy b × x is judged
+    assert claim.startswith("1 group by race × sex has")  # b × y alone: by accuracy b × x is judged
 
 
 def test_the_report_has_a_column_of_its_own_with_the_raw_value_beside(found):

@@ -70,8 +70,8 @@ def fhibe_run() -> Run:
     of = runs.line("average_recall") | {"task": "detection", "threshold": None}
     runs.add_everyone(tables, of, 2511, 0.739)
     for i in range(1, 32):
-        p = 0.001 if i in {11, 21} else 0.9
-        rates = {f"value {i}.{j}": (400 + 20 * j, 0.70 + 0.01 * j) for j in range(5)}
+        p, step = (0.001, 0.05) if i in {11, 21} else (0.9, 0.01)
+        rates = {f"value {i}.{j}": (400 + 20 * j, 0.70 + step * j) for j in range(5)}
         name = f"attribute_{i}"
         runs.add_attribute(tables, of, name, runs.single(rates), everyone=0.739, p=p)
     for i in range(1, 50):

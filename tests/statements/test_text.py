@@ -171,3 +171,12 @@ def test_a_margin_is_shown_not_shown_or_not_judged(p, status, phrase):
     claims = [c for c in findings["claim"] if "more than 5 points" in c]
     assert len(claims) == 1
     assert phrase in claims[0]
+
+
+def test_of_many_attributes_a_null_result_names_the_first_and_counts_the_others():
+    blocks = [
+        block({"a": 0.9, "b": 0.91}, ("a", "b", 0.8), attribute=f"x{k}") for k in range(31)
+    ]  # fmt: skip
+    first = answer_of(run_of(*blocks)).first
+    assert "x0, x1, x2 and 28 more" in first
+    assert len(first.split()) <= MAX_FIRST

@@ -369,7 +369,7 @@ def test_a_page_that_hides_a_test_does_not_say_that_data_are_missing():
     assert {"B", "C"} <= set(cut.group_metrics["group"])
     answer = answer_of(cut)
     assert "between groups shown here" in answer.first
-    assert "too small to be shown here were compared" in answer.further[-1]
+    assert answer.further[-1] == HIDDEN_COMPARED
 
 
 def test_a_second_published_page_in_a_folder_is_warned_of(found, tmp_path, monkeypatch, capsys):

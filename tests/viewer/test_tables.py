@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from isolux.report.wording import plain
-from isolux.viewer import Shown, contents_of
+from isolux.viewer import Shown, bundle, contents_of
 from isolux.viewer.coding import EVERYONE, LINE
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
@@ -43,6 +43,12 @@ def test_every_number_of_every_group_is_the_runs_own(make):
     told = found.select(*key, *NUMBERS, "status", "reason")
     told = told.with_columns(pl.col("n_units", "n_clusters").cast(pl.Int64))
     assert told.sort(key, nulls_last=True).equals(kept.sort(key, nulls_last=True))
+
+
+def test_a_page_opens_with_the_answer_of_its_run():
+    """Of two models: with that of the comparison, in words that a page can hold."""
+    contents = contents_of([Shown(runs.comparison_run(), "a")])
+    assert contents.manifest["runs"][0]["answer"] in bundle(contents)
 
 
 def test_a_difference_to_everyone_stands_at_its_group():

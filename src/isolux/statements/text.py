@@ -40,6 +40,7 @@ __all__ = [
 _MAX_ALSO = 2
 _MAX_WORDS = 40  # of the first sentence, but for long names
 _MAX_FINDING_WORDS = 30
+_MAX_NULLS = 4  # attributes that a null result names
 _NEARLY = 0.95  # of a gap that shrinks by less nothing is said
 UNTESTED_HERE = "it cannot be tested, because nothing varies within either group"
 
@@ -228,7 +229,10 @@ def describe_null(
     line: Line, attributes: Sequence[str], comparisons: pl.DataFrame, names: Names
 ) -> str:
     """Say that nothing is established of a metric, and how large a difference may be."""
-    titles = listed([brief(names.words.title(a), 100) for a in attributes], last="and")
+    by = [brief(names.words.title(a), 100) for a in attributes]
+    if len(by) > _MAX_NULLS:
+        by[_MAX_NULLS - 1 :] = [f"{len(by) - _MAX_NULLS + 1} more"]
+    titles = listed(by, last="and")
     rows = comparisons.filter(
         pl.col("metric") == line.metric, pl.col("attribute").is_in(list(attributes)), "is_pair",
         "is_known",
