@@ -267,10 +267,11 @@ class ModelChanges:
     def list_unshown(self) -> list[str]:
         """Where everyone gained or lost, name the groups of which that is not shown."""
         planned = self.planned
-        way = self.way(planned) if planned and self.is_shown(planned) else ""
-        if planned is None or way not in ("gained", "lost"):
+        if planned is None or not self.is_shown(planned):
             return []
-        turn = 1.0 if self.way({**planned, "value": 1.0}) == way else -1.0
+        way, turn = self.way(planned), 1.0 if planned["value"] > 0 else -1.0
+        if way not in ("gained", "lost"):
+            return []
         rows = [
             row for row in self.rows
             if line_of(row) == self.line and row["attribute"] is not None
