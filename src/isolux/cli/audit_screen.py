@@ -17,7 +17,6 @@ from isolux.vocabulary.printable import plain
 from isolux.vocabulary.words import brief, numbered
 
 if TYPE_CHECKING:
-    import polars as pl
     from rich.text import Text
 
     from isolux.report.document import AttributeSection, Line, LineTable, Summary
@@ -177,10 +176,12 @@ def _build_findings(
     run: Run, answer: Answer, first: Sequence[str], width: int, room: int
 ) -> list[Text]:
     """Lay out the findings that the tables do not show, and how many more there are."""
+    from isolux.statements.answer import leave_out_said
+
     asked = tuple(first or (run.record.get("spec") or {}).get("explain") or ())
     found = run.findings.sort("rank", maintain_order=True)
     of_asked = found["analysis"].is_in(asked)
-    rest = _without_leading_metric(found.filter(~of_asked), answer)
+    rest = leave_out_said(found.filter(~of_asked), answer)
     parts = [
         wrap_text(f"• {claim}", width, most=_FINDING_LINES)
         for claim in rest["claim"].head(0 if first else _MAX_FINDINGS)
@@ -198,18 +199,6 @@ def _build_findings(
     if not found.height:
         parts.append(wrap_text(_explain_nothing(run), width))
     return [line for part in parts for line in part]
-
-
-def _without_leading_metric(findings: pl.DataFrame, answer: Answer) -> pl.DataFrame:
-    """Leave out gaps of the leading metric: the answer and its tables show them."""
-    import polars as pl
-
-    if answer.line is None:
-        return findings
-    of_line = [pl.col(name).eq_missing(answer.line[name]) for name in ("metric", "label")]
-    is_gap = (pl.col("analysis") == "group_gaps") & pl.col("group_a").is_not_null()
-    is_said = pl.col("claim").is_in([answer.first, *answer.further])
-    return findings.filter(~(pl.all_horizontal(is_gap, *of_line) | is_said))
 
 
 def _explain_nothing(run: Run) -> str:

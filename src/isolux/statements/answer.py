@@ -36,7 +36,7 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.words import UNTESTED, numbered
 
-__all__ = ["Answer", "Choice", "answer_of", "choose_statements", "word_answer"]
+__all__ = ["Answer", "Choice", "answer_of", "choose_statements", "leave_out_said", "word_answer"]
 
 MAX_FURTHER = 3
 """Statements that follow the first sentence."""
@@ -286,6 +286,17 @@ def word_answer(run: Run, choice: Choice) -> Answer:
     answer = _word(run, choice)
     _LAST["answer"] = (tuple(weakref.ref(frame) for frame in frames), known, answer)
     return answer
+
+
+def leave_out_said(findings: pl.DataFrame, answer: Answer) -> pl.DataFrame:
+    """Leave out what the answer says, and gaps of its metric, which its tables show."""
+    is_said = pl.col("claim").is_in([answer.first, *answer.further])
+    if answer.line is not None:
+        names = ("metric", "label")
+        of_line = [pl.col(name).eq_missing(pl.lit(answer.line[name])) for name in names]
+        is_gap = (pl.col("analysis") == "group_gaps") & pl.col("group_a").is_not_null()
+        is_said |= pl.all_horizontal(is_gap, *of_line)
+    return findings.filter(~is_said)
 
 
 def _word(run: Run, choice: Choice) -> Answer:

@@ -79,8 +79,9 @@ class Statement:
 
     @property
     def error_kind(self) -> str:
-        """Which of two kinds of error the metric is; empty: of a metric that is no such kind."""
-        return self.line.metric if self.line.opposite else ""
+        """The metric, if it is one of two kinds of error or a failure to answer; else empty."""
+        is_apart = bool(self.line.opposite) or self.line.metric.startswith("failure_")
+        return self.line.metric if is_apart else ""
 
     @property
     def ends(self) -> tuple[float | None, float | None]:

@@ -36,7 +36,13 @@ from isolux.report.summary.protocol import protocol_of
 from isolux.report.summary.unknown import unknown_text
 from isolux.report.undetected import undetected_of_audit
 from isolux.report.wording import safe_url
-from isolux.statements.answer import MAX_FURTHER, Choice, choose_statements, word_answer
+from isolux.statements.answer import (
+    MAX_FURTHER,
+    Choice,
+    choose_statements,
+    leave_out_said,
+    word_answer,
+)
 from isolux.statements.lines import lines_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import is_census, is_drawn, is_weighted, words_of
@@ -99,13 +105,14 @@ def summarise(run: Run) -> Summary:
         for s in sections
     )
     sections = _drawn(_in_sight(sections), run)
+    unsaid = set(leave_out_said(run.findings, answer)["rank"])
     undetected = undetected_of_audit(run, next(iter(context.lines.values()), None))
     return replace(
         base,
         answer=answer.first,
         further=answer.further,
         accounting=answer.accounting,
-        findings=tuple(row for row in base.findings if row.claim != answer.first),
+        findings=tuple(row for row in base.findings if row.rank in unsaid),
         overall=_overall(run.group_metrics, context.lines),
         sections=sections,
         planted=planted_of(run.record, run, context),
