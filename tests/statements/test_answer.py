@@ -2,7 +2,8 @@
 
 import pytest
 
-from isolux.statements.answer import MAX_FURTHER, answer_of, choose_statements
+from isolux.statements.answer import MAX_FURTHER, answer_of
+from isolux.statements.choice import choose_statements
 from isolux.vocabulary.words import UNTESTED
 from tests.statements._runs import MEASURE, block, run_of, small
 

@@ -5,7 +5,8 @@ import pytest
 
 import isolux
 from isolux.analyses.group_gaps import explain
-from isolux.statements.answer import answer_of, choose_statements
+from isolux.statements.answer import answer_of
+from isolux.statements.choice import choose_statements
 from isolux.statements.text import describe_finding
 from tests.statements._runs import block, run_of
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import polars as pl
 
-from isolux.statements.answer import Choice, choose_statements, word_answer
+from isolux.statements.answer import word_answer
+from isolux.statements.choice import Choice, choose_statements
 from isolux.statements.text import (
     Statement,
     describe_finding,

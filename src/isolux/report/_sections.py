@@ -25,7 +25,7 @@ from isolux.report.document import (
     Spread,
     Verdict,
 )
-from isolux.statements.answer import Choice
+from isolux.statements.choice import Choice
 from isolux.statements.leading import find_marks
 from isolux.statements.lines import LineKey, key_of
 from isolux.statements.text import Statement

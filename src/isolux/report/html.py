@@ -239,7 +239,6 @@ def _environment() -> Environment:
         "STATUS_WORDS": wording.STATUS_WORDS,
         "drawable": drawable,
         "interval": numbers.interval,
-        "reach": numbers.reach,
         "spread_interval": numbers.spread_interval,
     }
     return environment

@@ -36,13 +36,8 @@ from isolux.report.summary.protocol import protocol_of
 from isolux.report.summary.unknown import unknown_text
 from isolux.report.undetected import undetected_of_audit
 from isolux.report.wording import safe_url
-from isolux.statements.answer import (
-    MAX_FURTHER,
-    Choice,
-    choose_statements,
-    leave_out_said,
-    word_answer,
-)
+from isolux.statements.answer import MAX_FURTHER, leave_out_said, word_answer
+from isolux.statements.choice import Choice, choose_statements
 from isolux.statements.lines import lines_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import is_census, is_drawn, is_weighted, words_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from isolux.report.document import AttributeSection, Audited, Verdict
-from isolux.statements.answer import Choice
+from isolux.statements.choice import Choice
 from isolux.statements.numbers import count
 from isolux.statements.text import describe_finding, describe_null
 

@@ -1,0 +1,212 @@
+"""Which comparisons an audit states, as data: one fact once, in reading order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from isolux.statements.groups import group_phrases_of
+from isolux.statements.leading import KEY, find_leaders, find_rivals, orient_comparisons
+from isolux.statements.lines import Line, key_of, lines_of
+from isolux.statements.text import (
+    Names,
+    Statement,
+)
+from isolux.statements.words import words_of
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.words import UNTESTED
+
+__all__ = ["Choice", "choose_statements", "find_opposite"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The comparisons that an audit states, as data.
+
+    Parameters
+    ----------
+    names : Names
+        What the run calls things.
+    main : Line or None
+        The measure asked for first; None: nothing was measured.
+    leaders : tuple of Statement
+        The comparison that leads each metric, class and attribute in which something is
+        established.
+    stated : tuple of Statement
+        One fact each, in reading order: the leading measure's, then other measures', whole before
+        classes; those about people whose value is unknown last.
+    rivals : tuple of Statement
+        Other groups of the leading attribute: established ones, and such as look worse.
+    untested : tuple of Statement
+        Groups that are apart though nothing varies within either, as measures were asked, then
+        widest first: no test is made.
+    silent : Mapping of str to (Line, tuple of str)
+        Metrics by name of which nothing is established for some attributes, and these attributes.
+    comparisons : polars.DataFrame
+        Of ``orient_comparisons``.
+    """
+
+    names: Names
+    main: Line | None
+    leaders: tuple[Statement, ...]
+    stated: tuple[Statement, ...]
+    rivals: tuple[Statement, ...]
+    untested: tuple[Statement, ...]
+    silent: Mapping[str, tuple[Line, tuple[str, ...]]]
+    comparisons: pl.DataFrame = field(default_factory=pl.DataFrame)
+
+    def leader_of(self, line: Line, attribute: str) -> Statement | None:
+        """Return the comparison of known groups that leads an attribute on a line, if any does."""
+        key = (line.model, line.metric, line.label, line.threshold)
+        for s in self.leaders:
+            own = (s.line.model, s.line.metric, s.line.label, s.line.threshold)
+            if own == key and s.attribute == attribute and s.row["is_known"]:
+                return s
+        return None
+
+
+def choose_statements(run: Run) -> Choice:
+    """Choose what an audit states, one fact once, in reading order.
+
+    Parameters
+    ----------
+    run : Run
+        A finished audit; ``group_metrics``, ``disparities`` and the record are read.
+    """
+    words = words_of(run)
+    lines = lines_of(run.group_metrics, run.record, run.disparities)
+    names = Names(words, lines, group_phrases_of(run))
+    lower = {line.metric for line in lines.values() if line.direction == "lower"}
+    comparisons = orient_comparisons(run.disparities, run.group_metrics, 1.0 - words.level, lower)
+    main = next(iter(lines.values()), None)
+    leaders = [
+        Statement(lines[key_of(row)], row)
+        for row in find_leaders(comparisons).iter_rows(named=True)
+        if key_of(row) in lines
+    ]
+    ordered = _in_order(leaders, lines)
+    stated = _merge_facts(ordered, names)
+    other = find_opposite(leaders, stated[0]) if stated else None  # the first sentence says it
+    stated = [s for s in stated if s is not other]
+    rivals: tuple[Statement, ...] = ()
+    if stated and stated[0].is_pair and stated[0].row["is_known"]:
+        rows = find_rivals(comparisons, stated[0].row).iter_rows(named=True)
+        rivals = tuple(Statement(stated[0].line, row) for row in rows)
+    return Choice(
+        names,
+        main,
+        tuple(leaders),
+        tuple(stated),
+        rivals,
+        _find_untested(comparisons, lines, names),
+        _find_silent(run, leaders, lines),
+        comparisons,
+    )
+
+
+def _find_untested(
+    comparisons: pl.DataFrame, lines: Mapping[Any, Line], names: Names
+) -> tuple[Statement, ...]:
+    """Find known groups that are apart though nothing varies within either, one fact once."""
+    rows = comparisons.filter("is_pair", "is_known", pl.col("reason") == UNTESTED)
+    widest = rows.sort(pl.col("gap").abs(), descending=True, maintain_order=True)
+    place = {key: i for i, key in enumerate(lines)}
+    apart = [row for row in widest.iter_rows(named=True) if key_of(row) in place]
+    apart.sort(key=lambda row: place[key_of(row)])
+    return tuple(_merge_facts([Statement(lines[key_of(row)], row) for row in apart], names))
+
+
+def _in_order(leaders: Sequence[Statement], lines: Mapping[Any, Line]) -> list[Statement]:
+    """Sort statements: by metric as asked, whole before classes; within one, who is worst."""
+    place = {id(line): i for i, line in enumerate(lines.values())}
+    metrics = list(dict.fromkeys(line.metric for line in lines.values()))
+
+    def order(s: Statement) -> tuple[Any, ...]:
+        is_class = s.line.label is not None
+        worst = s.row["worst"] if not is_class else -s.row["near_end"]
+        return (
+            not s.row["is_known"],
+            is_class and any(line.label is None for line in lines.values()),
+            metrics.index(s.line.metric),
+            not s.row["is_pair"],
+            bool(s.row["is_covered"]),
+            0 if is_class else place[id(s.line)],
+            float("inf") if worst is None else worst,
+            s.attribute,
+        )
+
+    return sorted(leaders, key=order)
+
+
+def _merge_facts(ordered: Sequence[Statement], names: Names) -> list[Statement]:
+    """Keep the first statement of each fact, and name in it what else shows the same.
+
+    The same fact: another metric of the same direction, or another threshold or class, by which
+    the same group of the same attribute is worse; and the same people under another attribute (an
+    intersection with the target).
+    """
+    stated: list[Statement] = []
+    by_group: dict[tuple[Any, ...], int] = {}
+    by_class: dict[tuple[Any, ...], int] = {}
+    by_people: dict[tuple[Any, ...], int] = {}
+    for s in ordered:
+        is_directed = s.line.direction != "none"
+        kind = s.error_kind if is_directed else s.line.metric
+        group = (s.line.model, s.attribute, s.row["group"], is_directed, s.row["is_better"], kind)
+        classes = (s.line.model, s.line.metric, s.line.threshold, s.attribute, s.row["is_known"])
+        people = (s.line.model, s.row["n_units"], s.row["n_units_of_reference"],
+                  round(abs(s.row["gap"]), 12))  # fmt: skip
+        place = by_group.get(group)
+        if place is None and s.line.label is not None:
+            place = by_class.get(classes)
+            if place is not None:
+                stated[place].n_classes += 1
+                continue
+        if place is None:
+            place = by_people.get(people)
+        if place is not None:
+            if stated[place].line is not s.line:
+                stated[place].also.append(names.measure(s.line))
+            continue
+        for found, key in ((by_group, group), (by_people, people)):
+            found[key] = len(stated)
+        if s.line.label is not None:
+            by_class[classes] = len(stated)
+        stated.append(s)
+    return stated
+
+
+def _find_silent(
+    run: Run, leaders: Sequence[Statement], lines: Mapping[Any, Line]
+) -> dict[str, tuple[Line, tuple[str, ...]]]:
+    """Find, for each metric, the attributes by which nothing is established in any class."""
+    tested = run.disparities.filter(kind="difference").drop_nulls("p_adjusted")
+    blocks = tested.select(KEY).unique(maintain_order=True)
+    established = {(s.line.metric, s.attribute) for s in leaders if s.row["is_known"]}
+    silent: dict[str, tuple[Line, tuple[str, ...]]] = {}
+    by_metric: dict[str, list[str]] = {}
+    for row in blocks.iter_rows(named=True):
+        if (row["metric"], row["attribute"]) not in established:
+            by_metric.setdefault(row["metric"], []).append(row["attribute"])
+    for line in lines.values():
+        found = dict.fromkeys(by_metric.get(line.metric, ()))
+        whole = [a for a in found if len(crossed(a)) == 1]
+        if found and line.metric not in silent:
+            silent[line.metric] = line, tuple(whole or found)
+    return silent
+
+
+def find_opposite(leaders: Sequence[Statement], leader: Statement) -> Statement | None:
+    """Find the leader of the other kind of error, if another group has more of it."""
+    rows = [
+        s for s in leaders
+        if leader.line.opposite and s.line.metric == leader.line.opposite
+        and s.row["is_known"] and s.attribute == leader.attribute
+        and s.line.model == leader.line.model
+    ]  # fmt: skip
+    other = next(iter(rows), None)
+    return other if other is not None and other.row["group"] != leader.row["group"] else None
