@@ -30,6 +30,7 @@ __all__ = [
     "p_text",
     "places_for",
     "points",
+    "share",
     "signed_points",
     "spread_interval",
     "value_text",
@@ -349,6 +350,17 @@ def count(n: int | None) -> str:
     ('10,954', '–')
     """
     return NOTHING if n is None else f"{n:,}"
+
+
+def share(value: float | None) -> str:
+    """Print a share of a whole as whole percent.
+
+    Examples
+    --------
+    >>> share(0.971)
+    '97 %'
+    """
+    return NOTHING if value is None else f"{100 * value:.0f} %"
 
 
 def decimals(cells: Sequence[object]) -> int:
