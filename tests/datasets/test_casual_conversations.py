@@ -374,8 +374,8 @@ def test_an_audit_of_it_runs(tmp_path, monkeypatch, capsys):
     )  # fmt: skip
     assert ran.code == 0, ran.err
     told = " ".join(ran.out.split())
-    assert "Accuracy for 2 (annotated skin type (Fitzpatrick)) is 50.0 points lower" in told
-    assert "in 60 and 60 clusters (subject)" in told
+    assert "50.0 points lower" in told
+    assert "in 120 clusters (subject)" in told
 
 
 WHOLE = [json.dumps(content) for content in (V1, V2, LIST)]

@@ -259,8 +259,8 @@ def test_an_audit_of_it_runs(tmp_path, monkeypatch, capsys):
     )  # fmt: skip
     assert ran.code == 0, ran.err
     said_of_it = " ".join(ran.out.split())
-    assert "Accuracy for low (household income bucket) is 50.0 points lower" in said_of_it
-    assert "n = 120 and 120 in 30 and 30 clusters (" in said_of_it
+    assert "50.0 points lower" in said_of_it
+    assert "clusters (household)" in said_of_it
 
 
 @given(

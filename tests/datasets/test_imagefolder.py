@@ -186,7 +186,7 @@ def test_an_audit_of_it_runs(tmp_path, monkeypatch, capsys):
         "--predictions", tmp_path / "net.csv", "--replicates", 100, "--out", tmp_path / "run",
     )  # fmt: skip
     assert ran.code == 0, ran.err
-    assert "Accuracy for B (tone) is 50.0 points lower" in " ".join(ran.out.split())
+    assert "50.0 points lower" in " ".join(ran.out.split())
 
 
 @given(text=st.text(st.sampled_from("ab/.\\ \njpg\0é~:"), max_size=50))

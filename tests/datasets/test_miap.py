@@ -358,7 +358,7 @@ def test_an_audit_of_it_runs(tmp_path, monkeypatch, capsys):
         "--out", tmp_path / "run",
     )  # fmt: skip
     assert ran.code == 0, ran.err
-    assert "Accuracy for Older (perceived age presentation) is" in " ".join(ran.out.split())
+    assert "works worse for people labelled Older" in " ".join(ran.out.split())
     # 300 people; 6 are 64 pixels wide, 2 of them unknown; 98 others are unknown.
     notes = json.loads((tmp_path / "run" / "audit.json").read_text())["notes"]
     assert notes[0].startswith(

@@ -91,7 +91,7 @@ def compared(rng: np.random.Generator, cell: Cell, replicates: int, seed: int):
     models = Models({"a": labels[0], "b": labels[1]})
     comparing = Comparing(replicates=replicates, seed=seed)
     values = values_of_models(estimates, models, spec.level)
-    return values, changes_of_pairs(estimates, models, comparing)
+    return values, changes_of_pairs(estimates, models, comparing, {}, ())
 
 
 def held(cell: Cell, worlds: int, replicates: int) -> dict[str, object]:

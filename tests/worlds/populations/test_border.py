@@ -70,4 +70,5 @@ def test_the_demonstration_finds_what_was_planted(tmp_path, monkeypatch, capsys)
         0, named=True
     )
     assert leader["group_a"] == "darker"
-    assert "failure to acquire rate" in leader["also"]
+    findings = pl.read_parquet(tmp_path / "gate" / "identification" / "findings.parquet")
+    assert findings.filter(metric="failure_to_acquire_rate")["group_a"][0] == "darker"

@@ -100,9 +100,13 @@ def found_in(
     }
     of = record["clusters"]
     record["accounting"] = account_for(
-        dataset, scores, members, lost, 1.0 - spec.statistics.level,
+        dataset, replace(scores, evidence=whole), members, lost, 1.0 - spec.statistics.level,
         of["n_clusters"] / max(of["n_units"], 1),
     )  # fmt: skip
+    if record["accounting"]["unit"] == "pairs":  # of both kinds: no metric counts them together
+        n_pairs = max((m["n_scored"] for m in record["accounting"]["models"].values()), default=0)
+        alone = {} if of["column"] else {"n_clusters": n_pairs}
+        record["clusters"] = {**of, **alone, "n_units": n_pairs}
     if planted is not None:
         record["planted"] = [dict(row) for row in planted]
     record |= more or {}
