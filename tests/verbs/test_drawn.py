@@ -9,6 +9,7 @@ import pytest
 
 from isolux.io import run_directory
 from isolux.report.summary import summarise
+from isolux.statements.answer import answer_of
 from isolux.verbs.audit import Audit, audit
 from isolux.verbs.compare import compare
 from isolux.verbs.explain import explain
@@ -261,6 +262,18 @@ def test_a_census_says_of_every_difference_that_it_is_there():
     groups = found.group_metrics.filter(status="ok")
     assert (groups["high"] - groups["low"]).max() < 0.001
     assert "nothing is left to chance" in found.run.record["sample"]["said"]
+
+
+def test_a_census_has_no_interval_of_a_gap_at_the_same_mix():
+    groups = {"sex": ["f", "m"] * 200, "tone": ["a", "a", "b", "b"] * 100}
+    rows = pl.DataFrame({"unit_id": range(400), **groups})
+    rows = rows.with_columns(value=pl.Series([float(i % 2 or i % 10 > 0) for i in range(400)]))
+    told = [
+        " ".join(answer_of(audit(rows, by=["sex", "tone"], population_size=size).run).further)
+        for size in ("400", None)
+    ]
+    assert ["same mix of tone: 20.0 (exploratory)" in text for text in told] == [True, False]
+    assert all("same mix of tone: 20.0" in text for text in told)
 
 
 @pytest.mark.filterwarnings("error")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from isolux.cli import document
 from isolux.cli.analysis_tables import show_analysis_tables
-from isolux.cli.screen import say_figures, show_paper
+from isolux.cli.screen import give_run, say_figures, show_paper
 from isolux.cli.streams import as_printed, screen
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import words_of
@@ -214,21 +214,8 @@ def _explain_nothing(run: Run) -> str:
 
 def _give_audit(run: Run, answer: Answer, report: Path | None) -> None:
     """Hand everything to a script: what a screen shows the first of, and the numbers behind it."""
-    where = None if report is None else report.parent
-    for warning in run.record.get("warnings") or ():
-        document.warn(warning)
-    for note in (words_of(run.record), *run.record.get("notes", ())):
-        if note:
-            document.note(note)
-    if answer.first:
-        document.give_answer(asdict(answer), of=where)
-    document.give("findings", run.findings.sort("rank", maintain_order=True), of=where)
-    document.give("group_metrics", run.group_metrics, of=where)
-    document.give("disparities", run.disparities, of=where)
+    give_run(run, asdict(answer) if answer.first else None, report)
     show_paper(run)
-    if report is not None:
-        document.wrote("run", report.parent)
-        document.wrote("report", report)
 
 
 def _build_notes(run: Run, width: int, *, notes: bool | None) -> list[Text]:

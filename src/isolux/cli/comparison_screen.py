@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from isolux.cli import document
 from isolux.cli.group_table import draw_interval
-from isolux.cli.screen import say_figures, say_warning
+from isolux.cli.screen import give_run, say_figures, say_warning
 from isolux.cli.streams import screen
 from isolux.cli.widths import cut
 from isolux.report.comparison import ComparisonSummary, summarise_comparison
@@ -21,7 +21,6 @@ from isolux.report.document import Estimate
 from isolux.report.figures.labels import short_names
 from isolux.statements.numbers import count, p_text, value_text
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.drawn import words_of
 from isolux.vocabulary.printable import plain
 
 if TYPE_CHECKING:
@@ -70,30 +69,16 @@ def show_comparison(run: Run, report: Path | None) -> None:
 
 def _give(run: Run, compared: ComparisonSummary, report: Path | None) -> None:
     """Hand everything to a script: what a screen shows, and the numbers behind it."""
-    where = None if report is None else report.parent
-    for warning in run.record.get("warnings") or ():
-        document.warn(warning)
-    for note in (words_of(run.record), *run.record.get("notes", ())):
-        if note:
-            document.note(note)
     answer = compared.answer
     more = [f"And {answer.n_more:,} more changed (table)."] if answer.n_more else []
-    document.give_answer(
-        {
-            "accounting": " ".join(_cautions(compared)),
-            "first": answer.first,
-            "further": [*answer.further, *more, *answer.gaps],
-            "line": None,
-            "attributes": [section.attribute for section in compared.sections],
-        },
-        of=where,
-    )
-    document.give("findings", run.findings.sort("rank", maintain_order=True), of=where)
-    document.give("group_metrics", run.group_metrics, of=where)
-    document.give("disparities", run.disparities, of=where)
-    if report is not None:
-        document.wrote("run", report.parent)
-        document.wrote("report", report)
+    said = {
+        "accounting": " ".join(_cautions(compared)),
+        "first": answer.first,
+        "further": [*answer.further, *more, *answer.gaps],
+        "line": None,
+        "attributes": [section.attribute for section in compared.sections],
+    }
+    give_run(run, said, report)
 
 
 def _cautions(compared: ComparisonSummary) -> list[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from isolux.cli import document
 from isolux.cli.streams import print_error, say, screen
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.drawn import words_of
 from isolux.vocabulary.printable import plain
 
 if TYPE_CHECKING:
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
+    "give_run",
     "say_figures",
     "say_hidden",
     "say_on_stderr",
@@ -27,6 +31,23 @@ _ROWS = 20
 _COLUMNS = 8
 _WIDE_ROWS = 60
 _APART = 2  # blanks between columns
+
+
+def give_run(run: Run, answer: Mapping[str, Any] | None, report: Path | None) -> None:
+    """Hand a run to a script: cautions, notes, its answer, the tables behind it, the files."""
+    where = None if report is None else report.parent
+    for warning in run.record.get("warnings") or ():
+        document.warn(warning)
+    for note in filter(None, (words_of(run.record), *run.record.get("notes", ()))):
+        document.note(note)
+    if answer is not None:
+        document.give_answer(answer, of=where)
+    document.give("findings", run.findings.sort("rank", maintain_order=True), of=where)
+    document.give("group_metrics", run.group_metrics, of=where)
+    document.give("disparities", run.disparities, of=where)
+    if report is not None:
+        document.wrote("run", report.parent)
+        document.wrote("report", report)
 
 
 def say_warning(text: str) -> None:

@@ -54,7 +54,8 @@ class Answer:
     first : str
         Who is served worst, by how much, how certain; at most 40 words but for long names.
     further : tuple of str
-        What follows, at most three sentences and one that counts the rest.
+        What follows: at most three further groups and a count of the rest; the gap at the same
+        mix, opposite errors, groups too small, a margin and the unknown, where there are any.
     line : mapping or None
         Model, task, metric, label and threshold of the leading measure; None: no groups.
     attributes : tuple of str
@@ -176,6 +177,8 @@ def _at_same_mix(run: Run, leader: Statement, names: Names) -> Iterator[str]:
         return
     pair = {**leader.row, "group_a": leader.row["group"], "group_b": leader.row["reference"]}
     for row in same_mix(run, [pair]).iter_rows(named=True):
+        if names.words.census:  # nothing is left to chance
+            row |= {"low": None, "high": None}
         told = describe_same_mix(row, leader.row["gap"], leader.line.unit, names.words)
         yield f"Gap {told}."
 

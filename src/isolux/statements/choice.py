@@ -11,10 +11,7 @@ import polars as pl
 from isolux.statements.groups import group_phrases_of
 from isolux.statements.leading import KEY, find_leaders, find_rivals, orient_comparisons
 from isolux.statements.lines import Line, key_of, lines_of
-from isolux.statements.text import (
-    Names,
-    Statement,
-)
+from isolux.statements.text import Names, Statement
 from isolux.statements.words import words_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
@@ -89,7 +86,7 @@ def choose_statements(run: Run) -> Choice:
         if key_of(row) in lines
     ]
     ordered = _in_order(leaders, lines)
-    stated = _merge_facts(ordered, names)
+    stated = _merge_facts(ordered)
     other = find_opposite(leaders, stated[0]) if stated else None  # the first sentence says it
     stated = [s for s in stated if s is not other]
     rivals: tuple[Statement, ...] = ()
@@ -102,22 +99,20 @@ def choose_statements(run: Run) -> Choice:
         tuple(leaders),
         tuple(stated),
         rivals,
-        _find_untested(comparisons, lines, names),
+        _find_untested(comparisons, lines),
         _find_silent(run, leaders, lines),
         comparisons,
     )
 
 
-def _find_untested(
-    comparisons: pl.DataFrame, lines: Mapping[Any, Line], names: Names
-) -> tuple[Statement, ...]:
+def _find_untested(comparisons: pl.DataFrame, lines: Mapping[Any, Line]) -> tuple[Statement, ...]:
     """Find known groups that are apart though nothing varies within either, one fact once."""
     rows = comparisons.filter("is_pair", "is_known", pl.col("reason") == UNTESTED)
     widest = rows.sort(pl.col("gap").abs(), descending=True, maintain_order=True)
     place = {key: i for i, key in enumerate(lines)}
     apart = [row for row in widest.iter_rows(named=True) if key_of(row) in place]
     apart.sort(key=lambda row: place[key_of(row)])
-    return tuple(_merge_facts([Statement(lines[key_of(row)], row) for row in apart], names))
+    return tuple(_merge_facts([Statement(lines[key_of(row)], row) for row in apart]))
 
 
 def _in_order(leaders: Sequence[Statement], lines: Mapping[Any, Line]) -> list[Statement]:
@@ -142,7 +137,7 @@ def _in_order(leaders: Sequence[Statement], lines: Mapping[Any, Line]) -> list[S
     return sorted(leaders, key=order)
 
 
-def _merge_facts(ordered: Sequence[Statement], names: Names) -> list[Statement]:
+def _merge_facts(ordered: Sequence[Statement]) -> list[Statement]:
     """Keep the first statement of each fact, and name in it what else shows the same.
 
     The same fact: another metric of the same direction, or another threshold or class, by which
@@ -170,7 +165,7 @@ def _merge_facts(ordered: Sequence[Statement], names: Names) -> list[Statement]:
             place = by_people.get(people)
         if place is not None:
             if stated[place].line is not s.line:
-                stated[place].also.append(names.measure(s.line))
+                stated[place].also.append(s.line.phrase)
             continue
         for found, key in ((by_group, group), (by_people, people)):
             found[key] = len(stated)

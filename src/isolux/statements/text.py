@@ -97,10 +97,6 @@ class Names:
         key = next(key for key, other in self.lines.items() if other is line)
         return dict(zip(LINE, key, strict=True))
 
-    def measure(self, line: Line) -> str:
-        """Call a measure in the middle of a sentence."""
-        return line.phrase
-
     def has_classes(self, line: Line) -> bool:
         """Tell whether a measure is one of several classes of its metric."""
         same = [other for other in self.lines.values() if other.metric == line.metric]
