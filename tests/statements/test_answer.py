@@ -54,6 +54,17 @@ def test_both_are_named_where_the_order_of_the_first_two_is_not_established():
     assert counted(answer.further, "also for indian") == 1
 
 
+@pytest.mark.parametrize(("second", "is_open"), [(0.93, False), (0.61, True)])
+def test_beside_a_reference_alone_intervals_tell_whether_the_order_is_open(second, is_open):
+    """Nobody compared the two: 34 to 36 points below White do not meet 1 to 3, but 33 to 35."""
+    values = {"Black": 0.60, "Asian": second, "White": 0.95}
+    rows = block(values, ("Black", "White", 0.001), ("Asian", "White", 0.001))
+    answer = answer_of(run_of(rows, reference=["race=White"]))
+    assert "Black" in answer.first
+    assert ("perhaps as badly: Asian" in answer.first) is is_open
+    assert "Asian" in answer.further[0]
+
+
 def test_a_group_that_looks_worse_comes_after_the_leader_as_perhaps():
     run = run_of(block(RACES, ("Asian", "White", 0.001), ("Black", "White", 0.2)))
     choice, answer = choose_statements(run), answer_of(run)

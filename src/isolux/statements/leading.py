@@ -263,9 +263,10 @@ def find_rivals(comparisons: pl.DataFrame, leader: Mapping[str, Any]) -> pl.Data
     polars.DataFrame
         Rows of ``comparisons``. Of the leader's attribute, each group that is established to be
         worse than another one, with its widest established gap and ``is_order_open`` (that it is
-        better than the leader is not established). Of this attribute and all single ones, each
-        group that is judged and whose observed gap is wider than the leader's: its widest gap, not
-        established.
+        better than the leader is not established: by their test or, where each is compared with
+        a reference alone, by intervals of their gaps that do not meet). Of this attribute and all
+        single ones, each group that is judged and whose observed gap is wider than the leader's:
+        its widest gap, not established.
     """
     same = [pl.col(name).eq_missing(pl.lit(leader[name])) for name in MEASURE]
     pairs = comparisons.filter("is_pair", "is_known", *same).sort(
@@ -283,9 +284,18 @@ def find_rivals(comparisons: pl.DataFrame, leader: Mapping[str, Any]) -> pl.Data
         pl.col("gap").abs() > abs(leader["gap"]) + _TOLERANCE,
     ).join(established, on=["attribute", "group"], how="anti")
     rows = pl.concat([established.filter(is_lead), looks_worse])
+    compared = pairs.filter(is_lead, pl.col("reference") == leader["group"])["group"]
+    compared = pl.concat([compared, pairs.filter(is_leader)["reference"]])
+    ends = [pl.coalesce(f"simultaneous_{end}", end).abs() for end in ("low", "high")]
+    is_apart = (pl.col("reference") == leader["reference"]) & (
+        pl.max_horizontal(ends) < leader["near_end"]
+    )
+    is_settled = pl.col("group").is_in(better.implode()) | (
+        pl.col("group").is_in(compared.implode()).not_() & is_apart
+    )
     return (
         rows.unique(["attribute", "group"], keep="first", maintain_order=True)
-        .with_columns(is_order_open=is_lead & pl.col("group").is_in(better.implode()).not_())
+        .with_columns(is_order_open=is_lead & is_settled.fill_null(value=False).not_())
         .sort("worst", "group")
     )
 
