@@ -56,7 +56,7 @@ def test_one_command_gives_cocos_own_figures(task, tmp_path, monkeypatch, capsys
     truth, results = shared_data(TRUTH), shared_data(results)
     done = isolux(
         monkeypatch, capsys, "audit", f"coco:{truth}", "--task", task, "--predictions", results,
-        "--by", "size", "--replicates", "100", "--out", tmp_path / "run",
+        "--by", "size", "--replicates", "100", "--out", tmp_path / "run", "--notes",
     )  # fmt: skip
     assert done.code == 0, done.err
     rows = pl.read_parquet(tmp_path / "run" / "group_metrics.parquet")
