@@ -20,17 +20,6 @@ _NAMED = ("prediction_column", "score_column", "detected_column")
 def answer_columns(answers: Predictions, known: Iterable[str]) -> tuple[str, ...]:
     """Find the columns of answers: those that the settings name, and other models' like them.
 
-    Another model's column is called as this model's is, with another name in the place of
-    ``model_name`` (``prediction_aurora``, ``prediction_borealis``). A family of columns that every
-    such model has one of (``score_aurora``, ``score_borealis``) is theirs too. Where no setting
-    tells this model's name, or its column does not hold it, nothing is guessed.
-
-    Parameters
-    ----------
-    answers : Predictions
-    known : iterable of str
-        All columns.
-
     Examples
     --------
     >>> settings = Predictions(prediction_column="said_a", model_name="a")

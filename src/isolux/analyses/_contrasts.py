@@ -105,11 +105,7 @@ class Contrasts:
         return np.where(known, ends.low, np.nan), np.where(known, ends.high, np.nan)
 
     def ratio_interval(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of the lift's interval; NaN where either mean is 0.
-
-        With w the share of units that are of a, lift is r / (w r + 1 - w), which rises with the
-        ratio r of a by b: its ends are those of r.
-        """
+        """Return the ends of the lift's interval; NaN where either mean is 0."""
         logs = self.apart().interval(_reach(level), log=True)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = self.n / (self.n + self.n_other)
@@ -149,19 +145,7 @@ def of_known_value(
 ) -> npt.NDArray[np.bool_]:
     """Say for each value of an attribute which units have a known value of that attribute.
 
-    People of unknown value hold none of them, and are not "others": a difference from them would
-    say as much of who goes unknown as of the value.
-
-    Parameters
-    ----------
-    inside : [n, k] bool
-        Who holds each value.
-    attribute : sequence of str
-        The attribute of each of the k values.
-
-    Returns
-    -------
-    [n, k] bool
+    Shapes: ``inside`` [n, k]; returns [n, k].
 
     Examples
     --------
@@ -214,22 +198,7 @@ def adjusted_p(
 ) -> FloatArray:
     """Adjust each contrast for the whole family of those that are tested: max-T.
 
-    Parameters
-    ----------
-    parts : sequence of Contrasts
-        All of the same clusters; one family together, k contrasts in all.
-    replicates, seed : int
-        Of the draws that say how the tests hang together.
-    one_sided : bool
-        Only a mean of a above that of b counts: a direction that other data gave.
-    tested : [k] bool
-        The family.
-
-    Returns
-    -------
-    [k] float
-        Adjusted p-values, NaN where not tested. Never below the raw p: of one test alone, p <= .05
-        says that its 95 % interval leaves 0 out.
+    Shapes: ``tested`` [k]; returns [k].
     """
     from scipy.sparse import csr_array
 

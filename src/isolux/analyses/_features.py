@@ -67,27 +67,7 @@ class Kinds:
 def kinds_of(
     run: Run, spec: AuditSpec, units: pl.Series, asked: Sequence[str], *, analysis: str
 ) -> Kinds:
-    """Sort the attributes of units into numbers and words.
-
-    Parameters
-    ----------
-    run : Run
-    spec : AuditSpec
-    units : polars.Series
-        Identifiers of the units that are explained.
-    asked : sequence of str
-        Attributes to use; default: all that the run has, but for those that hold clusters,
-        identifiers or the model's own answers.
-    analysis : str
-        Its name, for errors.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no such attribute.
-    SpecError
-        No unit has a known value of any attribute that differs between units.
-    """
+    """Sort the attributes of units into numbers and words."""
     known = run.attributes["attribute"].unique(maintain_order=True).to_list()
     for name in asked:
         if name not in known:
@@ -161,8 +141,7 @@ def _known(
 def items_of(run: Run, spec: AuditSpec, units: pl.Series, kinds: Kinds, *, bins: int) -> Features:
     """Give each value of each attribute a column of true and false; numbers in ``bins`` quantiles.
 
-    Values are those of the audit's own groups (merges, bins and votes of attributes in ``by``). An
-    unknown value is not an item: a person who has one holds no item of that attribute.
+    Values are those of the audit's own groups (merges, bins and votes of attributes in ``by``).
     """
     names = [*kinds.words, *kinds.numbers]
     known = groupings(spec.groups, run.attributes)
@@ -185,10 +164,7 @@ def items_of(run: Run, spec: AuditSpec, units: pl.Series, kinds: Kinds, *, bins:
 
 
 def columns_of(run: Run, spec: AuditSpec, units: pl.Series, kinds: Kinds) -> Features:
-    """Give each number a column of numbers, and each value of what is none a column of 0 and 1.
-
-    A unit with several numbers has their median; NaN where none is known.
-    """
+    """Give each number a column of numbers, and each value of what is none a column of 0 and 1."""
     whole = items_of(
         run, spec, units, Kinds(kinds.rows, (), kinds.words, kinds.notes), bins=2
     ) if kinds.words else Features((), (), np.zeros((len(units), 0)), kinds.notes)  # fmt: skip
@@ -211,11 +187,7 @@ def columns_of(run: Run, spec: AuditSpec, units: pl.Series, kinds: Kinds) -> Fea
 
 
 def without(features: Features, outcome: FloatArray) -> Features:
-    """Leave out attributes that say the outcome itself, and say so.
-
-    One that has the same outcome for all units of each value, of most units, was made from the
-    score or is it; it would "explain" everything. So is a number that is a linear function of it.
-    """
+    """Leave out attributes that say the outcome itself, and say so."""
     told = [name for name in features.attributes if _tells(features, name, outcome)]
     if not told:
         return features

@@ -25,13 +25,7 @@ FOUND_AT = "found_at"
 
 
 def found_of(run: Run) -> pl.DataFrame | None:
-    """Return the evidence ``found_at``; None for no people or for two models compared.
-
-    Raises
-    ------
-    SpecError
-        A run that has people and not this evidence.
-    """
+    """Return the evidence ``found_at``; None for no people or for two models compared."""
     found = run.evidence.get(FOUND_AT)
     compared = "model_a" in run.disparities.columns
     if found is None and run.scores.height and not compared:

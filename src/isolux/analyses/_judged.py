@@ -151,13 +151,7 @@ def nothing_to_judge(run: Run) -> bool:
 
 
 def check_least(analysis: str, **settings: tuple[int, int]) -> None:
-    """Refuse a setting of an analysis below the least that it can be: ``name=(value, least)``.
-
-    Raises
-    ------
-    SpecError
-        With the setting's name, as ``--analysis-option`` takes it.
-    """
+    """Refuse a setting of an analysis below the least that it can be: ``name=(value, least)``."""
     for name, (value, least) in settings.items():
         if value < least:
             raise SpecError(
@@ -183,32 +177,7 @@ def words_for(run: Run) -> Words:
 def judged_of(
     run: Run, task: Task, words: Words, *, metric: str, worse: Worse, analysis: str
 ) -> list[Judged]:
-    """Take each model's scores of a metric.
-
-    Parameters
-    ----------
-    run : Run
-    task : Task
-    words : Words
-    metric : str
-        Empty: the run's first that units have scores of.
-    worse : {"auto", "lower", "higher"}
-    analysis : str
-        Its name, for errors.
-
-    Returns
-    -------
-    list of Judged
-        One a model, in order of the models' names; none of a run without people. Of several
-        thresholds the lowest, of several classes or parts of one unit the mean; a note says so.
-
-    Raises
-    ------
-    UnknownNameError
-        Units have no scores of that metric.
-    SpecError
-        No unit has a score of its own, or neither way is better.
-    """
+    """Take each model's scores of a metric."""
     if run.scores.is_empty():
         if any(table.height for table in run.evidence.values()):
             raise _no_scores(run, analysis)
@@ -231,16 +200,7 @@ def judged_of(
 
 
 def low_of(judged: Judged, words: Words, *, quantile: float, threshold: float | None) -> Low | None:
-    """Say who performs low; None where all people have the same score.
-
-    Scores of two values: the worse one. Else: beyond ``threshold``, or the worst ``quantile`` of
-    the units. Scores that tie at the quantile are all low or all not, whichever share is nearer.
-
-    Raises
-    ------
-    SpecError
-        A quantile that is no share, or a threshold that separates no people.
-    """
+    """Say who performs low; None where all people have the same score."""
     if not 0.0 < quantile < 1.0:
         raise SpecError(
             "the worst share has to be a share", expected="above 0 and below 1",

@@ -53,12 +53,7 @@ def rows_of_units(run: Run, units: pl.Series) -> pl.DataFrame:
 
 
 def refuse_two_ways(run: Run, what: str) -> None:
-    """Refuse clusters both ways, which would be taken for clusters one way.
-
-    Raises
-    ------
-    SpecError
-    """
+    """Refuse clusters both ways, which would be taken for clusters one way."""
     if not is_sampled(run) or "other_cluster" not in run.evidence[SAMPLE].columns:
         return
     if run.evidence[SAMPLE]["other_cluster"].is_not_null().any():
@@ -72,19 +67,7 @@ def refuse_two_ways(run: Run, what: str) -> None:
 def sampled_of(run: Run, units: pl.Series, cluster: IntArray, what: str) -> Sampled | None:
     """Read how units were drawn; None where every one counts once.
 
-    Parameters
-    ----------
-    run : Run
-    units : polars.Series, [n]
-    cluster : [n] int
-        From 0.
-    what : str
-        Who asks, for errors.
-
-    Raises
-    ------
-    SpecError
-        Clusters both ways.
+    Shapes: ``units`` [n], ``cluster`` [n].
     """
     if not is_sampled(run):
         return None

@@ -53,13 +53,7 @@ def type_of(name: str) -> str:
 
 
 def day_of(text: str) -> dt.datetime | None:
-    """Read a day.
-
-    Raises
-    ------
-    SpecError
-        It is none.
-    """
+    """Read a day."""
     if not text:
         return None
     try:
@@ -71,19 +65,7 @@ def day_of(text: str) -> dt.datetime | None:
 
 
 def croissant_json(described: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
-    """Make the JSON-LD of what a caller describes; it is read back and validated.
-
-    Parameters
-    ----------
-    described : callable
-        From the module ``mlcroissant`` to the arguments of its ``Metadata``; empty ones are left
-        out.
-
-    Raises
-    ------
-    SpecError
-        ``mlcroissant`` is not installed, or refuses it.
-    """
+    """Make the JSON-LD of what a caller describes; it is read back and validated."""
     mlc = needed("mlcroissant", package="mlcroissant", extra="cards", purpose="Croissant metadata")
     quiet = logging.getLogger("absl")
     level = quiet.level

@@ -82,20 +82,6 @@ def read_facts(
 ) -> Facts:
     """Read a file of facts, or a mapping like one.
 
-    Parameters
-    ----------
-    source : mapping, str, Path or None
-        ``facts: 1`` and keys that cards ask for. A value is a text, a list of texts, or a mapping
-        of ``says`` and ``source``. ``scenarios`` is a list for ``bias-profile``.
-    more : mapping of str to Ask, optional
-        What papers ask for that are no cards of a run.
-
-    Raises
-    ------
-    FileError, SpecError, UnknownNameError
-        No such file; no version; a key that no card asks for (with near names), or that stands
-        twice; a value that is no text.
-
     Examples
     --------
     >>> facts = read_facts({"facts": 1, "contact": {"says": "a@b.org", "source": "the website"}})

@@ -13,14 +13,7 @@ __all__ = ["write_files"]
 
 
 def write_files(folder: Path, texts: Mapping[str, str], *, overwrite: bool) -> list[Path]:
-    """Write texts by their file names.
-
-    Raises
-    ------
-    OutputError
-        The folder is a file or a run, cannot be made, or holds such a file and ``overwrite`` is
-        not set.
-    """
+    """Write texts by their file names."""
     if (folder / RUN_MARK).is_file():
         raise OutputError(
             (

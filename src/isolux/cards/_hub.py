@@ -37,19 +37,7 @@ def licence_of(text: str, known: frozenset[str]) -> dict[str, str]:
 
 
 def front_matter(data: Any, card: Any) -> str:
-    """Write metadata as YAML between two lines of dashes, and have the Hub's class read it back.
-
-    Parameters
-    ----------
-    data : huggingface_hub.CardData
-    card : type
-        ``ModelCard`` or ``DatasetCard``.
-
-    Raises
-    ------
-    SpecError
-        What was read back is not what was written.
-    """
+    """Write metadata as YAML between two lines of dashes, and have the Hub's class read it back."""
     written = f"---\n{data.to_yaml()}\n---\n"
     again = card(written + "\n# card\n").data
     if again.to_dict() != data.to_dict():

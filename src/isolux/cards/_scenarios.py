@@ -18,13 +18,7 @@ Matched = tuple[AttributeSection, LineTable, GroupRow, Scenario]
 
 
 def matched(scenarios: Sequence[Scenario], sections: Sequence[AttributeSection]) -> list[Matched]:
-    """Find what each scenario is about.
-
-    Raises
-    ------
-    UnknownNameError
-        The run has no such attribute, group or metric; with near names.
-    """
+    """Find what each scenario is about."""
     return [(*_found(one, sections), one) for one in scenarios]
 
 
@@ -55,10 +49,7 @@ def _plain(group: str) -> str:
 
 
 def at_risk(section: AttributeSection, alpha: float) -> list[GroupRow]:
-    """Choose the groups of an attribute that differ to the worse, or else the worst judged.
-
-    Where neither more nor less is better, groups that differ either way.
-    """
+    """Choose the groups of an attribute that differ to the worse, or else the worst judged."""
     table = section.main
     sign = {"higher": -1.0, "lower": 1.0}.get(table.line.direction)
 

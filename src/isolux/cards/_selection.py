@@ -70,13 +70,7 @@ class Rates:
 
 
 def above_median(scores: pl.DataFrame) -> tuple[pl.DataFrame, float]:
-    """Score 1 who lies above the median of all that have a score, and 0 the others.
-
-    Returns
-    -------
-    tuple of polars.DataFrame and float
-        The scores, and the median of the full sample (people of unknown category among them).
-    """
+    """Score 1 who lies above the median of all that have a score, and 0 the others."""
     middle = float(np.median(scores["value"].drop_nulls().to_numpy()))
     return scores.with_columns(value=(pl.col("value") > middle).cast(pl.Float64)), middle
 
@@ -84,19 +78,7 @@ def above_median(scores: pl.DataFrame) -> tuple[pl.DataFrame, float]:
 def rates_of(
     run: Run, scores: pl.DataFrame, by: Sequence[str], left_out: Collection[str] = ()
 ) -> list[Rates]:
-    """Reckon rates and impact ratios.
-
-    Parameters
-    ----------
-    run : Run
-        The run, for its attributes and settings.
-    scores : polars.DataFrame
-        Table ``scores`` of one metric, 0 or 1; null: not assessed.
-    by : sequence of str
-        Attributes and intersections.
-    left_out : collection of str
-        Names of categories without a ratio.
-    """
+    """Reckon rates and impact ratios."""
     spec = recorded_spec(run.record)
     units = scores.with_columns(metric=pl.lit("rate"), label=pl.lit(None, pl.String))
     judged = Scores(units.drop_nulls("value"), _INFO)

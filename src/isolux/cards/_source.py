@@ -64,15 +64,7 @@ def card_of(
     data: dict[str, object] | None = None,
     data_set: str = "",
 ) -> Card:
-    """Put a card together: what every kind says before and after its own parts.
-
-    ``data_set``: the name of the data of which the card is, and which says nothing of a model.
-
-    Raises
-    ------
-    SpecError
-        The run's task is none that this kind is filled from.
-    """
+    """Put a card together: what every kind says before and after its own parts."""
     summary, task = source.summary, str(source.run.record.get("task") or "")
     if info.tasks and task not in info.tasks:
         raise SpecError(

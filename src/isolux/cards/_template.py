@@ -13,17 +13,7 @@ __all__ = ["facts_template"]
 
 
 def facts_template(kind: str, info: CardInfo, source: Source | None = None) -> str:
-    """Write a file of facts as YAML, all blank.
-
-    Parameters
-    ----------
-    kind : str
-        The kind of card, with ``_``.
-    info : CardInfo
-        Its declaration.
-    source : Source, optional
-        The run, whose groups at risk a bias profile's file names.
-    """
+    """Write a file of facts as YAML, all blank."""
     lines = [
         f"# Facts for isolux card RUN --kind {kind.replace('_', '-')} --facts THIS_FILE",
         "# A value is a text, a list of texts, or says: and source:. Leave out what is not known:",

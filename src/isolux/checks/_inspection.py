@@ -57,13 +57,7 @@ _XMP = {
 
 
 def inspect(pictures: Pictures) -> Pictures:
-    """Open every file that may be opened, and return what was seen.
-
-    Returns
-    -------
-    Pictures
-        ``rows`` with the columns of ``SEEN``; null where nothing was opened.
-    """
+    """Open every file that may be opened, and return what was seen."""
     paths = pictures.rows["path"].to_list()
     seen: list[dict[str, Any]] = []
     thumbnails: list[Pixels] = []

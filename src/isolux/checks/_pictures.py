@@ -78,21 +78,7 @@ class WithoutPictures(Exception):  # noqa: N818 - no error: a dataset may do wit
 
 
 def located(dataset: Dataset, root: str | Path | None) -> Pictures:
-    """Find each image's file, below the root and nowhere else.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Its images' ``uri`` are paths below the root.
-    root : str, Path or None
-        Default: the dataset's own; else the folder of the annotation, one of three above it, or a
-        folder next to it, whichever holds the most of the first pictures.
-
-    Raises
-    ------
-    WithoutPictures
-        No image has a path, or all of them are addresses.
-    """
+    """Find each image's file, below the root and nowhere else."""
     images = IMAGES.conform(dataset.images).select("image_id", "uri").drop_nulls("uri")
     local = images.filter(~pl.col("uri").str.contains(_ADDRESS))
     if local.is_empty():

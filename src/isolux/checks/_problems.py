@@ -51,23 +51,6 @@ def problems_of(
 ) -> pl.DataFrame:
     """Make one problem of each row.
 
-    Parameters
-    ----------
-    check, problem : str
-    rows : polars.DataFrame
-        What the expressions read.
-    severity, expected : str or polars.Expr
-        Words, the same for all rows, or an expression.
-    unit_id, file : str or polars.Expr
-        A column's name, or an expression.
-    found : str or polars.Expr
-        Words, or an expression.
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``problems``.
-
     Examples
     --------
     >>> rows = pl.DataFrame({"image_id": ["a"]})

@@ -194,10 +194,7 @@ def _near(
     y: npt.NDArray[np.float64],
     slack_px: float,
 ) -> npt.NDArray[np.bool_]:
-    """Tell whether point k lies within a few pixels of mask ``which[k]``: ``[points]``.
-
-    Looked up at the point and eight places around it: one search in all masks' edges at once.
-    """
+    """Tell whether point k lies within a few pixels of mask ``which[k]``: ``[points]``."""
     stretch = int((masks.height * masks.width).max(initial=0)) + 1
     owner = np.repeat(np.arange(len(masks)), np.diff(masks.starts))
     edges = masks.edges + owner * stretch  # sorted: every mask has a stretch of its own

@@ -91,13 +91,7 @@ def mark_of(kind: str, name: str, key: bytes) -> str:
 
 
 def read_key(at: Path) -> bytes:
-    """Read a key.
-
-    Raises
-    ------
-    FileError
-        The file cannot be read, or holds no key.
-    """
+    """Read a key."""
     try:
         key = bytes.fromhex(at.read_text(encoding="ascii").strip() if at.is_file() else "a pipe")
     except (OSError, ValueError) as error:

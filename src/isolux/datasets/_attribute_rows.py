@@ -18,18 +18,6 @@ def attribute_rows(
 ) -> pl.DataFrame:
     """Make a row of each value: a list gives several, nothing gives one whose value is null.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        One row a unit. A column of numbers fills ``number`` too; booleans are ``true`` and
-        ``false``.
-    unit : str
-        The column of the units' ids.
-    names : iterable of str
-        The columns that become attributes.
-    kind : str
-        What the ids identify.
-
     Examples
     --------
     >>> photos = pl.DataFrame({"id": ["a"], "label": [["bed", "sofa"]], "age": [31.0]})

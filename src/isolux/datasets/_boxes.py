@@ -22,13 +22,7 @@ _FEW, _TINY, _OVER = 3, 16, 0.05  # boxes; pixels of a picture that could be so 
 def checked_boxes(
     frame: pl.DataFrame, where: str, *, names: tuple[str, ...] = BOX, field: str = "bbox"
 ) -> pl.DataFrame:
-    """Return the frame if each box is null or four finite numbers with no negative size.
-
-    Raises
-    ------
-    TableError
-        With the row, from 1.
-    """
+    """Return the frame if each box is null or four finite numbers with no negative size."""
     if frame.is_empty():
         return frame
     nulls = frame.select(n=pl.sum_horizontal(pl.col(name).is_null() for name in names))["n"]
@@ -84,16 +78,7 @@ def box_notes(
 
 
 def refuse_shares(instances: pl.DataFrame, images: pl.DataFrame, where: str) -> None:
-    """Refuse boxes that are shares of their pictures where pixels are needed.
-
-    Two sides of shares overlap as pixels do, but their people would all be small, and predictions
-    in pixels would find no one.
-
-    Raises
-    ------
-    TableError
-        Every box lies between 0 and 1, in pictures of a known size.
-    """
+    """Refuse boxes that are shares of their pictures where pixels are needed."""
     boxes = instances.select("image_id", *BOX).drop_nulls()
     sizes = images.select("image_id", "width", "height").drop_nulls()
     placed = boxes.join(sizes.unique("image_id"), on="image_id").filter(
@@ -116,25 +101,7 @@ def refuse_shares(instances: pl.DataFrame, images: pl.DataFrame, where: str) -> 
 def with_corners_read(
     instances: pl.DataFrame, images: pl.DataFrame, box_format: BoxOrder, where: str
 ) -> pl.DataFrame:
-    """Read boxes as two corners where that is what they are; refuse corners read as sides.
-
-    Parameters
-    ----------
-    instances, images : polars.DataFrame
-        ``image_id`` and the four numbers as they stand in the file; ``width``, ``height``.
-    box_format : {"xywh", "xyxy"}
-        What the four numbers are.
-    where : str
-        The file, for errors.
-
-    Raises
-    ------
-    SpecError
-        No such format.
-    TableError
-        Boxes that leave their pictures when read as sides, and fit them when read as corners; a
-        corner left of or above the other.
-    """
+    """Read boxes as two corners where that is what they are; refuse corners read as sides."""
     if box_format not in ("xywh", "xyxy"):
         raise SpecError("box_format is not known", expected="xywh or xyxy", found=repr(box_format))
     x, y, third, fourth = (pl.col(name) for name in BOX)

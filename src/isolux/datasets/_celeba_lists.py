@@ -64,22 +64,6 @@ _WORDS = {"1": "yes", "-1": "no"}
 def read_list(data: bytes, where: str, names: Sequence[str] | None = None) -> pl.DataFrame:
     r"""Read a list; every column is text.
 
-    Parameters
-    ----------
-    data : bytes
-        The file's content.
-    where : str
-        Its name, for errors.
-    names : sequence of str, optional
-        The columns of a list that does not name them. Not given: the first line, or the second
-        after a number of rows, names them; ``image_id`` is put before them where it is left out.
-
-    Raises
-    ------
-    FileError, TableError
-        Empty, cut off (fewer rows than its first line says), rows of unequal length, a picture
-        twice or outside the dataset's folder; with the row, counted from 1 below the names.
-
     Examples
     --------
     >>> read_list(b"1\nMale Young \n000001.jpg -1  1\n", "a.txt").rows()
@@ -187,13 +171,7 @@ def parts_of(data: bytes, where: str) -> pl.DataFrame:
 
 
 def chosen_names(known: Sequence[str], wanted: Sequence[str] | None, where: str) -> list[str]:
-    """Return the attributes to load, each once; None loads all.
-
-    Raises
-    ------
-    UnknownNameError, SpecError
-        One that the list does not have; none at all.
-    """
+    """Return the attributes to load, each once; None loads all."""
     names = list(dict.fromkeys(known if wanted is None else wanted))
     for name in names:
         if name not in known:
@@ -204,13 +182,7 @@ def chosen_names(known: Sequence[str], wanted: Sequence[str] | None, where: str)
 
 
 def read_pictures(data: bytes, where: str) -> pl.DataFrame:
-    """Read a list whose rows are pictures; refuse the mapping, whose rows are numbers.
-
-    Raises
-    ------
-    FileError, TableError
-        As ``read_list``; another file of the release.
-    """
+    """Read a list whose rows are pictures; refuse the mapping, whose rows are numbers."""
     read = read_list(data, where)
     if read.columns[0] != _FIRST[0]:
         raise TableError(

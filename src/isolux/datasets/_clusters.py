@@ -36,39 +36,13 @@ def clustered_as(
     names: Mapping[str, str | None],
     notes: Mapping[str, str] | None = None,
 ) -> Dataset:
-    """Return the dataset with ``cluster_id`` by its own default, and the words that it knows.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Its instances and attributes.
-    default : str or None
-        The key of ``names`` to take where the user names nothing; None: rows are clusters.
-    names : mapping of str to str or None
-        The field's word (``"frame"``) to a column (``"image_id"``). Default: rows are clusters.
-    notes : mapping of str to str, optional
-        What the report must say where that word is by_cluster.
-    """
+    """Return the dataset with ``cluster_id`` by its own default, and the words that it knows."""
     known = replace(dataset, clusters=Clusters(names, notes or {}))
     return known.clustered_by(None) if default is None else _by_word(known, default)
 
 
 def by_cluster(dataset: Dataset, cluster: str | None) -> Dataset:
-    """Return the dataset clustered as a user asks; None: as its loader did.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        As its loader returned it.
-    cluster : str or None
-        One of the loader's words, a column of the instances or an attribute; of a table, one of
-        its columns, whether it is an attribute or not.
-
-    Raises
-    ------
-    UnknownNameError
-        For a word that is none of these.
-    """
+    """Return the dataset clustered as a user asks; None: as its loader did."""
     if cluster is not None:
         of_table = dataset.clusters is not None and dataset.clusters.columns is not None
         dataset = (_by_column if of_table else _by_word)(dataset, cluster)
@@ -88,10 +62,7 @@ def note_on_cluster(column: str) -> str:
 
 
 def _propose_cluster(dataset: Dataset) -> list[str]:
-    """Name the column of a table that looks like clusters: of several, the one with the fewest.
-
-    Only what was read is looked at, and only columns that are called so.
-    """
+    """Name the column of a table that looks like clusters: of several, the one with the fewest."""
     frame = dataset.clusters.columns if dataset.clusters is not None else None
     n_values = {}
     for name in () if frame is None else frame.columns:

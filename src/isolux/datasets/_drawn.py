@@ -39,24 +39,7 @@ def dataset_of_boxes(
     *,
     cluster: str = "image",
 ) -> Dataset:
-    """Make a dataset of boxes.
-
-    Parameters
-    ----------
-    rows : sequence of mapping, or frame
-        As ``ROW``.
-    images : polars.DataFrame
-        ``image_id``, ``uri``, ``width``, ``height``; those without a box too.
-    attributes : sequence of mapping
-        Of each row: attribute to value, beside its ``category``; absent or null: not known.
-    cluster : str
-        What was sampled independently where the user names nothing: ``image`` or an attribute.
-
-    Raises
-    ------
-    FileError, TableError
-        No image at all; two images of one id; a damaged box; a path that leads out of the folder.
-    """
+    """Make a dataset of boxes."""
     frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(list(rows), schema=ROW)
     if images.is_empty():
         raise FileError("there is no image in these annotations", where=where)

@@ -15,13 +15,7 @@ LARGEST = 4 << 30
 
 
 def read_file(path: Path) -> bytes:
-    """Read a file whole.
-
-    Raises
-    ------
-    FileError
-        Missing (with near names), a folder, empty, unreadable, or larger than ``LARGEST``.
-    """
+    """Read a file whole."""
     try:
         if not path.is_file():
             raise _missing(path)
@@ -47,15 +41,7 @@ def sha256_bytes(data: bytes) -> str:
 
 
 def file_in(root: Path, patterns: Iterable[str], what: str) -> Path:
-    """Return ``root`` itself if it is a file, else the one file below it that a pattern finds.
-
-    Patterns are tried in order; the first that finds a file decides.
-
-    Raises
-    ------
-    FileError
-        When there is none, or one pattern finds several.
-    """
+    """Return ``root`` itself if it is a file, else the one file below it that a pattern finds."""
     patterns = tuple(patterns)
     if root.is_file():
         return root

@@ -39,27 +39,7 @@ class Sizes:
 
 
 def read_sizes(path: str | Path, image_ids: pl.Series) -> Sizes:
-    """Read the sizes of these images.
-
-    Parameters
-    ----------
-    path : str or Path
-        A table with columns ``image_id`` (or ``ImageID``, ``id``, ``file``, …), ``width`` and
-        ``height``; or a folder of pictures, ``<image_id>.jpg``, whose headers are read. A picture
-        is as wide as it looks, turned as its EXIF says.
-    image_ids : polars.Series
-        Ids, each once. Of other images nothing is read.
-
-    Returns
-    -------
-    Sizes
-        Rows of the images that were found.
-
-    Raises
-    ------
-    FileError, TableError, UnknownNameError
-        No such table or folder; a size that is not a number of pixels; a header that is damaged.
-    """
+    """Read the sizes of these images."""
     root = Path(path).expanduser()
     found = _of_folder(root, image_ids) if root.is_dir() else _of_table(root)
     repeated = found["image_id"].is_duplicated()
@@ -116,13 +96,7 @@ class Size:
 
 
 def picture_size(file: Path) -> Size:
-    """Read how large a picture is from its header, turned as its EXIF says.
-
-    Raises
-    ------
-    FileError
-        No picture, or a header that is damaged.
-    """
+    """Read how large a picture is from its header, turned as its EXIF says."""
     from PIL import Image
 
     try:

@@ -20,13 +20,7 @@ _OUTSIDE = r"^[/\\~]|^[A-Za-z]:|(^|[/\\])\.\.([/\\]|$)|\x00"
 
 
 def refuse_outside(paths: pl.Series, where: str, column: str) -> None:
-    """Refuse a path that is absolute or climbs out of the dataset's folder.
-
-    Raises
-    ------
-    TableError
-        With its row.
-    """
+    """Refuse a path that is absolute or climbs out of the dataset's folder."""
     out = paths.str.contains(_OUTSIDE).fill_null(value=False)
     if out.any():
         row = row_of(out)
@@ -39,13 +33,7 @@ def refuse_outside(paths: pl.Series, where: str, column: str) -> None:
 
 
 def listed_files(root: Path) -> pl.Series:
-    """List the files below a folder, by their paths in it, sorted. Links to folders stay closed.
-
-    Raises
-    ------
-    FileError
-        When it cannot be listed, or a name is not text.
-    """
+    """List the files below a folder, by their paths in it, sorted. Links to folders stay closed."""
     found: list[str] = []
 
     def refuse(error: OSError) -> None:
@@ -73,20 +61,7 @@ class Listed:
 
 
 def listed_pictures(root: Path, what: str) -> Listed:
-    """List the files of a folder, or the paths in a text file, a line each.
-
-    Parameters
-    ----------
-    root : Path
-        The folder, or the file; an empty line of it is an empty path.
-    what : str
-        What the file would be, for errors.
-
-    Raises
-    ------
-    FileError, TableError
-        Nothing there; a path that leads out of the folder, or stands there twice, with its row.
-    """
+    """List the files of a folder, or the paths in a text file, a line each."""
     if root.is_dir():
         return Listed(listed_files(root), sha256_listing(root))
     file = file_in(root, (), what)

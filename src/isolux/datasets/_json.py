@@ -28,14 +28,6 @@ _ROW = re.compile(r"(?P<list>\.\w+|)\[(?P<row>\d+)\](?P<rest>.*)")
 def decode(data: bytes, kind: type[Decoded], where: str) -> Decoded:
     """Parse JSON as ``kind``.
 
-    Raises
-    ------
-    FileError
-        No JSON, with the byte at fault (for a file cut off: the byte it ends at), not UTF-8, or
-        nested too deep.
-    TableError
-        A value of another type than declared, with its row (from 1) and field.
-
     Examples
     --------
     >>> decode(b'[1, 2', list[int], "a.json")

@@ -30,18 +30,6 @@ _VALUES = 50
 def rows_of_people(frame: pl.DataFrame, id_column: str | None) -> tuple[pl.DataFrame, list[str]]:
     """Leave out rows that are no people, and say which.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        A table with one row a person.
-    id_column : str or None
-        The column of ids, where it was named.
-
-    Returns
-    -------
-    tuple of polars.DataFrame and list of str
-        The others, and a caution for each kind that was left out.
-
     Examples
     --------
     >>> table = pl.DataFrame({"id": ["1", "id", "Total"], "race": ["a", "race", None],

@@ -26,26 +26,6 @@ def picture_root(
 ) -> str | None:
     """Find the folder of a dataset's pictures.
 
-    Parameters
-    ----------
-    images : polars.DataFrame
-        Table ``images``; where ``uri`` is null or absent, ``image_id`` is tried as a path.
-    inputs : mapping of str to str
-        The files that the loader read.
-    given : str or Path, optional
-        What the user named.
-
-    Returns
-    -------
-    str or None
-        ``given``, absolute; else the folder of a file that the loader read, or one of three above
-        it, whichever holds one of the first five pictures; None where none does.
-
-    Raises
-    ------
-    FileError
-        The folder that was named does not exist.
-
     Examples
     --------
     >>> import tempfile

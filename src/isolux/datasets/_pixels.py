@@ -15,22 +15,6 @@ def as_pixels(
 ) -> pl.Series:
     """Read a column of widths or heights as whole numbers of pixels.
 
-    Parameters
-    ----------
-    cells : polars.Series
-        Numbers or text.
-    side : str
-        Name of the column to be made: ``"width"``.
-    where, column : str
-        The file and its column, for errors.
-    missing : bool
-        A cell may be empty: that picture's size is not known.
-
-    Raises
-    ------
-    TableError
-        A cell that is no number, no whole one, below 1, or above what a picture can have.
-
     Examples
     --------
     >>> as_pixels(pl.Series(["640"]), side="width", where="people.csv", column="w").to_list()

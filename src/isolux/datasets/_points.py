@@ -18,26 +18,7 @@ NO_POINTS = {
 
 
 def points_of(flat: pl.Series, names: pl.Series, where: str, field: str) -> pl.DataFrame:
-    """Part flat keypoints into x, y and visibility; where nothing is labelled x and y are null.
-
-    Parameters
-    ----------
-    flat : polars.Series
-        Lists of numbers, three for each keypoint: x, y in pixels, and 0 (not labelled), 1
-        (labelled, hidden) or 2 (visible). Null or empty: the person has none.
-    names : polars.Series
-        Lists of the keypoints' names, row by row; null: not declared, then not compared.
-
-    Returns
-    -------
-    polars.DataFrame
-        The columns of ``NO_POINTS``; no column where no one has a keypoint.
-
-    Raises
-    ------
-    TableError
-        A wrong count, or another visibility than 0, 1 and 2, with its row.
-    """
+    """Part flat keypoints into x, y and visibility; where nothing is labelled x and y are null."""
     lengths = flat.list.len().fill_null(0)
     if not (lengths > 0).any():
         return pl.DataFrame()

@@ -11,18 +11,6 @@ __all__ = ["refuse_training"]
 def refuse_training(info: DatasetInfo) -> None:
     """Refuse a dataset whose licence does not let a model be trained on it.
 
-    A dataset that does not say (``training_allowed`` is None) passes: its licence decides, and
-    those who train have to read it.
-
-    Parameters
-    ----------
-    info : DatasetInfo
-
-    Raises
-    ------
-    LicenceError
-        With the licence, its words on training, and where they stand.
-
     Examples
     --------
     >>> from isolux.vocabulary.info import Reference

@@ -49,13 +49,6 @@ _SERIAL = re.compile(r"([2-7]\d{4})(?:\.0+)?")  # 1954 to 2119
 def original_range(cell: str, ranges: Iterable[str]) -> str | None:
     """Return the range that a spreadsheet may have turned into this cell; None where it did not.
 
-    Parameters
-    ----------
-    cell : str
-        A date as a spreadsheet writes it.
-    ranges : iterable of str
-        The ranges there may have been, such as ``"3-9"``; others are passed over.
-
     Examples
     --------
     >>> original_range("9-Mar", ["0-2", "3-9", "10-19"])
@@ -78,23 +71,7 @@ def original_range(cell: str, ranges: Iterable[str]) -> str | None:
 def with_ranges(
     frame: pl.DataFrame, columns: Sequence[str], *, repair: bool, where: str
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Find columns of ranges in which a spreadsheet turned some into dates; mend them or refuse.
-
-    A column of dates alone is none of ranges and stays as it is, unless it is called one of ages,
-    ranges, bins or bands.
-
-    Returns
-    -------
-    frame : polars.DataFrame
-        With the ranges as they were.
-    notes : list of str
-        What was repaired, and how often.
-
-    Raises
-    ------
-    TableError
-        Damaged cells, where ``repair`` was not asked for.
-    """
+    """Find columns of ranges in which a spreadsheet turned some into dates; mend them or refuse."""
     notes: list[str] = []
     schema = frame.schema
     for name in columns:

@@ -21,13 +21,7 @@ TERMS, FORMAT = "dataset.json", "isolux curated dataset"
 
 
 def read_terms(path: Path) -> dict[str, Any]:
-    """Read the terms of a published dataset.
-
-    Raises
-    ------
-    FileError, SpecError
-        No such file, or one that says nothing of training.
-    """
+    """Read the terms of a published dataset."""
     told = read_mapping(path)
     if told.get("format") != FORMAT or not isinstance(told.get("training"), bool):
         raise SpecError(
@@ -49,11 +43,7 @@ def with_terms(info: DatasetInfo, told: dict[str, Any], path: Path) -> DatasetIn
 
 
 def with_terms_beside(info: DatasetInfo, files: Iterable[str]) -> DatasetInfo:
-    """Hold any loader to the terms that lie beside a file that it read.
-
-    A table of a published dataset is under its terms, whether it is read as ``curated:`` or as
-    ``table:``.
-    """
+    """Hold any loader to the terms that lie beside a file that it read."""
     for folder in dict.fromkeys(Path(file).parent for file in files):
         path = folder / TERMS
         if path.is_file():

@@ -19,22 +19,6 @@ def on_unlabelled(
 ) -> tuple[str, ...]:
     """Count the pictures of these folders that have no annotation file.
 
-    Parameters
-    ----------
-    folders : iterable of Path
-        Where pictures may be; folders below them are not looked into, absent ones are passed over.
-    labelled : collection of str
-        Names of the pictures that have one, without suffix.
-    kind : str
-        What such a file is called, for the note.
-    empty : str
-        What says that a picture holds nothing.
-
-    Returns
-    -------
-    tuple of str
-        A note; a caution from one picture in a hundred upward; nothing where each has a file.
-
     Examples
     --------
     >>> import tempfile

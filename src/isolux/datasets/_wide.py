@@ -44,13 +44,7 @@ class Identity:
 
 
 def identify(frame: pl.DataFrame, column: str | None, where: str) -> Identity:
-    """Take the ids from the named column, or from the first known one whose cells are unique.
-
-    Raises
-    ------
-    TableError
-        When two rows have the same id, or one has none.
-    """
+    """Take the ids from the named column, or from the first known one whose cells are unique."""
     if column is not None:
         ids = ids_of(frame, column, where)
         _refuse_repeats(ids, column, where)
@@ -155,12 +149,7 @@ def attributes_of(
     separator: str | None = None,
     where: str,
 ) -> pl.DataFrame:
-    """Make the table attributes of every column of ``frame``.
-
-    A list, or a cell parted at ``separator``, gives a row for each value; an empty cell one row
-    with a null value. ``number`` is filled for columns in ``numeric`` and for those whose every
-    known cell is a number; ``value`` keeps the text.
-    """
+    """Make the table attributes of every column of ``frame``."""
     parts = [
         _attribute(cells, ids, must_be_number=cells.name in numeric, separator=separator, at=where)
         for cells in frame.get_columns()

@@ -11,13 +11,7 @@ __all__ = ["number_in", "parsed", "text_in"]
 
 
 def parsed(data: bytes, where: str, root: str) -> Element:
-    """Parse a document whose root element has this name.
-
-    Raises
-    ------
-    FileError
-        No XML, with its line; a document type or entities, which no annotation needs; another root.
-    """
+    """Parse a document whose root element has this name."""
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         raise FileError(
             "the file declares a document type or entities, which are not read",
@@ -45,13 +39,7 @@ def text_in(element: Element, path: str) -> str | None:
 
 
 def number_in(text: str | None, where: str, field: str) -> float:
-    """Read a number that must be there.
-
-    Raises
-    ------
-    TableError
-        Nothing there, or no finite number.
-    """
+    """Read a number that must be there."""
     try:
         number = float(text or "")
     except ValueError:

@@ -235,10 +235,7 @@ def _with_celeba(
 
 
 def _mapped(file: Path, inputs: dict[str, str]) -> pl.DataFrame:
-    """Read the mapping: ``number``, ``celeba_file``.
-
-    Its ``orig_idx`` counts from 0 and CelebA's files from 1, so the name is what joins.
-    """
+    """Read the mapping: ``number``, ``celeba_file``."""
     data, where = read_file(file), str(file)
     inputs[where] = sha256_bytes(data)
     read = read_list(data, where)

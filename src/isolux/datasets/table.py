@@ -178,19 +178,6 @@ def of_frame(
 ) -> Dataset:
     """Take a table that was read already; the settings are those of ``load``.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        As ``read_table`` gives it: at least one row.
-    where : str
-        What it is called in messages.
-    inputs : mapping of str to str
-        Each file read and the SHA-256 of its bytes.
-
-    Returns
-    -------
-    Dataset
-
     Examples
     --------
     >>> frame = pl.DataFrame({"id": ["a", "b"], "tone": ["3", "4"]})

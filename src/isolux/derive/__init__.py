@@ -64,25 +64,6 @@ def of_families(wanted: Sequence[str]) -> list[str]:
 def add(dataset: Dataset, wanted: Sequence[str]) -> Dataset:
     """Compute the attributes that are wanted, that the dataset lacks, and that are known here.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    wanted : sequence of str
-        Names of attributes. Those that the dataset has stay as they are; those that are unknown
-        here are left to be refused where their values are asked for.
-
-    Returns
-    -------
-    Dataset
-        The same people with more ``attributes``; notes say what each was computed from, and for
-        how many people it is not known and why.
-
-    Raises
-    ------
-    SpecError
-        The dataset lacks what an attribute is computed from (boxes, masks, images), or it is not
-        known of anybody.
-
     Examples
     --------
     >>> from isolux.vocabulary.info import DatasetInfo

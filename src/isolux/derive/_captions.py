@@ -38,26 +38,6 @@ class _CocoCaptions(msgspec.Struct):
 def with_captions(dataset: Dataset, path: str | Path) -> Dataset:
     r"""Add the captions of a file to a dataset.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    path : str or Path
-        A table with a column ``caption`` and one of ids (``id``, ``image_id``, ``file``, …), of
-        images or people, several rows an image being several captions; or COCO's
-        ``captions_….json``.
-
-    Returns
-    -------
-    Dataset
-        With the attribute ``caption``.
-
-    Raises
-    ------
-    FileError, UnknownNameError, TableError
-        A file that cannot be read; no such column; a row without an id.
-    JoinError
-        No caption is of an image or a person of the dataset.
-
     Examples
     --------
     >>> import tempfile

@@ -24,19 +24,7 @@ def _rows_with_reason(
 ) -> pl.DataFrame:
     """Give each person one row; ``reason`` says why there is no number, null where there is one.
 
-    Parameters
-    ----------
-    people : polars.DataFrame
-        With ``instance_id``.
-    attribute : str
-    values : [n] float
-        NaN: none.
-    reason : [n] of str
-        Of those who have none.
-    value : polars.Expr, optional
-        The value as text, from the column ``_number``; not given: the number itself.
-    only_words : bool
-        A class: its word has no number.
+    Shapes: ``values`` [n], ``reason`` [n].
     """
     numbered = people.select("instance_id").with_columns(
         pl.Series("_number", values, dtype=pl.Float64).fill_nan(None)
@@ -56,15 +44,7 @@ def rows_of_columns(
 ) -> pl.DataFrame:
     """Give each person one row of every attribute.
 
-    Parameters
-    ----------
-    people : polars.DataFrame
-        With ``instance_id``.
-    values : [n, k] float
-        NaN: none.
-    parts : iterable of (attribute, column, word, reason)
-        The column of ``values`` that holds it; its value as text, from the column ``_number``
-        (None: the number itself), of which no number is then kept; why there is none.
+    Shapes: ``values`` [n, k].
     """
     return pl.concat(
         _rows_with_reason(

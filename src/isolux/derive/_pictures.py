@@ -84,31 +84,7 @@ class _Job:
 def measure_pictures(
     dataset: Dataset, people: pl.DataFrame, measure: Measure, k: int, what: str
 ) -> Measured:
-    """Open each picture that shows a person, once, and measure them.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        ``images.uri`` below ``root``; a file that is not there is looked for in the folders right
-        below it, as FACET's lie in three. Web addresses are not opened.
-    people : polars.DataFrame
-        With ``image_id``.
-    measure : callable
-        Called in several threads.
-    k : int
-        How many numbers it gives.
-    what : str
-        What is computed, for errors.
-
-    Returns
-    -------
-    Measured
-
-    Raises
-    ------
-    SpecError
-        No picture at all: no paths, no folder, or nothing there.
-    """
+    """Open each picture that shows a person, once, and measure them."""
     found = Measured(np.full((people.height, k), np.nan), np.full(people.height, None, object))
     if not people.height:
         return found
@@ -191,11 +167,7 @@ def _none_there(
 
 
 def _opened(job: _Job, folder: PictureFolder) -> Seen:
-    """Open a picture, turned the way in which it has the annotated size.
-
-    Datasets differ in whether their boxes are of the file as it lies or turned as its EXIF says;
-    their widths and heights tell. Where those are not known it is turned, so that up is up.
-    """
+    """Open a picture, turned the way in which it has the annotated size."""
     if job.path is None:
         raise FileError("a web address, which is not opened")
     path = folder.file(job.path)

@@ -17,13 +17,7 @@ BOX = ("box_x", "box_y", "box_w", "box_h")
 
 
 def people_with(dataset: Dataset, columns: Sequence[str], what: str) -> pl.DataFrame:
-    """Return the instances, or refuse a dataset that lacks what an attribute is computed from.
-
-    Raises
-    ------
-    SpecError
-        There are instances and they have no such column, or nothing in it.
-    """
+    """Return the instances, or refuse a dataset that lacks what an attribute is computed from."""
     people = INSTANCES.conform(dataset.instances)
     missing = [c for c in columns if c not in people.columns or people[c].is_null().all()]
     if missing and people.height:
@@ -60,18 +54,7 @@ def with_image_size(people: pl.DataFrame, dataset: Dataset, what: str) -> pl.Dat
 def rows_of(
     people: pl.DataFrame, attribute: str, *, value: pl.Expr | None = None, number: pl.Expr | None
 ) -> pl.DataFrame:
-    """Give each person one row of the table ``attributes``.
-
-    Parameters
-    ----------
-    people : polars.DataFrame
-        With ``instance_id`` and what the expressions read.
-    attribute : str
-    value : polars.Expr, optional
-        The value as text; not given: the number, with up to four significant digits.
-    number : polars.Expr or None
-        Null and NaN: unknown.
-    """
+    """Give each person one row of the table ``attributes``."""
     as_number = pl.lit(None, dtype=pl.Float64) if number is None else number.cast(pl.Float64)
     found = people.select("instance_id", number=as_number.fill_nan(None), word=value)
     if value is None:

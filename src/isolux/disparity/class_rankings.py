@@ -11,23 +11,7 @@ __all__ = ["class_rankings"]
 
 
 def class_rankings(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.DataFrame:
-    """Rank classes by their largest gap, both models side by side (FACET, Tables 11 and 12).
-
-    Parameters
-    ----------
-    group_metrics : polars.DataFrame
-        Of both models; groups too small to judge are null there and take no part.
-    models : (str, str)
-
-    Returns
-    -------
-    polars.DataFrame
-        ``metric, threshold, attribute, label, rank_a, gap_a, worst_a, best_a, rank_b, gap_b,
-        worst_b, best_b``; rank 1 is the largest gap (max − min over the groups judged) of a metric
-        at one threshold; ``worst`` goes by the metric's direction (lowest value where neither way
-        is better); a class with fewer than two groups is left out. Sorted by attribute, then by
-        the better of the two ranks.
-    """
+    """Rank classes by their largest gap, both models side by side (FACET, Tables 11 and 12)."""
     labelled = GROUP_METRICS.conform(group_metrics).filter(
         pl.col("label").is_not_null()
         & pl.col("attribute").is_not_null()

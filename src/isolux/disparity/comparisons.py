@@ -66,11 +66,7 @@ def compare_groups(estimates: Estimates, attribute: str, j: int) -> Comparisons:
 def compare_attributes(
     estimates: Estimates, attributes: Sequence[str], j: int
 ) -> list[Comparisons]:
-    """Return the comparisons of several attributes of one domain on measure ``j``, a mean.
-
-    What ``compare_groups`` returns of each, with all groups' clusters reduced at once. Attributes
-    whose groups overlap, or do not, alike have one object: pairs of several can be asked together.
-    """
+    """Return the comparisons of several attributes of one domain on measure ``j``, a mean."""
     measure, design = estimates.measures[j], estimates.design
     domain = [estimates.domain_of[attribute] for attribute in attributes]
     members = [estimates.members(attribute) for attribute in attributes]
@@ -107,10 +103,7 @@ class MeanComparisons:
 
     @classmethod
     def of(cls, design: Design, measure: Measure, rows: IntArray) -> MeanComparisons:
-        """Reduce the clusters of some rows of a design; the first unites the others.
-
-        People who count in two of the others make them overlap.
-        """
+        """Reduce the clusters of some rows of a design; the first unites the others."""
         assert measure.mean is not None  # noqa: S101 - callers ask of means only
         at = np.concatenate([rows * design.n_columns + column for column in measure.mean])
         stacked = some_rows(design.matrix, at)

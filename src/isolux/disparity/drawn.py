@@ -180,12 +180,7 @@ def paired_drawn(
 ) -> Difference:
     """Compare two means of the same people, the first less the second, group by group.
 
-    Parameters
-    ----------
-    design : DrawnDesign
-    measures : (Measure, Measure)
-        Two models', say.
-    groups : [h] int
+    Shapes: ``groups`` [h].
     """
     one, two = measures
     assert one.mean is not None and two.mean is not None  # noqa: S101, PT018 - means only
@@ -207,10 +202,7 @@ def _covariance(
     weight: FloatArray,
     centre: float,
 ) -> FloatArray:
-    """Covariance of two means from sums over clusters of s s', s n', s' n and n n'.
-
-    The sums are of values less the centre.
-    """
+    """Covariance of two means from sums over clusters of s s', s n', s' n and n n'."""
     a, b = a.moved(-centre), b.moved(-centre)
     square, cross, turned, count = moments
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -14,11 +14,7 @@ _ALIKE = 1e-9
 
 
 def is_among(estimates: Estimates, attribute: str, j: int) -> bool:
-    """Tell whether everyone's value is a measure for groups: that it lies among theirs.
-
-    A mean's does. Of areas it need not: where groups' scores are shifted against each other, all of
-    them are ranked better than everyone, and that one is above everyone says nothing of it.
-    """
+    """Tell whether everyone's value is a measure for groups: that it lies among theirs."""
     if estimates.measures[j].mean is not None or not estimates.measures[j].info.pooled:
         return estimates.measures[j].info.pooled
     value = estimates.value[estimates.members(attribute), j]

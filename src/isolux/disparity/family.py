@@ -122,18 +122,7 @@ def test_family(
     *,
     share: float = 1.0,  # noqa: PT028 - no test, for all its name
 ) -> Family:
-    """Run every test and adjust over the family.
-
-    Parameters
-    ----------
-    estimates : Estimates
-    spec : Comparing
-        Correction, level, replicates, seed.
-    references : dict of str to str
-        Attributes compared with one group only, and that group.
-    share : float
-        Of the error rate that this family may spend, 0 to 1: adjusted p-values are divided by it.
-    """
+    """Run every test and adjust over the family."""
     plans = _plan(estimates, references, spec.min_units)
     found = {**_of_means(estimates, plans, spec), **_of_replicates(estimates, plans, spec)}
     tested = {key: replace(found[key], referenced=key[0] in references) for key in plans}
@@ -156,19 +145,12 @@ def test_family(
 
 
 def at_once(contrasts: Iterable[IntArray]) -> int:
-    """Say how many metrics are worth comparing at once, in threads: one, where groups are few.
-
-    Numpy lets go of Python's lock while it counts; with short arrays the threads would wait for
-    that lock most of the time, and take more CPU than one.
-    """
+    """Say how many metrics are worth comparing at once, in threads: one, where groups are few."""
     return 4 if max(map(len, contrasts), default=0) >= _LONG else 1
 
 
 def _plan(estimates: Estimates, references: dict[str, str], least: int) -> Plans:
-    """List, for each attribute and measure, the judged groups and the contrasts among them.
-
-    A group is held to everyone else where these are ``least`` units or more.
-    """
+    """List, for each attribute and measure, the judged groups and the contrasts among them."""
     judged = estimates.judged()
     plans: Plans = {}
     for attribute in estimates.domain_of:
@@ -310,11 +292,7 @@ def correlation(estimates: Estimates, j: int, first: IntArray, second: IntArray)
 def untested(
     estimates: Estimates, j: int, first: IntArray, second: IntArray
 ) -> npt.NDArray[np.bool_]:
-    """Tell which groups are apart though neither varies: there is no law to test by.
-
-    All of one group's clusters are alike, and all of the other's: hits in no home of one region and
-    in every home of another. Their interval says how far apart they are, and no p-value can.
-    """
+    """Tell which groups are apart though neither varies: there is no law to test by."""
     a, b = estimates.value[first, j], estimates.value[second, j]
     error = np.maximum(estimates.standard_error[first, j], estimates.standard_error[second, j])
     least = _rounding(estimates, j)
@@ -355,11 +333,7 @@ def _adjust(
 
 
 def adjust(t: FloatArray, p: FloatArray, null_max: FloatArray, correction: str) -> FloatArray:
-    """Adjust over a family: by its largest |t| on each replicate, or from the raw p-values.
-
-    Replicates are drawn, so that max-T's p of a single test scatters about its raw p. It is never
-    below: a finding at p <= .05 must not have a 95 % interval that holds 0.
-    """
+    """Adjust over a family: by its largest |t| on each replicate, or from the raw p-values."""
     if correction == "max-t":
         return np.asarray(np.maximum(max_t(t, null_max), p))
     by_name = {"holm": holm, "bonferroni": bonferroni, "bh": benjamini_hochberg}

@@ -41,16 +41,6 @@ __all__ = [
 def difference(a: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:
     """Subtract: a - b.
 
-    Parameters
-    ----------
-    a, b : array_like
-        Values of the two groups, broadcast.
-
-    Returns
-    -------
-    ndarray
-        In the metric's unit, of either sign; 0: alike. NaN where either is not judged.
-
     Examples
     --------
     >>> difference(0.5, 0.75).item()
@@ -61,16 +51,6 @@ def difference(a: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:
 
 def ratio(a: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:
     """Divide: a / b.
-
-    Parameters
-    ----------
-    a, b : array_like
-        Values of the two groups, broadcast.
-
-    Returns
-    -------
-    ndarray
-        No unit; 1: alike. NaN where either is not judged or b is 0 (undefined).
 
     Examples
     --------
@@ -83,24 +63,6 @@ def ratio(a: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:
 
 def log_ratio(a: npt.ArrayLike, b: npt.ArrayLike, base: float = 10.0) -> FloatArray:
     """Take the logarithm of a / b: the ratio on a scale where either order is as far from 0.
-
-    Parameters
-    ----------
-    a, b : array_like
-        Values of the two groups, broadcast.
-    base : float
-        Base of the logarithm, above 1; 10 by default, as in FairFace's table.
-
-    Returns
-    -------
-    ndarray
-        In units of the base's logarithm, of either sign; 0: alike. NaN where either is not
-        judged, or not above 0 (undefined).
-
-    Raises
-    ------
-    SpecError
-        If the base is not above 1.
 
     Examples
     --------
@@ -117,15 +79,7 @@ def log_ratio(a: npt.ArrayLike, b: npt.ArrayLike, base: float = 10.0) -> FloatAr
 def value_range(values: npt.ArrayLike) -> FloatArray:
     """Take the largest difference between any two groups: max - min.
 
-    Parameters
-    ----------
-    values : array_like [..., g]
-        The groups' values; NaN: not judged.
-
-    Returns
-    -------
-    ndarray [...]
-        In the metric's unit, at least 0, lower is more alike. NaN with fewer than two groups.
+    Shapes: ``values`` [..., g]; returns [...].
 
     Examples
     --------
@@ -139,16 +93,7 @@ def value_range(values: npt.ArrayLike) -> FloatArray:
 def ratio_min_max(values: npt.ArrayLike) -> FloatArray:
     """Divide the smallest value by the largest.
 
-    Parameters
-    ----------
-    values : array_like [..., g]
-        The groups' values, at least 0; NaN: not judged.
-
-    Returns
-    -------
-    ndarray [...]
-        0 to 1, no unit, higher is more alike; 1: alike. NaN with fewer than two groups, where
-        all are 0 and where any is negative (undefined).
+    Shapes: ``values`` [..., g]; returns [...].
 
     Examples
     --------
@@ -163,25 +108,8 @@ def ratio_min_max(values: npt.ArrayLike) -> FloatArray:
 def epsilon(values: npt.ArrayLike, base: float = 10.0) -> FloatArray:
     """FairFace's maximum accuracy disparity: the largest log ratio over all ordered pairs.
 
+    Shapes: ``values`` [..., g]; returns [...].
     That is ``log(max / min)``; equation 3 of [1]_ prints no base, its table 4 is base 10.
-
-    Parameters
-    ----------
-    values : array_like [..., g]
-        The groups' values, above 0; NaN: not judged.
-    base : float
-        Base of the logarithm, above 1.
-
-    Returns
-    -------
-    ndarray [...]
-        At least 0, lower is more alike. NaN with fewer than two groups, and where a group is at
-        0 or below (undefined: no ratio is large enough).
-
-    Raises
-    ------
-    SpecError
-        If the base is not above 1.
 
     Examples
     --------
@@ -195,18 +123,7 @@ def epsilon(values: npt.ArrayLike, base: float = 10.0) -> FloatArray:
 def standard_deviation(values: npt.ArrayLike, ddof: int = 1) -> FloatArray:
     """Take the standard deviation over groups, each group counting once.
 
-    Parameters
-    ----------
-    values : array_like [..., g]
-        The groups' values; NaN: not judged.
-    ddof : {0, 1}
-        1 (g - 1 in the denominator) is what FairFace's and ICON2's tables obey.
-
-    Returns
-    -------
-    ndarray [...]
-        In the metric's unit, at least 0, lower is more alike; noise included. NaN with fewer
-        than two groups.
+    Shapes: ``values`` [..., g]; returns [...].
 
     Examples
     --------
@@ -230,19 +147,7 @@ def standard_deviation(values: npt.ArrayLike, ddof: int = 1) -> FloatArray:
 def mean_absolute_gap(values: npt.ArrayLike, reference: npt.ArrayLike) -> FloatArray:
     """Average the groups' absolute distances from one value.
 
-    Parameters
-    ----------
-    values : array_like [..., g]
-        The groups' values; NaN: not judged. With a reference group, set its own entry to NaN, or
-        its distance of 0 makes the mean smaller.
-    reference : array_like [...]
-        The value of everyone, or of the reference group.
-
-    Returns
-    -------
-    ndarray [...]
-        In the metric's unit, at least 0, lower is more alike; each group counts once. NaN where
-        no group is judged or the reference is not.
+    Shapes: ``values`` [..., g], ``reference`` [...]; returns [...].
 
     Examples
     --------

@@ -72,10 +72,7 @@ def find_pair(
     measures: tuple[Sequence[int], Sequence[int]],
     reference: str | None,
 ) -> tuple[int, int] | None:
-    """Choose the worse and the better known group by the mean of both models; None: too few.
-
-    ``measures`` are the first model's runs, and the second's.
-    """
+    """Choose the worse and the better known group by the mean of both models; None: too few."""
     judged = np.all(estimates.judged()[:, [*measures[0], *measures[1]]], axis=1)
     rows = [
         g for g in estimates.members(attribute).tolist()
@@ -117,24 +114,7 @@ def _mean_of_models(
 def gap_changes(
     estimates: Estimates, spec: Comparing, changes: Sequence[Changed], z: float
 ) -> tuple[list[Rows], tuple[str, int]]:
-    """Say how much wider the gap of each metric and attribute became.
-
-    Parameters
-    ----------
-    estimates : Estimates
-        Of both models' scores on the same people.
-    spec : Comparing
-    changes : sequence of Changed
-    z : float
-        The reach of the intervals.
-
-    Returns
-    -------
-    list of Rows, (str, int)
-        Kind ``gap_change``: the second model's gap between ``group_a``, which is served worse, and
-        ``group_b`` less the first model's; above 0: wider. p-values are adjusted over all metrics
-        and attributes: the family's name and size.
-    """
+    """Say how much wider the gap of each metric and attribute became."""
     null_max = np.zeros(spec.replicates)
     gaps = [_measure(estimates, spec, change, null_max, z) for change in changes if change.pairs]
     size = int(sum(np.isfinite(gap.t).sum() for gap in gaps))
@@ -197,12 +177,7 @@ def _correlate(normal: FloatArray, spread: FloatArray, null_max: FloatArray) -> 
 
 
 def _normal(moved: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Bring replicates to a normal distribution of their own spread, by their ranks.
-
-    Tests are on the scale of normal deviates; replicates of rare changes have a few far values,
-    which would make the family's largest |t| larger than chance does. Equal ones are put into an
-    order by chance.
-    """
+    """Bring replicates to a normal distribution of their own spread, by their ranks."""
     from scipy.special import ndtri
 
     # A replicate without a value tells nothing, as one in the middle does.

@@ -119,13 +119,7 @@ class PlainMeasure:
     plugin: ModuleType
 
     def value(self, values: FloatArray, settings: dict[str, Any]) -> FloatArray:
-        """Measure ``values [..., g]``; the result has their leading shape.
-
-        Raises
-        ------
-        IsoluxError
-            Where the plugin gives back another shape.
-        """
+        """Measure ``values [..., g]``; the result has their leading shape."""
         found = np.asarray(_call(self.plugin.measure, (values,), settings), dtype=np.float64)
         if found.shape != values.shape[:-1]:
             raise IsoluxError(
@@ -187,12 +181,6 @@ def _loaded(name: str) -> PlainMeasure:
 
 def kind_info(kind: str) -> MeasureInfo:
     """Say what a kind of disparity is called, in which unit it is, and what it means.
-
-    Parameters
-    ----------
-    kind : str
-        A value of the column ``kind``. One whose package is not installed here (a run made
-        elsewhere) is called by its name, and its summary says so.
 
     Examples
     --------

@@ -35,25 +35,7 @@ def measure_disparities(
     *,
     share: float = 1.0,
 ) -> Disparities:
-    """Compare all groups on all metrics.
-
-    Parameters
-    ----------
-    estimates : Estimates
-        From ``groups.measure.measure_groups``.
-    spec : Comparing
-        Correction, level, log base, ddof.
-    references : dict of str to str, optional
-        Attributes to compare with one group only, and that group.
-    share : float
-        Of the error rate, 0 to 1: the rest is kept for analyses that are planned with the audit.
-
-    Returns
-    -------
-    Disparities
-        ``table`` is the table ``disparities``; an attribute with fewer than two groups to compare
-        has one row with the status and the reason.
-    """
+    """Compare all groups on all metrics."""
     family = test_family(estimates, spec, references or {}, share=share)
     rows = [
         *whole_rows(estimates, family, spec),

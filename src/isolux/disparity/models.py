@@ -73,26 +73,7 @@ def compare_models(
     references: Mapping[str, str] | None = None,
     metrics: Sequence[str] = (),
 ) -> ModelComparison:
-    """Compare the second model with the first, for everyone and every group.
-
-    Parameters
-    ----------
-    estimates : Estimates
-        Of both models' scores on the same people.
-    spec : Comparing
-    models : (str, str)
-    references : mapping of str to str, optional
-        Attributes of which gaps are those to one group, and that group.
-    metrics : sequence of str
-        In the order asked for: the first is that of the planned comparison.
-
-    Returns
-    -------
-    ModelComparison
-        Kinds ``model_difference`` (b − a; positive: the second model's value is higher), and
-        ``gap_change`` (a pair of groups for each metric and attribute; positive: wider). The first
-        row is the planned comparison, a family of its own.
-    """
+    """Compare the second model with the first, for everyone and every group."""
     pairs = _in_order(estimates, _pairs(estimates, models), metrics)
     planned, others = _changes(estimates, spec, pairs)
     null_max = np.zeros(spec.replicates)
@@ -126,15 +107,7 @@ def compare_runs(
     models: tuple[Collection[str], Collection[str]],
     references: Mapping[str, str] | None = None,
 ) -> list[Rows]:
-    """Compare the second run with the first as ``compare_models`` does, without tests.
-
-    ``models`` are the runs of either model: gaps are of the pair that all of them choose.
-
-    Returns
-    -------
-    list of Rows
-        Its rows, less what tests say of single groups, for ``table_of``.
-    """
+    """Compare the second run with the first as ``compare_models`` does, without tests."""
     parts: list[Rows] = []
     changed = []
     for a, b in _pairs(estimates, runs):
@@ -320,11 +293,7 @@ def _by_attribute(
     said: tuple[str | None, str | None] = (None, None),
     wide: Interval | None = None,
 ) -> list[Rows]:
-    """Lay out each attribute's changes.
-
-    ``tested`` has what tests say, a number a group, ``said`` the test and the family, and ``wide``
-    the intervals that hold for all of the family at once.
-    """
+    """Lay out each attribute's changes."""
     a, b = pair
     value = estimates.value[groups, b] - estimates.value[groups, a]
     ends = _ends(estimates, groups, a, b, spec, apart)
@@ -377,10 +346,7 @@ def _unjudged(estimates: Estimates, a: int, b: int) -> list[Rows]:
 
 
 def _possible(estimates: Estimates, j: int, least: FloatArray) -> FloatArray:
-    """Leave out what no two values can differ by; in a census nothing is to be detected.
-
-    Of values that chance enlarges it cannot be told.
-    """
+    """Leave out what no two values can differ by; in a census nothing is to be detected."""
     if is_census(estimates.design) or is_enlarged(estimates.measures[j]):
         return np.full_like(least, np.nan)
     return np.where(least <= estimates.measures[j].span, least, np.nan)

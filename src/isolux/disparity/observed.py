@@ -33,11 +33,7 @@ Plans = dict[Key, Plan]
 def observed(
     compared: Comparisons, plans: Sequence[Plan], spec: Comparing, *more: float
 ) -> list[FloatArray]:
-    """Return each plan's deviates, with the sign of a − b: of each contrast of its groups.
-
-    They agree to the last digit with the intervals of the level asked for, and with those that
-    reach as far as ``more`` say.
-    """
+    """Return each plan's deviates, with the sign of a − b: of each contrast of its groups."""
     from scipy.special import ndtri
 
     exact = (float(ndtri(0.5 + spec.level / 2.0)), *more)
@@ -53,10 +49,7 @@ def observed(
 
 
 def batches(estimates: Estimates, wanted: list[Key]) -> list[list[Key]]:
-    """Put attributes with few groups together, those of one measure and one domain.
-
-    As long as the products of what clusters add to all their groups take no time worth sparing.
-    """
+    """Put attributes with few groups together, those of one measure and one domain."""
     most = int(np.sqrt(_PRODUCTS / max(estimates.design.matrix.shape[1], 1)) / 2.0)
     found: list[list[Key]] = []
     open_: dict[tuple[int, int], tuple[list[Key], int]] = {}

@@ -159,10 +159,7 @@ def _of_pairs(
     first: IntArray,
     second: IntArray,
 ) -> Iterator[_Numbers]:
-    """Give pairs' difference and, of measures that cannot be negative, ratio and log ratio.
-
-    What is detectable and how the groups go together is the same for all three: reckoned once.
-    """
+    """Give pairs' difference and, of measures that cannot be negative, ratio and log ratio."""
     j, compared = key[1], family.tested[key].compared
     apart = compared.pairs(first, second)
     a, b = estimates.value[first, j], estimates.value[second, j]

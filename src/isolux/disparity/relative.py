@@ -27,22 +27,7 @@ _NO_END = "an interval reaches 0: the ratio has none"
 def relative_changes(
     estimates: Estimates, spec: Comparing, models: tuple[str, str]
 ) -> pl.DataFrame:
-    """Compare the second model with the first as shares of the first's values.
-
-    Parameters
-    ----------
-    estimates : Estimates
-        Of both models' scores on the same people.
-    spec : Comparing
-    models : (str, str)
-
-    Returns
-    -------
-    polars.DataFrame
-        Rows of the table of comparisons, of the kind ``relative_change``: b / a − 1 of each metric
-        that is never negative, for everyone and every group (0.1: a tenth more). No test: the
-        change itself is tested.
-    """
+    """Compare the second model with the first as shares of the first's values."""
     at = {(m.model, m.metric, m.label, m.threshold): j for j, m in enumerate(estimates.measures)}
     judged = estimates.judged()
     frames: list[Rows] = []

@@ -38,10 +38,7 @@ _ROUNDING = 1e-9
 
 
 def of_enlarged(apart: Difference, one: Chance, two: Chance) -> Difference:
-    """Compare values that chance enlarges: as they are, and with as much chance in both.
-
-    The lower value may be lower by what chance has added: the difference may be as much larger.
-    """
+    """Compare values that chance enlarges: as they are, and with as much chance in both."""
     a = np.where(apart.a <= apart.b, one.added, 0.0)
     b = np.where(apart.b <= apart.a, two.added, 0.0)
 
@@ -168,11 +165,7 @@ class ReplicateComparisons:
         return Others(share, value, everyone, value * np.nan, everyone * np.nan)
 
     def _inside(self, value: FloatArray) -> FloatArray:
-        """Return everyone else's value where it can be one, else everyone's.
-
-        Only which way the interval leans is read from it. What a mixture leaves may lie outside of
-        a metric's range, as everyone is no mixture to the last digit.
-        """
+        """Return everyone else's value where it can be one, else everyone's."""
         e, j = self.estimates, self.j
         outside = np.isnan(value)
         if e.measures[j].fraction:
@@ -189,18 +182,7 @@ def times_the_others(
 ) -> Difference:
     """Compare groups with everyone, of whom they are part, by how they compare with the others.
 
-    Parameters
-    ----------
-    a, everyone : [h] float
-        The groups' values, and everyone's.
-    apart : Difference
-        Of the groups and everyone else, by replicates. The interval of a - everyone reaches as far
-        as this one's, times the share.
-    share : [h] float
-        How much of everyone is not in the group, 0 to 1.
-    known : Difference, optional
-        Where everyone else's value is known and not only what a mixture leaves of everyone's: the
-        same with that value. The interval reaches as far as either.
+    Shapes: ``a, everyone`` [h], ``share`` [h].
 
     Examples
     --------
@@ -228,11 +210,7 @@ def times_the_others(
 
 
 def _at_an_end(value: FloatArray, error: FloatArray, worth: FloatArray) -> npt.NDArray[np.bool_]:
-    """Tell which others are at 0 or 1 with nothing to resample, as nearly as a mixture can say.
-
-    A mixture leaves them a little beside the end, and a trace of spread that says nothing of how
-    sure they are: less than half a mistake of as many clusters as they are worth.
-    """
+    """Tell which others are at 0 or 1 with nothing to resample, as nearly as a mixture can say."""
     from_end = np.minimum(np.abs(value), np.abs(1.0 - value))
     outside = (value < 0.0) | (value > 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -46,10 +46,7 @@ class RootComparisons:
 
 
 def _of_roots(squares: Difference) -> Difference:
-    """Take the roots of two means and of their intervals' ends.
-
-    sqrt(a) - sqrt(b) is (a - b) / (sqrt(a) + sqrt(b)), and so is its standard error.
-    """
+    """Take the roots of two means and of their intervals' ends."""
     a, b = np.sqrt(squares.a), np.sqrt(squares.b)
 
     def ends(z: Reach) -> tuple[Interval, Interval]:

@@ -64,23 +64,7 @@ _SAID = (
 
 
 def verification_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
-    """Return the rows ``fairness_discrepancy_rate, inequity_rate, garbe, skewed_error_ratio``.
-
-    Parameters
-    ----------
-    estimates : Estimates
-        With the metrics ``false_match_rate`` and ``false_non_match_rate``; else no rows.
-    family : Family
-        The tests behind the intervals of either rate's pairs.
-    spec : Comparing
-        The level.
-
-    Returns
-    -------
-    list of Rows
-        Four for each attribute and model. Null with a reason where fewer than two groups have both
-        rates, or (the ratios) where the lowest rate is 0.
-    """
+    """Return the rows ``fairness_discrepancy_rate, inequity_rate, garbe, skewed_error_ratio``."""
     return [
         row
         for false_match, false_non_match in _both_rates(estimates)

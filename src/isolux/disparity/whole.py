@@ -256,8 +256,7 @@ class _Whole:
 def of_known(estimates: Estimates, tested: Tested) -> Tested:
     """Leave out people whose value is not known, where two groups are left: they are not a group.
 
-    Range, spread, worst group and test then speak of the same groups. The pairs with "unknown"
-    stand in rows of their own.
+    Range, spread, worst group and test then speak of the same groups.
     """
     known = [g for g in tested.members if UNKNOWN not in estimates.groups[g].values]
     if len(known) < 2 or len(known) == len(tested.members):
@@ -269,13 +268,7 @@ def of_known(estimates: Estimates, tested: Tested) -> Tested:
 def range_interval(
     estimates: Estimates, tested: Tested, j: int, spec: Comparing, *, log: bool
 ) -> tuple[float, float]:
-    """Bound the largest difference (or log ratio) between any two groups, all pairs at once.
-
-    Every pair's interval reaches as far as the largest of all pairs' deviates does in 95 of 100
-    worlds in which nothing differs; the range then lies between the largest lower and the largest
-    upper end, and its lower end is 0 where the test of any difference finds none. None where a
-    group has no interval of its own, and no log ratio where a value is 0.
-    """
+    """Bound the largest difference (or log ratio) between any two groups, all pairs at once."""
     members = tested.members
     if np.isnan(estimates.interval.low[members, j]).any():
         return math.nan, math.nan
@@ -348,13 +341,7 @@ def _undefined(estimates: Estimates, j: int, attribute: str, few: int) -> Rows:
 
 
 def odds_rows(table: pl.DataFrame) -> pl.DataFrame:
-    """Return equalized odds: the larger of the two rates' ranges (as fairlearn does).
-
-    Parameters
-    ----------
-    table : polars.DataFrame
-        Table ``disparities`` with the ranges of both rates.
-    """
+    """Return equalized odds: the larger of the two rates' ranges (as fairlearn does)."""
     rates = ["true_positive_rate", "false_positive_rate"]
     ranges = table.filter((pl.col("kind") == "range") & pl.col("metric").is_in(rates))
     keys = ["model", "task", "label", "attribute"]

@@ -84,10 +84,7 @@ class Ahead:
         self.refill()
 
     def next(self, picture: Picture, deadline: float) -> Read:
-        """Give the next picture, which is this one, and read on.
-
-        One that is not there by the deadline (``time.monotonic``) has that for its reason.
-        """
+        """Give the next picture, which is this one, and read on."""
         if not self._ahead:
             self.refill()
         future = self._ahead.popleft()

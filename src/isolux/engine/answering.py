@@ -82,20 +82,7 @@ class Answerer:
         self.hung = 0  # calls that never came back
 
     def ask(self, shown: Sequence[Any], deadline: float) -> list[Said]:
-        """Ask for one batch.
-
-        Parameters
-        ----------
-        shown : sequence
-            Pictures, or what the predictor's ``prepare`` made of them.
-        deadline : float
-            By ``time.monotonic``. What is not answered then has that for a reason.
-
-        Raises
-        ------
-        IsoluxError
-            Answers that do not fit the model's own word, or too little memory for one picture.
-        """
+        """Ask for one batch."""
         return self.answered(self.begun(shown, deadline), deadline)()
 
     def begun(self, shown: Sequence[Any], deadline: float) -> Asked:

@@ -45,29 +45,7 @@ def run_apart(
     tell: Progress | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Ran:
-    """Have the shards that the store lacks predicted by an executor's workers, and commit each.
-
-    Parameters
-    ----------
-    executor : Executor
-        Of ``isolux.engine.pieces``.
-    model : Model
-        As this process opened it; the workers open it by its name.
-    options : sequence of str
-        It was opened with.
-    shards, folder, store, run_key, settings, tell, stop
-        See ``run_local``. ``settings.readers`` is of each worker.
-    retries : int
-        How often a shard is tried again whose worker was lost. After that its pictures have that
-        as a reason, and the next command asks again.
-
-    Raises
-    ------
-    SpecError
-        The model is a callable in memory, which no worker can open.
-    IsoluxError
-        See ``run_local``.
-    """
+    """Have the shards that the store lacks predicted by an executor's workers, and commit each."""
     refuse_in_memory(model)
     asked = Asked(
         model.spec, tuple(options), model.name, model.key, dict(model.versions), code_hash(),
@@ -85,12 +63,7 @@ def run_apart(
 
 
 def refuse_in_memory(model: Model) -> None:
-    """Refuse a model that other processes cannot open by its name.
-
-    Raises
-    ------
-    SpecError
-    """
+    """Refuse a model that other processes cannot open by its name."""
     if model.spec.startswith("("):
         raise SpecError(
             "a callable in memory cannot be given to other processes",
@@ -141,13 +114,7 @@ class _Run:
             )  # fmt: skip
 
     def _take(self, piece: Piece) -> None:
-        """Commit what came of a shard.
-
-        Raises
-        ------
-        InputError
-            Too many looks have no answer.
-        """
+        """Commit what came of a shard."""
         shard = self.shards[int(piece.key)]
         tables = self.pieces.take(piece.key)
         ((key, batch),) = tables["made"].select("key", "batch").iter_rows()

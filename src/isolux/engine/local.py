@@ -26,32 +26,7 @@ def run_local(
     tell: Progress | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Ran:
-    """Predict the shards that the store lacks, and commit each of them.
-
-    Parameters
-    ----------
-    model : Model
-    shards : sequence of Shard
-    folder : PictureFolder
-    store : Store
-        Opened by the caller.
-    run_key : str
-        Of all that is the same for each shard.
-    settings : Settings
-    tell : callable, optional
-        See ``Progress``.
-    stop : callable, optional
-        Asked after each shard; true ends the run there.
-
-    Raises
-    ------
-    InputError
-        More looks without an answer than ``max_failures`` allows.
-    OutputError
-        A shard cannot be written.
-    IsoluxError
-        The model gives what it should not.
-    """
+    """Predict the shards that the store lacks, and commit each of them."""
     there = store.committed()
     expected = sum(len(shard.pictures) for shard in shards if shard.index not in there)
     looker = Looker(model, folder, run_key, settings, expected=expected)

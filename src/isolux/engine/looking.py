@@ -101,22 +101,7 @@ class Looker:
     def looked(
         self, shards: Iterable[Shard], tell: Callable[[int], None] = lambda _: None
     ) -> Iterator[Looked]:
-        """Give one shard's answers after the other's; readers go on into the shards that follow.
-
-        While a GPU is at a batch, what it said of the ones before is checked and put into shards.
-
-        Parameters
-        ----------
-        shards : iterable of Shard
-            Taken as pictures are needed.
-        tell : callable
-            Called with how many pictures of the shard at hand are answered.
-
-        Raises
-        ------
-        IsoluxError
-            The model gives what it should not.
-        """
+        """Give one shard's answers after the other's; readers go on into the shards that follow."""
         most = _IN_FLIGHT if self.ahead.apart and self.model.on_gpu else 1
         asked: deque[tuple[_Batch, Asked]] = deque()
         for batch in self._batches(shards):

@@ -91,30 +91,7 @@ class Opened:
 def list_pictures(
     dataset: Dataset, predicts: str, picture_of: PictureOf, *, by_box: bool = False
 ) -> list[Picture]:
-    """List the pictures that a model looks at, in the dataset's order.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        ``images.uri`` below ``root``; where it is null or absent, ``image_id`` is the path.
-    predicts : str
-        Labels and embeddings are about people (instances), anything else about whole images.
-    picture_of : {"image", "person"}
-        Of labels and embeddings: what is shown for each person.
-    by_box : bool
-        The model is given people's boxes with each image (crowds have none).
-
-    Returns
-    -------
-    list of Picture
-        Each image once. Boxes, masks and keypoints: every image of the dataset.
-
-    Raises
-    ------
-    SpecError
-        No picture at all: no paths, no folder. Several people in one image of which each would get
-        the image's answer; boxes that are asked for and are not there.
-    """
+    """List the pictures that a model looks at, in the dataset's order."""
     if predicts not in _OF_UNITS and picture_of == "person":
         raise SpecError(
             f"{predicts} are about whole images",
@@ -235,18 +212,7 @@ def hash_picture(picture: Picture, folder: PictureFolder) -> str | None:
 
 
 def open_picture(picture: Picture, folder: PictureFolder, box_factor: float = 1.0) -> Opened:
-    """Open a picture, turned the way in which it has the annotated size, and cut people out.
-
-    Whatever is wrong with it is a reason and no error: a broken picture ends no run.
-
-    Parameters
-    ----------
-    picture : Picture
-    folder : PictureFolder
-    box_factor : float
-        By how much a person's box is made wider and higher about its centre; what would lie
-        outside the image is left out.
-    """
+    """Open a picture, turned the way in which it has the annotated size, and cut people out."""
     sha: str | None = None
     try:
         data = _data(picture, folder)

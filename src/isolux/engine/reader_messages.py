@@ -102,10 +102,7 @@ def not_read(number: int) -> list[Any]:
 def heard(
     told: Sequence[Any], one: Asked, pixels: Callable[[int], Pixels], prepare: Preprocessing
 ) -> tuple[Read, list[int]]:
-    """Make of an answer what a thread would have read, and list the places that are not used.
-
-    ``pixels`` gives what lies in a place.
-    """
+    """Make of an answer what a thread would have read, and list the places that are not used."""
     _, sha256, width, height, units = told
     read = Read(Opened(one.picture, sha256, width, height, ()), [], [])
     unused = []

@@ -53,20 +53,7 @@ _PATIENCE = 0.2  # seconds in which processes may end by themselves: one that im
 
 
 def process_count(model: Model, asked: int | None) -> int:
-    """Say how many processes read for a model; 0: threads alone.
-
-    Parameters
-    ----------
-    model : Model
-    asked : int or None
-        How many are wanted. Default: one for each core but one, at most 16, for a model on a GPU
-        on a machine of eight cores or more.
-
-    Raises
-    ------
-    SpecError
-        They are wanted for a model whose pictures only its own process can prepare.
-    """
+    """Say how many processes read for a model; 0: threads alone."""
     if asked == 0:
         return 0
     able = isinstance(getattr(model.predictor, "prepare", None), Preprocessing)
@@ -138,17 +125,7 @@ _early: list[_Server] = []
 
 @contextmanager
 def started_early(options: Sequence[str], asked: int | None) -> Iterator[None]:
-    """Start the processes while a model is opened that will be on a GPU, as its options say.
-
-    Where no picture is read by them in the block, they end with it.
-
-    Parameters
-    ----------
-    options : sequence of str
-        That the model is opened with.
-    asked : int or None
-        See ``process_count``.
-    """
+    """Start the processes while a model is opened that will be on a GPU, as its options say."""
     count = _count_here() if asked is None else 0
     if count and not _early and any(one.startswith("device=cuda") for one in options):
         _early.append(_Server(count))

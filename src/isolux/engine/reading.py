@@ -44,17 +44,7 @@ class Read:
 def read_picture(
     picture: Picture, folder: PictureFolder, prepare: Callable[..., Any] | None, box_factor: float
 ) -> Read:
-    """Read, unpack, cut out, prepare.
-
-    Parameters
-    ----------
-    picture : Picture
-    folder : PictureFolder
-    prepare : callable or None
-        The predictor's own; None: it is shown the pixels.
-    box_factor : float
-        See ``open_picture``.
-    """
+    """Read, unpack, cut out, prepare."""
     opened = open_picture(picture, folder, box_factor)
     # Without its cuts: a shard of large pictures would fill the memory until it is committed.
     read = Read(replace(opened, cuts=()), [], [])

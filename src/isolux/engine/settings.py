@@ -91,13 +91,7 @@ class Failures:
         self.found["a picture that could not be used, as the run before found"] += n
 
     def count(self, table: pl.DataFrame) -> None:
-        """Count a shard's.
-
-        Raises
-        ------
-        InputError
-            Together they are more than the share allows.
-        """
+        """Count a shard's."""
         missing = table.drop_nulls("reason")
         for unit, reason in missing.select("unit_id", "reason").iter_rows():
             self.example = self.example or f"{unit!r}: {reason}"

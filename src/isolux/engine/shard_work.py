@@ -97,13 +97,7 @@ def code_hash() -> str:
 
 
 def open_shard_model(asked: Mapping[str, Any]) -> Tables:
-    """Open the model before the first shard comes, which has a time limit.
-
-    Raises
-    ------
-    IsoluxError
-        It cannot be opened here, or is another than the command's.
-    """
+    """Open the model before the first shard comes, which has a time limit."""
     _looker(asked)
     return {}
 
@@ -114,31 +108,7 @@ def predict_shard(
     shard: Sequence[Mapping[str, Any]],
     settled: Sequence[str] = (),
 ) -> Tables:
-    """Predict one shard, wherever an executor runs this.
-
-    Parameters
-    ----------
-    asked : mapping
-        Of ``Asked``.
-    index : int
-        The shard's number.
-    shard : sequence of mapping
-        Its pictures, as ``given`` writes them.
-    settled : sequence of str
-        Keys under which this shard is committed: where its content is of one of them, the pictures
-        are read for their hashes alone.
-
-    Returns
-    -------
-    dict of str to polars.DataFrame
-        ``made``, one row: ``key``, and ``batch``, the pictures at a time that had room. ``looks``,
-        as ``looks_table`` has them; absent where the shard is there already.
-
-    Raises
-    ------
-    IsoluxError
-        The model gives what it should not, or see ``open_shard_model``.
-    """
+    """Predict one shard, wherever an executor runs this."""
     looker = _looker(asked)
     whole = _shard(index, shard)
     if settled:
@@ -180,12 +150,7 @@ def _go_to(folder: str) -> None:
 
 
 def _refuse_other(model: Model, asked: Asked) -> None:
-    """Refuse answers of another model, other packages or another isolux than the command has.
-
-    Raises
-    ------
-    IsoluxError
-    """
+    """Refuse answers of another model, other packages or another isolux than the command has."""
     if model.key == asked.key and code_hash() == asked.code:
         return
     packages = sorted(set(asked.versions) | set(model.versions))

@@ -51,16 +51,7 @@ def shards_of(pictures: Sequence[Picture], size: int) -> list[Shard]:
 
 
 def shard_key(run_key: str, shard: Shard, hashes: Sequence[str | None]) -> str:
-    """Return the key of a shard's answers: SHA-256 of all that they depend on, 64 hex digits.
-
-    Parameters
-    ----------
-    run_key : str
-        Of everything that is the same for each shard: the model, settings, code.
-    shard : Shard
-    hashes : sequence of str or None
-        SHA-256 of each picture's bytes; None: it could not be read.
-    """
+    """Return the key of a shard's answers: SHA-256 of all that they depend on, 64 hex digits."""
     told = [
         [picture.image_id, sha, picture.width, picture.height, picture.placed,
          [[unit.id, unit.whole, unit.box] for unit in picture.units], picture.boxes]
@@ -70,10 +61,7 @@ def shard_key(run_key: str, shard: Shard, hashes: Sequence[str | None]) -> str:
 
 
 def answer_columns(kind: str) -> dict[str, Any]:
-    """Return the columns of one answer of a kind: its table's, without the model and ids.
-
-    Labels may say to which question they are, and which prompt decided.
-    """
+    """Return the columns of one answer of a kind: its table's, without the model and ids."""
     own = {name: dtype for name, dtype in ANSWERS[kind].schema.items() if name not in _NAMED}
     return own | (dict.fromkeys(ASKED, _S) if kind == "labels" else {})
 

@@ -84,13 +84,7 @@ class Store:
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Make the directory and hold it while the block runs; one command at a time fills it.
-
-        Raises
-        ------
-        OutputError
-            Something else is there, it cannot be written, or another command fills it.
-        """
+        """Make the directory and hold it while the block runs; one command at a time fills it."""
         _refuse_other(self.folder)
         try:
             self._shards.mkdir(parents=True, exist_ok=True)
@@ -116,13 +110,7 @@ class Store:
                 folder.rmdir()
 
     def record(self) -> dict[str, Any]:
-        """Read ``predict.json``.
-
-        Raises
-        ------
-        FileError
-            None there, or not such a file.
-        """
+        """Read ``predict.json``."""
         path = self.folder / RUN_FILE
         if path.exists():  # a pipe would be waited for
             refuse_unless_file(path)
@@ -157,20 +145,7 @@ class Store:
         return self._shards / f"{shard.index:06d}-{short(key)}.parquet"
 
     def settled(self, shard: Shard, keys: Sequence[str]) -> dict[str, int]:
-        """Keep those of a shard's committed keys whose answers stand, whoever is asked again.
-
-        Parameters
-        ----------
-        shard : Shard
-        keys : sequence of str
-            As ``committed`` lists them.
-
-        Returns
-        -------
-        dict of str to int
-            The keys of shards in which nothing hung or raised: that would be tried once more. With
-            each, how many looks have no answer because of their picture.
-        """
+        """Keep those of a shard's committed keys whose answers stand, whoever is asked again."""
         found = {key: self.faults(shard, key) for key in keys}
         return {
             key: len(faults)
@@ -189,29 +164,13 @@ class Store:
             return None
 
     def commit(self, shard: Shard, key: str, looks: pl.DataFrame) -> None:
-        """Write a shard; from its rename on it is there.
-
-        Raises
-        ------
-        OutputError
-            The disk is full, or the directory cannot be written.
-        """
+        """Write a shard; from its rename on it is there."""
         for name in _WHOLE:  # they are not the whole of what is there any more
             (self.folder / name).unlink(missing_ok=True)
         write_parquet(self._path(shard, key), looks)
 
     def gather(self, kind: str, keys: Sequence[tuple[Shard, str]], model: str) -> Gathered:
-        """Put a whole run's shards together, in their order, and write the two tables.
-
-        Parameters
-        ----------
-        kind : str
-            A key of ``ANSWERS``.
-        keys : sequence of (Shard, str)
-            Every shard of the run, with its key.
-        model : str
-            What the answers are called by.
-        """
+        """Put a whole run's shards together, in their order, and write the two tables."""
         looks = pl.concat([read_parquet(self._path(shard, key)) for shard, key in keys])
         looks = check(looks, looks_table(kind), where=str(self.folder))
         gathered = Gathered(_answers(looks, kind, model), looks.drop("answers"))
@@ -224,13 +183,7 @@ class Store:
         return gathered
 
     def whole(self) -> Gathered:
-        """Read a finished run.
-
-        Raises
-        ------
-        FileError
-            It is not finished; what there is is about some of the pictures alone.
-        """
+        """Read a finished run."""
         state = self.record().get("state")
         if state != "finished" or not all((self.folder / name).is_file() for name in _WHOLE):
             raise FileError(

@@ -37,12 +37,7 @@ def count_runs(text: npt.NDArray[np.uint8], starts: _Ints, run_starts: _Ints) ->
 def decode_counts(
     text: npt.NDArray[np.uint8], starts: _Ints, run_starts: _Ints, runs: _Edges
 ) -> None:
-    """Fill ``runs``, those of every compressed mask: mask k's begin at ``run_starts[k]``.
-
-    Five bits a character, low ones first; from the fourth run on, the difference to the run two
-    before. A character outside the alphabet, a number that does not end, or a run of 2³¹ pixels
-    makes a run -1.
-    """
+    """Fill ``runs``, those of every compressed mask: mask k's begin at ``run_starts[k]``."""
     for mask in range(len(starts) - 1):
         at, first = run_starts[mask], run_starts[mask]
         value, shift = np.int64(0), np.int64(0)
@@ -76,11 +71,7 @@ def decode_counts(
 def runs_to_edges(
     runs: _Edges, run_starts: _Ints, edges: _Edges, starts: _Ints, total: _Ints
 ) -> None:
-    """Fill ``edges`` and ``starts`` from run lengths, and ``total [n]`` with the pixels of each.
-
-    A last run of background has no edge, and runs of foreground without pixels are dropped, so
-    ``edges``, as long as ``runs``, is filled up to ``starts[n]``. ``total`` is -1 where a run is.
-    """
+    """Fill ``edges`` and ``starts`` from run lengths, and ``total [n]`` with the pixels of each."""
     n = 0
     for mask in range(len(run_starts) - 1):
         position = np.int64(0)

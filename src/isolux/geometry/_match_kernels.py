@@ -117,12 +117,7 @@ def overlapping_pairs(
     by_label: bool,
     is_bound: bool,
 ) -> tuple[_Ints, _Ints, _Ints, _Floats]:
-    """Pairs of images ``first_image`` up to ``last_image`` whose overlap is at least ``lowest``.
-
-    Boxes: ``is_bound`` false, areas unread; the arithmetic, operation by operation, is that of
-    pycocotools, so that equal boxes give equal bits. Masks: ``is_bound`` true, areas given; the
-    number is the most that two masks of these areas in these boxes can overlap.
-    """
+    """Pairs of images ``first_image`` up to ``last_image`` whose overlap is at least ``lowest``."""
     d_starts, d_order, d_in_order, d_x, d_y, d_w, d_h, d_area, d_label = detections
     t_starts, t_order, t_in_order, t_x, t_y, t_w, t_h, t_area, t_label = truths
     image, detection = np.empty(1024, np.int64), np.empty(1024, np.int64)

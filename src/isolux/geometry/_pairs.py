@@ -227,11 +227,7 @@ def found_in_chunks(
     starts: npt.NDArray[np.int64],
     n_threads: int,
 ) -> list[npt.NDArray[Any]]:
-    """Run ``find(first_image, last_image)`` on chunks of images and join what it returns.
-
-    Kernels release the interpreter, so plain threads serve; unlike numba's own they may be called
-    from any thread at once. The result is the same for every number of threads.
-    """
+    """Run ``find(first_image, last_image)`` on chunks of images and join what it returns."""
     if n_threads < 1:
         raise SpecError("the number of threads is not positive", found=str(n_threads))
     n_images = len(starts) - 1

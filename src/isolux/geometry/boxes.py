@@ -83,9 +83,6 @@ def pairs_iou_xywh(
 ) -> FloatArray:
     """Overlap of each box with the one in the same row: ``[p, 4]`` and ``[p, 4]`` give ``[p]``.
 
-    Intersection over union; where ``crowd [p]`` is true, intersection over the detection's area.
-    Rounding may give a little more than 1, as it does in pycocotools.
-
     Examples
     --------
     >>> a = np.array([[0.0, 0, 10, 10], [0, 0, 1, 1]])
@@ -109,23 +106,7 @@ def box_pairs_xywh(
 ) -> Pairs:
     """Find the pairs of one image (and class, where both have labels) that overlap enough.
 
-    Parameters
-    ----------
-    detections, truths : Detections, Truths
-        Any order of images; quickest when sorted by image.
-    detection_boxes, truth_boxes : [n, 4] and [m, 4] float, or BoxColumns
-        Left, top, width, height, in pixels.
-    lowest_iou : float
-        In (0, 1]: the lowest threshold at which the pairs will be matched.
-    pixel_inclusive : bool
-        The +1 convention of WIDER FACE's evaluation.
-    n_threads : int
-        Chunks of images at once; does not change the result.
-
-    Returns
-    -------
-    Pairs
-        Sorted by image, detection, person.
+    Shapes: ``detection_boxes, truth_boxes`` [n, 4].
 
     Examples
     --------
@@ -156,8 +137,6 @@ def box_pairing_xywh(
 ) -> Callable[[FloatArray | BoxColumns], Pairs]:
     """Give what finds the pairs of ``box_pairs_xywh`` for the detections' boxes as they are given.
 
-    For one set of detections whose boxes may be read in many ways: rows are grouped by image once.
-
     Examples
     --------
     >>> found, people = Detections(np.array([0]), np.array([0.9])), Truths(np.array([0]))
@@ -176,14 +155,6 @@ def check_boxes_xywh(
     file: object | None = None,
 ) -> None:
     """Refuse boxes ``[n, 4]`` that cannot be boxes, naming the first faulty row (counted from 1).
-
-    Refused: a coordinate that is not finite, a negative width or height, and, if asked, a width or
-    height of zero. Outside the image is no fault: annotators and models draw past the edge.
-
-    Raises
-    ------
-    TableError
-        With the row, and how many rows have the same fault.
 
     Examples
     --------

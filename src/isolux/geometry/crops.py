@@ -70,22 +70,7 @@ _LEAST_BORDER = 3  # pixels
 def whole_box(box_xywh: npt.ArrayLike, factor: float = 1.0) -> tuple[int, int, int, int]:
     """Return the whole pixels that a box covers, made larger about its centre.
 
-    Parameters
-    ----------
-    box_xywh : [4] float
-        Left, top, width, height in pixels.
-    factor : float
-        By how much width and height grow.
-
-    Returns
-    -------
-    (int, int, int, int)
-        Left, top, right, bottom; the last two lie just outside.
-
-    Raises
-    ------
-    SpecError
-        No box: a side that is not above 0, or a number that is none.
+    Shapes: ``box_xywh`` [4].
 
     Examples
     --------
@@ -114,11 +99,6 @@ def cut_xywh(
 ) -> Pixels:
     """Cut a box out of a picture.
 
-    Raises
-    ------
-    SpecError
-        No box, one that lies outside its picture, or too large a crop.
-
     Examples
     --------
     >>> grey = np.array([[10, 20], [30, 40]], dtype=np.uint8)[..., None].repeat(3, axis=2)
@@ -139,18 +119,6 @@ def cut_square_top(
     wide: Literal["left", "centre"] = "left",
 ) -> Pixels:
     """Cut a box out, and of one that is far from square its square at the top left: [4], B.2.
-
-    Parameters
-    ----------
-    ratio : float
-        A box whose longer side is so many times its shorter one is cut to a square.
-    wide : {"left", "centre"}
-        Where the square of a wide box lies: as the paper says, or as its released code does.
-
-    Raises
-    ------
-    SpecError
-        No box, or one that lies outside its picture.
 
     Examples
     --------
@@ -177,18 +145,7 @@ def face_square(
 ) -> Floats:
     """Return the square of a face that is turned with its eyes and mouth: FFHQ's [2].
 
-    Its side is four times the eyes' distance, or 3.6 times that from eyes to mouth where this is
-    more; its centre lies a tenth of the way from the eyes to the mouth.
-
-    Returns
-    -------
-    [4, 2] float
-        The corners x, y: upper left, lower left, lower right, upper right, as the face stands.
-
-    Raises
-    ------
-    SpecError
-        Points that lie in one place.
+    Returns [4, 2].
 
     Examples
     --------
@@ -215,25 +172,7 @@ def face_square(
 def fitted_square(points: Mapping[str, npt.ArrayLike], *, padding: float = 0.25) -> Floats:
     """Return the square of a face whose eyes lie nearest to those of dlib's mean face [3].
 
-    Turned, moved and scaled as one (least squares). dlib fits a fifth point too, the base of the
-    nose.
-
-    Parameters
-    ----------
-    points : mapping
-        x and y by the names of ``DLIB_EYES``, all four.
-    padding : float
-        What is added on each side, of the mean face's own: FairFace is published with .25 and 1.25.
-
-    Returns
-    -------
-    [4, 2] float
-        As ``face_square``.
-
-    Raises
-    ------
-    SpecError
-        A point is missing, or all lie in one place.
+    Returns [4, 2].
 
     Examples
     --------
@@ -267,27 +206,7 @@ def oriented(
 ) -> Pixels:
     """Bring a turned square to an upright one.
 
-    Parameters
-    ----------
-    pixels : [height, width, 3] uint8
-    corners : [4, 2] float
-        As ``face_square``.
-    side : int
-        Of the result, pixels.
-    through : int, optional
-        The side to which it is brought first by bilinear interpolation, then by Lanczos' filter to
-        ``side``: FHIBE's 4,096. Not given: the smallest multiple of ``side`` that leaves no pixel
-        out, and from there by averages.
-    fill : {"mean", "black"}
-
-    Returns
-    -------
-    [side, side, 3] uint8
-
-    Raises
-    ------
-    SpecError
-        A square outside its picture, or one too large.
+    Shapes: ``corners`` [4, 2].
 
     Examples
     --------

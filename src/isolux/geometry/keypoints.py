@@ -80,19 +80,8 @@ def pairs_oks(
 ) -> FloatArray:
     """Object keypoint similarity of aligned pairs: ``[p]``, 0 to 1, higher is better.
 
-    Parameters
-    ----------
-    detected : [p, K, 2 or more] float
-        x, y in pixels of each predicted keypoint; further columns are unread.
-    truth : [p, K, 3] float
-        x, y, visibility of each annotated keypoint; above 0: labelled.
-    area_px : [p] float
-        The person's area, in COCO that of the mask.
-    sigmas : [K] float
-        One for each keypoint.
-    box_xywh : [p, 4] float, optional
-        The person's box. For people without labelled keypoints COCO measures how far the
-        predictions lie outside of it, doubled in size; without boxes they get NaN.
+    Shapes: ``detected`` [p, K, 2 or more], ``truth`` [p, K, 3], ``area_px`` [p], ``sigmas`` [K],
+    ``box_xywh`` [p, 4].
 
     Examples
     --------
@@ -132,24 +121,8 @@ def keypoint_pairs(
 ) -> Pairs:
     """Find the pairs of poses of one image (and class) that are similar enough.
 
-    Every detection meets every person of its image: poses may be alike whose boxes are not.
-
-    Parameters
-    ----------
-    detections, truths : Detections, Truths
-        People without labelled keypoints are to be marked ``ignore``, as COCO does.
-    detected : [n, K, 2 or more] float
-    truth : [m, K, 3] float
-    area_px : [m] float
-    box_xywh : [m, 4] float, optional
-        As in ``pairs_oks``.
-    lowest_oks : float
-        In (0, 1]: the lowest threshold at which the pairs will be matched.
-
-    Returns
-    -------
-    Pairs
-        ``iou`` is the similarity.
+    Shapes: ``detected`` [n, K, 2 or more], ``truth`` [m, K, 3], ``area_px`` [m], ``box_xywh`` [m,
+    4].
 
     Examples
     --------
@@ -187,19 +160,7 @@ def normalised_distance(
 ) -> FloatArray:
     """Distance of each keypoint from its annotation over the person's scale: ``[n, K]``.
 
-    Parameters
-    ----------
-    detected : [n, K, 2 or more] float
-        x, y in pixels. NaN: not predicted, which gives infinity.
-    truth : [n, K, 3] float
-        x, y, visibility; visibility 0: unlabelled, which gives NaN (not scored).
-    scale_px : [n] float
-        Head length, diagonal of the face's box, …; where it is not above 0, NaN.
-
-    Returns
-    -------
-    [n, K] float
-        From 0, lower is better.
+    Shapes: ``detected`` [n, K, 2 or more], ``truth`` [n, K, 3], ``scale_px`` [n]; returns [n, K].
 
     Examples
     --------
@@ -221,8 +182,6 @@ def normalised_distance(
 def correct_keypoints(distance: FloatArray, fraction: float) -> FloatArray:
     """1 where a normalised distance is at most ``fraction``, 0 where not, NaN where not scored.
 
-    ``[n, K]`` gives ``[n, K]``; the mean over people that are not NaN is one keypoint's PCK.
-
     Examples
     --------
     >>> correct_keypoints(np.array([[0.5, 0.6, np.nan]]), 0.5).tolist()
@@ -235,9 +194,6 @@ def correct_keypoints(distance: FloatArray, fraction: float) -> FloatArray:
 
 def pck(distance: FloatArray, fraction: float) -> FloatArray:
     """Share of a person's labelled keypoints within ``fraction`` of their scale: ``[n]``.
-
-    ``distance [n, K]`` is from ``normalised_distance``. 0 to 1, higher is better; NaN for a person
-    without labelled keypoints.
 
     Examples
     --------
@@ -317,15 +273,7 @@ def _check_rows(
 def boxes_around(points: FloatArray) -> FloatArray:
     """Find the boxes around labelled keypoints.
 
-    Parameters
-    ----------
-    points : [n, k, 3] float
-        x and y in pixels, and visibility: above 0 where labelled.
-
-    Returns
-    -------
-    [n, 4] float
-        x, y, width and height in pixels; zeros where no keypoint is labelled.
+    Shapes: ``points`` [n, k, 3]; returns [n, 4].
 
     Examples
     --------

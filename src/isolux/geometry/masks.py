@@ -50,15 +50,7 @@ __all__ = [
 def union_of_parts(masks: Masks, whole: IntArray, n_wholes: int) -> Masks:
     """Unite part masks (skin, hair, clothes) into the masks of whole people.
 
-    Parameters
-    ----------
-    masks : Masks
-        The parts.
-    whole : [n] int
-        The person, from 0, that each part belongs to.
-    n_wholes : int
-        How many people; each has at least one part (maybe an empty one), and all of a person's
-        parts lie in one size of image.
+    Shapes: ``whole`` [n].
 
     Examples
     --------
@@ -100,13 +92,6 @@ def union_of_parts(masks: Masks, whole: IntArray, n_wholes: int) -> Masks:
 def pairs_common_px(a: Masks, a_row: IntArray, b: Masks, b_row: IntArray) -> IntArray:
     """Pixels that mask ``a_row[p]`` of ``a`` and mask ``b_row[p]`` of ``b`` share: ``[p]``.
 
-    Twice that over the sum of areas is Dice's F1.
-
-    Raises
-    ------
-    TableError
-        Where the two masks lie in images of different sizes.
-
     Examples
     --------
     >>> two = masks_from_counts([[0, 4, 8], [2, 4, 6]], np.array([4, 4]), np.array([3, 3]))
@@ -141,8 +126,6 @@ def pairs_iou_masks(
 ) -> FloatArray:
     """Overlap of given pairs of masks, ``[p]``, 0 to 1: intersection over union.
 
-    Where ``crowd [p]`` is true, intersection over the detection's area. 0 for two empty masks.
-
     Examples
     --------
     >>> two = masks_from_counts([[0, 4, 8], [2, 4, 6]], np.array([4, 4]), np.array([3, 3]))
@@ -169,22 +152,6 @@ def mask_pairs(
     n_threads: int = 1,
 ) -> Pairs:
     """Find the pairs of masks of one image (and class) that overlap enough.
-
-    Two masks share at most the smaller of their areas and of what their boxes share; the pairs for
-    which that is too little are never walked.
-
-    Parameters
-    ----------
-    detections, truths : Detections, Truths
-    detection_masks, truth_masks : Masks
-        As many as detections and people.
-    lowest_iou : float
-        In (0, 1]: the lowest threshold at which the pairs will be matched.
-
-    Returns
-    -------
-    Pairs
-        Sorted by image, detection, person.
 
     Examples
     --------

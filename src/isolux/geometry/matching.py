@@ -141,29 +141,7 @@ def match(
 ) -> Matches:
     """Match detections to people one to one, greedily by falling score, as COCO does.
 
-    Parameters
-    ----------
-    pairs : Pairs
-        From ``box_pairs_xywh``, ``mask_pairs`` or ``keypoint_pairs``, for these two tables.
-    detections, truths : Detections, Truths
-        The tables that the pairs point into. Class by class if the pairs were found so.
-    max_detections : int or None
-        Only the highest-scoring so many of each image (and class, with labels) take part; None:
-        all. COCO's is 100, for keypoints 20. Truncating afterwards by ``ranks_in_image`` gives the
-        same matches, so one match serves AR1, AR10 and AR100.
-    thresholds : [T] float
-        The lowest overlap that counts (``>=``), none below ``pairs.lowest_iou``.
-    group : [m] bool, optional
-        Match against these people only. Not COCO's rule: a detection may then be claimed by one
-        group's person here and by another group's there.
-    other_groups : {"ignore", "remove"}
-        With ``group``: everyone else is set to ignore, so that what finds them is not counted
-        wrong, or removed, so that who finds them is. Which people of the group are found is the
-        same either way, because ignored people are taken last.
-
-    Returns
-    -------
-    Matches
+    Shapes: ``thresholds`` [T], ``group`` [m].
 
     Examples
     --------
@@ -193,15 +171,6 @@ def match(
 def match_best_overlap(pairs: Pairs) -> BestOverlaps:
     """Give each person the detection that overlaps them most, however often it is used.
 
-    FHIBE's released tool does this. One detection over two people in one another's arms finds
-    both, so it can only count more people as found than a one-to-one match does.
-
-    Parameters
-    ----------
-    pairs : Pairs
-        Found with a ``lowest_iou`` near 0 where the overlap itself is the score; limited by
-        ``limit_detections`` where that is wanted.
-
     Examples
     --------
     >>> pairs = Pairs(
@@ -224,8 +193,6 @@ def match_best_overlap(pairs: Pairs) -> BestOverlaps:
 
 def limit_detections(pairs: Pairs, detections: Detections, max_detections: int) -> Pairs:
     """Drop the pairs of detections beyond the first ``max_detections`` of their image (and class).
-
-    ``match`` calls this; call it yourself where the same pairs are matched many times.
 
     Examples
     --------
@@ -269,8 +236,6 @@ def limit_detections(pairs: Pairs, detections: Detections, max_detections: int) 
 def ranks_in_image(detections: Detections) -> npt.NDArray[np.int64]:
     """Return each detection's place in its image (and class) by falling score, from 0: ``[n]``.
 
-    Equal scores keep the order given. ``ranks < 10`` are those that AR10 looks at.
-
     Examples
     --------
     >>> ranks_in_image(Detections(np.array([0, 1, 0]), np.array([0.1, 0.2, 0.3]))).tolist()
@@ -288,9 +253,6 @@ def ranks_in_image(detections: Detections) -> npt.NDArray[np.int64]:
 
 def outside_range(area_px: FloatArray, low: float, high: float) -> BoolArray:
     """Whether each area lies outside ``[low, high]`` square pixels: ``[n]``.
-
-    As ``ignore`` of people and as ``outside`` of detections it gives COCO's AP by size. COCO takes
-    a person's area from the mask and a detection's from its box.
 
     Examples
     --------

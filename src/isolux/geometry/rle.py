@@ -65,22 +65,7 @@ def masks_from_counts(
 ) -> Masks:
     """Read the ``counts`` of COCO's run lengths, compressed (text) or not (lists of numbers).
 
-    Parameters
-    ----------
-    counts : [n] of str, bytes or lists of int
-        All of one kind; a polars column goes in as it is.
-    height, width : [n] int
-        ``size`` of each mask, in pixels.
-    file : optional
-        Named in errors.
-    rows : [n] int, optional
-        The row of each mask in that file, from 0, for errors. Default: in their order.
-
-    Raises
-    ------
-    TableError
-        Runs that are not numbers from 0, or that do not add up to height × width: a mask of another
-        size than its image. (pycocotools reads on, and compares such masks without end.)
+    Shapes: ``counts`` [n], ``height, width`` [n], ``rows`` [n].
 
     Examples
     --------
@@ -111,19 +96,7 @@ def masks_from_coco(
 ) -> Masks:
     """Read COCO's ``segmentation`` fields of any kind: polygons and run lengths, mixed.
 
-    Parameters
-    ----------
-    segmentations : [n] of list or dict
-        A list of polygons ``[x0, y0, x1, y1, …]`` in pixels, filled and united as pycocotools does
-        it, or ``{"size": [height, width], "counts": …}``.
-    height, width : [n] int
-        Of each mask's image.
-
-    Raises
-    ------
-    TableError
-        A polygon of fewer than three points, or with one that is not finite or a million pixels
-        away; a ``size`` that is not the image's.
+    Shapes: ``height, width`` [n].
 
     Examples
     --------

@@ -54,31 +54,7 @@ def account_for(
     alpha: float,
     n_clusters_per_unit: float = 1.0,
 ) -> dict[str, Any]:
-    """Count who was read, scored and put into groups.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    scores : Scores
-    members : Membership
-    losses : Losses
-    alpha : float
-        The audit's level of error, divided among its attributes: of the test whether shares of
-        groups differ.
-    n_clusters_per_unit : float
-        In that test people of one cluster count as one: the least that they can be worth.
-
-    Returns
-    -------
-    dict
-        ``unit``: what is counted, in the plural; ``n_read``; ``models``: by name, ``n_scored``
-        (with at least one score), ``n_undetected`` (scored as mistakes) and ``reasons`` (why
-        others have no score, and how many); ``attributes``: by name, ``n_units`` (scored),
-        ``n_unknown`` and, of those, ``n_unannotated`` (nobody was asked: there is no value at
-        all); ``uneven``: where the share without a score, or not detected, differs between groups
-        by 3 points and more than by chance: ``model, attribute, loss``, and ``groups``, the one
-        with the largest share and the one with the smallest, as ``[group, n_lost, n]``.
-    """
+    """Count who was read, scored and put into groups."""
     unit = _unit_word(dataset, scores)
     models = _count_pairs(scores) if unit == "pairs" else _count_units(scores)
     most = max((m["n_scored"] + sum(m["reasons"].values()) for m in models.values()), default=0)

@@ -88,11 +88,6 @@ class Binned:
 def parse_bins(text: str) -> Bins:
     """Read ``"quantile:4"``, ``"edges:18,30,45,70"`` (``":right"`` or not) or ``"top:20"``.
 
-    Raises
-    ------
-    SpecError
-        If it is none of them, if there are fewer than 2 quantiles, or if edges do not rise.
-
     Examples
     --------
     >>> parse_bins("edges:18,30").edges, parse_bins("quantile:4:right").closed
@@ -126,9 +121,6 @@ def parse_bins(text: str) -> Bins:
 
 def bin_labels(edges: tuple[float, ...], closed: Closed = "left") -> tuple[str, ...]:
     """Name the bins that edges part: one more than there are edges.
-
-    Edges of up to five digits are written as they are; longer ones with 4 significant digits, or
-    as many more as it takes to tell them apart and to write the whole part out.
 
     Examples
     --------
@@ -169,24 +161,9 @@ def quantile_edges(
 ) -> tuple[float, ...]:
     """Choose edges that part ``numbers`` into bins of equal size, as far as ties let them.
 
-    Of n numbers in rising order, edge i is the one that ⌊i·n/K⌋ others precede. Equal numbers
-    always share a bin, the one above the edge, so a bin's size is off by less than the number of
-    ties at its edges; edges that coincide, or that no one is below, are left out, and there are
-    then fewer than K bins.
-
     Bins that are closed on the right have the interpolated quantiles as edges (numpy's default,
     Hyndman & Fan 1996, "Sample quantiles in statistical packages", The American Statistician
     50:361-365, type 7), so that they are those of ``pandas.qcut``.
-
-    Parameters
-    ----------
-    numbers : polars.Series
-        One number per unit, no nulls.
-    quantiles : int
-        K, the number of bins.
-    closed : {"left", "right"}
-    times : polars.Series, optional
-        How many units each number is of; default: one.
 
     Examples
     --------
@@ -224,29 +201,6 @@ def _between(
 
 def binned(rows: pl.DataFrame, bins: Bins, attribute: str, where: str | None = None) -> Binned:
     """Replace each number by its bin, or each value but the commonest by "all others".
-
-    With ``edges`` each row falls into a bin by itself, so a unit whose annotators said 29 and 31
-    may be in two. With ``quantile`` a unit has one number, the median of its own, which decides
-    the edges and its bin. With ``top`` the values of most units are kept, of equal ones the first
-    by name. Unknown rows stay unknown.
-
-    Parameters
-    ----------
-    rows : polars.DataFrame
-        Rows of one attribute: ``row`` (place in its table, from 0), ``unit_id``, ``unit`` (its
-        number), ``value`` (null: unknown), ``number``; if wanted ``scored``: whose numbers make
-        the quantiles, and ``times``: how many people a unit stands for.
-    bins : Bins
-        Edges, or the number of quantiles or of commonest values.
-    attribute : str
-        Its name, for messages.
-    where : str, optional
-        The table whose rows are numbered by ``unit_id``, for messages.
-
-    Raises
-    ------
-    TableError
-        If a known value is no finite number; names its row.
 
     Examples
     --------

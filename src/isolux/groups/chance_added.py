@@ -31,11 +31,7 @@ def is_enlarged(measure: Measure) -> bool:
 
 
 def chance_of(design: Design, measure: Measure, rows: IntArray) -> Chance:
-    """Tell what chance may have added to groups' values ``[h]``.
-
-    A small group in which every answer was right shows no spread. Its standard error is multiplied
-    so that its gaps vary by no less than confidences that are true would let them.
-    """
+    """Tell what chance may have added to groups' values ``[h]``."""
     assert measure.columns is not None  # noqa: S101 - callers ask ``is_enlarged``
     start, stop = measure.columns.start, measure.columns.stop
     found = measure.columns.statistic.chance
@@ -46,11 +42,7 @@ def chance_of(design: Design, measure: Measure, rows: IntArray) -> Chance:
 
 
 def chance_alike(one: Chance, two: Chance) -> tuple[FloatArray, FloatArray]:
-    """Return two values of each pair of groups, with as much chance in both: ``[h]`` each.
-
-    Where a gap is surer in one group than in the other, its size is the one to be expected if it
-    were as unsure: the mean of a folded normal.
-    """
+    """Return two values of each pair of groups, with as much chance in both: ``[h]`` each."""
     return (
         one.with_noise(np.maximum(two.noise - one.noise, 0.0)),
         two.with_noise(np.maximum(one.noise - two.noise, 0.0)),

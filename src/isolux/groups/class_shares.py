@@ -48,9 +48,6 @@ class ClassShares:
     def ends(self, z: float | FloatArray, together: FloatArray | float = 1.0) -> Interval:
         """Return the interval of each mean that reaches z standard errors: ``[g]`` or ``[k, g]``.
 
-        Wilson's, with as many units as would make a share as sure as this mean is.
-        ``together``: what standard errors are multiplied by, as of the method of that name.
-
         Examples
         --------
         60 of 60 and 60 of 60 are as sure as 120 of 120; 1,470 of 1,500 beside 60 of 60 are as sure
@@ -93,11 +90,7 @@ class ClassShares:
         return np.asarray(np.sqrt(self._at_centres(_Z)[0]))
 
     def _at_centres(self, z: float | FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the mean's variance and value, with each class at the centre of its interval.
-
-        And which part of the units that a centre rests on are units: a centre is that of z² units
-        more, half of them right. A class without a mistake has a variance there.
-        """
+        """Return the mean's variance and value, with each class at the centre of its interval."""
         variance = middle = units = more = number = np.zeros(len(self.value))
         square = np.square(z)
         for one in self.shares:
@@ -116,12 +109,7 @@ class ClassShares:
     def together(self, standard_error: FloatArray) -> FloatArray:
         """Return how much longer, or shorter, the classes that share clusters make it: ``[g]``.
 
-        Parameters
-        ----------
-        standard_error : [g] float
-            By replicates, which know what classes share: a subject whose scores are all too high
-            has few positives missed and many negatives found. It is held against what the classes'
-            own clusters imply without that; where neither varies, they are taken for apart.
+        Shapes: ``standard_error`` [g].
         """
         variance, number = np.zeros((2, len(self.value)))
         for share in self.shares:
@@ -141,10 +129,7 @@ def is_of_classes(measure: Measure) -> bool:
 def class_shares(
     design: Design, measure: Measure, rows: IntArray, value: FloatArray, *, others: bool = False
 ) -> ClassShares:
-    """Reduce the clusters of each class, for some rows of the design and their values.
-
-    ``others``: of everyone who is not in each row; of a plain design only.
-    """
+    """Reduce the clusters of each class, for some rows of the design and their values."""
     columns = measure.columns
     assert columns is not None  # noqa: S101 - callers ask of means of classes only
     classes = (columns.stop - columns.start) // 2

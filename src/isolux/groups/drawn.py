@@ -64,21 +64,7 @@ def drawn(
 ) -> Design:
     """Return the design with every unit's weight and stratum; the same where there are none.
 
-    Parameters
-    ----------
-    design : Design
-        In which each unit counts once.
-    judged : Judged
-        Units, clusters and columns.
-    entries : ([n] int, [n] int)
-        Group and unit of every membership.
-    evidence : mapping of str to polars.DataFrame
-    spec : Statistics
-
-    Raises
-    ------
-    SpecError
-        A metric or a setting that takes no weights.
+    Shapes: ``entries`` [n].
     """
     if SAMPLE not in evidence:
         return design
@@ -138,12 +124,7 @@ def _refuse(judged: Judged, spec: Statistics) -> None:
 def strata_of_clusters(held: pl.DataFrame, cluster_of: IntArray) -> Strata | None:
     """Give strata numbers, and say in which each cluster is; None: the sample has none.
 
-    Parameters
-    ----------
-    held : polars.DataFrame
-        The sample's row of each unit.
-    cluster_of : [n] int
-        Each unit's cluster, from 0.
+    Shapes: ``cluster_of`` [n].
     """
     finite = "stratum_size" in held.columns and held["stratum_size"].is_not_null().any()
     if held["stratum"].is_null().all() and not finite:
@@ -157,11 +138,7 @@ def strata_of_clusters(held: pl.DataFrame, cluster_of: IntArray) -> Strata | Non
 
 
 def _left(held: pl.DataFrame, code: IntArray, drawn: IntArray) -> FloatArray | None:
-    """Return the share of each stratum's clusters that were not drawn; None if no size is known.
-
-    Of a stratum that was drawn whole almost nothing rather than nothing: a test has no answer where
-    a difference is divided by 0, and a thousandth of a standard error shows nowhere.
-    """
+    """Return the share of each stratum's clusters that were not drawn; None if no size is known."""
     if "stratum_size" not in held.columns or held["stratum_size"].is_null().all():
         return None
     size = np.ones(len(drawn))
@@ -228,17 +205,7 @@ def rows_effect(design: DrawnDesign, measure: Measure) -> RowsEffect:
 def worth_of(design: Design, counts: list[int], groups: int) -> Worth | None:
     """Say how many units and clusters of one weight those of each cell are worth.
 
-    Parameters
-    ----------
-    design : Design
-    counts : list of [m] int
-        The column that counts each measure's units.
-    groups : int
-
-    Returns
-    -------
-    Worth or None
-        None where every unit counts once.
+    Shapes: ``counts`` [m].
     """
     if not isinstance(design, DrawnDesign):
         return None

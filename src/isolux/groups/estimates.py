@@ -137,10 +137,7 @@ class Estimates:
         )
 
     def table(self) -> pl.DataFrame:
-        """Return the table ``group_metrics``.
-
-        A group of too few clusters has a value and no interval, and is not compared.
-        """
+        """Return the table ``group_metrics``."""
         n_groups, n_measures = self.value.shape
         g = np.repeat(np.arange(n_groups), n_measures)
         judged = self.judged().ravel()

@@ -36,17 +36,6 @@ round(ln(income) / 3) steps from 0 to 1, 2, 3 and 4."""
 def income_bins(rule: str) -> str:
     """Turn a rule into the text that ``--bins`` takes.
 
-    Parameters
-    ----------
-    rule : str
-        ``tertiles``, ``quartiles``, ``fairness-indicators``; or bins as they are, ``quantile:K`` or
-        ``edges:A,B,…``.
-
-    Raises
-    ------
-    SpecError
-        Neither.
-
     Examples
     --------
     >>> income_bins("tertiles"), income_bins("edges:1000,4000")

@@ -36,20 +36,6 @@ class Part:
 def parts(entry: str, known: Collection[str]) -> tuple[str, ...]:
     """Take ``"race*gender"`` apart; an attribute whose own name holds ``*`` stays whole.
 
-    Parameters
-    ----------
-    entry : str
-        One item of ``by``.
-    known : collection of str
-        Attributes that exist.
-
-    Raises
-    ------
-    UnknownNameError
-        If an attribute does not exist, with the nearest names.
-    SpecError
-        If a part is empty or stands there twice.
-
     Examples
     --------
     >>> parts("race * gender", ["race", "gender", "age"])
@@ -87,12 +73,6 @@ def _refuse_list(entry: str, known: Collection[str]) -> None:
 
 def entries(by: Sequence[str], known: Collection[str]) -> list[tuple[str, ...]]:
     """Take all items of ``by`` apart; an item that is repeated counts once.
-
-    Raises
-    ------
-    SpecError
-        If two items hold the same attributes in another order: the same groups would be tested
-        twice.
 
     Examples
     --------
@@ -163,18 +143,6 @@ class Crossing:
 def crossing(crossed: Sequence[Part], n_units: int) -> Crossing:
     """Cross the memberships of one or more attributes: one entry per unit and group that occurs.
 
-    Parameters
-    ----------
-    crossed : sequence of Part
-        The attributes in the order given; ``code`` counts ``values`` in the order of display.
-    n_units : int
-        Units are numbered below it.
-
-    Returns
-    -------
-    Crossing
-        Groups in the order of display (the first attribute slowest). Empty groups are not there.
-
     Examples
     --------
     >>> race = Part("race", pl.DataFrame({"unit": [0, 1], "code": [0, 0]}), ("White",))
@@ -210,20 +178,6 @@ def crossing(crossed: Sequence[Part], n_units: int) -> Crossing:
 
 def on_empty(one: Crossing, values: Sequence[Sequence[str]], most: int = 3) -> list[str]:
     """Say which combinations of known values hold no one: nothing is measured of them.
-
-    Parameters
-    ----------
-    one : Crossing
-        The intersection.
-    values : sequence of sequence of str
-        The known values of each of its attributes, in the order of display.
-    most : int
-        Combinations that are named.
-
-    Returns
-    -------
-    list of str
-        One sentence, or none.
 
     Examples
     --------

@@ -69,11 +69,7 @@ class Membership:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The table ``membership``.
-
-        In the order of ``by``, then groups in natural order (bins and ages by number, "unknown"
-        last), then units in the order given.
-        """
+        """The table ``membership``."""
         return pl.concat([MEMBERSHIP.empty(), *(c.frame(self.units) for c in self.crossings)])
 
     @property
@@ -114,53 +110,6 @@ def membership(
     where: str | None = None,
 ) -> Membership:
     """Put every unit into its groups: one row per unit and group, no row twice.
-
-    Several values of one attribute are several groups: a person with skin tones 3 and 4 is in
-    both. A judged unit with no row for an attribute is unknown there. Known wins over unknown
-    (``votes.settled`` says how; ``any+unknown`` is FACET's count, where unknown counts too).
-    What becomes of unknown units is the grouping's ``unknown``:
-
-    - ``keep``: they are the group "unknown"; in an intersection, "unknown × Female" and so on.
-    - ``drop``: they are in no group; an intersection leaves out who is unknown in any part.
-    - ``both``: the attribute stands there twice, as ``race`` with the unknown group and as
-      ``race (known)`` without, an intersection as ``race (known)*gender (known)``. Where no one
-      is unknown the two would be the same, and there is only the first.
-
-    Parameters
-    ----------
-    attributes : polars.DataFrame
-        Table ``attributes``.
-    by : sequence of str
-        Attributes and intersections (``"race*gender"``, of any length).
-    groupings : mapping of str to Grouping, optional
-        By attribute; an attribute without one takes the defaults (any vote, unknown kept).
-    units : polars.Series or polars.DataFrame with ``unit_id``, optional
-        Every unit that is judged; rows of others are not looked at. Default: every unit in
-        ``attributes`` of the kinds that ``by`` is about. With a column ``scored``, quantiles are
-        those of the units of which it is true: bystanders do not move the edges. A column ``times``
-        says how many people each unit stands for.
-    most : int, optional
-        Values that an attribute may have; default: any number.
-    where : str, optional
-        The table whose rows are numbered by ``unit_id``, for errors.
-
-    Returns
-    -------
-    Membership
-        ``frame`` (``attribute, group, values, unit_id``) and ``notes``.
-
-    Raises
-    ------
-    UnknownNameError
-        If an attribute does not exist.
-    SpecError
-        If a setting names values that do not occur, or a number with more than 30 different
-        values has no bins, or an attribute has more than ``most`` values or a group that is called
-        everyone.
-    TableError
-        If votes are negative, or a value that is to be binned is not a number.
-    JoinError
-        If no judged unit has a row of an attribute that others have.
 
     Examples
     --------

@@ -35,37 +35,6 @@ def merged(
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Unite values under new names, and say how many units are in none of them.
 
-    Parameters
-    ----------
-    found : polars.DataFrame
-        ``unit``, ``value`` (null: unknown).
-    merge : mapping of str to sequence of str
-        New group to the values it unites.
-    rest : {"keep", "drop"}
-        Values that no merge names stay groups of their own, or are left out. Unknown units are
-        not part of the rest.
-    occurring : collection of str
-        Known values of the attribute.
-    attribute : str
-        Its name, for messages.
-    unknown_values : sequence of str
-        Words that mean unknown.
-    absent : {"refuse", "note"}
-        What becomes of a merge that names a value that does not occur.
-    times : polars.Series, optional
-        How many people each unit stands for, in the order of units; default: one.
-
-    Returns
-    -------
-    tuple of (polars.DataFrame, tuple of str)
-        ``unit``, ``value``, no pair twice; and notes.
-
-    Raises
-    ------
-    SpecError
-        If a merge names a value that does not occur, takes the name of one it leaves out, or
-        takes a name that means unknown.
-
     Examples
     --------
     >>> found = pl.DataFrame({"unit": [0, 0, 1], "value": ["1", "2", "5"]})

@@ -38,11 +38,6 @@ def _below(tree: Tree, broad: str, seen: tuple[str, ...] = ()) -> list[str]:
 def leaves(tree: Tree, broad: str) -> list[str]:
     """List the narrowest values below a broad one.
 
-    Raises
-    ------
-    SpecError
-        If a value is below itself.
-
     Examples
     --------
     >>> leaves({"Africa": ("East", "West"), "East": ("Kenya",)}, "Africa")
@@ -62,34 +57,6 @@ def nested(
     times: pl.Series | None = None,
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Replace broad values by their parts, and say for how many units that was done.
-
-    Parameters
-    ----------
-    found : polars.DataFrame
-        ``unit``, ``value`` (null: unknown).
-    tree : mapping of str to sequence of str
-        Broad value to its parts; a part may be broad itself.
-    occurring : collection of str
-        Known values of the attribute. A broad value must be among them; a part need not be, as
-        people may have chosen the broad value alone.
-    attribute : str
-        Its name, for messages.
-    unknown_values : sequence of str
-        Words that mean unknown, for messages.
-    absent : {"refuse", "note"}
-        What becomes of a broad value that does not occur.
-    times : polars.Series, optional
-        How many people each unit stands for, in the order of units; default: one.
-
-    Returns
-    -------
-    tuple of (polars.DataFrame, tuple of str)
-        ``unit``, ``value``, no pair twice and no broad value left; and notes.
-
-    Raises
-    ------
-    SpecError
-        If a broad value does not occur, or values are nested in a circle.
 
     Examples
     --------

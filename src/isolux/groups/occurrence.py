@@ -34,31 +34,7 @@ def require_values(
     unknown_values: Iterable[str] = (),
     absent: Absent = "refuse",
 ) -> tuple[str, ...]:
-    """Refuse a setting that names a value which the attribute never takes, or note it.
-
-    Parameters
-    ----------
-    wanted : iterable of str
-        Values that the setting names.
-    occurring : collection of str
-        Known values of the attribute.
-    attribute, setting : str
-        For the message: ``"race"``, ``"the merge 'Asian'"``.
-    unknown_values : iterable of str
-        Words that mean unknown, for a better hint.
-    absent : {"refuse", "note"}
-        A protocol's settings name every value of its dataset, and a part of it may lack some.
-
-    Returns
-    -------
-    tuple of str
-        With ``"note"``, the values that do not occur, as a sentence.
-
-    Raises
-    ------
-    SpecError
-        Naming the value and its nearest neighbours.
-    """
+    """Refuse a setting that names a value which the attribute never takes, or note it."""
     missing = [value for value in dict.fromkeys(wanted) if value not in occurring]
     if missing and absent == "note":
         return (f"{attribute}: nobody here is {listed(missing)}, which {setting} names",)

@@ -28,22 +28,6 @@ def _arabic(text: str) -> str:
 def natural_order(values: Iterable[str], sizes: Mapping[str, int] | None = None) -> list[str]:
     """Put the groups of one attribute in the order in which a reader expects them.
 
-    Numbers, ranges and bins go by number where at least half of the values are such (``"<18"``
-    first, ``"70+"`` and ``"more than 70"`` last); values that are one text around numbers go by
-    those numbers, Roman ones too (``"scale 2"`` before ``"scale 10"``, ``"IV"`` before ``"V"``);
-    all others by falling size where sizes are given, then by name. ``"unknown"`` is always last.
-
-    Parameters
-    ----------
-    values : iterable of str
-        Groups of one attribute; repeated ones are kept.
-    sizes : mapping of str to int, optional
-        Units in each group.
-
-    Returns
-    -------
-    list of str
-
     Examples
     --------
     >>> natural_order(["more than 70", "10-19", "unknown", "3-9", "0-2"])

@@ -57,13 +57,6 @@ _ALONE = _pattern(rf"{_N}{_UNIT}")
 def read_range(text: str) -> Range | None:
     """Read a range, or a number as a range of itself; None where the text is neither.
 
-    Parameters
-    ----------
-    text : str
-        ``3-9``, ``18 to 29 years``, ``[18, 30)``, ``<18``, ``up to 20``, ``70+``, ``more than 70``,
-        ``70 and over``, ``1,000``. Ends belong to the range, but for a round bracket's and those of
-        ``<``, ``under``, ``below``, ``less than``, ``>``, ``over``, ``above``, ``more than``.
-
     Examples
     --------
     >>> read_range("20-29"), read_range("under 18")

@@ -39,14 +39,7 @@ def regroup(run: Run, by: Sequence[str] = ()) -> Membership:
 
 
 def weigh_units(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
-    """Add ``weight``, what a unit counts as in a mean, and ``n``, how many people it stands for.
-
-    Parameters
-    ----------
-    run : Run
-    rows : polars.DataFrame
-        With ``unit_id``.
-    """
+    """Add ``weight``, what a unit counts as in a mean, and ``n``, how many people it stands for."""
     for name, source, column in (("weight", SAMPLE, "weight"), ("n", COUNTS, TIMES)):
         table = run.evidence.get(source)
         if table is None:

@@ -40,31 +40,6 @@ class _Attributes:
 def groupings(settings: Groups, attributes: pl.DataFrame) -> dict[str, Grouping]:
     """Read an audit's grouping settings into one Grouping per attribute that ``by`` uses.
 
-    ``group`` and ``nested`` name their attribute before a colon (``tone:lighter=1,2,3``); without
-    one they go to the attribute of ``by`` that holds all of the values named. ``votes``,
-    ``unknown`` and ``unknown_values`` hold for every attribute, ``group_rest`` for those with a
-    ``group``.
-
-    Parameters
-    ----------
-    settings : Groups
-        How people are grouped.
-    attributes : polars.DataFrame
-        Table ``attributes``.
-
-    Returns
-    -------
-    dict of str to Grouping
-        In the order in which ``by`` first names each attribute.
-
-    Raises
-    ------
-    UnknownNameError
-        If an attribute does not exist, with the nearest names.
-    SpecError
-        If a setting cannot be read, fits no attribute or several, is given twice, or is about an
-        attribute that ``by`` does not use.
-
     Examples
     --------
     >>> from isolux.vocabulary.spec import Groups
@@ -97,26 +72,6 @@ def groupings(settings: Groups, attributes: pl.DataFrame) -> dict[str, Grouping]
 
 def references(settings: Groups, reference: Sequence[str]) -> dict[str, str]:
     """Read ``reference``: with which group each attribute's others are compared.
-
-    Parameters
-    ----------
-    settings : Groups
-        How people are grouped.
-    reference : sequence of str
-        ``ATTRIBUTE=GROUP``.
-
-    Returns
-    -------
-    dict of str to str
-        ``attribute`` of the membership table to ``group`` there: ``{"race": "White"}``,
-        ``{"race*gender": "White × Female"}`` of ``"race*gender=White*Female"``. Where unknown is
-        reported both ways, the handles without unknown too. Whether such groups exist is for
-        ``check_references`` to say.
-
-    Raises
-    ------
-    SpecError
-        If a reference cannot be read, is given twice, or is about nothing in ``by``.
 
     Examples
     --------
@@ -152,19 +107,6 @@ def references(settings: Groups, reference: Sequence[str]) -> dict[str, str]:
 
 def check_references(found: Mapping[str, str], frame: pl.DataFrame) -> None:
     """Refuse a reference group that is empty.
-
-    Parameters
-    ----------
-    found : mapping of str to str
-        As ``references`` returns it. Handles that ``frame`` does not hold are passed over: they
-        are those without unknown where no one is unknown.
-    frame : polars.DataFrame
-        Table ``membership``.
-
-    Raises
-    ------
-    UnknownNameError
-        With the groups there are and the nearest of them.
 
     Examples
     --------

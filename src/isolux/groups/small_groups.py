@@ -37,22 +37,6 @@ _FEWEST_CELLS = 4
 def with_small_groups(estimates: Estimates, spec: Statistics) -> pl.DataFrame:
     """Return the table ``group_metrics`` with estimates for intersections that have small groups.
 
-    Parameters
-    ----------
-    estimates : Estimates
-    spec : Statistics
-        The level of the intervals.
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``group_metrics``. ``shrunken`` and its interval are filled for every group of an
-        intersection in which some group is not ``ok``, of metrics that are means of people's scores
-        and not of one class; else null. ``shrunken_from`` is the raw value, also where ``value`` is
-        withheld.
-
-    References
-    ----------
     ``isolux.stats.small_groups``.
     """
     found = np.full((4, *estimates.value.shape), np.nan)
@@ -103,12 +87,7 @@ def _of_measure(
 
 
 def _noise(counts: csr_array, design: Design, measure: Measure, mean: ClusterMeans) -> FloatArray:
-    """Return the covariance of the cells' means, in variances of one score: ``[d, d]``.
-
-    Two rows of one cluster are correlated as everyone's are; means other than shares count a
-    cluster as one observation, since how alike its rows are is not known. A cluster of one row that
-    lies in two cells is the same row in both.
-    """
+    """Return the covariance of the cells' means, in variances of one score: ``[d, d]``."""
     rho = float(np.mean(mean.correlation)) if mean.shares else 1.0
     rows = np.asarray(counts @ design.copies.astype(np.float64)).ravel()
     column = measure.mean[1] if measure.mean else 0

@@ -82,13 +82,7 @@ class Roots:
 def roots(design: Design, measure: Measure, families: IntArray) -> Roots:
     """Lay out the roots of everyone's and every group's mean of squares.
 
-    Parameters
-    ----------
-    design : Design
-    measure : Measure
-        The root of a mean.
-    families : [g] int
-        Groups of one number belong to one attribute; everyone's is 0.
+    Shapes: ``families`` [g].
     """
     mean = means_of(design, mean_of_squares(measure), np.arange(len(families)))
     slopes = slopes_of(mean, families)

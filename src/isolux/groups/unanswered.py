@@ -46,25 +46,6 @@ def unanswered(
 ) -> pl.DataFrame:
     """Count who has no score, of everyone and of each group.
 
-    Parameters
-    ----------
-    scores : polars.DataFrame
-        Table ``scores``.
-    members : Membership
-    evidence : mapping of str to polars.DataFrame, optional
-        As ``Scores`` holds it: tables with a ``reason`` say who is in no statistic of theirs,
-        ``counts`` how many people a unit stands for.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model, attribute, group`` (both null: everyone), ``n`` (people with a score, or without
-        one that they should have), ``missing`` (those of whom the model says nothing),
-        ``unscored`` (those who lack some score, for any reason), ``reasons`` (theirs, as text),
-        ``metric`` (the first that is a share over all classes; null: there is none), and of the
-        people whom that metric is about ``right`` (the sum of their scores), ``scored`` and
-        ``lacking`` (how many have a score, or none). No row where everyone is scored.
-
     Examples
     --------
     >>> from isolux.groups.membership import membership
@@ -175,23 +156,7 @@ _LEFT_OUT = "They count in no metric that needs what they lack (is the file whol
 
 
 def cautions(counted: pl.DataFrame, *, bounds: bool = True, fate: str = _LEFT_OUT) -> list[Caution]:
-    """Caution where a group has clearly more people without a score, or many without prediction.
-
-    Parameters
-    ----------
-    counted : polars.DataFrame
-        As ``unanswered`` returns it.
-    bounds : bool
-        Whether counts say how far a value could move: each person counts once, and a person's
-        score depends on the prediction of no one else.
-    fate : str
-        What becomes of people without a score, in a sentence.
-
-    Returns
-    -------
-    list of Caution
-        One for each model and attribute. A group of fewer than 20 people is not looked at.
-    """
+    """Caution where a group has clearly more people without a score, or many without prediction."""
     told = []
     groups = counted.filter(pl.col("attribute").is_not_null() & (pl.col("n") >= _FEWEST))
     for (model, attribute), own in groups.group_by(["model", "attribute"], maintain_order=True):
@@ -213,19 +178,7 @@ def cautions(counted: pl.DataFrame, *, bounds: bool = True, fate: str = _LEFT_OU
 
 
 def missed(evidence: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
-    """Take the evidence of answers where people who were not detected count as mistakes.
-
-    Parameters
-    ----------
-    evidence : mapping of str to polars.DataFrame
-        As ``Scores`` holds it.
-
-    Returns
-    -------
-    polars.DataFrame or None
-        The judged rows of ``classification``, ``detected`` true or false. None if everyone who
-        was judged was detected, or if those who were not are left out.
-    """
+    """Take the evidence of answers where people who were not detected count as mistakes."""
     found = evidence.get("classification")
     if found is None or not {"detected", "correct"} <= set(found.columns):
         return None
@@ -238,21 +191,7 @@ def missed(evidence: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
 def count_undetected(
     judged: pl.DataFrame | None, members: Membership, times: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """Count the people who were not detected, of everyone and of each group.
-
-    Parameters
-    ----------
-    judged : polars.DataFrame, optional
-        As ``missed`` returns it.
-    members : Membership
-    times : polars.DataFrame, optional
-        As ``unanswered`` takes it.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model, attribute, group`` (both null: everyone), ``n`` and ``lost``.
-    """
+    """Count the people who were not detected, of everyone and of each group."""
     rows: list[tuple[object, ...]] = []
     for (model,), mine in () if judged is None else judged.group_by("model", maintain_order=True):
         units = pl.DataFrame({"unit_id": members.units}).join(
@@ -277,19 +216,7 @@ _UNDETECTED = {
 
 
 def on_missed(counted: pl.DataFrame) -> list[Caution]:
-    """Caution where people who were not detected, and count as mistakes, are of some groups.
-
-    Parameters
-    ----------
-    counted : polars.DataFrame
-        As ``count_undetected`` returns it.
-
-    Returns
-    -------
-    list of Caution
-        One for each model and attribute whose groups differ by 3 points or more in it, and by more
-        than chance. A group of fewer than 20 people is not looked at.
-    """
+    """Caution where people who were not detected, and count as mistakes, are of some groups."""
     told = []
     groups = counted.filter(pl.col("attribute").is_not_null() & (pl.col("n") >= _FEWEST))
     for (model, attribute), own in groups.group_by("model", "attribute", maintain_order=True):

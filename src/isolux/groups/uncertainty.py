@@ -66,10 +66,7 @@ _NO_INTERVAL_BELOW = 10
 def standard_error(
     replicates: FloatArray, clusters: IntArray, design: Design | None = None
 ) -> FloatArray:
-    """Spread of the replicates, times sqrt(C / (C − 1)): resampling C clusters understates it.
-
-    Those of a sample with weights or strata are scaled already.
-    """
+    """Spread of the replicates, times sqrt(C / (C − 1)): resampling C clusters understates it."""
     with quietly(), np.errstate(divide="ignore", invalid="ignore"):
         # No finite replicate: NaN, as meant.
         spread = np.nanstd(replicates, axis=-1, ddof=1)
@@ -106,10 +103,7 @@ def intervals(
     means: Means | None = None,
     families: IntArray | None = None,
 ) -> tuple[Interval, npt.NDArray[np.str_]]:
-    """Make each cell's interval ``[g, m]``, and name the method that made it.
-
-    Groups of one number in ``families`` lend one another how their scores lie (``families_of``).
-    """
+    """Make each cell's interval ``[g, m]``, and name the method that made it."""
     means = all_means(design, measures, len(value)) if means is None else means
     low, high = np.full(value.shape, np.nan), np.full(value.shape, np.nan)
     method = np.full(value.shape, "", dtype="<U40")
@@ -173,12 +167,7 @@ def of_numbers(
 ) -> Callable[[float], Interval]:
     """Give the intervals of means of numbers at any reach: those that are an audit's default.
 
-    Parameters
-    ----------
-    mean : ClusterMeans
-        Of all groups: those of one attribute lend to one another.
-    families : [g] int, optional
-    measure : Measure
+    Shapes: ``families`` [g].
     """
     assert mean is not None  # noqa: S101 - callers ask of means only
     slopes = slopes_of(mean, families)
@@ -343,18 +332,7 @@ def mark_rarer(
 ) -> None:
     """Mark the groups of one measure in which a class that it needs is too rare.
 
-    A ranking of three people of one class against a thousand of the other rests on the three.
-
-    Parameters
-    ----------
-    cells : ([g] str, [g] str)
-        Status and reason, changed in place; a cell that is graver already stays.
-    held : ([g] int, [g] int)
-        Units and clusters of the rarer class; where there are none, the value is undefined.
-    least : (str, int, int)
-        What is counted, and how many of it, and of its clusters, a group needs.
-    without : [g] bool, optional
-        Groups that have a value though they hold none of a class.
+    Shapes: ``cells`` [g], ``held`` [g], ``without`` [g].
     """
     status, reason = cells
     units, clusters = held

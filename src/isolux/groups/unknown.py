@@ -57,19 +57,6 @@ def known_handle(handle: str) -> str:
 def mark_unknown(rows: pl.DataFrame, words: Iterable[str]) -> pl.DataFrame:
     """Turn every word that means unknown into null.
 
-    Parameters
-    ----------
-    rows : polars.DataFrame
-        Rows of one attribute: ``value`` (text or null) and ``number`` at least.
-    words : iterable of str
-        Words that mean unknown, compared without case and outer blanks.
-
-    Returns
-    -------
-    polars.DataFrame
-        The same rows; ``value`` is null where unknown, and there ``number`` is null too. A row
-        with a number and no text takes the number as its text (``34.0`` becomes ``"34"``).
-
     Examples
     --------
     >>> rows = pl.DataFrame({"value": ["Kenya", "UNKNOWN", None], "number": [None, None, 34.0]})
@@ -95,9 +82,6 @@ def mark_unknown(rows: pl.DataFrame, words: Iterable[str]) -> pl.DataFrame:
 
 def words_for_nothing(name: str, values: Iterable[str]) -> list[str]:
     """Say which groups are called what programs write where there is no value: a caution.
-
-    The usual words for unknown are among them: naming others takes their place. ``None`` alone is
-    a note, as it may well be a group (of facial hair: None).
 
     Examples
     --------

@@ -31,11 +31,6 @@ class VoteRule:
 def parse_votes(text: str) -> VoteRule:
     """Read a vote rule, or say which there are.
 
-    Raises
-    ------
-    SpecError
-        If the rule is unknown or its K is no whole number from 1.
-
     Examples
     --------
     >>> parse_votes("at-least:2")
@@ -56,42 +51,6 @@ def parse_votes(text: str) -> VoteRule:
 
 def settled(rows: pl.DataFrame, rule: VoteRule, n_units: int) -> tuple[pl.DataFrame, pl.Series]:
     """Reduce the values that annotators gave to those that stand.
-
-    Unknown is an answer like any other while votes are counted. Afterwards **known wins**: a unit
-    is unknown only if no known value stands. Only ``any+unknown``, FACET's count, puts a unit
-    whose annotators were partly unsure into its known groups *and* into "unknown".
-
-    - ``any``: every value with a vote.
-    - ``any+unknown``: the same, and one vote for unknown is enough to be in "unknown" too.
-    - ``majority``: values that more than half of the annotators gave. The denominator is the
-      unit's annotators, those who could not tell included: the number of different ``annotator``
-      names where there are any, otherwise the sum of the unit's votes. FACET publishes sums of
-      votes, and each of its annotators chose two tones or more, so no tone can reach half of the
-      sum there; use ``at-least:2`` for its majority of three.
-    - ``top``: the value with most votes; a unit in a tie is in every known group of it.
-    - ``top-or-none``: the same, but a tie, with unknown too, leaves the unit unknown.
-    - ``at-least:K``: every value with K votes or more.
-
-    A row without ``votes`` is one vote, a row with 0 votes is none. An annotator named in
-    ``annotator`` counts once for a value, however often the row is repeated.
-
-    Parameters
-    ----------
-    rows : polars.DataFrame
-        ``unit`` (0 to n_units − 1), ``code`` (place of the value in natural order, from 0; null:
-        unknown), ``votes``, ``annotator``.
-    rule : VoteRule
-        See above.
-    n_units : int
-        Units that are judged; those without a row come back as unknown.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``unit``, ``code``; every unit at least once, a pair never twice; null means unknown.
-    polars.Series
-        The units of which several answers, unknown among them, have the most votes; of rules that
-        do not ask which has the most, none.
 
     Examples
     --------

@@ -46,9 +46,6 @@ _packing: list[_Packing] = []
 def pack_ahead(frame: pl.DataFrame, table: Table) -> None:
     """Begin to pack a table of a run that will be saved; the one before it is forgotten.
 
-    Small tables and those of which memory should not hold a copy are left, and on one core or under
-    a limit of addresses (``ulimit -v``) nothing is begun.
-
     Examples
     --------
     >>> from isolux.vocabulary.tables import SCORES

@@ -17,11 +17,6 @@ _START = 60.0  # seconds at most for work whose start a signal broke into
 def alongside(work: Callable[[], object]) -> Iterator[None]:
     """Run ``work`` in a thread while the block runs, and wait for it however the block ends.
 
-    For work that needs no Python, such as polars writing a file. What it raises is raised when the
-    block has ended; an error of the block comes first. A signal during the wait is raised after it,
-    so that nobody removes a folder in which a file still grows. Under a limit of addresses
-    (``ulimit -v``) the work is done first.
-
     Examples
     --------
     >>> found = []

@@ -44,21 +44,6 @@ class _Message:
 def refuse_damaged_batches(source: Path | bytes) -> tuple[Column, ...]:
     """Refuse an Arrow file or stream whose batches are not what its metadata says.
 
-    Parameters
-    ----------
-    source : Path or bytes
-        The file, or what it holds.
-
-    Returns
-    -------
-    tuple of Column
-        The columns that its schema declares.
-
-    Raises
-    ------
-    ValueError
-        Naming the column or the byte.
-
     Examples
     --------
     >>> import tempfile
@@ -107,13 +92,7 @@ def _look_through(data: memoryview) -> tuple[Column, ...]:
 
 
 def columns_of_message(data: bytes) -> tuple[Column, ...]:
-    """Read the columns from a message of a schema, as pyarrow leaves one in Parquet files.
-
-    Raises
-    ------
-    ValueError
-        It is none.
-    """
+    """Read the columns from a message of a schema, as pyarrow leaves one in Parquet files."""
     for message in _messages(memoryview(data), 0, len(data)):
         if message.kind == _SCHEMA:
             return columns_of(message.header)
@@ -147,11 +126,7 @@ def _blocks(footer: Table, field: int) -> list[tuple[int, ...]]:
 
 
 def _messages(data: memoryview, at: int, end: int) -> Iterator[_Message]:
-    """Yield the messages of a stream.
-
-    A stream may end without a word, by the standard; on a disk that is one whose writer was
-    stopped between two batches, and people are missing.
-    """
+    """Yield the messages of a stream."""
     while at < end:
         start = at
         at += 4 if data[at : at + 4] == _CONTINUES else 0  # before 0.15 the length came first

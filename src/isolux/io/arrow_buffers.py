@@ -92,28 +92,7 @@ class _Batch:
 def refuse_damaged_batch(
     data: Any, body: int, end: int, batch: Table, columns: tuple[Column, ...]
 ) -> int:
-    """Refuse a batch whose buffers cannot be those of its columns.
-
-    Parameters
-    ----------
-    data : bytes or mmap
-    body, end : int
-        Where its buffers lie.
-    batch : Table
-        What it says of them: RecordBatch in Message.fbs.
-    columns : tuple of Column
-        The columns of its schema.
-
-    Returns
-    -------
-    int
-        Its rows.
-
-    Raises
-    ------
-    DamagedError
-        Naming the column.
-    """
+    """Refuse a batch whose buffers cannot be those of its columns."""
     rows = batch.number(0, "<q")
     looked = _Batch(
         data,

@@ -74,13 +74,7 @@ class Column:
 
 
 def columns_of(schema: Table) -> tuple[Column, ...]:
-    """Read the columns that a schema declares.
-
-    Raises
-    ------
-    DamagedError
-        No such type, a width below 0, more fields than its bytes can hold.
-    """
+    """Read the columns that a schema declares."""
     if schema.number(0, "<h"):
         raise DamagedError("its numbers are big-endian")
     budget = [schema.length // _LEAST]
@@ -162,13 +156,7 @@ class UnreadTypeError(ValueError):
 
 
 def refuse_unread(columns: tuple[Column, ...]) -> None:
-    """Refuse columns of types that polars cannot read.
-
-    Raises
-    ------
-    UnreadTypeError
-        Naming the first, and its type in Arrow.
-    """
+    """Refuse columns of types that polars cannot read."""
     for column in columns:
         found = _unread(column)
         if found:

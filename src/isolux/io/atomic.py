@@ -47,11 +47,6 @@ _LEVEL = 1
 def write_text(path: str | Path, text: str) -> Path:
     """Write UTF-8 text whole or not at all; an existing file is replaced.
 
-    Raises
-    ------
-    OutputError
-        When the folder cannot be written or the disk is full.
-
     Examples
     --------
     >>> import tempfile
@@ -64,11 +59,6 @@ def write_text(path: str | Path, text: str) -> Path:
 
 def write_bytes(path: str | Path, data: bytes) -> Path:
     """Write bytes whole or not at all; an existing file is replaced.
-
-    Raises
-    ------
-    OutputError
-        When the folder cannot be written or the disk is full.
 
     Examples
     --------
@@ -88,21 +78,6 @@ def write_parquet(
     bounds: bool = True,
 ) -> Path:
     """Write a frame as Parquet, whole or not at all; an existing file is replaced.
-
-    Parameters
-    ----------
-    path : str or Path
-    frame : polars.DataFrame
-    row_group_size : int, optional
-        Rows that can be read without the others; default: polars' own.
-    bounds : bool
-        Whether each group of rows says between which values its cells lie, so that a reader who
-        asks for a few can pass over it.
-
-    Raises
-    ------
-    OutputError
-        When the folder cannot be written or the disk is full.
 
     Examples
     --------
@@ -146,31 +121,6 @@ def staged_directory(
 ) -> Iterator[Path]:
     """Give a new, empty directory to fill; when the block ends it becomes ``path``.
 
-    On any exception, Ctrl-C included, what was written is removed and ``path`` is as it was.
-
-    Parameters
-    ----------
-    path : str or Path
-        The directory to make. Missing parents are made, and removed again on failure.
-    overwrite : bool
-        Replace an existing directory, if it is empty or holds a run (an ``audit.json``) and no
-        file that isolux did not write. The old one is moved aside and removed only when the new
-        one stands in its place.
-    marks, what : sequence of str, str
-        The files that make a directory one that may be replaced, and what such a one is called.
-    carried : bool
-        Files of others may lie in the old directory: whoever fills the new one brings them over.
-
-    Yields
-    ------
-    Path
-        The temporary directory, a hidden sibling of ``path``.
-
-    Raises
-    ------
-    OutputError
-        When ``path`` exists, is not a run, or cannot be written (full disk, no permission).
-
     Examples
     --------
     >>> import tempfile
@@ -212,13 +162,6 @@ def refuse_existing(
     carried: bool = False,
 ) -> None:
     """Refuse, before any work is done, a directory that could not be written at the end.
-
-    ``marks``, ``what`` and ``carried`` are those of ``staged_directory``.
-
-    Raises
-    ------
-    OutputError
-        When ``path`` exists and may not be replaced.
 
     Examples
     --------
@@ -324,11 +267,7 @@ def _swap(stage: Path, target: Path, *, kind: _Kind, overwrite: bool) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Let two directories change names at once, so that neither is ever missing.
-
-    False where the system cannot: Linux (``renameat2``) and macOS (``renamex_np``) can, on most
-    of their file systems.
-    """
+    """Let two directories change names at once, so that neither is ever missing."""
     import ctypes
 
     if os.name != "posix":  # pragma: no cover

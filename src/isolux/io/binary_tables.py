@@ -24,13 +24,7 @@ _FEATHER_1 = b"FEA1"
 
 
 def read_parquet_file(path: Path) -> pl.DataFrame:
-    """Read a Parquet file.
-
-    Raises
-    ------
-    FileError
-        Empty, damaged, too large, or with a column of a type that polars cannot read.
-    """
+    """Read a Parquet file."""
 
     def read() -> pl.DataFrame:
         refuse_damaged_pages(path)
@@ -49,14 +43,7 @@ def read_parquet_file(path: Path) -> pl.DataFrame:
 
 
 def read_arrow_file(path: Path) -> pl.DataFrame:
-    """Read an Arrow file or stream, which is Feather's second version as well.
-
-    Raises
-    ------
-    FileError
-        Empty, damaged, too large, of Feather's first version, or with a column of a type that
-        polars cannot read.
-    """
+    """Read an Arrow file or stream, which is Feather's second version as well."""
     data = path.read_bytes()
     if data.startswith(_FEATHER_1):
         raise FileError(
@@ -77,13 +64,7 @@ def read_arrow_file(path: Path) -> pl.DataFrame:
 
 
 def schema_of(path: Path, form: str) -> dict[str, pl.DataType]:
-    """Tell the columns of a file, Parquet or Arrow, and their types; no value is read.
-
-    Raises
-    ------
-    ValueError, OSError, PolarsError, PanicException
-        It is damaged, or none.
-    """
+    """Tell the columns of a file, Parquet or Arrow, and their types; no value is read."""
     with panics_unprinted():
         if form == "parquet":
             refuse_damaged_pages(path, ())
@@ -109,11 +90,7 @@ def _binary(path: Path, name: str, read: Callable[[], pl.DataFrame]) -> pl.DataF
 
 
 def unread_column(error: Exception, path: Path) -> FileError | None:
-    """Say which column polars cannot read, where that is what an error comes from.
-
-    pyarrow leaves in Parquet files what Arrow calls their columns; other writers' files, and those
-    that are really damaged, give none.
-    """
+    """Say which column polars cannot read, where that is what an error comes from."""
     if isinstance(error, pl.exceptions.PolarsError | pl.exceptions.PanicException):
         error = _unread_in_parquet(path) or error
     if not isinstance(error, UnreadTypeError):

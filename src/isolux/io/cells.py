@@ -63,9 +63,6 @@ def unsigned_zero(number: pl.Expr) -> pl.Expr:
 def as_text(values: pl.Series) -> pl.Series:
     """Write cells as text; null where there is nothing but spaces.
 
-    Whole numbers are written without a decimal point, zero without a sign, NaN (pandas' missing
-    value) is null, lengths of time are seconds. Lists give lists of text.
-
     Examples
     --------
     >>> as_text(pl.Series([3.0, None, float("nan")])).to_list()
@@ -96,8 +93,6 @@ def as_text(values: pl.Series) -> pl.Series:
 def as_labels(values: pl.Series) -> pl.Series:
     """Write cells as the names of classes or groups: text without blanks around it.
 
-    In a column of whole numbers ``1.0``, as pandas writes a 1 next to an empty cell, is ``1``.
-
     Examples
     --------
     >>> as_labels(pl.Series([" 10-19", "10-19 ", None])).to_list()
@@ -124,10 +119,7 @@ def as_labels(values: pl.Series) -> pl.Series:
 
 
 def _without_invisible(text: pl.Series) -> pl.Series:
-    """Take characters without a width from the ends of labels; a label of nothing else is none.
-
-    They come with copies from web pages and make two groups of one name, or one without a name.
-    """
+    """Take characters without a width from the ends of labels; a label of nothing else is none."""
     if isinstance(text.dtype, pl.List) or not text.str.contains(f"[{_INVISIBLE}]").any():
         return text
     cells = text.to_frame("cell").select(_unless_blank(pl.col("cell").str.strip_chars(_AROUND)))
@@ -136,9 +128,6 @@ def _without_invisible(text: pl.Series) -> pl.Series:
 
 def as_lists(values: pl.Series, separator: str | None, *, keep_empty: bool = False) -> pl.Series:
     """Give every cell as a list of text: a list as it is, text parted at ``separator``.
-
-    Spaces around a part go; empty parts go too, or stay as null with ``keep_empty`` (where a
-    second list runs in parallel). An empty cell or list gives an empty list.
 
     Examples
     --------
@@ -186,11 +175,6 @@ def as_numbers(
     values: pl.Series, *, where: object, column: str, unknown: Iterable[str] = ()
 ) -> pl.Series:
     """Read cells as numbers, Float64; null where empty or one of the words in ``unknown``.
-
-    Raises
-    ------
-    TableError
-        For the first cell that is not a number, with its row.
 
     Examples
     --------
@@ -258,10 +242,7 @@ def row_of(mask: pl.Series) -> int:
 
 
 def _kinds(values: pl.Series) -> pl.Series | None:
-    """Return each text of a long column once, where many rows share few; else None.
-
-    What holds for every row holds for every text, and a million cells are often four words.
-    """
+    """Return each text of a long column once, where many rows share few; else None."""
     if values.dtype != pl.String or len(values) < _MANY_ROWS:
         return None
     if values.head(_MANY_ROWS).n_unique() > _FEW_KINDS:

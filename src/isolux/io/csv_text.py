@@ -13,9 +13,6 @@ _NUMBER = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
 def csv_text(table: pl.DataFrame) -> str:
     r"""Write a table as CSV, with an apostrophe before what a spreadsheet would run.
 
-    Spreadsheets run a cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return
-    (OWASP, CSV Injection): a photo can have such a name. Numbers stay as they are.
-
     Examples
     --------
     >>> print(csv_text(pl.DataFrame({"id": ["a", "=1+1", "-3"], "n": [-1, 2, 3]})), end="")

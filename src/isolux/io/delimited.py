@@ -36,20 +36,7 @@ class _Records:
 
 
 def read_delimited(data: bytes, separator: str, where: str) -> pl.DataFrame:
-    """Parse delimited text; all columns are text, an empty cell is null.
-
-    Blank lines are left out and not counted as rows. Where a comma is asked for and the line of
-    names has none but semicolons, as spreadsheets write where the comma parts decimals, the table
-    is read by these; every row must then have as many cells. Its numbers with a decimal comma
-    are no numbers to isolux: whoever asks for numbers refuses them.
-
-    Raises
-    ------
-    FileError
-        Empty, not UTF-8, rows of unequal length, quotation marks that do not pair up.
-    TableError
-        Two columns of one name.
-    """
+    """Parse delimited text; all columns are text, an empty cell is null."""
     data = decodable(data, where)
     if not data or data.isspace():
         raise FileError(

@@ -35,10 +35,7 @@ _PLAIN_WORDS = {
 
 @contextmanager
 def in_plain_words(target: Path) -> Iterator[None]:
-    """Say what the system's error means for the user who chose ``target``.
-
-    An error about a file elsewhere is not about writing here and goes on as it is.
-    """
+    """Say what the system's error means for the user who chose ``target``."""
     try:
         yield
     except (OSError, pl.exceptions.ComputeError) as error:
@@ -71,10 +68,7 @@ def _folder_of(target: Path, code: int) -> str | None:
 
 
 def _full_disk(target: Path) -> int | None:
-    """Look whether the disk is full: polars and numpy keep the reason of some failures back.
-
-    What was written so far is still there: a disk that filled up has no room now.
-    """
+    """Look whether the disk is full: polars and numpy keep the reason of some failures back."""
     try:
         room = os.statvfs(target.parent)
     except (OSError, AttributeError):  # Windows has no such call

@@ -121,13 +121,7 @@ class Table:
 
 
 def root(buffer: memoryview) -> Table:
-    """Read the table that a buffer is about.
-
-    Raises
-    ------
-    DamagedError
-        It, or here or later something that it points at, is outside of the buffer.
-    """
+    """Read the table that a buffer is about."""
     if len(buffer) < 8:
         raise DamagedError("a message is too short to hold anything")
     return Table(buffer, int.from_bytes(buffer[:4], "little"))

@@ -46,11 +46,6 @@ FORMATS: dict[str, tuple[str, ...]] = {
 def format_of(path: str | Path) -> str:
     """Tell the format of a file by its suffix.
 
-    Raises
-    ------
-    FileError
-        For a suffix that names none.
-
     Examples
     --------
     >>> format_of("people.csv.gz")
@@ -79,35 +74,6 @@ def read_table(
     header_row: int | None = None,
 ) -> pl.DataFrame:
     r"""Read a table of any supported format.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    columns : sequence of str, optional
-        The columns to read, in this order; all of them where not given.
-    format : str, optional
-        A key of ``FORMATS``; by the file's suffix where not given.
-    sheet : str, optional
-        Of a workbook: the sheet to read; the only one that holds anything where not given.
-    header_row : int, optional
-        Of a workbook: the row with the columns' names, from 1; the first that is not empty where
-        not given.
-
-    Returns
-    -------
-    polars.DataFrame
-        At least one row. CSV, TSV and workbooks: every column is text, an empty cell null, blank
-        lines left out. Other formats: the types that the file declares.
-
-    Raises
-    ------
-    FileError
-        Missing (with near names), a folder, empty, a header without rows, not UTF-8 (with row
-        and byte), rows of unequal length (with the row), a cell of more than 1 MiB, damaged, of an
-        unknown suffix.
-    UnknownNameError
-        A column that the file does not have.
 
     Examples
     --------
@@ -180,13 +146,7 @@ def _refuse_huge_cells(frame: pl.DataFrame, where: str) -> None:
 
 
 def read_parquet(path: Path) -> pl.DataFrame:
-    """Read a table that isolux wrote; unlike one of people it may have no rows.
-
-    Raises
-    ------
-    FileError
-        No such file, a damaged one, or one that is too large.
-    """
+    """Read a table that isolux wrote; unlike one of people it may have no rows."""
     refuse_unless_file(path)
     try:
         return read_parquet_file(path)
@@ -197,13 +157,7 @@ def read_parquet(path: Path) -> pl.DataFrame:
 
 
 def refuse_unless_file(path: Path) -> None:
-    """Refuse what cannot be read as a file: nothing there, a folder, a pipe that no one fills.
-
-    Raises
-    ------
-    FileError
-        With files of like names, where there is none.
-    """
+    """Refuse what cannot be read as a file: nothing there, a folder, a pipe that no one fills."""
     try:
         if path.is_file():
             return
@@ -322,10 +276,7 @@ def _no_constant(name: str) -> None:
 
 
 def _refuse_mixed_lists(frame: pl.DataFrame, data: bytes, where: str) -> None:
-    """Refuse a column that holds lists in some lines and text in others.
-
-    polars would turn such lists into text like ``["a", "b"]``, which no class is ever called.
-    """
+    """Refuse a column that holds lists in some lines and text in others."""
     for column, dtype in frame.schema.items():
         if dtype != pl.String or not frame[column].str.contains(r"^[\[{]").any():
             continue

@@ -14,18 +14,6 @@ _FORM = 31  # what zlib calls gzip, with its header and its end
 def refuse_damaged_gzip(packed: bytes, size: int) -> None:
     """Refuse gzip whose checksum is another, or that does not unpack to so many bytes.
 
-    Parameters
-    ----------
-    packed : bytes
-        One member, or several one after another, which are one text.
-    size : int
-        Bytes that it should unpack to; not more than one more are unpacked at once.
-
-    Raises
-    ------
-    DamagedError
-        Saying which.
-
     Examples
     --------
     >>> import gzip

@@ -20,11 +20,6 @@ __all__ = ["sha256_file", "sha256_frame", "sha256_listing"]
 def sha256_file(path: str | Path) -> str:
     """Return the SHA-256 of a file's bytes, 64 hex digits.
 
-    Raises
-    ------
-    FileError
-        When the file cannot be read.
-
     Examples
     --------
     >>> import tempfile
@@ -43,8 +38,6 @@ def sha256_file(path: str | Path) -> str:
 def sha256_frame(frame: pl.DataFrame) -> str:
     """Return the SHA-256 of a frame's names, types and cells, as lines of JSON; 64 hex digits.
 
-    Cells of bytes and objects, which JSON lacks, are left out; their columns' names are not.
-
     Examples
     --------
     >>> a, b = pl.DataFrame({"light": ["day"]}), pl.DataFrame({"light": ["night"]})
@@ -59,14 +52,6 @@ def sha256_frame(frame: pl.DataFrame) -> str:
 
 def sha256_listing(path: str | Path) -> str:
     """Return one SHA-256 of a folder's listing: the relative name and size of every file in it.
-
-    Contents are not read (a folder of a million images is listed in seconds, read in hours), so a
-    file changed without changing its size goes unseen. Order on disk does not matter.
-
-    Raises
-    ------
-    FileError
-        When the folder cannot be listed.
 
     Examples
     --------

@@ -70,16 +70,6 @@ def other_spelling(
 ) -> tuple[int, str, str, tuple[str, str]] | None:
     """Tell how ids that do not meet would: how many, by what, what to do and an example.
 
-    Parameters
-    ----------
-    people, given : polars.Series
-        Ids of either side that have no partner; text.
-
-    Returns
-    -------
-    tuple or None
-        None where no spelling brings two together that it leaves apart from all others.
-
     Examples
     --------
     >>> other_spelling(pl.Series(["001", "002"]), pl.Series(["2", "3"]))[1]
@@ -102,18 +92,7 @@ def other_spelling(
 
 
 def refuse_other_spelling(absent: pl.Series, strangers: pl.Series, sides: Sides) -> None:
-    """Refuse a join in which people lack a partner for the spelling of their id alone.
-
-    Parameters
-    ----------
-    absent, strangers : polars.Series
-        Ids of people without a partner, and of rows that name no one; text.
-    sides : Sides
-
-    Raises
-    ------
-    JoinError
-    """
+    """Refuse a join in which people lack a partner for the spelling of their id alone."""
     found = other_spelling(absent, strangers) if len(absent) and len(strangers) else None
     if found is None:
         return
@@ -129,18 +108,7 @@ def refuse_other_spelling(absent: pl.Series, strangers: pl.Series, sides: Sides)
 
 
 def refuse_counted_from_elsewhere(people: pl.Series, given: pl.Series, sides: Sides) -> None:
-    """Refuse ids that number the rows of two equally long files from different starts.
-
-    Parameters
-    ----------
-    people, given : polars.Series
-        All ids of either side, each once; text.
-    sides : Sides
-
-    Raises
-    ------
-    JoinError
-    """
+    """Refuse ids that number the rows of two equally long files from different starts."""
     if len(people) != len(given) or len(people) < _FEWEST:
         return
     first, start = counts_from(people), counts_from(given)
@@ -161,11 +129,6 @@ def refuse_counted_from_elsewhere(people: pl.Series, given: pl.Series, sides: Si
 
 def counts_from(ids: pl.Series) -> int | None:
     """Return the first of a run of whole numbers without a gap; None where it is none.
-
-    Parameters
-    ----------
-    ids : polars.Series
-        Text, each once.
 
     Examples
     --------

@@ -22,15 +22,7 @@ ID_COLUMNS = ("id", "instance_id", "image_id", "file", "filename", "path")
 
 
 def ids_of(frame: pl.DataFrame, column: str, where: str) -> pl.Series:
-    """Return a column's cells as ids: text, none of them empty.
-
-    Raises
-    ------
-    UnknownNameError
-        When there is no such column.
-    TableError
-        For the first row without an id, or a column of lists.
-    """
+    """Return a column's cells as ids: text, none of them empty."""
     if column not in frame.columns:
         raise UnknownNameError("column", column, frame.columns, where=where)
     ids = as_text(frame[column])
@@ -55,13 +47,6 @@ def ids_of(frame: pl.DataFrame, column: str, where: str) -> pl.Series:
 
 def reduced(ids: pl.Series, id_from: str) -> pl.Series:
     r"""Return the part of each id that two tables are joined on.
-
-    Parameters
-    ----------
-    ids : polars.Series
-        Text.
-    id_from : {"column", "basename", "stem"}
-        The whole id; what follows its last ``/`` or ``\``; that without its last suffix.
 
     Examples
     --------

@@ -70,25 +70,6 @@ class Shrunk:
 def read_image(path: str | Path, *, exif_orientation: bool = True) -> Pixels:
     """Read a picture from a file.
 
-    Parameters
-    ----------
-    path : str or Path
-        PNG, JPEG, WebP, BMP or TIFF; of several frames the first.
-    exif_orientation : bool
-        Turn the picture as its EXIF says, so that "up" is up. Boxes are then those of the turned
-        picture.
-
-    Returns
-    -------
-    [height, width, 3] uint8
-        RGB. Grey, palette and CMYK are converted; transparency is dropped.
-
-    Raises
-    ------
-    FileError
-        Missing, empty, no such picture, damaged or cut off, too large, more than 8 bits of grey,
-        an animation.
-
     Examples
     --------
     >>> import tempfile
@@ -104,15 +85,6 @@ def read_image(path: str | Path, *, exif_orientation: bool = True) -> Pixels:
 
 def read_shrunk(path: str | Path, longest_px: int, *, exif_orientation: bool = True) -> Shrunk:
     """Read a picture, and halve it as long as its longer side stays ``longest_px`` or longer.
-
-    The factor is 1, 2, 4 or 8; sides are rounded up. A JPEG is unpacked at that size at once, which
-    saves most of the time; others are averaged over squares. Both average values as stored and not
-    light, which darkens fine black and white a little (``docs/methods/pixels.md``).
-
-    Raises
-    ------
-    FileError
-        As ``read_image``.
 
     Examples
     --------
@@ -130,11 +102,6 @@ def read_shrunk(path: str | Path, longest_px: int, *, exif_orientation: bool = T
 
 def decode_image(data: bytes, where: str, *, exif_orientation: bool = True) -> Pixels:
     """Decode a picture that is in memory; ``where`` is what errors call it.
-
-    Raises
-    ------
-    FileError
-        As ``read_image``.
 
     Examples
     --------
@@ -265,8 +232,6 @@ def _turned(pixels: Pixels, orientation: object) -> Pixels:
 
 def resize_image(pixels: Pixels, height: int, width: int) -> Pixels:
     """Bring a picture to a size by Pillow's bilinear filter, which averages what it shrinks.
-
-    FHIBE's released code resizes so (torchvision's ``Resize`` of a Pillow image).
 
     Examples
     --------

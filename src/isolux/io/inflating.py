@@ -16,13 +16,6 @@ class TooLargeError(ValueError):
 def unpacked_limit(n_bytes: int, most: int) -> int:
     """Return how many bytes a packed file may become: 200 times its own, and 64 MiB always.
 
-    Parameters
-    ----------
-    n_bytes : int
-        The packed file's size.
-    most : int
-        The limit for a file of any size.
-
     Examples
     --------
     >>> unpacked_limit(1000, 4 << 30) >> 20, unpacked_limit(1 << 30, 4 << 30) >> 30
@@ -33,19 +26,6 @@ def unpacked_limit(n_bytes: int, most: int) -> int:
 
 def inflated(packed: bytes, most: int) -> bytes:
     """Unpack bytes that zlib packed.
-
-    Parameters
-    ----------
-    packed : bytes
-    most : int
-        How many bytes they may become.
-
-    Raises
-    ------
-    zlib.error
-        They are not zlib's, damaged or cut off.
-    TooLargeError
-        They would become more than ``most`` bytes.
 
     Examples
     --------

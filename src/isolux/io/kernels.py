@@ -43,18 +43,6 @@ _faults: list[str] = []
 def njit(signature: object = None, /, **flags: Any) -> Callable[[_Kernel], _Kernel]:
     """Compile a function when it is first called, or read it where it was kept.
 
-    Parameters
-    ----------
-    signature : tuple of numba types, optional
-        Compile at once, for these alone.
-    **flags
-        numba's own: ``nogil``, ``fastmath``, ``error_model``.
-
-    Returns
-    -------
-    callable
-        What ``numba.njit`` gives.
-
     Examples
     --------
     >>> @njit(nogil=True)
@@ -179,10 +167,7 @@ class _Kept(FunctionCache):
         return found
 
     def _read(self, sig: object, target_context: object) -> object:
-        """Read the kernel without all that numba loads to compile one, a quarter of a second.
-
-        Machine code needs numba's memory manager alone. What compiles loads the rest by itself.
-        """
+        """Read the kernel without all that numba loads to compile one, a quarter of a second."""
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]

@@ -44,18 +44,6 @@ _OF_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
 def foreign_files(folder: str | Path, what: str) -> list[str]:
     """Name the files of a folder that no isolux wrote when it made it.
 
-    Parameters
-    ----------
-    folder : str or Path
-    what : str
-        Its kind, as ``staged_directory`` calls it.
-
-    Returns
-    -------
-    list of str
-        Relative names, in order. Links are foreign; what an operating system leaves, and stages of
-        isolux' own, are not.
-
     Examples
     --------
     >>> import tempfile
@@ -102,11 +90,6 @@ def is_file_of_run(path: str | Path) -> bool:
 
 def refuse_no_page(path: str | Path) -> None:
     """Refuse to write a page over what is no page of isolux, or under a name that is no page's.
-
-    Raises
-    ------
-    OutputError
-        The path does not end in .html, or is that of another file.
 
     Examples
     --------

@@ -23,26 +23,6 @@ _PADDING = 64  # bytes that a writer may add to a buffer, all 0
 def most_unpacked(data: Any, at: int, end: int, codec: int) -> tuple[int, bool]:
     """Tell what a buffer's frames can unpack to.
 
-    Parameters
-    ----------
-    data : bytes or mmap
-    at, end : int
-        Where the frames begin, and the first byte that is no longer theirs.
-    codec : int
-        ``LZ4`` or ``ZSTD``.
-
-    Returns
-    -------
-    most : int
-        Bytes.
-    exact : bool
-        Whether each frame's header says its length; ``most`` is their sum then.
-
-    Raises
-    ------
-    DamagedError
-        Blocks go past the end, or something that is no frame follows them.
-
     Examples
     --------
     An LZ4 frame of one stored block, the text "hi":

@@ -19,8 +19,6 @@ __all__ = ["panics_unprinted"]
 def panics_unprinted() -> Iterator[None]:
     """Drop what is printed on file descriptor 2 while the block runs; exceptions go on.
 
-    Short blocks only: what other threads print there meanwhile is dropped too.
-
     Examples
     --------
     >>> with panics_unprinted():

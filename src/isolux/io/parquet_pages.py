@@ -33,19 +33,6 @@ _GZIP = 2  # a codec, as parquet.thrift numbers it
 def refuse_damaged_pages(source: Path | bytes, columns: Collection[str] | None = None) -> None:
     """Refuse a Parquet file whose pages are not what its footer says.
 
-    Parameters
-    ----------
-    source : Path or bytes
-        The file, or what it holds. One that is no Parquet file at all passes: its reader says so.
-    columns : collection of str, optional
-        The columns that will be read; all of them where not given.
-
-    Raises
-    ------
-    ValueError
-        Naming the column and the byte: a page outside the file, of a size below 0, with fewer
-        than 0 values or more than its column has, or of another checksum than it should have.
-
     Examples
     --------
     >>> import tempfile

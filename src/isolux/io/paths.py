@@ -20,20 +20,6 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 def as_path(path: object, what: str, *, instead: str) -> Path:
     """Return the path that was given, or say what was given in its place.
 
-    Parameters
-    ----------
-    path : object
-        What stands where a path belongs.
-    what : str
-        What is to be found there: ``"a dataset's file or folder"``.
-    instead : str
-        What takes a table that is in memory.
-
-    Raises
-    ------
-    SpecError
-        When it is no path.
-
     Examples
     --------
     >>> as_path("people.csv", "a table", instead="isolux.audit").name
@@ -51,18 +37,6 @@ def as_path(path: object, what: str, *, instead: str) -> Path:
 
 def inside(root: str | Path, path: str | Path) -> Path:
     """Return ``path`` below ``root``, absolute and with its links followed.
-
-    Parameters
-    ----------
-    root : str or Path
-        The folder that must not be left.
-    path : str or Path
-        Relative to ``root``, or absolute and below it. It need not exist.
-
-    Raises
-    ------
-    FileError
-        When the path leads out of the root, by ``..``, by being absolute or through a link.
 
     Examples
     --------
@@ -93,11 +67,6 @@ def inside(root: str | Path, path: str | Path) -> Path:
 
 def plain_name(name: str) -> str:
     """Return ``name`` if it can be a file's name anywhere: letters, digits, ``-`` and ``_``.
-
-    Raises
-    ------
-    OutputError
-        For anything else (separators, dots, spaces, nothing at all).
 
     Examples
     --------

@@ -34,13 +34,7 @@ class PictureFolder:
         self._below: list[Path] | None = None
 
     def file(self, path: str) -> Path:
-        """Find a picture.
-
-        Raises
-        ------
-        FileError
-            A path that leads out of the root; nothing there.
-        """
+        """Find a picture."""
         whole = inside(self.base, path)
         if whole.is_file():
             return whole

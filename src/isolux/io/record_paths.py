@@ -18,21 +18,6 @@ _ABSOLUTE = re.compile(r"(?<![\w.~/:\\<-])/(?:[^\s/:,;'\"<>|()]+/)*[^\s/:,;'\"<>
 def unrooted(value: Any, *, here: str | Path | None = None, home: str | Path | None = None) -> Any:
     """Make every absolute path in a record relative to the working folder, or to ``~``.
 
-    Parameters
-    ----------
-    value : object
-        Text, or lists and mappings of any depth whose texts, keys included, may hold paths:
-        ``table:/data/faces/people.csv``, a note that names a file.
-    here, home : str or Path, optional
-        The working folder and the user's own; those of this process where not given.
-
-    Returns
-    -------
-    object
-        A new one of the same shape. Below ``here``: relative to it. Below ``home``: from ``~``.
-        Elsewhere relative to ``here`` too (``../data``); a file that lies in a folder named after
-        the user by its name alone. isolux reads all but the last again, from the same folder.
-
     Examples
     --------
     >>> told = {"data": "table:/tmp/anna/faces/people.csv", "out": "/tmp/anna/run"}

@@ -36,16 +36,6 @@ def resized_part(
 ) -> Pixels:
     """Resize a picture as Pillow does, and give some of its rows and columns.
 
-    Parameters
-    ----------
-    pixels : [height, width, 3] uint8
-    size : (int, int)
-        Height and width of the whole resized picture.
-    rows, columns : slice
-        What is kept of it.
-    filter_name : {"nearest", "bilinear", "bicubic", "lanczos"}
-        Pillow's.
-
     Examples
     --------
     >>> from PIL import Image

@@ -25,24 +25,7 @@ UNHASHED = (
 
 
 def changed_files(path: str | Path) -> list[str] | None:
-    """Name the files of a run that are not as they were written: changed, gone or added.
-
-    Parameters
-    ----------
-    path : str or Path
-        A run's directory. Its pages (``report.html``) may be made again and are not looked at.
-
-    Returns
-    -------
-    list of str or None
-        Relative names, in order; empty: all are as they were. None: the run was written by a
-        version that kept no hashes.
-
-    Raises
-    ------
-    FileError
-        When there is no run, or a file cannot be read.
-    """
+    """Name the files of a run that are not as they were written: changed, gone or added."""
     root = Path(path).expanduser()
     record = read_record(root)
     kept = record.pop(FILES, None)
@@ -55,12 +38,6 @@ def changed_files(path: str | Path) -> list[str] | None:
 @contextmanager
 def blaming_changes(path: str | Path) -> Iterator[None]:
     """Name a run that was changed by hand, where showing it comes to an error that no one named.
-
-    Raises
-    ------
-    RunError
-        With the files that are not as they were written. Errors of a run that is as it was
-        written are ours, and pass.
 
     Examples
     --------
@@ -105,31 +82,7 @@ def refuse_changed(
     hint: str = "make the run again; `isolux view` alone shows one that was changed, and says so",
     unhashed: bool = False,
 ) -> bool:
-    """Hold a run's files to the hashes that it keeps of them.
-
-    Parameters
-    ----------
-    run : str or Path
-        Its directory.
-    what : str
-        What it is to the caller: ``"the run"``, ``"the baseline"``.
-    hint : str
-        What to do about one that was changed.
-    unhashed : bool
-        A run of an earlier version, which keeps no hashes, passes.
-
-    Returns
-    -------
-    bool
-        Whether it keeps hashes.
-
-    Raises
-    ------
-    RunError
-        It keeps no hashes, or files were changed, added or lost.
-    FileError
-        There is no run, or a file cannot be read.
-    """
+    """Hold a run's files to the hashes that it keeps of them."""
     changed = changed_files(run)
     if changed is None and not unhashed:
         raise RunError(

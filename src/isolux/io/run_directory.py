@@ -41,39 +41,7 @@ def save(
     carried: bool = False,
     extra: Callable[[Path], object] | None = None,
 ) -> Path:
-    """Write a run as a directory, whole or not at all.
-
-    Parameters
-    ----------
-    run : Run
-        The finished run.
-    path : str or Path
-        The directory to make: ``audit.json``, ``scores.parquet``, ``attributes.parquet``,
-        ``group_metrics.parquet``, ``disparities.parquet``, ``findings.parquet`` and
-        ``evidence/NAME.parquet``.
-    overwrite : bool
-        Replace a run that is there already, if it holds no files of others.
-    carried : bool
-        It may hold such files: ``extra`` brings them over.
-    extra : callable, optional
-        Called with the directory before it gets its name, while the tables are being written; what
-        it writes there (``report.html``) belongs to the run, and if it fails there is no run.
-        Figures alone may fail: then the run is written without them, and the error says so.
-
-    Returns
-    -------
-    Path
-        The directory.
-
-    Raises
-    ------
-    OutputError
-        When the directory exists and may not be replaced, or cannot be written.
-    DrawingError
-        When the run was written but its figures could not be drawn.
-    TableError
-        When a table of the run is not as ``isolux.vocabulary.tables`` declares it.
-    """
+    """Write a run as a directory, whole or not at all."""
     undrawn: DrawingError | None = None
     with staged_directory(path, overwrite=overwrite, carried=carried) as stage:
         with alongside(lambda: _write_tables(run, stage)):
@@ -111,11 +79,7 @@ def _write_tables(run: Run, folder: Path) -> None:
 
 
 def carry_over(run: str | Path, stage: Path) -> None:
-    """Copy what a user, or ``isolux demo``, laid among a run's own files into its successor.
-
-    Links are left, and so is ``gallery.html``: a picture of a person who has withdrawn must not
-    live on because a run was written anew.
-    """
+    """Copy what a user, or ``isolux demo``, laid among a run's own files into its successor."""
     own = {f"{name}.parquet" for name in TABLES} | {"evidence", RUN_MARK, *_PAGES}
     for found in sorted(Path(run).iterdir()):
         if found.name in own or found.is_symlink() or is_stage(found.name):
@@ -127,29 +91,7 @@ def carry_over(run: str | Path, stage: Path) -> None:
 
 
 def load(path: str | Path, *, changed: Literal["refuse", "told"] = "refuse") -> Run:
-    """Read a run directory back; refuse one whose files are not as they were written.
-
-    Parameters
-    ----------
-    path : str or Path
-        A directory that ``save`` wrote.
-    changed : {"refuse", "told"}
-        ``told``: the caller has looked at the hashes, or says first of all what was changed.
-
-    Returns
-    -------
-    Run
-        One without hashes, of an earlier version, has a warning that comes first.
-
-    Raises
-    ------
-    FileError
-        When there is no such directory, it is not a run, or a table is missing or damaged.
-    TableError
-        When a table is not as ``isolux.vocabulary.tables`` declares it.
-    RunError
-        When files were changed, added or lost.
-    """
+    """Read a run directory back; refuse one whose files are not as they were written."""
     root = Path(path).expanduser()
     sweep(root, inside=(root / RUN_MARK).is_file())
     record = read_record(root)

@@ -41,13 +41,7 @@ TABLES: dict[str, Table] = {
 
 
 def read_record(root: Path) -> dict[str, Any]:
-    """Read a run's record, the hashes of its files among it.
-
-    Raises
-    ------
-    FileError
-        There is no run, or its record is damaged.
-    """
+    """Read a run's record, the hashes of its files among it."""
     if not root.is_dir():
         seems_table = root.name.lower().endswith(tuple(s for f in FORMATS.values() for s in f))
         raise FileError(

@@ -18,15 +18,7 @@ _NO_BRACKET = re.compile(r"[^\[\]{}]+")
 
 
 def read_mapping(path: str | Path) -> dict[str, Any]:
-    """Read a YAML or JSON file that holds one mapping.
-
-    Raises
-    ------
-    FileError
-        When there is no such file, or it is not valid YAML or JSON (with the line).
-    SpecError
-        When it holds something else than a mapping.
-    """
+    """Read a YAML or JSON file that holds one mapping."""
     import yaml
 
     refuse_unless_file(Path(path))
@@ -97,15 +89,7 @@ def refuse_repeated_keys(path: str | Path) -> None:
 
 
 def read_label_map_file(path: str | Path) -> dict[str, str]:
-    """Read a map from a model's labels to classes: YAML, JSON, or a CSV of two columns.
-
-    ``label: class``, or ``class: [label, label]``; the second form may be mixed with the first.
-
-    Raises
-    ------
-    FileError, SpecError
-        When it cannot be read, or a label goes to two classes.
-    """
+    """Read a map from a model's labels to classes: YAML, JSON, or a CSV of two columns."""
     if Path(path).suffix.lower() in (".csv", ".tsv"):
         frame = read_table(path)
         if frame.width != 2:

@@ -16,22 +16,6 @@ __all__ = ["write_texts"]
 def write_texts(folder: str | Path, texts: Mapping[str, str]) -> list[Path]:
     """Write UTF-8 texts into a folder, all or none; files of these names are replaced.
 
-    Parameters
-    ----------
-    folder : str or Path
-        It is made where it is not there, and taken away again where nothing can be written.
-    texts : mapping of str to str
-        By their files' names.
-
-    Returns
-    -------
-    list of Path
-
-    Raises
-    ------
-    OutputError
-        When the folder cannot be written or the disk is full: it holds what it held before.
-
     Examples
     --------
     >>> import tempfile

@@ -70,8 +70,6 @@ class ShardFiles:
 def is_in_shards(path: str) -> bool:
     """Tell whether a path names Parquet shards: a folder with some, a pattern or a list.
 
-    A file that is there under the very name is a file, whatever characters its name holds.
-
     Examples
     --------
     >>> is_in_shards("people.parquet"), is_in_shards("a.parquet,b.parquet"), is_in_shards("p/*.pq")
@@ -95,15 +93,7 @@ def _is_shard(path: Path) -> bool:
 
 
 def shard_files(path: str) -> ShardFiles:
-    """List the shards that a path names, and hold them against one another.
-
-    Raises
-    ------
-    FileError
-        No shard; a file or folder among them that is none; a file that is damaged or without rows.
-    TableError
-        Other columns or types than in the first shard, or another dataset or version.
-    """
+    """List the shards that a path names, and hold them against one another."""
     paths = _listed(path)
     seen = [_described(one) for one in paths]
     first = seen[0]
@@ -236,15 +226,7 @@ def _refuse_other_dataset(
 
 
 def read_shard(path: str | Path, columns: Sequence[str]) -> pl.DataFrame:
-    """Read some columns of a shard; a dictionary's words are text.
-
-    Raises
-    ------
-    FileError
-        It is damaged, or a cell is longer than any value is.
-    UnknownNameError
-        It has no such column.
-    """
+    """Read some columns of a shard; a dictionary's words are text."""
     place = Path(path)
 
     def look() -> dict[str, Any]:

@@ -74,24 +74,7 @@ class _Area(NamedTuple):
 def refuse_large_areas(
     parts: Mapping[str, bytes] | bytes, sheet: str | None, where: str, *, most_text: int
 ) -> None:
-    """Refuse a sheet whose cells lie further apart than those of any table, or repeat much text.
-
-    Parameters
-    ----------
-    parts : mapping of str to bytes, or bytes
-        The workbook's files, unpacked; an xls as it is.
-    sheet : str, optional
-        The name of the sheet that is read; default: every sheet is looked into.
-    where : str
-        The file, for the message.
-    most_text : int
-        How many bytes the repeated text may become (of an xls it is not counted).
-
-    Raises
-    ------
-    FileError
-        Such a sheet.
-    """
+    """Refuse a sheet whose cells lie further apart than those of any table, or repeat much text."""
     for name, area in _areas(parts, sheet):
         n_cells = area.n_rows * area.n_columns
         if n_cells > area.most:

@@ -30,24 +30,7 @@ _CALC = "open the workbook in a spreadsheet program and save it there, or save t
 def refuse_without_value(
     parts: Mapping[str, bytes], sheet: str, *, header: int, where: str
 ) -> None:
-    """Refuse a sheet with errors for values, or with formulas whose values were not saved.
-
-    Parameters
-    ----------
-    parts : mapping of str to bytes
-        The workbook's files, unpacked; none of an xls.
-    sheet : str
-        The name of the sheet that is read.
-    header : int
-        The row of names, from 1: what stands above it is not read.
-    where : str
-        The file, for the message.
-
-    Raises
-    ------
-    FileError
-        Such a cell; the first of them are named.
-    """
+    """Refuse a sheet with errors for values, or with formulas whose values were not saved."""
     if "content.xml" in parts:
         _refuse_errors_of_ods(parts["content.xml"], sheet, where)
         return

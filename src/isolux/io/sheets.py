@@ -38,34 +38,7 @@ _SHOWN = 12
 def read_sheet(
     path: Path, *, sheet: str | None = None, header_row: int | None = None
 ) -> pl.DataFrame:
-    """Read the table of one sheet: a row of names, then the rows below it.
-
-    Parameters
-    ----------
-    path : Path
-    sheet : str, optional
-        The sheet's name. Default: the only one that holds anything.
-    header_row : int, optional
-        The row with the columns' names, counted from 1 as the spreadsheet does. Default: the first
-        that holds anything.
-
-    Returns
-    -------
-    polars.DataFrame
-        Every column is text. Rows and columns without a single cell are left out.
-
-    Raises
-    ------
-    FileError
-        No workbook, or a damaged or locked one; one that unpacks to too much, or whose cells lie
-        too far apart or repeat too much text; several sheets and none named;
-        a row of names with gaps or repeats, which most likely is a title; cells with an error of
-        the spreadsheet, or formulas without saved values.
-    UnknownNameError
-        No sheet of that name.
-    SpecError
-        A row of names that is none.
-    """
+    """Read the table of one sheet: a row of names, then the rows below it."""
     where = str(path)
     if header_row is not None and header_row < 1:
         raise SpecError(
@@ -97,10 +70,7 @@ def read_sheet(
 
 
 def _fill_down(cells: list[list[Any]], merged: Sequence[_Range], header: int) -> None:
-    """Write the value of cells that are merged over rows into each row: it is about all of them.
-
-    What is merged over columns alone is a title, and stays as it is.
-    """
+    """Write the value of cells that are merged over rows into each row: it is about all of them."""
     for (first, column), (last, _) in merged:
         if first > header and column < len(cells[first]):
             for row in cells[first + 1 : last + 1]:

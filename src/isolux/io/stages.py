@@ -178,18 +178,6 @@ def held(path: Path) -> Iterator[None]:
 def sweep(target: str | Path, *, inside: bool = False) -> list[Left]:
     """Remove what stopped processes left of ``target``, and say so on the log.
 
-    Parameters
-    ----------
-    target : str or Path
-        A result's path; it need not exist.
-    inside : bool
-        Look among its own entries too, where ``report.html`` was being written.
-
-    Returns
-    -------
-    list of Left
-        What was removed or put back. What a living process holds stays and is not listed.
-
     Examples
     --------
     >>> import tempfile
@@ -216,20 +204,7 @@ def sweep(target: str | Path, *, inside: bool = False) -> list[Left]:
 
 
 def left_below(folder: str | Path, *, dry: bool = False) -> Iterator[Left]:
-    """Settle every stage in a folder and below it: ``sweep`` where the results are not known.
-
-    Parameters
-    ----------
-    folder : str or Path
-        Links are not followed.
-    dry : bool
-        Change nothing, only say what would be done.
-
-    Yields
-    ------
-    Left
-        ``live`` ones too, which stay as they are.
-    """
+    """Settle every stage in a folder and below it: ``sweep`` where the results are not known."""
     for root, folders, files in os.walk(folder):
         staged = [name for name in (*folders, *files) if _NAME.fullmatch(name)]
         folders[:] = sorted(name for name in folders if name not in staged)
@@ -300,15 +275,7 @@ def _remove(path: Path) -> None:
 
 
 def _locked(path: Path) -> int | None:
-    """Lock a stage and give the handle that holds the lock; None: this system has no such locks.
-
-    Raises
-    ------
-    BlockingIOError
-        Another process holds it.
-    FileNotFoundError
-        It is gone, or another one has its name.
-    """
+    """Lock a stage and give the handle that holds the lock; None: this system has no such locks."""
     try:
         import fcntl
     except ImportError:  # pragma: no cover - Windows

@@ -30,31 +30,6 @@ def write_tables(
 ) -> Path:
     r"""Write tables and what is told of them into a folder, whole or not at all.
 
-    Parameters
-    ----------
-    out : str or Path
-        The folder.
-    tables : mapping of str to polars.DataFrame
-        By name: each becomes ``NAME.csv``.
-    told : mapping
-        Settings and notes; they become the file ``mark``.
-    mark, what : str
-        The JSON file that makes a folder one that may be replaced, and what such a one is called.
-    texts : mapping of str to str, optional
-        Other files, by name.
-    overwrite : bool
-        Replace an earlier folder of this kind.
-
-    Returns
-    -------
-    Path
-        The folder.
-
-    Raises
-    ------
-    OutputError
-        When the folder exists and ``overwrite`` is not set, or cannot be written.
-
     Examples
     --------
     >>> import tempfile

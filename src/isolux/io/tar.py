@@ -69,27 +69,6 @@ def is_tar(path: str | Path) -> bool:
 def tar_files(path: str | Path, suffix: str = "") -> Generator[tuple[str, bytes]]:
     r"""Give each file of an archive whose name ends in ``suffix``: its name and its bytes.
 
-    The archive is open until the last one was given: whoever may stop before that, be it by an
-    error, closes what this returns (``contextlib.closing``).
-
-    Parameters
-    ----------
-    path : str or Path
-        A tar archive, plain or packed by gzip, bzip2 or xz.
-    suffix : str
-        Such as ``".txt"``; other files are passed over.
-
-    Yields
-    ------
-    tuple of str and bytes
-        In the order of the archive.
-
-    Raises
-    ------
-    FileError
-        Missing, damaged or cut off; a link, a device, a name with ``..`` or an absolute one; more
-        than 200 times the archive's own size (64 MiB are always allowed, 4 GiB never exceeded).
-
     Examples
     --------
     >>> import io, tempfile

@@ -16,13 +16,7 @@ _OTHER = {
 
 
 def decodable(data: bytes, where: str) -> bytes:
-    """Return the bytes without a byte order mark if they are UTF-8 text.
-
-    Raises
-    ------
-    FileError
-        Naming the row and the byte that is not UTF-8, and a command that converts the file.
-    """
+    """Return the bytes without a byte order mark if they are UTF-8 text."""
     for mark, (kind, hint) in _OTHER.items():
         if data.startswith(mark):
             raise FileError("this is not text", found=kind, where=where, hint=hint)

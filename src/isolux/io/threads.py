@@ -29,8 +29,6 @@ Found = TypeVar("Found")
 def give_back() -> None:
     """Give memory that was freed back to the system, where the C library can (glibc).
 
-    Each thread's allocations lie apart, and gaps that numpy leaves are of no use to polars.
-
     Examples
     --------
     >>> give_back()
@@ -46,10 +44,6 @@ def in_threads(
     work: Callable[[Piece], Found], pieces: Iterable[Piece], *, most: int = _MOST
 ) -> list[Found]:
     """Do the same work on each piece, and return what came out in the pieces' order.
-
-    What a piece raises is raised once none is at work any more. On one core, and under a limit of
-    addresses (``ulimit -v``), of which a thread would reserve a lot, one is done after the other.
-    ``most`` are at work at once.
 
     Examples
     --------
@@ -73,11 +67,7 @@ def in_threads(
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Hear no ``RuntimeWarning`` in the block, of which one at a time is run.
-
-    Filters of warnings belong to the whole process: two threads that each put back what they found
-    would leave them changed.
-    """
+    """Hear no ``RuntimeWarning`` in the block, of which one at a time is run."""
     with _WARNINGS, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield

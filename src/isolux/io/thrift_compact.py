@@ -34,22 +34,6 @@ def read_struct(
 ) -> tuple[dict[int, Any], int]:
     """Read a struct; the fields that were asked for by number, and where it ends.
 
-    Parameters
-    ----------
-    data : bytes or mmap
-    at, end : int
-        Where it begins, and the first byte that is no longer its own.
-    asked : dict of int to type, list or dict
-        Fields to keep, and what each must be: ``int``, ``bytes``, a struct (a dict of its
-        fields), or a list of one of these (a list of one).
-    deep : int
-        How many structs and lists it lies in.
-
-    Raises
-    ------
-    DamagedError
-        It goes past its end, holds a type that there is not, or a field is of another type.
-
     Examples
     --------
     Field 1 is the number 3, field 2 the text "hi":

@@ -61,28 +61,12 @@ class Predictor(Protocol):
     """
 
     def __call__(self, pictures: Sequence[npt.NDArray[np.uint8]]) -> pl.DataFrame:
-        """Answer for pictures ``[height, width, 3]`` of 8 bits, RGB.
-
-        Returns
-        -------
-        polars.DataFrame
-            ``picture`` (int: the position in the list) and the columns of the kind's table of
-            predictions, without ``model`` and ids. A picture has any number of boxes, masks and
-            poses, one embedding, and one label or several that differ; a row whose label is null
-            says that there is no answer. Labels with a column ``question`` are answers to several
-            questions, each of which is asked of every picture.
-        """
+        """Answer for pictures ``[height, width, 3]`` of 8 bits, RGB."""
         ...
 
 
 def kind_of(predictor: object, info: ModelInfo) -> str:
-    """Return the kind of a model's answers: its own word, else its family's.
-
-    Raises
-    ------
-    IsoluxError
-        Neither names a table of predictions.
-    """
+    """Return the kind of a model's answers: its own word, else its family's."""
     kind = getattr(predictor, "predicts", None) or info.predicts
     if kind not in ANSWERS:
         raise IsoluxError(
@@ -103,32 +87,6 @@ def answers(
     model: str,
 ) -> pl.DataFrame:
     """Ask a model, and hold what it gives to what it says that it answers.
-
-    Parameters
-    ----------
-    predictor : Predictor
-    info : ModelInfo
-        Its family's.
-    pictures : sequence of [height, width, 3] uint8
-        Or of what the predictor's ``prepare`` made of them.
-    ids : sequence of str
-        Whom or what each picture shows: ``instance_id`` of labels and embeddings, else
-        ``image_id``.
-    model : str
-        The model's name.
-
-    Returns
-    -------
-    polars.DataFrame
-        A table of predictions, as ``ANSWERS`` names it.
-
-    Raises
-    ------
-    TableError
-        No table, columns that are not there, cells that cannot be used (NaN, a confidence beyond
-        0 to 1), an answer for a picture that was not given; of labels and embeddings, a picture
-        without a row or with the same answer twice; a label after one that is less sure; vectors
-        of several lengths.
 
     Examples
     --------

@@ -36,19 +36,7 @@ def box_rows(
 ) -> list[tuple[Any, ...]]:
     """Give one picture's boxes as rows of ``BOX_SCHEMA``, cut off at the picture's edges.
 
-    Parameters
-    ----------
-    boxes : ndarray [m, 4]
-    scores : ndarray [m]
-    labels : sequence of str
-    shown : Prepared
-        The picture's input, which knows the way back.
-    picture : int
-        Its position in the batch.
-    box_format, box_units
-        How the network writes a box.
-    input_size : (int, int)
-        Width and height of the input.
+    Shapes: ``boxes`` [m, 4], ``scores`` [m].
     """
     a, b, c, d = np.asarray(boxes, dtype=np.float64).reshape(-1, 4).T
     if box_units == "shares":
@@ -69,9 +57,6 @@ def box_rows(
 
 def once(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Keep one row of each box of one label, that of the highest score, in the rows' order.
-
-    A class that is asked for by several prompts gets the same box for each of them, and a model
-    that writes boxes may write one again and again. It was found once.
 
     Examples
     --------

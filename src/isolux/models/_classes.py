@@ -59,19 +59,7 @@ class ClassMap:
 
 
 def read_names(path: str | Path) -> tuple[str, ...]:
-    """Read the names of a model's classes in their order.
-
-    Parameters
-    ----------
-    path : str or Path
-        A text of one name a line; JSON: a list, ``{"0": name}``, or a model's ``config.json`` with
-        ``id2label``.
-
-    Raises
-    ------
-    FileError
-        Not there, empty, or not of this form.
-    """
+    """Read the names of a model's classes in their order."""
     path = Path(path).expanduser()
     refuse_unless_file(path)
     try:
@@ -109,15 +97,7 @@ def _names_in(text: str, path: Path) -> list[str]:
 
 
 def class_map(names: Sequence[str], path: str | Path | None) -> ClassMap:
-    """Read which classes to answer with: a map of ``label: class`` or ``class: [labels]``.
-
-    Without a map they are the model's own; classes of one name (ImageNet has two cranes) are one.
-
-    Raises
-    ------
-    SpecError
-        A label that may mean several of the model's classes; no label that the model knows.
-    """
+    """Read which classes to answer with: a map of ``label: class`` or ``class: [labels]``."""
     if path is None:
         return _own(tuple(names))
     return _mapped(tuple(names), read_label_map_file(path), str(path))
@@ -208,12 +188,7 @@ def _plain(name: str) -> str:
 def probabilities(scores: npt.NDArray[Any], activation: str) -> npt.NDArray[np.float64]:
     """Make probabilities ``[n, c]`` of a network's scores.
 
-    Parameters
-    ----------
-    scores : ndarray [n, c]
-    activation : {"softmax", "sigmoid", "none"}
-        One class of each row; each class by itself; they are probabilities already. Rows that are
-        probabilities already (0 to 1, sum 1) are left by ``"softmax"`` as they are.
+    Shapes: ``scores`` [n, c].
 
     Examples
     --------
@@ -236,11 +211,6 @@ def label_rows(scores: npt.NDArray[np.float64], names: Sequence[str], top: int) 
     """Make the table of labels of scores ``[n, k]``: the ``top`` classes of each, the best first.
 
     Classes of equal score stand in the order of their numbers.
-
-    Raises
-    ------
-    SpecError
-        ``top`` below 1: no label would be left.
     """
     if top < 1:
         raise SpecError(

@@ -15,25 +15,6 @@ _COUNTED = "picture counts from 0 within one call"
 def refuse_unanswered(rows: pl.DataFrame, n: int, kind: str, model: str) -> None:
     """Refuse answers that leave pictures out, or speak of one more often than they can mean.
 
-    A person without a row would count as one whom the model did not detect, hence as a mistake.
-
-    Parameters
-    ----------
-    rows : polars.DataFrame
-        ``picture`` (int, 0 to n - 1) and, of labels, ``label`` (str; null: the model abstains).
-    n : int
-        How many pictures were given.
-    kind : str
-        ``labels`` or ``embeddings``; of the other kinds a picture may have any number of rows.
-    model : str
-        The model's name, for the error.
-
-    Raises
-    ------
-    TableError
-        A picture without a row; a label twice, or none beside another, for one picture; several
-        embeddings of one; a label that is an empty text.
-
     Examples
     --------
     >>> rows = pl.DataFrame({"picture": [0, 1], "label": ["day", None]})
@@ -67,20 +48,6 @@ def refuse_unanswered(rows: pl.DataFrame, n: int, kind: str, model: str) -> None
 
 def refuse_unsorted(rows: pl.DataFrame, names: list[str], model: str) -> None:
     """Refuse labels of one picture that do not fall in confidence: the first counts as the answer.
-
-    Parameters
-    ----------
-    rows : polars.DataFrame
-        ``picture, label, rank, score``, and the columns ``names``.
-    names : list of str
-        What else separates a picture's answers: ``question``.
-    model : str
-        The model's name, for the error.
-
-    Raises
-    ------
-    TableError
-        A score that is above that of a label of a lower rank.
 
     Examples
     --------

@@ -78,29 +78,6 @@ class Model:
 def open_model(spec: str, options: Sequence[str] = (), *, name: str | None = None) -> Model:
     """Load a model by its name.
 
-    Parameters
-    ----------
-    spec : str
-        ``FAMILY:WHAT``: ``onnx:net.onnx``, ``python:my_models:factory``; families are
-        `isolux list models`.
-    options : sequence of str
-        Settings of the family's own, ``NAME=VALUE``. One that names a file counts by its content.
-    name : str, optional
-        What to call it; default: as the spec ends.
-
-    Returns
-    -------
-    Model
-
-    Raises
-    ------
-    SpecError
-        No such setting, no colon, a family that answers no task.
-    UnknownNameError
-        No such family, with the nearest names.
-    IsoluxError
-        Whatever the family finds wrong.
-
     Examples
     --------
     >>> open_model("onyx:net.onnx")
@@ -142,23 +119,7 @@ def open_model(spec: str, options: Sequence[str] = (), *, name: str | None = Non
 def callable_model(
     function: Callable[..., Any], *, name: str | None = None, version: str | None = None
 ) -> Model:
-    """Take a callable that is at hand for a model.
-
-    Parameters
-    ----------
-    function : callable
-        A list of arrays in, answers out; see ``Predictor``. Labels, unless its ``predicts`` says
-        otherwise.
-    name : str, optional
-        What to call it; default: its own name.
-    version : str, optional
-        What tells its state from any other, such as the hash of its weights. Nothing can be known
-        of it otherwise, so without it (and without an ``identity``) no earlier answer is used.
-
-    Returns
-    -------
-    Model
-    """
+    """Take a callable that is at hand for a model."""
     info = ModelInfo(
         title="A callable", summary="Given in memory.", references=(), predicts="labels"
     )

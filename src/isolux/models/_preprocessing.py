@@ -211,10 +211,7 @@ def stacked(shown: Sequence[Prepared]) -> npt.NDArray[Any]:
 
 
 def placed(torch: Any, shown: Sequence[Prepared], device: str) -> Any:
-    """Put the inputs of a batch ``[n, 3, height, width]`` where the network runs.
-
-    To a GPU the bytes travel, a quarter of the numbers, which it looks up in the same table.
-    """
+    """Put the inputs of a batch ``[n, 3, height, width]`` where the network runs."""
     table = shown[0].table
     if device == "cpu" or table is None:
         return torch.from_numpy(stacked(shown)).to(device)

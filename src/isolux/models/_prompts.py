@@ -23,11 +23,6 @@ Several = Literal["mean", "nearest"]
 def read_prompts(path: str | Path) -> Mapping[str, tuple[str, ...]]:
     r"""Read a file of prompts: ``class: prompt``, ``class: [prompt, prompt]``, or a built-in one.
 
-    Raises
-    ------
-    FileError, SpecError, UnknownNameError
-        It cannot be read, or a class has no prompt.
-
     Examples
     --------
     >>> import tempfile
@@ -63,21 +58,7 @@ def described_rows(
 ) -> pl.DataFrame:
     """Make labels of how near each picture is to each class, or to each of its prompts.
 
-    Parameters
-    ----------
-    logits : ndarray [n, classes], or [n, prompts] of ``several="nearest"``
-        In the order of the file.
-    prompts : mapping of str to sequence of str
-    several : {"mean", "nearest"}
-        What the columns are.
-    sigmoid : bool
-        Whether classes do not share their probability (SigLIP).
-    top : int
-
-    Returns
-    -------
-    polars.DataFrame
-        ``picture, label, score, rank`` and, of the nearest, ``prompt``: the one that decided.
+    Shapes: ``logits`` [n, classes].
 
     Examples
     --------

@@ -41,13 +41,7 @@ def torch_for(purpose: str, extra: str) -> Any:
 
 
 def on_device(model: Any, device: str) -> Any:
-    """Put a model where it runs, in its evaluation mode.
-
-    Raises
-    ------
-    SpecError
-        No such device here, or one without room for the model.
-    """
+    """Put a model where it runs, in its evaluation mode."""
     try:
         return model.to(device).eval()
     except (RuntimeError, AssertionError) as error:
@@ -93,28 +87,14 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def put_weights(model: Any, path: str | Path) -> dict[str, str]:
-    """Read weights from a safetensors file into a model; give the file's hash.
-
-    Raises
-    ------
-    FileError
-        As ``read_weights``.
-    SpecError
-        Weights of another network.
-    """
+    """Read weights from a safetensors file into a model; give the file's hash."""
     state, held = read_weights(path)
     fit_weights(model, state, path)
     return held
 
 
 def fit_weights(model: Any, state: Mapping[str, Any], path: str | Path) -> None:
-    """Put weights that were read into a model.
-
-    Raises
-    ------
-    SpecError
-        Weights of another network.
-    """
+    """Put weights that were read into a model."""
     try:
         model.load_state_dict(state)
     except RuntimeError as error:
@@ -126,13 +106,7 @@ def fit_weights(model: Any, state: Mapping[str, Any], path: str | Path) -> None:
 
 
 def read_weights(path: str | Path) -> tuple[Mapping[str, Any], dict[str, str]]:
-    """Read weights from a safetensors file: by name, and the file's hash.
-
-    Raises
-    ------
-    FileError
-        No such file; a pickle, which could run any program when it is loaded; no weights.
-    """
+    """Read weights from a safetensors file: by name, and the file's hash."""
     path = Path(path).expanduser()
     if not path.is_file():
         raise FileError("there is no such file of weights", where=str(path))

@@ -109,17 +109,6 @@ def found_rows(
 ) -> list[tuple[Any, ...]]:
     """Make rows of what torchvision's detectors give for one picture.
 
-    Parameters
-    ----------
-    found : mapping
-        ``boxes`` [n, 4] (left, top, right, bottom in pixels), ``labels`` [n], ``scores`` [n]; of
-        masks ``masks`` [n, 1, height, width], 0 to 1; of poses ``keypoints`` [n, k, 3] and
-        ``keypoints_scores`` [n, k], which are logits and become 0 to 1.
-    kind : {"boxes", "masks", "keypoints"}
-    names : sequence of str
-        Of the labels, the first of which is nothing.
-    picture : int
-
     Examples
     --------
     >>> one = {"boxes": np.array([[1.0, 2.0, 5.0, 8.0]]), "labels": np.array([1]),

@@ -22,8 +22,6 @@ def as_settings(
 ) -> tuple[str, ...]:
     """Write a merge as settings: ``race:Asian=East Asian,Southeast Asian``.
 
-    With ``attribute`` for ``--group``, without it for ``--label-map``.
-
     Examples
     --------
     >>> as_settings({"Asian": ("East Asian", "Southeast Asian")}, "race")
@@ -41,28 +39,7 @@ def metrics_in(source: Run | pl.DataFrame) -> list[str]:
 def wide(
     source: Run | pl.DataFrame, metric: str, columns: Mapping[str, Mapping[str, str]]
 ) -> pl.DataFrame:
-    """Lay one metric of one attribute or intersection out by group.
-
-    Parameters
-    ----------
-    source : Run or polars.DataFrame
-        A run, or its table ``group_metrics``.
-    metric : str
-        Its rows without class and threshold.
-    columns : mapping of str to mapping of str to str
-        Heading to the group it stands for: attribute to value, the same attributes for each.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model`` and the headings in the order given; models in the order of the table. A group
-        that is not there, or has no value, is null.
-
-    Raises
-    ------
-    UnknownNameError
-        No such metric, or none by these attributes together.
-    """
+    """Lay one metric of one attribute or intersection out by group."""
     table = _rows(source, metric)
     names = list(next(iter(columns.values())))
     entry = _entry(table, names)
@@ -89,23 +66,6 @@ def cells(
     attributes: Sequence[str],
 ) -> pl.DataFrame:
     """Put several metrics of one attribute or intersection side by side, class by class.
-
-    Parameters
-    ----------
-    source : Run or polars.DataFrame
-        A run, or its table ``group_metrics``.
-    measures : mapping of str to (str, float or None)
-        Heading to the metric and the threshold that stand under it.
-    attributes : sequence of str
-        The attribute, or the parts of the intersection in whatever order.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model``, ``label`` (null: no class), a column per attribute with the group's value there,
-        ``n_units`` (of the first measure that was made), and a column per heading, null where the
-        group has no value. Rows in the order of the table; none where the run has no such
-        attribute or none of the metrics.
 
     Examples
     --------
@@ -150,16 +110,7 @@ def groups_of(source: Run | pl.DataFrame, metric: str, attribute: str) -> dict[s
 
 
 def spread_over(frame: pl.DataFrame, headings: Sequence[str]) -> dict[str, pl.Series]:
-    """Summarise each row's groups, every group counting once.
-
-    Returns
-    -------
-    dict of str to Series
-        ``max``, ``min``, ``mean``; ``sd`` (one degree of freedom less than groups); ``epsilon``
-        (log10 of max / min); ``n``. Groups without a value are left out, and ``n`` says how many
-        have one. Null: fewer than two groups (``sd``, ``epsilon``), or none; ``epsilon`` also
-        where a group is at 0.
-    """
+    """Summarise each row's groups, every group counting once."""
     values: FloatArray = frame.select(headings).to_numpy().astype(np.float64)
     judged = ~np.isnan(values)
     n = judged.sum(axis=1)

@@ -18,13 +18,7 @@ Layout = Callable[[Run], pl.DataFrame]
 
 
 def require_protocol(paper: str, protocols: Protocols, name: str) -> None:
-    """Refuse a protocol that the paper does not have.
-
-    Raises
-    ------
-    UnknownNameError
-        With the names that it has.
-    """
+    """Refuse a protocol that the paper does not have."""
     if name not in protocols:
         raise UnknownNameError("protocol", name, protocols, where=f"papers/{paper}")
 
@@ -36,24 +30,7 @@ def laid_out(
     name: str,
     run: Run,
 ) -> dict[str, pl.DataFrame]:
-    """Lay the run of a protocol out by caption; tables without rows are left out.
-
-    Parameters
-    ----------
-    paper : str
-    protocols : mapping
-        The paper's, by name.
-    layouts : mapping
-        By the protocol's name: caption to layout, in the paper's order.
-    name : str
-        The protocol.
-    run : Run
-
-    Raises
-    ------
-    UnknownNameError
-        No such protocol.
-    """
+    """Lay the run of a protocol out by caption; tables without rows are left out."""
     require_protocol(paper, protocols, name)
     made = {caption: layout(run) for caption, layout in layouts[name].items()}
     return {caption: table for caption, table in made.items() if not table.is_empty()}

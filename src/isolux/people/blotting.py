@@ -27,11 +27,6 @@ _AS_AN_ID = (
 def unnamed(notes: Iterable[str], withdrawn: frozenset[str]) -> list[str]:
     """Blot the ids of who withdrew out of sentences.
 
-    A number of up to three digits is an id only where the sentence treats it as one: in quotation
-    marks, with a suffix, or after a word such as ``image``. Elsewhere it is a count. What stands in
-    quotation marks goes too where it holds an id or is one in another case, with other separators
-    or zeros before its numbers.
-
     Examples
     --------
     >>> unnamed(["no face in s0007.jpg, nor in image 7: 7 of 9"], frozenset({"s0007.jpg", "7"}))
@@ -78,19 +73,6 @@ def form_of(text: str) -> str:
 @contextmanager
 def blotted_errors(withdrawn: frozenset[str], kept: Callable[[], Container[str]]) -> Iterator[None]:
     """Let no error name people who withdrew.
-
-    Parameters
-    ----------
-    withdrawn : frozenset of str
-        Their ids; none: errors pass as they are.
-    kept : callable
-        Makes the ids of who stays, when an error needs them. Any other cell that an error about a
-        file quotes may be that of a person who withdrew: its form is shown (``form_of``).
-
-    Raises
-    ------
-    IsoluxError
-        The same one, without them.
 
     Examples
     --------

@@ -23,29 +23,6 @@ _FEW = 5
 def drawn_by(dataset: Dataset, sample: Sample, other_way: str | None = None) -> Dataset:
     """Attach to people for how many they stand and from which stratum they were drawn.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Before anyone is left out by a condition.
-    sample : Sample
-        Which columns say so.
-    other_way : str, optional
-        The column of clusters of another way: of each photo's photographer, beside its subject.
-
-    Returns
-    -------
-    Dataset
-        With ``sample``: ``instance_id, weight, stratum, stratum_clusters``, a row a person;
-        without one where no column is named.
-
-    Raises
-    ------
-    UnknownNameError
-        No such attribute or column.
-    TableError
-        A weight that is missing, negative, infinite or no number; none above 0; a stratum that is
-        missing; a cluster in two strata; a stratum of a single cluster.
-
     Examples
     --------
     >>> from isolux.vocabulary.info import DatasetInfo
@@ -104,11 +81,6 @@ def _refuse_beside(sample: Sample, other_way: str) -> None:
 
 def ways_of(cluster: str | None) -> tuple[str | None, str | None]:
     """Part ``subject,photographer`` into clusters of two ways.
-
-    Raises
-    ------
-    SpecError
-        More than two, or an empty name.
 
     Examples
     --------

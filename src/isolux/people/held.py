@@ -42,29 +42,7 @@ def held_people(
     purpose: Purpose = "evaluation",
     **settings: Any,
 ) -> Dataset:
-    """Return the people, with the attributes asked for, less those whom the settings leave out.
-
-    Parameters
-    ----------
-    data : Dataset, str or Path
-        A dataset, or NAME:PATH.
-    attributes : sequence of str
-        Attributes and intersections; those that can be computed and are lacking are.
-    captions : str or Path, optional
-        Captions of the images, which give attributes too.
-    first_and : sequence of str, optional
-        Of a wide table, look at its first columns, at ``attributes`` and at these; default: at all.
-    purpose : {"evaluation", "training"}
-        What the people are for: a ledger of consent that is given as ``withdrawn`` is asked of it.
-    **settings
-        ``derive``, ``only``, ``withdrawn``, ``allow_unmatched``, ``cluster``, and of files ``id``,
-        ``separator``, ``data_option``, ``images``: as ``isolux.vocabulary.spec.People``.
-
-    Raises
-    ------
-    SpecError
-        A setting that says how files are read, of a dataset that is in memory.
-    """
+    """Return the people, with the attributes asked for, less those whom the settings leave out."""
     given = {name: value for name, value in settings.items() if value not in (None, (), [])}
     only = _listed(given.pop("only", ()))
     own = [part for entry in attributes for part in crossed(entry)]

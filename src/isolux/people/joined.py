@@ -64,33 +64,6 @@ def with_attributes(
 ) -> Dataset:
     r"""Give people the attributes that a table holds of them, their images or their subjects.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    path : str or Path
-        A table of any format, one row an id.
-    id : str, optional
-        Its column of ids; default: the first there is of ``instance_id``, ``image_id``,
-        ``subject_id``, ``person_id``, ``subject``, ``id``, ``file``, ``filename``, ``path``.
-    id_from : {"column", "basename", "stem"}
-        Which part of the ids must agree, on both sides.
-    separator, repair_ages, sheet
-        As of a table of people.
-
-    Returns
-    -------
-    Dataset
-        With those attributes too. A note says by which ids they were joined, how many people have
-        no row, and how many rows name no one; it is a caution where a tenth or more have none.
-
-    Raises
-    ------
-    JoinError
-        No row names anyone here; people have no id; ids that become one by ``id_from``; an
-        attribute that both sides have and that differs.
-    SpecError, UnknownNameError, TableError
-        No column of ids; an id that stands twice; nothing beside the ids.
-
     Examples
     --------
     >>> import tempfile

@@ -26,16 +26,6 @@ _SHORT: tuple[IdFrom, ...] = ("basename", "stem")
 def known_ids(dataset: Dataset) -> pl.DataFrame:
     """List each person's ids.
 
-    Parameters
-    ----------
-    dataset : Dataset
-
-    Returns
-    -------
-    polars.DataFrame
-        ``who`` (an ``instance_id``), ``kind`` (a column of instances or images, or an attribute
-        whose name is that of an id: ``subject``, ``person_id``), ``id``; no nulls.
-
     Examples
     --------
     >>> from isolux.vocabulary.info import DatasetInfo
@@ -80,16 +70,6 @@ def id_like(attributes: pl.Series) -> list[str]:
 def ids_by_name(dataset: Dataset) -> dict[str, pl.DataFrame]:
     """Give each column of ids that the data know, by the names that a list may call it.
 
-    Parameters
-    ----------
-    dataset : Dataset
-
-    Returns
-    -------
-    dict of str to polars.DataFrame
-        ``who, kind, id`` by name: a column of ids of instances that is filled, what the data's file
-        calls such a column, or an attribute whose name is that of an id.
-
     Examples
     --------
     >>> from isolux.vocabulary.info import DatasetInfo
@@ -116,19 +96,6 @@ def ids_by_name(dataset: Dataset) -> dict[str, pl.DataFrame]:
 
 def matched(known: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     """Find whom ids name: whole, and where that finds no one by a file's name or its stem.
-
-    Parameters
-    ----------
-    known : polars.DataFrame
-        ``who``, ``kind``, ``id``.
-    ids : polars.Series
-        The ids looked for, text.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``asked`` (one of ``ids``), ``who``, ``kind``. One id may name several people, or one
-        person in several ways.
 
     Examples
     --------

@@ -21,24 +21,6 @@ _PARTS = re.compile("[\t,;]")  # a table called .txt: what spreadsheets write as
 def listed_ids(path: str | Path | None, kind: str | None = None) -> list[str]:
     r"""Read a list of ids; none where no file is named.
 
-    Parameters
-    ----------
-    path : str or Path, optional
-        Text (.txt, .lst, no suffix) with an id in each line (empty lines and lines that begin with
-        ``#`` are passed over), or a table (CSV, TSV, JSON lines, Parquet, a workbook) with one
-        column of ids.
-    kind : {"subject", "copyright", "annotator"}, optional
-        Whose ids these are: the column is called so (``subject_id``, ``person``, ``annotator``), or
-        ``id``. Not given: ids of any kind.
-
-    Raises
-    ------
-    FileError
-        It cannot be read, or it is a ledger of consent.
-    TableError
-        A table without such a column, or with several; text that begins with a column's name: it
-        would be taken for a person.
-
     Examples
     --------
     >>> import tempfile

@@ -32,14 +32,7 @@ __all__ = ["computed_attributes", "judged_people", "load_people", "name_and_path
 
 
 def judged_people(spec: AuditSpec, held: object = None) -> Dataset:
-    """Load the people that an audit judges, with the attributes that it groups them by.
-
-    Parameters
-    ----------
-    spec : AuditSpec
-    held : table, optional
-        A table in memory that holds them, in the place of ``spec.people.data``.
-    """
+    """Load the people that an audit judges, with the attributes that it groups them by."""
     whole = registry.task_info(spec.task.name).whole_images
     answers = spec.predictions
     said = {"score": answers.score_column, "model": answers.model_name,
@@ -73,30 +66,7 @@ def load_people(
     held: object = None,
     purpose: Purpose = "evaluation",
 ) -> Dataset:
-    """Load a dataset, compute the attributes that it lacks, and keep who is to be judged.
-
-    Parameters
-    ----------
-    people : People
-        Where the dataset is and who is judged.
-    attributes : sequence of str
-        Those to compute where the dataset lacks them and they can be computed, beside
-        ``people.derive``.
-    whole_images : bool
-        True: people who are not judged stay, as a task of whole images needs them.
-    outputs : mapping of str to str or None, optional
-        Settings of a model's answers, for a dataset that holds them itself (a table of pairs).
-    first_and : sequence of str, optional
-        Of a wide table, only its first columns and these become attributes; default: all.
-    shards : InShards, optional
-        How a table in shards is read; an audit alone does that.
-    sample : Sample, optional
-        The columns that say how people were drawn; default: none does.
-    held : table, optional
-        A table in memory; default: what ``people.data`` names.
-    purpose : {"evaluation", "training"}
-        What a ledger of consent is asked about.
-    """
+    """Load a dataset, compute the attributes that it lacks, and keep who is to be judged."""
     name, path = name_and_path(people.data) if held is None else ("table", people.data)
     if outputs is None:  # no audit, which alone reads what is not about single people
         refuse_counts([name], "this", f"isolux audit {name}:FILE --task counts --by GROUP")
@@ -185,19 +155,7 @@ def _with_attributes(dataset: Dataset, people: People) -> Dataset:
 def name_and_path(
     data: str, *, what: str = "the data are", where: str | None = None
 ) -> tuple[str, str]:
-    """Part NAME:PATH.
-
-    Parameters
-    ----------
-    data : str
-    what, where : str
-        What is named so, and by which setting, for errors.
-
-    Raises
-    ------
-    SpecError
-        No name, or no path; a file's format in the place of the name.
-    """
+    """Part NAME:PATH."""
     name, colon, path = data.partition(":")
     if not colon or not path:
         raise SpecError(
@@ -248,13 +206,7 @@ def _cluster_of(people: People) -> tuple[str | None, list[str]]:
 
 
 def computed_attributes(names: Sequence[str]) -> list[str]:
-    """List the attributes to compute; a family's name stands for all of its attributes.
-
-    Raises
-    ------
-    UnknownNameError
-        With those that can.
-    """
+    """List the attributes to compute; a family's name stands for all of its attributes."""
     if not names:
         return []
     known, wanted = derive.names(), derive.of_families(names)

@@ -18,19 +18,6 @@ _FEW_SHARE = 0.05
 def cautions_on_ids(weight: pl.Series, name: str | None) -> list[str]:
     """Caution where weights look like numbers of rows or ids.
 
-    Parameters
-    ----------
-    weight : polars.Series
-        Everyone's, in the order of the file.
-    name : str or None
-        The column; None: no weights were given, and there is no caution.
-
-    Returns
-    -------
-    list of str
-        A caution where all are different whole numbers, and they rise from row to row or follow
-        one another without a gap.
-
     Examples
     --------
     >>> cautions_on_ids(pl.Series(range(1, 31)), "row")[0][:52]
@@ -58,16 +45,6 @@ def cautions_on_ids(weight: pl.Series, name: str | None) -> list[str]:
 def cautions_on_worth(weight: pl.Series) -> list[str]:
     """Caution where a few weights make a sample worth next to nothing.
 
-    Parameters
-    ----------
-    weight : polars.Series
-        Of everyone who is judged, above 0; brought to the population, where there is one.
-
-    Returns
-    -------
-    list of str
-        A caution below 5 % of the units, or below 10 where there are at least twice as many.
-
     Examples
     --------
     >>> cautions_on_worth(pl.Series([1.0] * 99 + [1e6]))[0][:59]
@@ -90,18 +67,6 @@ def cautions_on_worth(weight: pl.Series) -> list[str]:
 
 def cautions_on_emptied(attributes: pl.DataFrame, before: pl.Series, after: pl.Series) -> list[str]:
     """Caution on values of which everyone weighs 0: they would vanish from the tables unseen.
-
-    Parameters
-    ----------
-    attributes : polars.DataFrame
-        Rows of table ``attributes`` of which each value is a group: no numbers that bins part.
-    before, after : polars.Series
-        Units that are judged, and those of them that weigh more than 0.
-
-    Returns
-    -------
-    list of str
-        One caution for each attribute that loses a value.
 
     Examples
     --------

@@ -52,13 +52,6 @@ class Condition:
 def parse_conditions(written: Sequence[str]) -> tuple[Condition, ...]:
     """Read conditions: ``ATTRIBUTE=VALUE,VALUE``, ``!=``, ``>=``, ``<=``, ``>`` or ``<``.
 
-    A value that holds a comma stands in double quotes.
-
-    Raises
-    ------
-    SpecError
-        No such relation, or no number where one is compared.
-
     Examples
     --------
     >>> parse_conditions(["age>=20"])[0].number, parse_conditions(['job="a, b",c'])[0].values
@@ -91,31 +84,6 @@ def _condition(text: str) -> Condition:
 
 def keep_only(dataset: Dataset, written: Sequence[str], *, whole_images: bool) -> Dataset:
     """Keep the people who pass every condition.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Attributes of images and subjects are those of their people.
-    written : sequence of str
-        Conditions, as ``parse_conditions`` reads them. With several values of an attribute (three
-        annotators) a person passes by any of them; ``!=`` by none of those named. Who has no value
-        does not pass ``=`` and the comparisons, and passes ``!=``. A value that is a range
-        (``20-29``, ``more than 70``) passes a comparison where all of it does; notes say which
-        did not, and a caution which lie on both sides of the number.
-    whole_images : bool
-        True: the others stay, not ``judged``, as they take part in the matching. False: they go.
-
-    Returns
-    -------
-    Dataset
-        A note says how many were left out, and by which conditions.
-
-    Raises
-    ------
-    SpecError
-        A condition that is none, or that nobody passes.
-    UnknownNameError
-        No such attribute.
 
     Examples
     --------
@@ -190,10 +158,7 @@ def _on_ranges(condition: Condition, attributes: pl.DataFrame) -> list[str]:
 
 
 def only_judged(dataset: Dataset) -> Dataset:
-    """Leave out who is not ``judged``, for a task in which bystanders have no part.
-
-    A face without demographics can be who a detector found; of a classifier it has no truth.
-    """
+    """Leave out who is not ``judged``, for a task in which bystanders have no part."""
     instances = INSTANCES.conform(dataset.instances)
     if "judged" not in instances.columns or instances["judged"].all():
         return dataset

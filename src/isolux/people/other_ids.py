@@ -58,27 +58,7 @@ def ids_of_file(
     form: str | None = None,
     sheet: str | None = None,
 ) -> tuple[str, ...]:
-    """Compare the ids of a file of answers, joined by the first known column or by that named.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    path : str
-        The file; of any other format than a table, nothing is compared.
-    id, id_from
-        As in ``read_predictions``.
-    form, sheet : str, optional
-        Its format, and a workbook's sheet.
-
-    Returns
-    -------
-    tuple of str
-
-    Raises
-    ------
-    JoinError
-        As ``agreement_of_ids``.
-    """
+    """Compare the ids of a file of answers, joined by the first known column or by that named."""
     file = Path(path).expanduser()
     form = form if form in FORMATS else table_format(file)
     if form is None or not file.is_file():
@@ -97,26 +77,7 @@ def ids_of_file(
 
 
 def agreement_of_ids(dataset: Dataset, rows: pl.DataFrame, key: Key) -> tuple[str, ...]:
-    """Compare every other column of ids with the person whom a row was joined to.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    rows : polars.DataFrame
-        ``who`` (an ``instance_id``) and the other columns of ids of the row that they met.
-    key : Key
-
-    Returns
-    -------
-    tuple of str
-        Empty where they agree or hold no id that the dataset knows. Where the user named the column
-        to join by: a caution, or a note if the other column merely numbers rows.
-
-    Raises
-    ------
-    JoinError
-        Where rows name another person by another column, and no one said which to trust.
-    """
+    """Compare every other column of ids with the person whom a row was joined to."""
     told = []
     known = known_ids(dataset)
     for column in (name for name in rows.columns if name in _KINDS and name != key.column):

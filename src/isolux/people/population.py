@@ -42,19 +42,7 @@ class Cells:
 
 
 def read_population(population: Population) -> tuple[Cells, ...]:
-    """Read the tables of a population.
-
-    Parameters
-    ----------
-    population : sequence of str, or mapping
-        Files; or attributes (``tone``, ``"tone*sex"``) to their values' shares or counts.
-
-    Raises
-    ------
-    TableError, SpecError
-        A file without one column ``share`` or ``count``; a share that is negative or no number;
-        shares that do not add up to 1; a cell given twice; an attribute in two tables.
-    """
+    """Read the tables of a population."""
     if isinstance(population, Mapping):
         tables = [_of_mapping(name, cells) for name, cells in population.items()]
     else:
@@ -154,28 +142,7 @@ def _cells(
 def calibrated(
     table: pl.DataFrame, attributes: pl.DataFrame, tables: Sequence[Cells]
 ) -> pl.DataFrame:
-    """Bring a sample's weights to a population.
-
-    Parameters
-    ----------
-    table : polars.DataFrame
-        Evidence ``sample``: ``unit_id, weight``, …
-    attributes : polars.DataFrame
-        Table ``attributes`` of the same units.
-    tables : sequence of Cells
-
-    Returns
-    -------
-    polars.DataFrame
-        ``weight`` brought to the population, ``base_weight`` as it was, and ``margin_0``, … the
-        cell of each table that a unit is in.
-
-    Raises
-    ------
-    TableError
-        A unit of no cell, a cell of the population without anyone, an attribute of several values,
-        or tables that no weights can meet.
-    """
+    """Bring a sample's weights to a population."""
     codes, shares = [], []
     for cells in tables:
         code, share = _coded(table["unit_id"], attributes, cells)

@@ -23,11 +23,6 @@ _LEVELS = 4
 def synthetic_marker(paths: Iterable[str | Path]) -> Path | None:
     """Return the file that says that these people are synthetic; None where there is none.
 
-    Parameters
-    ----------
-    paths : iterable of str or Path
-        Where the data lie: files or folders.
-
     Examples
     --------
     >>> import tempfile

@@ -31,29 +31,6 @@ def without_withdrawn(
 ) -> Dataset:
     """Remove who withdrew, and every photo that shows them.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    listed : WithdrawnList
-        Ids of a plain list are looked up as ids of people, photos, subjects, households, clusters
-        and files, with and without their folder and suffix. One that names several is of them all.
-    allow_unmatched : bool
-        Continue even if an id matches nobody here.
-
-    Returns
-    -------
-    Dataset
-        Without those people, without those photos (the others in them go too, and are counted),
-        and without the attributes of either. ``withdrawn`` holds the ids that must not be written
-        anywhere. A note says how many went, and how many ids of the list name nobody here.
-
-    Raises
-    ------
-    SpecError
-        Everyone withdrew, or an id names no one and ``allow_unmatched`` is not set.
-    TableError
-        No column of the list is of ids that the dataset knows.
-
     Examples
     --------
     >>> from isolux.vocabulary.info import DatasetInfo
@@ -108,24 +85,7 @@ def without_withdrawn(
 def runs_without(
     runs: Sequence[Run], listed: WithdrawnList, *, allow_unmatched: bool = False
 ) -> list[Run]:
-    """Remove who withdrew from the tables of runs.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Their units are known by ids, clusters and attributes. A run knows no photos, so that others
-        in a photo with someone who withdrew stay: audit anew to take them out too.
-    listed : WithdrawnList
-    allow_unmatched : bool
-        Continue even if an id matches nobody in any of the runs.
-
-    Raises
-    ------
-    SpecError
-        An id names no one, and ``allow_unmatched`` is not set.
-    TableError
-        No column of the list is of ids that the runs know.
-    """
+    """Remove who withdrew from the tables of runs."""
     named = [_names_in(run) for run in runs]
     listed = listed.going_by(set.intersection(*(set(own) for own in named)))  # or one keeps them
     known = [_known_in(run, listed.column, own) for run, own in zip(runs, named, strict=True)]
@@ -141,11 +101,7 @@ def runs_without(
 
 
 def _names_in(run: Run) -> dict[str, str]:
-    """Say what a run calls its ids, and which of its columns holds them.
-
-    Units may be photos, and then are named as these; who a subject or a household is, only clusters
-    of these tell, and attributes that are ids by their names.
-    """
+    """Say what a run calls its ids, and which of its columns holds them."""
     spec = dict(run.record.get("spec") or {})
     word = str(dict(run.record.get("clusters") or {}).get("column") or "cluster_id")
     word = word.split(",", maxsplit=1)[0].strip()  # of clusters both ways the first are the units'

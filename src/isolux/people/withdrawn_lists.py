@@ -48,19 +48,7 @@ class WithdrawnList:
     where: str = "the list"
 
     def going_by(self, known: Collection[str]) -> WithdrawnList:
-        """Go by the one column of the list that names ids of the data: these, or of any kind.
-
-        Parameters
-        ----------
-        known : collection of str
-            What the data call their ids.
-
-        Raises
-        ------
-        TableError
-            No such column, or several. The list's own columns are not named: where it has no row
-            of names, they are people's ids.
-        """
+        """Go by the one column of the list that names ids of the data: these, or of any kind."""
         if self.table is None:
             if self.column is not None and self.column not in known:
                 raise self._unknown(known, repr(self.column))
@@ -87,10 +75,7 @@ class WithdrawnList:
         )
 
     def among(self, ids: pl.Series) -> WithdrawnList:
-        """Add those of these ids that were erased from the ledger, and those who never agreed.
-
-        Who was erased and is here came back with a backup.
-        """
+        """Add those of these ids that were erased from the ledger, and those who never agreed."""
         one = ids.cast(pl.String).drop_nulls().unique()
         never = self.never.intersection(one)
         back: frozenset[str] = frozenset()
@@ -112,26 +97,6 @@ def read_withdrawn(
     path: str | Path, *, purpose: Literal["evaluation", "training"] = "evaluation"
 ) -> WithdrawnList:
     r"""Read a list of who withdrew.
-
-    Parameters
-    ----------
-    path : str or Path
-        Text (.txt, .lst) with an id in each line (empty lines and lines that begin with ``#`` are
-        passed over); a ledger of consent (``isolux curate grant``), of which those count who
-        revoked evaluation; or a table (CSV, TSV, JSON lines, Parquet, Arrow) with one of the
-        columns ``subject_id``, ``instance_id``, ``image_id``, ``household_id``, ``cluster_id``, or
-        ``id`` (ids of whatever kind, as in a plain list); or with one column that is named as a
-        column of ids of the data: that of ``--id`` or ``--cluster``, ``subject``, ``person_id``.
-    purpose : {"evaluation", "training"}
-        Of a ledger: for training those count who revoked training or evaluation, and subjects who
-        never agreed to training.
-
-    Raises
-    ------
-    FileError
-        No such file, or it names nobody: an empty list would withdraw nobody in silence.
-    TableError
-        More than one of these columns. Whether another one is of ids, the data say (``going_by``).
 
     Examples
     --------

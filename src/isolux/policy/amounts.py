@@ -51,18 +51,6 @@ class Amount:
 def read_amount(value: object, *, what: str, where: str) -> Amount:
     """Read a number with its unit.
 
-    Parameters
-    ----------
-    value : object
-        As YAML has it.
-    what, where : str
-        The key, and the rule, for errors.
-
-    Raises
-    ------
-    SpecError
-        No number, or one without a unit.
-
     Examples
     --------
     >>> read_amount("5 points", what="within", where="rule 1")
@@ -110,19 +98,6 @@ def _likely(what: str, value: float) -> str:
 def margin_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
     """Turn the size of a difference into the metric's unit.
 
-    Parameters
-    ----------
-    amount : Amount
-    unit : str
-        The metric's: ``fraction``, or its own.
-    what, where : str
-        For errors.
-
-    Raises
-    ------
-    SpecError
-        Not above 0, ``%``, or another unit than the metric has.
-
     Examples
     --------
     >>> margin_of(Amount(5.0, "points"), "fraction", what="within", where="rule 1")
@@ -155,11 +130,6 @@ def margin_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
 
 def level_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
     """Turn a value's limit into the metric's unit.
-
-    Raises
-    ------
-    SpecError
-        Another unit than the metric has, or a share that no value can pass or fail.
 
     Examples
     --------

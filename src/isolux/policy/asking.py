@@ -81,15 +81,7 @@ class Asked:
 
 
 def ask(rule: Rule, measured: Measured) -> Asked:
-    """Lay out what one rule asks.
-
-    Raises
-    ------
-    UnknownNameError
-        A metric that neither the run nor any task knows.
-    SpecError
-        A limit in another unit than the metric's, or on the wrong side.
-    """
+    """Lay out what one rule asks."""
     asked = Asked(rule)
     if rule.kind == "none_above":
         _every_gap(asked, measured)

@@ -85,12 +85,7 @@ class Side:
         return lambda z: reach(value, error, freedom, z)
 
     def alone(self) -> Callable[[float], Interval]:
-        """Give the ends that a value by itself is held to a limit with.
-
-        Of shares Clopper and Pearson's, as many people as independent ones would be worth as much.
-        Wilson's are a little short near 0 and 1, on one side and far out: of 150 people at .97 it
-        passes a limit of .97 in 5.8 of 100 audits, and a family's far tails at .98 twice too often.
-        """
+        """Give the ends that a value by itself is held to a limit with."""
         means = self.means()
         if means is None or not means.shares:
             return self.intervals()
@@ -202,10 +197,7 @@ def of_values(side: Side, limit: float, sign: float) -> Cells:
 def of_differences(
     first: Side, second: Side, apart: Difference, margin: float, sign: float, rest: str = ""
 ) -> Cells:
-    """Ask that ``sign × (first − second)`` lies above −margin.
-
-    The ends are careful ones: a margin is asked on one side alone.
-    """
+    """Ask that ``sign × (first − second)`` lies above −margin."""
 
     def bounds(z: float) -> Interval:
         ends = apart.interval(z, careful=True)
@@ -234,17 +226,7 @@ def too_small(
 ) -> tuple[IntArray, list[Closed]]:
     """Part groups that may be decided about from those that may not, and say why not.
 
-    Parameters
-    ----------
-    estimates, j, rows : Estimates, int, [g] int
-        The measure and the groups.
-    least : (int, int)
-        Units and clusters from which the run judges a group.
-
-    Returns
-    -------
-    ([k] int, list of Closed)
-        A group whose interval's promise could not be kept (``boundary``) is not decided about.
+    Shapes: ``estimates, j, rows`` [g]; returns [k].
     """
     kept, closed = [], []
     worth = _worth(estimates, j)

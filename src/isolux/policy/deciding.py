@@ -52,19 +52,7 @@ _ORDER: dict[Answer, int] = {"fail": 0, "insufficient": 1, "pass": 2}
 
 
 def decide(policy: Policy, measured: Measured) -> Decision:
-    """Answer every rule of a policy.
-
-    Parameters
-    ----------
-    policy : Policy
-    measured : Measured
-        A run's estimates, record and baseline.
-
-    Returns
-    -------
-    Decision
-        Without the names of files, which the caller knows.
-    """
+    """Answer every rule of a policy."""
     asked = [None if rule.kind in _FACTS else ask(rule, measured) for rule in policy.rules]
     for each in asked:
         if each is not None:
@@ -88,11 +76,7 @@ def decide(policy: Policy, measured: Measured) -> Decision:
 
 
 def p_beyond(cells: Cells) -> FloatArray:
-    """Return the one-sided p of "this value is on the right side of its limit": ``[h]``.
-
-    At most .05 exactly where the upper bound of the slack at 1.645 standard errors is below 0; 1
-    where the value itself is on the right side, NaN where there is no slack.
-    """
+    """Return the one-sided p of "this value is on the right side of its limit": ``[h]``."""
     from scipy.special import ndtr
 
     slack = cells.slack
@@ -179,11 +163,7 @@ def _cases(
     more: More,
     level: float,
 ) -> list[tuple[float, Case]]:
-    """Describe cases, each with its place among those of its answer, the worst lowest.
-
-    Those that fail go by size: how far they are beyond the limit. Others go by how many of their
-    bound's reaches they lie on the right side.
-    """
+    """Describe cases, each with its place among those of its answer, the worst lowest."""
     measure = cells.first.estimates.measures[cells.first.j]
     groups = [cells.first.estimates.groups[g] for g in cells.first.rows]
     ends = cells.bounds(_z(level))

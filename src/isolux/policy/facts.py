@@ -95,15 +95,7 @@ def _ran_names(record: Mapping[str, Any]) -> set[str]:
 
 
 def vetoes(rule: Rule, measured: Measured, policy: Policy) -> list[Case]:
-    """Hold findings of the analyses that a rule names to its margin.
-
-    Returns
-    -------
-    list of Case
-        An analysis that did not run fails. A finding whose interval lies beyond the margin fails
-        where it holds over the report (adjusted p, not exploratory), and is insufficient otherwise;
-        one that reaches beyond is insufficient, as is one without an interval.
-    """
+    """Hold findings of the analyses that a rule names to its margin."""
     ran = _ran_names(measured.record)
     cases = [Case("fail", group=name, reason="this analysis did not run")
              for name in rule.analyses if name not in ran]  # fmt: skip

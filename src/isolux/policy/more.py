@@ -50,20 +50,7 @@ def more_people(
 ) -> list[More]:
     """Reckon for one rule how many more people its undecided cases need.
 
-    Parameters
-    ----------
-    cells : sequence of Cells
-    undecided : sequence of [u] int
-        Of each, the places of the cases that are not decided.
-    reach : sequence of (float, float)
-        Of each, how many standard errors a pass and a fail need.
-    power : float
-        Chance of deciding the rule.
-
-    Returns
-    -------
-    list of More
-        NaN where a case is decided, or nothing can be told; inf: more than a million times as many.
+    Shapes: ``undecided`` [u].
     """
     groups, parts, at, open_ = _Groups(), [], [], []
     for one, places, ends in zip(cells, undecided, reach, strict=True):

@@ -27,14 +27,7 @@ def pairs_of(
 ) -> Difference:
     """Compare groups; of what chance enlarges, either group's interval reaches down by its part.
 
-    Parameters
-    ----------
-    estimates : Estimates
-    attribute : str
-    j : int
-        The measure.
-    first, second : [h] int
-        Rows of the estimates.
+    Shapes: ``first, second`` [h].
     """
     apart = compare_groups(estimates, attribute, j).pairs(first, second)
     measure = estimates.measures[j]

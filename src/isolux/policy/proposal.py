@@ -43,14 +43,7 @@ _WORDS = frozenset(("yes", "no", "true", "false", "on", "off", "null", "y", "n")
 
 
 def proposal(measured: Measured, run: str = "") -> str:
-    """Write a policy as YAML.
-
-    Parameters
-    ----------
-    measured : Measured
-    run : str
-        Its directory, for the first comment.
-    """
+    """Write a policy as YAML."""
     lines = [
         f"# A policy for {plain(run) or 'this run'}, proposed by isolux gate --init.",
         "# The limits below are what this many people can decide, not what is acceptable:",
@@ -206,10 +199,7 @@ def _other_differences(
 def _margin(
     measured: Measured, name: str, attribute: str, *, among_large: bool = False
 ) -> tuple[float, float, tuple[str, str], str] | None:
-    """Reckon the margin that alike groups would keep; the widest gap now, of whom, its unit.
-
-    None: a group is too small. ``among_large`` leaves such groups out instead.
-    """
+    """Reckon the margin that alike groups would keep; the widest gap now, of whom, its unit."""
     estimates, unit = measured.estimates, ""
     cases: list[tuple[IntArray, IntArray, int]] = []
     for j, measure in enumerate(estimates.measures):

@@ -26,19 +26,6 @@ _MOST_RULES = 1000
 def read_policy(source: Policy | Mapping[str, Any] | str | Path) -> Policy:
     """Read a policy.
 
-    Parameters
-    ----------
-    source : Policy, mapping, str or Path
-        A YAML or JSON file, or what such a file holds.
-
-    Raises
-    ------
-    FileError
-        No such file, or it is no YAML.
-    SpecError, UnknownNameError
-        A key, a kind of rule or an analysis that does not exist (with the nearest names), a margin
-        without unit, a summary without the rule that it needs beside it.
-
     Examples
     --------
     >>> rule = {"metric": "accuracy", "attribute": "light", "within": "5 points"}

@@ -75,10 +75,7 @@ def _whom(rule: Rule) -> str:
 
 
 def ruled(rule: Rule, cases: Sequence[Case], measured: Measured, policy: Policy) -> str:
-    """Say what decided a rule, and of one that is not decided, what would.
-
-    ``cases`` come the worst first.
-    """
+    """Say what decided a rule, and of one that is not decided, what would."""
     return _ruled(rule, cases, measured, policy)
 
 
@@ -221,19 +218,7 @@ def noun_of(rule: Rule, measured: Measured) -> str:
 def needed(
     cases: Sequence[Case], policy: Policy, *, baseline: bool = False, noun: str = "people"
 ) -> str:
-    """Say how many more people of which group would decide what is not decided.
-
-    Parameters
-    ----------
-    cases : sequence of Case
-        Those that are not decided.
-    policy : Policy
-        Its power is told.
-    baseline : bool
-        Whether they are needed in both runs.
-    noun : str
-        Who they are: people, or pairs.
-    """
+    """Say how many more people of which group would decide what is not decided."""
     units: dict[str, tuple[int, int | None]] = {}
     for case in cases:
         for group, n, clusters in ((case.group, case.more, case.more_clusters),

@@ -38,19 +38,6 @@ _HINT = "a model that fails everyone fails all groups alike, and would pass"
 def refuse_summary_alone(rules: Sequence[Rule], where: str) -> None:
     """Refuse a rule of differences between groups without limits of the errors themselves.
 
-    Parameters
-    ----------
-    rules : sequence of Rule
-    where : str
-        The policy, for errors.
-
-    Raises
-    ------
-    SpecError
-        A summary is asked for as if it were a metric; a ratio without a limit of its metric over
-        everyone, of an error at a threshold without limits of both errors; a difference of such an
-        error without a limit of it.
-
     Examples
     --------
     >>> from isolux.policy.amounts import Amount

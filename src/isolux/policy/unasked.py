@@ -19,14 +19,7 @@ _FOUND = " (a difference was found)"
 
 
 def found_differences(measured: Measured) -> list[tuple[str, str]]:
-    """List attribute and metric of each difference that the audit itself found.
-
-    Returns
-    -------
-    list of (str, str)
-        The report's first finding first. Exploratory findings, and those of other analyses than
-        the groups' gaps, are not among them.
-    """
+    """List attribute and metric of each difference that the audit itself found."""
     findings = measured.findings
     if not findings.height:
         return []
@@ -41,11 +34,7 @@ def found_differences(measured: Measured) -> list[tuple[str, str]]:
 
 
 def unasked(policy: Policy, measured: Measured) -> str:
-    """Name the attributes of a run whose groups no rule holds to a limit; empty: there are none.
-
-    Those of which the audit found a difference come first. A rule that only counts people
-    (``covered``) asks nothing of how they are served: its attribute is named apart.
-    """
+    """Name the attributes of a run whose groups no rule holds to a limit; empty: there are none."""
     if any(rule.kind == "none_above" for rule in policy.rules):
         return ""
     asked = {plain(rule.attribute) for rule in policy.rules

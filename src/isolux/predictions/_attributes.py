@@ -22,32 +22,6 @@ def from_attributes(
 ) -> pl.DataFrame:
     """Take a model's answers from an attribute of the dataset.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        With the answers among its attributes. Several values of one person are ranked in the
-        order of the table.
-    column : str
-        The attribute with the answer.
-    score, detected : str, optional
-        The attributes with the confidence, and with whether a person was found.
-    scale, separator
-        As in ``read_predictions``.
-    model : str, optional
-        The model's name; not given: the attribute's.
-    question : str, optional
-        The attribute with what was asked, of a table with a row for each answer.
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``LABEL_PREDICTIONS``. A person without a value has a null label.
-
-    Raises
-    ------
-    UnknownNameError, TableError
-        As in ``read_predictions``.
-
     Examples
     --------
     >>> from isolux.vocabulary.info import DatasetInfo

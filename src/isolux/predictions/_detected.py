@@ -37,25 +37,6 @@ def detected_from_attributes(
 ) -> pl.DataFrame:
     """Take whether people were found from an attribute of the dataset.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    column : str
-        The attribute: 1 or 0, yes or no, true or false, found or missed; an empty cell is a no.
-    model : str, optional
-        The model's name; not given: the attribute's.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model, instance_id, detected``.
-
-    Raises
-    ------
-    UnknownNameError, TableError
-        No such attribute; several values of one person, or a word or number that may mean
-        either.
-
     Examples
     --------
     >>> from isolux.vocabulary.info import DatasetInfo
@@ -96,24 +77,7 @@ def read_detected(
     sheet: str | None = None,
     format: str | None = None,  # noqa: A002
 ) -> pl.DataFrame:
-    """Read from a file with a row a person whether each was found.
-
-    Parameters
-    ----------
-    path : str or Path
-    column : str
-        1 or 0, yes or no, true or false, found or missed; an empty cell is a no.
-    id : str, optional
-        The column of ids; default: the first known one.
-    model : str, optional
-        The model's name; default: the column ``model``, else the file's name.
-    model_column : str, optional
-        The column that names the model of each row, where that is not ``model``.
-    sheet : str, optional
-        Of a workbook: the sheet.
-    format : str, optional
-        Default: by suffix.
-    """
+    """Read from a file with a row a person whether each was found."""
     frame = read_table(path, format=format, sheet=sheet)
     if column not in frame.columns:
         raise UnknownNameError("column", column, frame.columns, where=str(path))
@@ -143,29 +107,6 @@ def found_or_missed(
     model: str | None = None,
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     r"""Take a list of the people whom a model found, or missed; the others are the opposite.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    path : str or Path
-        Text (``.txt``, ``.lst``) with an id a line, or a table with a column of ids. An id may
-        stand there twice.
-    found : bool
-        Whether the list is of those who were found.
-    id, id_from, model
-        As in ``read_predictions``.
-
-    Returns
-    -------
-    tuple of polars.DataFrame and tuple of str
-        ``model, instance_id, detected`` of everyone; and how many the list names.
-
-    Raises
-    ------
-    JoinError
-        No id of the list is a person's.
-    FileError, TableError
-        A list that cannot be read or that names no one.
 
     Examples
     --------

@@ -60,9 +60,6 @@ def model_name(path: str | Path) -> str:
 def kind_of_columns(columns: Sequence[str]) -> Kind | None:
     """Tell the most that these columns are enough for: keypoints, masks, boxes, or none of them.
 
-    A file with boxes, masks or poses and without scores was meant as detections all the same: the
-    reader then says that ``score`` is missing.
-
     Examples
     --------
     >>> kind_of_columns(["image_id", "box_x", "box_y", "box_w", "box_h", "score"])
@@ -82,26 +79,7 @@ def detections(
     model: str,
     unsized: bool = False,
 ) -> pl.DataFrame:
-    """Give one of the three tables of detections, checked.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        Columns of that table; ``model`` and ``label`` may be absent.
-    kind : {"boxes", "masks", "keypoints"}, optional
-        Not given: masks if there are any, else keypoints, else boxes.
-    model : str
-        For rows that do not name theirs.
-    unsized : bool
-        Whether a box may be null, since the size of its picture is not known.
-
-    Raises
-    ------
-    SpecError
-        When there is nothing of that kind.
-    TableError
-        With the row (from 1) and the column of what cannot be used.
-    """
+    """Give one of the three tables of detections, checked."""
     if kind is not None and kind not in KINDS:
         raise UnknownNameError("kind of detections", kind, KINDS)
     chosen = kind or kind_of_columns(frame.columns) or "boxes"

@@ -9,13 +9,7 @@ from isolux.vocabulary.errors import JoinError
 
 
 def shortened(ids: pl.Series, id_from: IdFrom, where: str) -> pl.Series:
-    """Return the part of each id that ``id_from`` names.
-
-    Raises
-    ------
-    JoinError
-        With an example, when two different ids come out the same.
-    """
+    """Return the part of each id that ``id_from`` names."""
     if id_from == "column":
         return reduced(ids, id_from)
     table = pl.DataFrame({"whole": ids, "part": reduced(ids, id_from)})

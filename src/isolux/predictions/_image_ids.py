@@ -33,22 +33,6 @@ class NamedImages:
 def of_everyone_shown(dataset: Dataset, labels: pl.DataFrame) -> NamedImages:
     """Give the labels of images to the people whom the images show.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    labels : polars.DataFrame
-        Table ``LABEL_PREDICTIONS`` whose ``instance_id`` is an image.
-
-    Returns
-    -------
-    NamedImages
-        The same table, a row for each person and label: everyone in an image has all of its.
-
-    Raises
-    ------
-    JoinError
-        Labels of no image of the dataset.
-
     Examples
     --------
     >>> from isolux.vocabulary.info import DatasetInfo
@@ -107,15 +91,6 @@ def _on_images(labels: pl.DataFrame, people: pl.DataFrame) -> list[str]:
 def with_own_image_ids(dataset: Dataset, predictions: pl.DataFrame) -> NamedImages:
     """Give predictions the dataset's image ids where they name images by their COCO numbers.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        A dataset whose people name images by file (FACET) has the numbers of its COCO file as
-        ``images.coco_image_id``.
-    predictions : polars.DataFrame
-        With or without ``image_id``. They are left alone unless not one of their images is known
-        by its own id and at least one by its number.
-
     Examples
     --------
     >>> from isolux.vocabulary.info import DatasetInfo
@@ -149,11 +124,7 @@ def with_own_image_ids(dataset: Dataset, predictions: pl.DataFrame) -> NamedImag
 
 
 def _by_file(dataset: Dataset, predictions: pl.DataFrame) -> NamedImages | None:
-    """Name images by the dataset's ids where not one is known and their files' names are.
-
-    Of the file with its folders, its name and its name without suffix the first is taken that
-    names most images, each by a name of its own.
-    """
+    """Name images by the dataset's ids where not one is known and their files' names are."""
     images = dataset.images
     if "image_id" not in predictions.columns:
         return None

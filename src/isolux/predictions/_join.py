@@ -25,35 +25,7 @@ def join(
     id_from: IdFrom = "column",
     what: str = "prediction",
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Give predictions the ids of the dataset's people.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Its ``instances`` say who there is.
-    predictions : polars.DataFrame
-        Table predictions of any kind that has ``model`` and ``instance_id``.
-    id_from : {"column", "basename", "stem"}
-        Which part of the ids must agree, on both sides.
-    what : str
-        What a row holds, for notes and errors: a prediction, a confidence.
-
-    Returns
-    -------
-    aligned : polars.DataFrame
-        The predictions of people in the dataset, in the same order, ``instance_id`` as there.
-        People without a prediction are not in it.
-    notes : tuple of str
-        How many had no partner on either side, with examples; empty if everyone had one.
-
-    Raises
-    ------
-    JoinError
-        When a model's predictions match no one in the dataset (with three ids from either side, and
-        what would match), ids of either side are the same but for their spelling or number rows
-        from different starts, the dataset's ids are the numbers of its rows, or ``id_from`` makes
-        one id of two.
-    """
+    """Give predictions the ids of the dataset's people."""
     _refuse_row_numbers(dataset)
     people = dataset.instances["instance_id"].cast(pl.String)
     keys = pl.DataFrame({"_key": shortened(people, id_from, "the dataset"), "_person": people})

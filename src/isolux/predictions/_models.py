@@ -22,24 +22,6 @@ def models_in(
 ) -> tuple[str, ...]:
     r"""Name the models that a table holds, in the order in which they first stand there.
 
-    Parameters
-    ----------
-    path : str or Path
-        CSV, TSV, Parquet, JSON lines, Arrow or a spreadsheet.
-    column : str
-        The column that names the model of each row.
-    format : str, optional
-        Default: by suffix.
-    sheet : str, optional
-        Of a workbook: the sheet.
-
-    Raises
-    ------
-    FileError, UnknownNameError
-        A table that cannot be read, or that has no such column.
-    SpecError
-        A row names no model.
-
     Examples
     --------
     >>> import tempfile
@@ -65,11 +47,6 @@ def models_in(
 
 def of_model(predictions: pl.DataFrame, model: str) -> pl.DataFrame:
     """Keep one model's predictions.
-
-    Raises
-    ------
-    UnknownNameError
-        There is no model of that name; with those there are.
 
     Examples
     --------

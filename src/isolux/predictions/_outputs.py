@@ -31,34 +31,6 @@ def read_outputs(
 ) -> pl.DataFrame:
     r"""Read what a model gave, of any kind: labels, boxes, masks, keypoints or embeddings.
 
-    Parameters
-    ----------
-    path : str or Path
-        A file or folder of any of ``isolux list formats``. Tables (CSV, Parquet, …) whose columns
-        are those of ``BOX_PREDICTIONS``, ``MASK_PREDICTIONS`` or ``KEYPOINT_PREDICTIONS`` are
-        read as such, those of ``instance_id``, ``other_id`` and ``score`` as pairs, those with a
-        column of vectors as embeddings, with ``uri`` as pictures, with known measures (``psnr``)
-        as values computed elsewhere, all others as labels.
-    format : str, optional
-        Not given: by the name and what the file holds; see ``output_format``.
-    model : str, optional
-        The model's name; not given: as the format has it, else the file's name.
-    **options
-        What the format's own ``read`` takes: ``kind`` and ``categories`` of COCO results,
-        ``column`` and ``score`` of labels, ….
-
-    Returns
-    -------
-    polars.DataFrame
-        One of the tables predictions of ``isolux.vocabulary.tables``.
-
-    Raises
-    ------
-    FileError, TableError
-        As the format's own ``read``.
-    SpecError
-        An option that the format does not take.
-
     Examples
     --------
     >>> import tempfile

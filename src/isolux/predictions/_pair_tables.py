@@ -35,30 +35,7 @@ def holds_pairs(columns: Sequence[str]) -> bool:
 
 
 def read_pairs(path: str | Path, form: str, *, model: str | None = None) -> pl.DataFrame:
-    """Read pairs and their similarity, or the candidates that searches returned.
-
-    Parameters
-    ----------
-    path : str or Path
-        A table with ``instance_id``, ``other_id`` (or ``probe``, ``candidate``), ``score`` (higher
-        is more alike) or ``rank``, and, if it has one, ``model``; ``failed`` (yes or no) says of
-        whom no template could be made. An empty candidate: the search returned no one.
-    form : str
-        Its format, as ``read_table`` takes it.
-    model : str, optional
-        Not given: the column ``model``, else the file's name.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model, instance_id, other_id, score``, and ``rank`` and ``failed`` where the table has
-        them; a score that is missing is null.
-
-    Raises
-    ------
-    TableError
-        A score or a rank that is not a number, with its row.
-    """
+    """Read pairs and their similarity, or the candidates that searches returned."""
     table = read_table(path, format=form)
     where = str(path)
     name = pl.lit(model or Path(path).name.partition(".")[0])

@@ -27,14 +27,6 @@ __all__ = ["in_table", "output_format"]
 def output_format(path: str | Path) -> str:
     r"""Tell the format of a model's output by its name, and by what it holds.
 
-    A table (CSV, Parquet, …) whose columns only one format knows is of that format, and else of
-    the table's own: labels, boxes and pairs stand in any of them.
-
-    Raises
-    ------
-    FileError
-        Nothing there; no format that fits, with what was tried and why not; several that fit.
-
     Examples
     --------
     >>> import tempfile

@@ -23,14 +23,7 @@ _SCORE_COLUMNS = ("score", "confidence", "probability", "prob")
 
 
 def holds_scores_alone(path: str | Path, form: str | None = None) -> bool:
-    """Tell a table without any column that is known to hold answers.
-
-    Parameters
-    ----------
-    path : str or Path
-    form : str, optional
-        Its format; by suffix where not given.
-    """
+    """Tell a table without any column that is known to hold answers."""
     file = Path(path).expanduser()
     known = form or table_format(file)
     if known is None:
@@ -43,26 +36,6 @@ def scores_from_attributes(
     dataset: Dataset, column: str, *, scale: float = 1.0, model: str | None = None
 ) -> pl.DataFrame:
     """Take a model's scores from an attribute of the dataset.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    column : str
-        The attribute with the score, one a person.
-    scale : float
-        What scores are divided by.
-    model : str, optional
-        The model's name; not given: the attribute's.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model, instance_id, score`` (null: none).
-
-    Raises
-    ------
-    UnknownNameError, TableError
-        No such attribute, several values of one person, a value that is no finite number.
 
     Examples
     --------
@@ -104,32 +77,7 @@ def read_scores(
     form: str | None = None,
     sheet: str | None = None,
 ) -> pl.DataFrame:
-    """Read a model's scores from a file with a row a person.
-
-    Parameters
-    ----------
-    path : str or Path
-        CSV, TSV, Parquet, JSON lines or Arrow.
-    column : str, optional
-        The column with the score; not given: ``score``, ``confidence`` or ``probability``.
-    id : str, optional
-        The column of ids; not given: the first known one.
-    scale : float
-        What scores are divided by.
-    model : str, optional
-        The model's name; not given: the column ``model``, else the file's name.
-    model_column : str, optional
-        The column that names the model of each row, where that is not ``model``.
-    form : str, optional
-        Its format; by suffix where not given.
-    sheet : str, optional
-        Of a workbook: the sheet.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model, instance_id, score`` (null: none).
-    """
+    """Read a model's scores from a file with a row a person."""
     file = Path(path).expanduser()
     where = str(path)
     frame = read_table(file, format=form, sheet=sheet)
@@ -163,23 +111,6 @@ def read_scores(
 
 def with_scores(answers: pl.DataFrame, scores: pl.DataFrame, where: str) -> pl.DataFrame:
     """Put confidences from a file of their own beside answers.
-
-    Parameters
-    ----------
-    answers : polars.DataFrame
-        Table ``LABEL_PREDICTIONS``, one answer a person, without scores.
-    scores : polars.DataFrame
-        ``model, instance_id, score``, by the same ids. Of one model, they are those of whichever
-        the answers are of; of several, each goes to its own.
-    where : str
-        The file of the scores.
-
-    Raises
-    ------
-    TableError
-        A person with several answers or several scores; a score that is no confidence from 0 to 1.
-    SpecError
-        The answers have scores of their own; scores of several models that the answers lack.
 
     Examples
     --------

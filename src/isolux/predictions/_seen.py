@@ -68,13 +68,7 @@ def table_format(path: Path) -> str | None:
 
 
 def look(path: str | Path) -> Seen:
-    """Look at what is there.
-
-    Raises
-    ------
-    FileError
-        Nothing there, a damaged archive, an empty file, an empty folder, a zip archive.
-    """
+    """Look at what is there."""
     path = Path(path).expanduser()
     form = table_format(path)
     if path.is_dir():

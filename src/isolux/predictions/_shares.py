@@ -22,23 +22,6 @@ _SHOWN = 3
 def in_pixels(boxes: pl.DataFrame, sizes: SizesOf, where: str) -> pl.DataFrame:
     """Turn sides as shares into left, top, width and height in pixels.
 
-    Parameters
-    ----------
-    boxes : polars.DataFrame
-        ``image_id``, ``left``, ``top``, ``right``, ``bottom`` (0 to 1), and any others.
-    sizes : SizesOf
-        Of images that a dataset at hand (a mapping) knows no size of, boxes become null, for the
-        audit to count; a table must hold them all.
-    where : str
-        The file of the boxes.
-
-    Raises
-    ------
-    SpecError
-        Nothing says how large the pictures are.
-    JoinError
-        Not one of the images has a size, or not all of them in a table.
-
     Examples
     --------
     >>> rows = pl.DataFrame({"image_id": ["7"], "left": [0.25], "top": [0.0], "right": [0.5],

@@ -16,26 +16,14 @@ __all__ = ["first_line", "lines_of", "one_file"]
 
 
 def one_file(root: Path) -> bool:
-    """Tell whether the path is a single file; refuse one without a line.
-
-    Raises
-    ------
-    FileError
-        It is blank, or cannot be read.
-    """
+    """Tell whether the path is a single file; refuse one without a line."""
     if root.is_file() and not _text(root).strip():
         raise FileError("the file is empty", expected="one line per detection", where=str(root))
     return root.is_file()
 
 
 def lines_of(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file that are not blank, each with its number from 1.
-
-    Raises
-    ------
-    FileError
-        No such file, one that cannot be read, or that is not text.
-    """
+    """Yield the lines of a file that are not blank, each with its number from 1."""
     for k, line in enumerate(_text(file).splitlines(), start=1):
         if line.strip():
             yield k, line

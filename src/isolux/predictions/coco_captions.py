@@ -124,9 +124,6 @@ def _captions(path: str | Path, where: str) -> list[_Caption]:
 def misfit(seen: Seen) -> str | None:
     """Say why these are no captions of COCO; None: they are.
 
-    An annotation file lists its images first, so that its first captions may stand far behind: its
-    name says what it is (``captions_val2017.json``).
-
     Examples
     --------
     >>> misfit(Seen(Path("net.json"), "file", b'[{"image_id": 7, "caption": "a cat"}]'))

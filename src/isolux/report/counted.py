@@ -32,13 +32,7 @@ _LINE = ["model", "metric", "label", "threshold"]
 
 
 def with_people(run: Run) -> pl.DataFrame:
-    """Count each row's people: ``group_metrics`` with ``n_people``, at most its clusters.
-
-    Who a person is, clusters say (``--cluster subject``) and an attribute called ``subject``,
-    ``person``, ``participant`` or ``identity``, with or without ``id``. Of several, the fewest
-    count; of none, units do. Where an attribute says it of some, the others are in no count: how
-    many people they are nobody knows.
-    """
+    """Count each row's people: ``group_metrics`` with ``n_people``, at most its clusters."""
     rows = run.group_metrics.with_columns(n_people=pl.min_horizontal("n_units", "n_clusters"))
     for who in _persons(run):
         scored = run.scores.filter(pl.col("value").is_not_null())
@@ -100,14 +94,7 @@ def _heaviest(told: pl.DataFrame, names: list[str]) -> pl.DataFrame:
 
 
 def classes_of(run: Run) -> pl.DataFrame:
-    """Count the people of each true class in each group, whether or not a metric prints them.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model, attribute, values, label, n_units, n_people``: every class of the run in every
-        group, 0 where no one is of it; empty where the task knows no classes.
-    """
+    """Count the people of each true class in each group, whether or not a metric prints them."""
     truths = [table for table in map(_truths, run.evidence.values()) if table is not None]
     if not truths:
         return pl.DataFrame(schema=_SCHEMA)

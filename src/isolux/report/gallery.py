@@ -85,36 +85,7 @@ def write_gallery(
     per_group: int,
     may_show: bool = False,
 ) -> Gallery:
-    """Write the pictures of those who fared worst in each group, with their boxes.
-
-    Parameters
-    ----------
-    run : Run
-        A finished audit; its first metric decides who fared worst, equal ones by the larger box.
-    dataset : Dataset
-        The people, read again: a person who is no longer among them is not shown.
-    path : str or Path
-        The page to write: one file, and nothing besides.
-    images : str or Path
-        The folder that ``images.uri`` is below. No path may lead out of it.
-    per_group : int
-        Pictures of each group, at most.
-    may_show : bool
-        The user states that these pictures may be shown, whatever the licence says.
-
-    Returns
-    -------
-    Gallery
-
-    Raises
-    ------
-    SpecError
-        The licence does not permit it and the user did not state that they may; nothing to show.
-    FileError
-        There is no such folder. A picture that is missing or damaged is left out and counted.
-    OutputError
-        The page cannot be written.
-    """
+    """Write the pictures of those who fared worst in each group, with their boxes."""
     if per_group < 1:
         raise SpecError(
             "a gallery without people", expected="1 or more a group", found=str(per_group)

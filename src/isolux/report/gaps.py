@@ -54,8 +54,6 @@ def print_gaps(
 ) -> list[tuple[str, str]]:
     """Print a column of differences and their intervals.
 
-    ``sides`` are the two printed values, ``places`` their decimals.
-
     Examples
     --------
     >>> print_gaps([(0.0317, 0.016, 0.048)], [("77.1", "73.9")], "fraction")

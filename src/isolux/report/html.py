@@ -112,13 +112,7 @@ def render_comparison(run: Run) -> str:
 
 
 def write_report(run: Run, path: str | Path) -> Path:
-    """Write a run's report to ``path``, whole or not at all.
-
-    Raises
-    ------
-    OutputError
-        When the file cannot be written, or is there and no page of isolux.
-    """
+    """Write a run's report to ``path``, whole or not at all."""
     if is_comparison(run):
         return write_comparison(run, path)
     refuse_no_page(path)
@@ -139,11 +133,6 @@ def page(template: str, *, summary: Summary, **values: Any) -> str:
 
 def published_beside(path: str | Path) -> tuple[Path, ...]:
     """List other pages of a page's folder that were made to be published, by name.
-
-    Parameters
-    ----------
-    path : str or Path
-        The page; it is not among them.
 
     Examples
     --------
@@ -259,10 +248,7 @@ class Rows:
 
 
 def rows_shown(block: Block) -> Rows:
-    """Choose the rows of a long table: those furthest from everyone, in the table's own order.
-
-    Class by class most groups have no people of most classes: those rows are only counted.
-    """
+    """Choose the rows of a long table: those furthest from everyone, in the table's own order."""
     every = [(table, row) for table in block.tables for row in table.rows]
     several = len(block.tables) > 1
     rows = [pair for pair in every if pair[1].estimate.n_units or not several]

@@ -33,13 +33,7 @@ def write_monitoring(
     notes: Sequence[str],
     record: Mapping[str, Any],
 ) -> Path:
-    """Write the page to ``path``, whole or not at all.
-
-    Raises
-    ------
-    OutputError
-        When the file cannot be written.
-    """
+    """Write the page to ``path``, whole or not at all."""
     return write_text(path, render_monitoring(table, gaps, findings, notes, record))
 
 
@@ -50,16 +44,7 @@ def render_monitoring(
     notes: Sequence[str],
     record: Mapping[str, Any],
 ) -> str:
-    """Print what was seen over time as one self-contained HTML document.
-
-    Parameters
-    ----------
-    table, gaps : polars.DataFrame
-        A row a gap and look, and a row a gap, as ``isolux.monitor`` has and shows them.
-    findings, notes : sequence of str
-    record : mapping
-        ``model, task, runs, gaps_watched, alarm_from``.
-    """
+    """Print what was seen over time as one self-contained HTML document."""
     kinds = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     scores, attributes, metrics, disparities, nothing = (kind.empty() for kind in kinds)
     looks = len(record["runs"])

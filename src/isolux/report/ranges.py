@@ -53,26 +53,6 @@ class Ranges(Generic[_Cell]):
     ) -> list[_Cell]:
         """Name the small counts whose range is narrower than ``width``.
 
-        Parameters
-        ----------
-        counts : mapping
-            Every cell's true count, shown or not.
-        sums : sequence of mapping
-            Cells and factors (1 and -1) whose weighted counts come to nought.
-        unseen : collection
-            The cells that are not published.
-        small : collection
-            Those of them that have to be protected.
-        totals : sequence of mapping
-            Of each metric that is a mean of scores from 0 to 1: cells and the sum of their scores.
-            They sum as counts do, and none is above its count.
-
-        Returns
-        -------
-        list
-            In the order of ``sums``; a cell that is in no sum ranges freely. Sums that share more
-            than a thousand unknowns are not solved, and name none.
-
         Examples
         --------
         >>> counts = {"all": 43, "A": 3, "B": 8, "C": 32}
@@ -95,11 +75,7 @@ class Ranges(Generic[_Cell]):
 
 
 def determined(cells: Sequence[_Cell], sums: Sequence[Mapping[_Cell, float]]) -> list[_Cell]:
-    """Name the cells that the sums determine: those in which no solution differs from another.
-
-    Two solutions differ by a vector that every sum takes to nought. A random one of these is not
-    nought in any cell that is free, but for a chance of nought.
-    """
+    """Name the cells that the sums determine: those in which no solution differs from another."""
     if not cells:
         return []
     from scipy.sparse.linalg import lsmr

@@ -33,13 +33,7 @@ _LATEX = {
 
 
 def wide(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
-    """Lay values out with models as columns: value and interval in a cell, as text.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``metric, label, threshold, attribute, group, n`` and a column a model.
-    """
+    """Lay values out with models as columns: value and interval in a cell, as text."""
     units = _units(values)
     cells: dict[tuple[Any, ...], dict[str, str]] = {}
     counts: dict[tuple[Any, ...], int] = {}
@@ -79,8 +73,6 @@ def _units(values: pl.DataFrame) -> dict[str, str]:
 
 def latex_table(table: pl.DataFrame, caption: str) -> str:
     r"""Write a table as LaTeX (booktabs); every character that LaTeX reads as a command is escaped.
-
-    Cells of more than 60 letters are cut: the CSV files have them whole.
 
     Examples
     --------

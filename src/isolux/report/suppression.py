@@ -70,31 +70,6 @@ def hidden_cells(
 ) -> set[Cell]:
     """Choose what must not be published.
 
-    Parameters
-    ----------
-    group_metrics : polars.DataFrame
-        Table ``group_metrics``; of one or several models, metrics, classes and thresholds. Each of
-        ``n_units``, ``n_clusters`` and ``n_people`` that it has is a count that must not be small.
-    minimum : int
-        A group of fewer people, or a class of fewer in a group, is small: 2 or more.
-    classes : polars.DataFrame, optional
-        ``model, attribute, values, label, n_units, n_people``: counts of classes on which shown
-        numbers rest, though none prints them.
-    telling : collection of Cell
-        Cells that must not be shown for another reason: they are hidden as small ones are.
-
-    Returns
-    -------
-    set of Cell
-        Small ones, and those that protect them. A cell is hidden in every metric, as counts of two
-        metrics may differ by a third one's.
-
-    Notes
-    -----
-    Whoever attacks is taken to know that each person has one value of an attribute and one class,
-    and every published count. Small counts are not uniquely determined then, and the hidden counts
-    that sum to a published one come to ``minimum`` at least.
-
     Examples
     --------
     >>> table = pl.DataFrame({"model": "m", "task": "t", "metric": "a", "threshold": 0.5,
@@ -233,11 +208,7 @@ def _tables(group_metrics: pl.DataFrame, classes: pl.DataFrame | None) -> list[_
 
 
 def _add_totals(table: _Table, part: pl.DataFrame, plain: pl.DataFrame) -> None:
-    """Add the sums of scores by cell, of metrics whose sums are those of counts.
-
-    Recall by class and accuracy count the same right answers: with each plain metric beside it, a
-    metric of classes is tried as one.
-    """
+    """Add the sums of scores by cell, of metrics whose sums are those of counts."""
     own = _totals(part)
     beside = [_totals(one) for _, one in plain.group_by(*_LINE, maintain_order=True)]
     for found in ({**own, **more} for more in (*beside, {})):
@@ -365,19 +336,7 @@ def published(
     classes: pl.DataFrame | None = None,
     resting: Collection[str] = (),
 ) -> pl.Series:
-    """Tell for each row of ``group_metrics`` whether it may be published.
-
-    Parameters
-    ----------
-    rows : polars.DataFrame
-    hidden : set of Cell
-        As ``hidden_cells`` chose.
-    classes : polars.DataFrame, optional
-        The counts of classes that it was given.
-    resting : collection of str
-        Metrics whose value for a group rests on all of its classes' counts: it is published where
-        each of them may be.
-    """
+    """Tell for each row of ``group_metrics`` whether it may be published."""
     labels: list[str] = []
     known: set[Cell] = set()
     if classes is not None:

@@ -33,17 +33,6 @@ _ONE_UNIT = {"people": "person", "queries": "query"}
 def describe_accounting(run: Run) -> str:
     """Say how many were read, labelled, scored and judged, and by group where a share differs.
 
-    Parameters
-    ----------
-    run : Run
-        Its record is read. A published run has the line itself, or none where it would tell of a
-        few people.
-
-    Returns
-    -------
-    str
-        At most 40 words; empty where a run of an earlier version counted nothing.
-
     Examples
     --------
     >>> from isolux.vocabulary import tables as t

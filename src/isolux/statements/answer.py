@@ -72,15 +72,6 @@ class Answer:
 def answer_of(run: Run) -> Answer:
     """Answer for whom the model works worst, from a finished audit's tables.
 
-    Parameters
-    ----------
-    run : Run
-
-    Returns
-    -------
-    Answer
-        Sentences in plain text: whoever prints them escapes them.
-
     Examples
     --------
     >>> from isolux.vocabulary.tables import (
@@ -93,11 +84,7 @@ def answer_of(run: Run) -> Answer:
 
 
 def word_answer(run: Run, choice: Choice) -> Answer:
-    """Put a choice of statements into the sentences that every outlet begins with.
-
-    The last run's answer is kept: findings, page and terminal ask for it one after another, and it
-    reads the scores of everyone.
-    """
+    """Put a choice of statements into the sentences that every outlet begins with."""
     told = _LAST.get("answer")
     frames = (run.scores, run.attributes, run.group_metrics, run.disparities)
     known = [run.record.get(name) for name in _READ_OF_RECORD]

@@ -67,13 +67,7 @@ class Choice:
 
 
 def choose_statements(run: Run) -> Choice:
-    """Choose what an audit states, one fact once, in reading order.
-
-    Parameters
-    ----------
-    run : Run
-        A finished audit; ``group_metrics``, ``disparities`` and the record are read.
-    """
+    """Choose what an audit states, one fact once, in reading order."""
     words = words_of(run)
     lines = lines_of(run.group_metrics, run.record, run.disparities)
     names = Names(words, lines, group_phrases_of(run))
@@ -138,12 +132,7 @@ def _in_order(leaders: Sequence[Statement], lines: Mapping[Any, Line]) -> list[S
 
 
 def _merge_facts(ordered: Sequence[Statement]) -> list[Statement]:
-    """Keep the first statement of each fact, and name in it what else shows the same.
-
-    The same fact: another metric of the same direction, or another threshold or class, by which
-    the same group of the same attribute is worse; and the same people under another attribute (an
-    intersection with the target).
-    """
+    """Keep the first statement of each fact, and name in it what else shows the same."""
     stated: list[Statement] = []
     by_group: dict[tuple[Any, ...], int] = {}
     by_class: dict[tuple[Any, ...], int] = {}

@@ -236,11 +236,6 @@ def group_phrases_of(run: Run) -> GroupPhrases:
 def read_templates(texts: Sequence[str], attributes: Collection[str]) -> dict[str, str]:
     """Read ``--describe-as``: an attribute to the template of its groups.
 
-    Raises
-    ------
-    SpecError
-        A text without an attribute that is audited or without ``{value}``, or a second one.
-
     Examples
     --------
     >>> read_templates(["race=people labelled {value}"], ["race"])

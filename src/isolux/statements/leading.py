@@ -38,32 +38,7 @@ def orient_comparisons(
     alpha: float,
     lower_is_better: Collection[str],
 ) -> pl.DataFrame:
-    """Lay out all comparisons that have a value, the worse group first.
-
-    Parameters
-    ----------
-    disparities, group_metrics : polars.DataFrame
-        Tables of a run. Of ``disparities`` the differences of two groups and of groups to
-        everyone are read.
-    alpha : float
-        A comparison is established if its adjusted p is at most this.
-    lower_is_better : collection of str
-        Metrics of which a higher value is worse. Of all others, those without a direction
-        included, the lower value is.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``KEY``; ``group`` and ``reference`` (the group that is served worse, and the other one;
-        null: everyone); ``group_value``, ``reference_value``, ``gap`` (group − reference),
-        ``low``, ``high``, ``simultaneous_low``, ``simultaneous_high`` (of the gap), in the
-        metric's unit; ``shrunken`` (the gap, shrunken in the light of all of the metric);
-        ``worst`` (the group's value, turned so that lower is worse); ``near_end`` (0 or more: how
-        far the simultaneous interval, or the pair's own where there is none, keeps from 0);
-        ``is_pair``, ``is_known`` (no value of a group is unknown), ``is_unknown`` (one of
-        ``group`` is), ``is_established``,
-        ``is_better`` (a group that is served better than everyone); counts, p, status and reason.
-    """
+    """Lay out all comparisons that have a value, the worse group first."""
     kinds = pl.col("kind").is_in(["difference", "difference_to_overall"])
     read = [name for name in _READ if name in disparities.columns]
     rows = disparities.select(read).filter(kinds, pl.col("value").is_not_null())
@@ -146,26 +121,6 @@ def _shrink(rows: pl.DataFrame, alpha: float) -> pl.Series:
 
 def find_leaders(comparisons: pl.DataFrame) -> pl.DataFrame:
     """Choose the comparison that speaks for each block in which something is established.
-
-    Of a single attribute the group with the worst estimate leads; among intersections and classes,
-    which are many and small, the pair whose interval keeps farthest from 0. The reference is the
-    best-served group that the leader is established to differ from. Where no pair is established,
-    a group that differs from everyone else leads; where no known group is, the unknown. The unknown
-    of a single attribute stand beside a known leader, too.
-
-    Parameters
-    ----------
-    comparisons : polars.DataFrame
-        Of ``orient_comparisons``.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row a block (two with the unknown), with the columns of ``comparisons`` and
-        ``n_established`` (known groups established to be worse than another), ``is_upwards`` (one
-        group, ``reference``, is served better than each other group judged, and nothing else is
-        established), ``is_covered`` (an intersection that is not established to differ by more
-        than an attribute within it).
 
     Examples
     --------
@@ -256,18 +211,7 @@ def _flag_covered(leaders: pl.DataFrame, comparisons: pl.DataFrame) -> pl.DataFr
 
 
 def find_rivals(comparisons: pl.DataFrame, leader: Mapping[str, Any]) -> pl.DataFrame:
-    """List the other known groups that are, or look, worse off, worst estimate first, each once.
-
-    Returns
-    -------
-    polars.DataFrame
-        Rows of ``comparisons``. Of the leader's attribute, each group that is established to be
-        worse than another one, with its widest established gap and ``is_order_open`` (that it is
-        better than the leader is not established: by their test or, where each is compared with
-        a reference alone, by intervals of their gaps that do not meet). Of this attribute and all
-        single ones, each group that is judged and whose observed gap is wider than the leader's:
-        its widest gap, not established.
-    """
+    """List the other known groups that are, or look, worse off, worst estimate first, each once."""
     same = [pl.col(name).eq_missing(pl.lit(leader[name])) for name in MEASURE]
     pairs = comparisons.filter("is_pair", "is_known", *same).sort(
         pl.col("gap").abs(), descending=True
@@ -301,17 +245,7 @@ def find_rivals(comparisons: pl.DataFrame, leader: Mapping[str, Any]) -> pl.Data
 
 
 def find_marks(comparisons: pl.DataFrame) -> pl.DataFrame:
-    """Say of each group whether it is established to be worse or better off, for tables.
-
-    Compared with everyone; but where people of unknown value are among everyone and were compared
-    too, known groups are compared with one another: everyone may lie below all of them.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``KEY``, ``group`` and ``is_worse``; no row for a group of which nothing is established, or
-        that is worse than one group and better than another.
-    """
+    """Say of each group whether it is established to be worse or better off, for tables."""
     established = comparisons.filter("is_established")
     overall = established.filter(pl.col("is_pair").not_()).select(
         *KEY, "group", "is_known", is_worse=pl.col("is_better").not_()

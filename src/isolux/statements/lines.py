@@ -58,14 +58,7 @@ def lines_of(
     record: Mapping[str, Any],
     disparities: pl.DataFrame | None = None,
 ) -> dict[LineKey, Line]:
-    """Return every line by its key, in the order of reading: the main metric first.
-
-    The order of metrics is that of the spec, else the record's (a metric that a setting asks for,
-    then the task's defaults), else the task's, else the table's; a metric of everyone comes before
-    its classes. Of a main metric of classes alone in which no way is
-    better (what a model says of whom) the class that differs most surely is first, where
-    ``disparities`` are given: p-values are corrected for all classes.
-    """
+    """Return every line by its key, in the order of reading: the main metric first."""
     rows = group_metrics.select(LINE).unique(maintain_order=True).to_dicts()
     several = len({row["model"] for row in rows}) > 1
     asked = _asked(record, rows)

@@ -48,9 +48,6 @@ SMALL_RATE = 0.01
 def fixed(value: float, places: int = 1) -> str:
     """Print a number with so many decimals; a half goes away from 0, and nothing has no sign.
 
-    One number, reckoned two ways, differs in its last digits: .85 − .6375 is a little more than
-    .2125, of which 100 times are 21.25. So what is left after 12 digits is taken for rounding.
-
     Examples
     --------
     >>> fixed(100 * 0.2125), fixed(100 * (0.85 - 0.6375)), fixed(-0.04), fixed(-21.25)
@@ -64,9 +61,6 @@ def fixed(value: float, places: int = 1) -> str:
 
 def places_for(unit: str, *numbers: float | None) -> int:
     """Choose the decimals of numbers that stand together, by the largest of them.
-
-    Of fractions, printed as points, it is one unless that would leave nothing of any of them: a
-    false match rate of .0002 is not 0.0 %. Other numbers have three digits.
 
     Examples
     --------
@@ -88,9 +82,6 @@ def places_for(unit: str, *numbers: float | None) -> int:
 
 def column_places(values: Iterable[float | None], unit: str) -> int:
     """Choose the decimals of a column of values, so that small ones can be told apart.
-
-    Of fractions the smallest has two digits, though there are three decimals at most; of other
-    numbers the largest has three digits.
 
     Examples
     --------
@@ -116,8 +107,6 @@ def value_text(
     places: int | None = None,
 ) -> str:
     """Print a number without its unit: fractions times 100.
-
-    With numbers ``beside`` it, such as the ends of its interval, it has as many decimals as they.
 
     Examples
     --------
@@ -215,8 +204,6 @@ def interval(
 def spread_interval(low: float | None, high: float | None, unit: str = "fraction") -> str:
     """Print the interval of a standard deviation between groups.
 
-    Of few groups its upper end lies at the largest that fractions can have, one half: it is open.
-
     Examples
     --------
     >>> spread_interval(0.02, 0.1), spread_interval(0.02, 0.5)
@@ -244,17 +231,6 @@ def gap_text(
     unit: str = "fraction",
 ) -> GapText:
     """Print two values and their gap so that a reader who subtracts finds no contradiction.
-
-    Rates of which one decimal would leave nothing, or that are both below 1 %, have as many
-    decimals as tell them apart.
-
-    Parameters
-    ----------
-    value_a, value_b, gap : float
-        Of two groups; the gap is a − b, and printed without a sign.
-    ends : (float or None, float or None)
-        The interval of the gap, printed the way that the gap is: above 0 where it is.
-    unit : str
 
     Examples
     --------
@@ -377,8 +353,6 @@ def decimals(cells: Sequence[object]) -> int:
 
 def cell_text(cell: str | float | None, places: int | None = None) -> str:
     """Say a cell of a paper's table: numbers with few decimals, counts whole, – for nothing.
-
-    ``places`` are those of its column; by default the number itself decides.
 
     Examples
     --------

@@ -25,23 +25,7 @@ _KEY = ("model", "task", "threshold", "attribute")
 
 
 def find_opposite_errors(comparisons: pl.DataFrame, attributes: Collection[str]) -> pl.DataFrame:
-    """Find two groups and two classes of which each group is served worse in one.
-
-    Parameters
-    ----------
-    comparisons : polars.DataFrame
-        Of ``leading.orient_comparisons``.
-    attributes : collection of str
-        Those to look at; empty: all.
-
-    Returns
-    -------
-    polars.DataFrame
-        At most one row, of the two groups whose gaps are widest together: both differences are
-        established, in ``label`` that ``group`` has the lower recall, in ``label_b`` that
-        ``reference`` has. ``group_value, reference_value, p_adjusted``, and the same with ``_b``
-        (``group_value_b`` is the value of ``reference``). None with more than four classes.
-    """
+    """Find two groups and two classes of which each group is served worse in one."""
     rows = comparisons.filter(
         pl.col("metric") == _METRIC, pl.col("label").is_not_null(), "is_pair", "is_known"
     )
@@ -57,20 +41,7 @@ def find_opposite_errors(comparisons: pl.DataFrame, attributes: Collection[str])
 
 
 def describe_opposite_errors(run: Run, attributes: Collection[str] = ()) -> str:
-    """Say which two groups are served worse in opposite classes, where both are established.
-
-    Parameters
-    ----------
-    run : Run
-        Of classification.
-    attributes : collection of str
-        Those to look at, such as the leading one; default: all.
-
-    Returns
-    -------
-    str
-        One sentence; empty where there are no such errors.
-    """
+    """Say which two groups are served worse in opposite classes, where both are established."""
     words = words_of(run)
     comparisons = orient_comparisons(run.disparities, run.group_metrics, 1.0 - words.level, ())
     found = find_opposite_errors(comparisons, attributes)

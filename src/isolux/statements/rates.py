@@ -18,20 +18,6 @@ _TIMES = {2: "twice", 3: "three times", 4: "four times", 5: "five times", 6: "si
 def describe_counts(metric: Metric, label: str, values: tuple[float, float]) -> str:
     """Say two rates in people: of so many of each group, how many the model is right about.
 
-    Parameters
-    ----------
-    metric : Metric
-        Only those with ``in_people`` are shares of people.
-    label : str
-        The class, as sentences call it; empty for none.
-    values : (float, float)
-        Rates of the two groups.
-
-    Returns
-    -------
-    str
-        A clause; empty where the metric is no share of people, or needs a label.
-
     Examples
     --------
     >>> metric = Metric(name="accuracy", title="Accuracy", definition="", direction="higher",
@@ -68,20 +54,6 @@ def describe_ratio(
     metric: Metric, values: tuple[float, float], ends: tuple[float | None, float | None]
 ) -> str:
     """Say how many times as often an error is made: strangers are accepted nine times as often.
-
-    Parameters
-    ----------
-    metric : Metric
-        Only those with ``in_times`` are said so.
-    values : (float, float)
-        Rates of the two groups.
-    ends : (float or None, float or None)
-        The interval of the first rate minus the second one's.
-
-    Returns
-    -------
-    str
-        A clause; empty where a rate is 0, or the interval holds 0.
 
     Examples
     --------

@@ -36,25 +36,7 @@ _SCHEMA: dict[str, pl.DataType] = {
 
 
 def same_mix(run: Run, pairs: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """Compare pairs of groups at the same mix of all other attributes of the audit.
-
-    Parameters
-    ----------
-    run : Run
-    pairs : iterable of mapping
-        Rows with ``model, task, metric, label, threshold, attribute, group_a`` and ``group_b``.
-
-    Returns
-    -------
-    polars.DataFrame
-        The pair, ``others`` (the attributes whose mix is the same), ``gap`` (group_a − group_b,
-        each stratum of the others counting as much as it has people of both), ``low`` and ``high``
-        (at the audit's level, of clusters, at this mix; null: one cluster), ``share`` (of the
-        people of the two groups: in strata that have 10 people or more of both), and
-        ``n_strata``. No row where a metric is no mean of people's scores, where there is no other
-        attribute, where fewer than half of a group are in common strata, of a published page, or
-        under a protocol.
-    """
+    """Compare pairs of groups at the same mix of all other attributes of the audit."""
     spec = run.record.get("spec") or {}
     by = [name for entry in spec.get("by") or () for name in crossed(entry)]
     rows = []
@@ -125,16 +107,6 @@ def _compare(
 
 def describe_same_mix(row: Mapping[str, Any], gap: float, unit: str, words: Words) -> str:
     """Say a pair's gap at the same mix of the others, as a part of a sentence.
-
-    Parameters
-    ----------
-    row : mapping
-        Of ``same_mix``.
-    gap : float
-        The pair's gap as measured, group_a − group_b: the way that the sentence says.
-    unit : str
-        The metric's.
-    words : Words
 
     Examples
     --------

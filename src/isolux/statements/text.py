@@ -174,10 +174,7 @@ def _times(s: Statement) -> str:
 
 
 def describe_more(s: Statement, previous: Statement | None, names: Names) -> str:
-    """Say of a further group what is established, or that it looks worse than the leader.
-
-    The reference is named where it is another one than in the previous statement.
-    """
+    """Say of a further group what is established, or that it looks worse than the leader."""
     who, reference = _sides(s, names)
     if s.row["reason"] == UNTESTED:
         told = f"{_gap(s)} for {who} than for {reference} ({_values(s)})"

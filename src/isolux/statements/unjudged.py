@@ -29,24 +29,7 @@ _MAX_REASON_WORDS = 10
 
 
 def find_unjudged(run: Run, line: Mapping[str, Any], direction: str) -> pl.DataFrame:
-    """Find the known groups that are too small to be judged by one measure.
-
-    Parameters
-    ----------
-    run : Run
-    line : mapping
-        Model, task, metric, label and threshold of the measure.
-    direction : {"higher", "lower", "none"}
-        Which way of the measure is better.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``attribute, group, n_units, n_clusters, reason, value`` (as measured; null: the measure is
-        no mean of people's scores, or the run has none) and ``looks_worse`` (than each judged
-        known group of the same attribute; of a measure without direction, lower), the worst
-        first. Groups in which nobody, or nobody of some class, can be are left out.
-    """
+    """Find the known groups that are too small to be judged by one measure."""
     rows = run.group_metrics.filter(
         *(pl.col(name).eq_missing(pl.lit(line[name])) for name in LINE),
         pl.col("attribute").is_not_null(),
@@ -94,22 +77,7 @@ def _measure_small(run: Run, line: Mapping[str, Any], small: pl.DataFrame) -> pl
 
 
 def describe_unjudged(unjudged: pl.DataFrame, line: Line, names: Names) -> str:
-    """Say how many groups are too small to judge, and the one that looks worst of them.
-
-    Parameters
-    ----------
-    unjudged : polars.DataFrame
-        As ``find_unjudged`` returns it.
-    line : Line
-        The measure.
-    names : Names
-        What the run calls things.
-
-    Returns
-    -------
-    str
-        One sentence of at most 25 words, but for long names; empty where all are judged.
-    """
+    """Say how many groups are too small to judge, and the one that looks worst of them."""
     if unjudged.is_empty():
         return ""
     titles = [names.words.title(name) for name in unjudged["attribute"].unique(maintain_order=True)]

@@ -38,10 +38,7 @@ def one_round(
     chance: _Floats,
     counts: _Floats,
 ) -> tuple[float, float]:
-    """Update ``chance [items, classes]``, add the new ones to ``counts``.
-
-    Give the largest move of a chance, and the logarithm of how likely all answers were before.
-    """
+    """Update ``chance [items, classes]``, add the new ones to ``counts``."""
     classes = len(log_share)
     logs = np.empty(classes)
     moved, likely = 0.0, 0.0

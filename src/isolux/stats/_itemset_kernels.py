@@ -89,11 +89,7 @@ def walk_itemsets(
     members: _Short,
     count: _Ints,
 ) -> int:
-    """List every itemset that ``least`` rows hold; return how many there are.
-
-    ``prefix [length, words]``, ``tried [length, p]``, ``n_tried, at, path [length]`` are room to
-    work in. ``members`` comes in as -1; what does not fit in it is counted and not written.
-    """
+    """List every itemset that ``least`` rows hold; return how many there are."""
     longest, p = tried.shape
     found = 0
     prefix[0, :] = ~np.uint64(0)

@@ -129,11 +129,7 @@ def counted_totals(
     count: _Floats,
     weights: _Floats,
 ) -> _Floats:
-    """Weight of pairs, for each replicate: ``[r]``; ``count`` pairs of each two clusters.
-
-    ``second[starts[i]:starts[i + 1]]`` are met by the cluster ``first[i]``, which comes last of
-    them if pairs within it are counted: those weigh its weight once.
-    """
+    """Weight of pairs, for each replicate: ``[r]``; ``count`` pairs of each two clusters."""
     replicates = weights.shape[1]
     out, met = np.zeros(replicates), np.empty(replicates)
     for i in range(len(first)):
@@ -156,12 +152,7 @@ def counted_totals(
 def falling(
     similarity: _Floats, genuine: _Bools, top: float, steps: float, bins: int
 ) -> tuple[_Rows, _Floats, _Bools]:
-    """Order pairs by falling similarity, impostors first among equals.
-
-    They are first put into ``bins``, a few in each, by half of how far they lie below the ``top``,
-    times ``steps``, and then sorted within their bin. Returns rows, and similarity and kind in
-    their order.
-    """
+    """Order pairs by falling similarity, impostors first among equals."""
     n = len(similarity)
     ends = np.zeros(bins + 1, np.uint32)
     for i in range(n):

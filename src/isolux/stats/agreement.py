@@ -42,15 +42,7 @@ MOST_ORDERED = 60
 def tallies(evidence: pl.DataFrame) -> FloatArray:
     """Count how often each item was given each answer.
 
-    Parameters
-    ----------
-    evidence : polars.DataFrame
-        ``codes``: for each item the answers it was given, numbered from 0; null: not judged.
-
-    Returns
-    -------
-    [n, k] float
-        k is one more than the largest number.
+    Returns [n, k].
 
     Examples
     --------
@@ -80,12 +72,7 @@ def _beside_commonest(counts: FloatArray) -> FloatArray:
 
 
 def _rarest(answers: Callable[[int], int], sums: FloatArray) -> FloatArray:
-    """Give as how many balanced items the answers beside the commonest are worth.
-
-    Where answers are half and half, every second item holds the rarer one, and two agree on it
-    in a third or more. What is beyond chance rests on those items: in simulation intervals hold
-    from 25 of the first kind and 17 of the second, which is 50 items.
-    """
+    """Give as how many balanced items the answers beside the commonest are worth."""
     k = answers(sums.shape[-1])
     others, agreed = sums[..., -2 * k : -k], sums[..., -k:]
     fewest: FloatArray = np.minimum(2.0 * others, 3.0 * agreed).min(axis=-1, initial=np.inf)
@@ -94,16 +81,6 @@ def _rarest(answers: Callable[[int], int], sums: FloatArray) -> FloatArray:
 
 def alpha(scale: Scale) -> SumStatistic:
     """Make Krippendorff's alpha a statistic of an evidence table.
-
-    Its evidence has ``codes``, and for ``"interval"`` ``numbers``: each item's answers as lists.
-    Items with fewer than two answers do not count. At most 1; 0 where items agree as answers drawn
-    at random would; below 0 where they agree less; NaN where all answers are alike.
-
-    Parameters
-    ----------
-    scale : {"nominal", "ordinal", "interval"}
-        What lies between two answers: something or nothing; the answers between them, by rank; the
-        square of their difference.
 
     Examples
     --------
@@ -197,9 +174,6 @@ def _interval_alpha(sums: FloatArray) -> FloatArray:
 def fleiss_kappa() -> SumStatistic:
     """Make Fleiss' kappa a statistic of an evidence table with ``codes``.
 
-    Every item needs as many answers; those with fewer than two do not count. At most 1; NaN where
-    all answers are alike.
-
     Examples
     --------
     >>> table = pl.DataFrame({"codes": [[0, 0], [1, 1], [0, 1]]})
@@ -233,9 +207,6 @@ def _fleiss_shares(sums: FloatArray) -> FloatArray:
 
 def cohen_kappa() -> SumStatistic:
     """Make Cohen's kappa a statistic of an evidence table with ``codes`` of two annotators.
-
-    An item has two codes, the first annotator's first; others do not count. At most 1; NaN where
-    both give one answer alone.
 
     Examples
     --------

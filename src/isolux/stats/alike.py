@@ -24,17 +24,7 @@ def at_least_alike(
 ) -> ClusterMeans:
     """Widen the variance of a group whose numbers vary less than both groups' do together.
 
-    How much a variance is worth depends on how peaked the numbers are: v = 2 f / (kurtosis - 1)
-    squares of a normal law. It counts v² / (v² + 15²), and what both groups' rows vary by has the
-    rest. Rows are taken for photos or for clusters, whichever asks for less. Weighted rows keep
-    their own variance.
-
-    Parameters
-    ----------
-    own, other : ClusterMeans
-        Of h groups each.
-    flat : [h] bool
-        Where neither of the two varies at all: left as it is.
+    Shapes: ``flat`` [h].
 
     Examples
     --------

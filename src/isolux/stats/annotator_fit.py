@@ -98,13 +98,7 @@ class AnnotatorFit:
 def annotator_fit(votes: FloatArray, seed: int = 0) -> AnnotatorFit:
     """Ask answers whether they can be independent ones about one truth.
 
-    Parameters
-    ----------
-    votes : [n, annotators, g] float
-        How often each annotator gave each person each label; the one that is more than half of
-        them is the answer.
-    seed : int
-        Of the answers that are drawn from the fitted model.
+    Shapes: ``votes`` [n, annotators, g].
 
     Examples
     --------

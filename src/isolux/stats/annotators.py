@@ -82,18 +82,7 @@ def dawid_skene_of_answers(
 ) -> Fitted:
     """Fit every annotator's confusion matrix, and give each item's chance of every class.
 
-    Parameters
-    ----------
-    answers : Answers
-    weights : [items] float, optional
-        How often each item is there; default: once.
-    start : [items, classes] float, optional
-        Chances to start from; default: the share of answers, so that classes keep their names.
-    smooth : float
-        Answers that are added to each cell of each matrix: an annotator who was never wrong is
-        not infallible.
-    rounds, close : int, float
-        EM stops after this many rounds, or when no chance moves by more than ``close``.
+    Shapes: ``weights`` [items], ``start`` [items, classes].
 
     Examples
     --------
@@ -224,19 +213,9 @@ def glad(
 ) -> Fitted:
     """Fit a skill of every annotator and a difficulty of every item.
 
-    An answer is right with chance ``1 / (1 + exp(-skill × ease))``, where ease is positive, and
-    wrong answers are all alike. Both have normal priors, skills with mean 1 and log eases with mean
-    1, each with variance 1 (as in the paper's section 3).
-
-    Parameters
-    ----------
-    answers : Answers
-    weights : [items] float, optional
-        How often each item is there; default: once.
-    start : [items, classes] float, optional
-        Chances to start from; default: the share of answers.
-    rounds, close : int, float
-        EM stops after this many rounds, or when no chance moves by more than ``close``.
+    Shapes: ``weights`` [items], ``start`` [items, classes].
+    Both have normal priors, skills with mean 1 and log eases with mean 1, each with variance 1 (as
+    in the paper's section 3).
 
     Examples
     --------

@@ -81,14 +81,6 @@ class Cases:
 def chance_of_deciding(cases: Cases, most: float, *, seed: int = 0) -> float:
     """Return the chance that the question is decided once no group's error exceeds ``most``.
 
-    Parameters
-    ----------
-    cases : Cases
-    most : float
-        Groups whose error is smaller already get no more people.
-    seed : int
-        Of the worlds that are drawn.
-
     Examples
     --------
     A slack of 1.5 standard errors and bounds at 1.645: twice the people decide in 7 of 10 cases.
@@ -119,20 +111,6 @@ def _chance(cases: Cases, most: float, normals: FloatArray) -> float:
 
 def deciding_error(cases: Cases, power: float = 0.8, *, seed: int = 0) -> float:
     """Return the error down to which groups must come so that the question is decided.
-
-    Parameters
-    ----------
-    cases : Cases
-    power : float
-        Between 0 and 1.
-    seed : int
-        Of the worlds that are drawn.
-
-    Returns
-    -------
-    float
-        Larger is better: a group of error e needs (e / this)² times as many people, and none where
-        it is below 1. 0: more than a million times as many; NaN where an error is not known.
 
     Examples
     --------

@@ -18,21 +18,10 @@ def fairness_discrepancy_rate(
 ) -> FloatArray:
     """Fairness discrepancy rate of groups at one threshold: 0 to 1, higher is better.
 
+    Shapes: ``fmr, fnmr`` [..., g]; returns [...].
     ``1 − (alpha max|FMR_i − FMR_j| + (1 − alpha) max|FNMR_i − FNMR_j|)`` (de Freitas Pereira &
     Marcel 2022, "Fairness in biometrics: a figure of merit to assess biometric verification
     systems", IEEE T-BIOM 4(1); arXiv:2011.02395).
-
-    Parameters
-    ----------
-    fmr, fnmr : [..., g] float
-        The groups' rates at the common threshold.
-    alpha : float
-        Weight of false matches, 0 to 1.
-
-    Returns
-    -------
-    [...] float
-        NaN with fewer than two groups, or where a group has no rate.
 
     Examples
     --------
@@ -46,22 +35,10 @@ def fairness_discrepancy_rate(
 def inequity_rate(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> FloatArray:
     """Inequity rate of groups at one threshold: from 1 (none) up, lower is better.
 
+    Shapes: ``fmr, fnmr`` [..., g]; returns [...].
     ``(max FMR / min FMR)^alpha (max FNMR / min FNMR)^(1 − alpha)`` (Grother 2021, "Demographic
     differentials in face recognition algorithms", EAB virtual event on demographic fairness in
     biometric systems; as given by Howard et al. 2022, arXiv:2203.05051).
-
-    Parameters
-    ----------
-    fmr, fnmr : [..., g] float
-        The groups' rates at the common threshold.
-    alpha : float
-        Weight of false matches, 0 to 1.
-
-    Returns
-    -------
-    [...] float
-        NaN with fewer than two groups, where a group has no rate, or where a smallest rate is 0:
-        nothing can be divided by it.
 
     Examples
     --------
@@ -77,23 +54,10 @@ def inequity_rate(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> F
 def skewed_error_ratio(fmr: FloatArray, fnmr: FloatArray) -> FloatArray:
     """Skewed error ratio of groups at one threshold: from 1 (none) up, lower is better.
 
+    Shapes: ``fmr, fnmr`` [..., g]; returns [...].
     ``max_g Error_g / min_g Error_g`` (Wang & Deng 2020, "Mitigating bias in face recognition using
-    skewness-aware reinforcement learning", CVPR; arXiv:1911.10692), where a group's
-    error is the mean of its false match and false non-match rates. That is one minus accuracy
-    where genuine and impostor pairs are as many, as in the paper's lists (RFW), and it does not
-    move with their mix elsewhere. The paper sets a threshold for each group's folds; here it is
-    one for all groups.
-
-    Parameters
-    ----------
-    fmr, fnmr : [..., g] float
-        The groups' rates at the common threshold.
-
-    Returns
-    -------
-    [...] float
-        NaN with fewer than two groups, where a group has no rate, or where the smallest error is
-        0: nothing can be divided by it.
+    skewness-aware reinforcement learning", CVPR; arXiv:1911.10692), where a group's error is the
+    mean of its false match and false non-match rates.
 
     Examples
     --------
@@ -112,23 +76,11 @@ def skewed_error_ratio(fmr: FloatArray, fnmr: FloatArray) -> FloatArray:
 def garbe(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> FloatArray:
     """Gini aggregation rate for biometric equitability: 0 (none) to 1, lower is better.
 
+    Shapes: ``fmr, fnmr`` [..., g]; returns [...].
     ``alpha G(FMR) + (1 − alpha) G(FNMR)`` with the Gini coefficient corrected for the number of
     groups, ``G(x) = n / (n − 1) · sum_ij |x_i − x_j| / (2 n² mean(x))`` (Howard, Laird, Rubin,
     Sirotin, Tipton & Vemury 2022, "Evaluating proposed fairness models for face recognition
     algorithms"; arXiv:2203.05051).
-
-    Parameters
-    ----------
-    fmr, fnmr : [..., g] float
-        The groups' rates at the common threshold.
-    alpha : float
-        Weight of false matches, 0 to 1.
-
-    Returns
-    -------
-    [...] float
-        NaN with fewer than two groups or where a group has no rate. Where all rates are 0 nothing
-        differs: 0.
 
     Examples
     --------
@@ -153,17 +105,8 @@ def _width(rates: FloatArray) -> FloatArray:
 def gini(rates: FloatArray) -> FloatArray:
     """Gini coefficient of groups' rates, times n / (n − 1): 0 (alike) to 1, lower is better.
 
+    Shapes: ``rates`` [..., g]; returns [...].
     1 where one group has all of it, however many groups there are (Howard et al. 2022).
-
-    Parameters
-    ----------
-    rates : [..., g] float
-        Not negative.
-
-    Returns
-    -------
-    [...] float
-        NaN with fewer than two groups or where a group has no rate; 0 where all rates are 0.
 
     Examples
     --------

@@ -31,29 +31,6 @@ def calibration_error(
 ) -> SumStatistic:
     """Make the expected calibration error a statistic of two columns of an evidence table.
 
-    A bin's share of the error is ``|sum(correct) - sum(confidence)| / n``, so one sum a bin and
-    the count are enough; one more is the variance that answers would have if confidences were
-    true. Bins are closed on the right, ``(0, 1/M], ..., ((M-1)/M, 1]``, as in the paper; a
-    confidence of exactly 0 is in the first.
-
-    Parameters
-    ----------
-    bins : int
-        Number of bins of equal width, at least 1.
-    confidence, correct : str
-        Columns: a number from 0 to 1, and whether the answer was right. Rows where either is null
-        are left out.
-
-    Returns
-    -------
-    SumStatistic
-        0 to 1, lower is better; NaN where no row counts.
-
-    Raises
-    ------
-    SpecError
-        For fewer than one bin.
-
     Examples
     --------
     Two bins: (.3, wrong) and (.4, right) make |1 - .7| = .3; (.9, right) makes |1 - .9| = .1;
@@ -93,11 +70,7 @@ def _error_of_sums(sums: FloatArray) -> FloatArray:
 
 
 def _chance(sums: FloatArray, squares: FloatArray) -> Chance:
-    """Tell what chance may have added to the error, and what its standard error is times.
-
-    A bin's gap has the variance of its clusters' squares, raised where all bins together have less
-    than answers would if confidences were true (a small group without a wrong answer).
-    """
+    """Tell what chance may have added to the error, and what its standard error is times."""
     own, count = squares[..., :-2], sums[..., -1:]
     with np.errstate(divide="ignore", invalid="ignore"):
         times = np.fmax(sums[..., -2:-1] / own.sum(axis=-1, keepdims=True), 1.0)
@@ -111,20 +84,7 @@ def chance_of_gaps(
 ) -> Chance:
     """Tell what chance may have added to sums of gaps' sizes.
 
-    It adds the mean of |gap + noise| less the gap's own size: here, of a gap that is two standard
-    errors narrower than it is seen. That is four fifths of the noise where nothing is off, and
-    next to nothing where much is.
-
-    Parameters
-    ----------
-    gaps : [..., k] float
-        Their sizes.
-    noise : [..., k] float
-        Their variances.
-    times : [...] float
-        What standard errors are to be multiplied by.
-    more : [..., k] float
-        Variances that all groups share, as of one estimate that all rest on.
+    Shapes: ``gaps`` [..., k], ``noise`` [..., k], ``times`` [...], ``more`` [..., k].
 
     Examples
     --------

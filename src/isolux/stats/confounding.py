@@ -47,18 +47,7 @@ BoolArray = npt.NDArray[np.bool_]
 def spread(values: FloatArray, kind: Spread = "standard deviation", ddof: int = 1) -> FloatArray:
     """Disperse values along the last axis.
 
-    Parameters
-    ----------
-    values : [..., a] float
-        NaN: not judged, left out.
-    kind : {"standard deviation", "variance"}
-    ddof : {0, 1}
-        Taken from the number of values in the divisor.
-
-    Returns
-    -------
-    [...] float
-        In the values' unit, or its square; 0 or more, lower is more alike. NaN: fewer than two.
+    Shapes: ``values`` [..., a]; returns [...].
 
     Examples
     --------
@@ -98,17 +87,7 @@ def shares(counts: FloatArray) -> FloatArray:
 def proxies(share: FloatArray, value: FloatArray) -> FloatArray:
     """Give what groups would get if nothing but the explanatory attribute mattered (equation 6).
 
-    Parameters
-    ----------
-    share : [..., a, e] float
-        P(e | a).
-    value : [..., e] float
-        What everyone gets at each value. One that no group has may be NaN.
-
-    Returns
-    -------
-    [..., a] float
-        In the metric's unit.
+    Shapes: ``share`` [..., a, e], ``value`` [..., e]; returns [..., a].
 
     Examples
     --------
@@ -129,18 +108,7 @@ def controlled(
 ) -> FloatArray:
     """Mean over the explanatory values of the groups' dispersion within each (section 3.2.2).
 
-    Parameters
-    ----------
-    value : [..., a, e] float
-    usable : [e] bool
-        The values at which every group has enough people; the others are left out of the mean.
-    kind, ddof
-        As in ``spread``.
-
-    Returns
-    -------
-    [...] float
-        NaN: no value is usable.
+    Shapes: ``value`` [..., a, e], ``usable`` [e]; returns [...].
 
     Examples
     --------
@@ -155,21 +123,7 @@ def controlled(
 def standardised(value: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
     """Give what each group would get with everyone's mix of the explanatory values.
 
-    The weight of a value is its share of everyone's people, all groups together, among the usable
-    values.
-
-    Parameters
-    ----------
-    value : [..., a, e] float
-    counts : [..., e] float
-        Everyone's people at each value.
-    usable : [..., e] bool
-        The values at which every group has enough people.
-
-    Returns
-    -------
-    [..., a] float
-        NaN: no value is usable, or a usable one holds no one of the group.
+    Shapes: ``value`` [..., a, e], ``counts`` [..., e], ``usable`` [..., e]; returns [..., a].
 
     Examples
     --------
@@ -190,19 +144,7 @@ def standardised(value: FloatArray, counts: FloatArray, usable: BoolArray) -> Fl
 def own_mix(value: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
     """Give what each group gets with its own mix of the usable values: the gap as it stands.
 
-    Beside ``standardised``, which is of the same people, it shows what an equal mix takes from a
-    gap. Of a mean it is the mean of those people; of any other metric a mean of the cells.
-
-    Parameters
-    ----------
-    value, counts : [..., a, e] float
-        What each group gets at each value, and its people there.
-    usable : [..., e] bool
-
-    Returns
-    -------
-    [..., a] float
-        NaN: as for ``standardised``.
+    Shapes: ``value, counts`` [..., a, e], ``usable`` [..., e]; returns [..., a].
 
     Examples
     --------
@@ -219,15 +161,7 @@ def own_mix(value: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatAr
 def ranked_first(strength: FloatArray) -> FloatArray:
     """Share of replicates in which each attribute ranks first.
 
-    Parameters
-    ----------
-    strength : [r, k] float
-        Of each attribute; higher ranks first, equal ones share the place; NaN: never first.
-
-    Returns
-    -------
-    [k] float
-        0 to 1; NaN where no replicate has a value.
+    Shapes: ``strength`` [r, k]; returns [k].
 
     Examples
     --------

@@ -51,11 +51,7 @@ class Matrix:
     dropped_unknown: bool
 
     def drawn(self, rng: np.random.Generator, replicates: int) -> FloatArray:
-        """Draw matrices that could have been counted as well: ``[r, g, g]``.
-
-        Each row is a Dirichlet of its counts and one person shared out among the labels, so that a
-        mistake that was never seen is not taken for impossible.
-        """
+        """Draw matrices that could have been counted as well: ``[r, g, g]``."""
         if self.counts is None:
             return np.broadcast_to(self.share, (replicates, *self.share.shape))
         own = self.counts + 1.0 / len(self.groups)
@@ -65,26 +61,7 @@ class Matrix:
 def read_matrix(
     path: str, attribute: str | None, groups: Sequence[str] | None, *, without: str
 ) -> Matrix:
-    """Read the matrix of one attribute.
-
-    Parameters
-    ----------
-    path : str
-    attribute : str or None
-        Whose rows are read where the file has a column ``attribute``; None: it has none.
-    groups : sequence of str or None
-        Those that the run's people are labelled with, without unknown; None: the file's own.
-    without : str
-        What can be done without a matrix, for errors.
-
-    Raises
-    ------
-    TableError, UnknownNameError
-        A column is missing; counts or shares are negative or no numbers; a row does not sum to 1,
-        or is empty; a pair stands there twice.
-    SpecError
-        The matrix knows other groups than the run, or cannot tell them apart.
-    """
+    """Read the matrix of one attribute."""
     table = _rows(path, attribute)
     kind = "count" if "count" in table.columns else "share"
     values = _values(table, kind, path)
@@ -120,16 +97,6 @@ def read_matrix(
 
 def doubts_of(matrix: Matrix) -> list[Caution]:
     """Caution where a matrix reads as if its headings, or two of its values, were swapped.
-
-    Parameters
-    ----------
-    matrix : Matrix
-
-    Notes
-    -----
-    Nothing in counts says for sure which side is the truth. Whoever counts one mostly takes as many
-    cases of each true group, and labels then come as they come: where each *label* has the same
-    number of cases, and true groups do not, the headings are more likely the wrong way round.
 
     Examples
     --------

@@ -96,18 +96,8 @@ def build_design(
 ) -> Design:
     """Sum the columns of each group's units by cluster, and merge clusters that are alike.
 
-    Parameters
-    ----------
-    columns : csr_array, [n_rows, n_columns]
-        What each unit adds to each column; or what each kind of unit adds.
-    cluster_of : [n_units] int
-        The cluster of each unit, numbered from 0.
-    group_of, unit_of : [n_memberships] int
-        One entry per unit and group it is in.
-    n_groups : int
-        Number of groups; a group may be empty.
-    row_of : [n_units] int, optional
-        Each unit's row of ``columns``; not given: they are the units.
+    Shapes: ``columns`` [n_rows, n_columns], ``cluster_of`` [n_units], ``group_of, unit_of``
+    [n_memberships], ``row_of`` [n_units].
 
     Examples
     --------
@@ -167,17 +157,8 @@ def laid_out(
 ) -> npt.NDArray[np.float64]:
     """Sum what units add to columns by group and cluster, all cells laid out.
 
-    Parameters
-    ----------
-    adds : [n_units, n_columns] float
-    cluster_of : [n_units] int
-    entries : ([m] int, [m] int)
-        Group and unit of every membership.
-    n_groups : int
-
-    Returns
-    -------
-    [n_groups * n_columns, n_clusters] float
+    Shapes: ``adds`` [n_units, n_columns], ``cluster_of`` [n_units], ``entries`` [m]; returns
+    [n_groups * n_columns, n_clusters].
 
     Examples
     --------
@@ -269,10 +250,7 @@ def _laid_out(
 
 
 def parts_clusters(design: Design, groups: IntArray, domain: int, units_column: int = 0) -> bool:
-    """Tell whether each cluster lies wholly in one of these groups, or wholly outside them.
-
-    Only then do groups share no person, and their values are independent.
-    """
+    """Tell whether each cluster lies wholly in one of these groups, or wholly outside them."""
     inside = design.rows(groups, units_column)
     per_cluster = np.asarray((inside > 0).sum(axis=0)).ravel()
     if per_cluster.max(initial=0) > 1:
@@ -284,10 +262,7 @@ def parts_clusters(design: Design, groups: IntArray, domain: int, units_column: 
 
 
 def _distinct(matrix: csr_array, n_clusters: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Find equal columns by a 64-bit sum of mixed entries.
-
-    Two different columns collide with a probability of about n²/2⁶⁵ (10⁻¹⁰ for 50,000 clusters).
-    """
+    """Find equal columns by a 64-bit sum of mixed entries."""
     entries = matrix.tocoo()
     mixed = _mix(entries.row.astype(np.uint64) + np.uint64(1)) ^ entries.data.astype(
         np.float64
@@ -301,11 +276,7 @@ def _distinct(matrix: csr_array, n_clusters: int) -> tuple[IntArray, IntArray, I
 
 
 def _mix(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Scramble 64 bits: SplitMix64, two rounds (overflow wraps on purpose).
-
-    The finaliser alone is nearly linear in small numbers: it sends 20 to twice what it sends 10
-    to, and sums of such numbers meet. So the step of the generator comes first.
-    """
+    """Scramble 64 bits: SplitMix64, two rounds (overflow wraps on purpose)."""
     with np.errstate(over="ignore"):
         x = x * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0xD1B54A32D192ED03)
         for _ in range(2):

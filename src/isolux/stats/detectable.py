@@ -34,29 +34,6 @@ def two_sided_critical(
 ) -> FloatArray:
     """Return the |t| that a two-sided test must exceed, Bonferroni's share of alpha each.
 
-    The fallback where no joint null was simulated; with max-T use
-    ``multiplicity.critical_value``. For Holm this is the first, strictest step, so what it calls
-    detectable is detectable whatever the other tests do.
-
-    Parameters
-    ----------
-    alpha : float
-        Error of the whole family, between 0 and 1.
-    tests : int
-        Tests in the family, at least 1.
-    degrees_of_freedom : array_like, optional
-        Of the standard error (clusters - 1); default: the normal law.
-
-    Returns
-    -------
-    ndarray
-        In standard errors.
-
-    Raises
-    ------
-    SpecError
-        If alpha is not between 0 and 1, or there is no test.
-
     Examples
     --------
     >>> two_sided_critical().round(3).item(), two_sided_critical(tests=100).round(3).item()
@@ -83,42 +60,7 @@ def smallest_detectable(
 ) -> FloatArray:
     """Return the absolute difference that the test finds with the given power.
 
-    Parameters
-    ----------
-    standard_error : array_like
-        Of the difference, in the metric's unit; for log ratios in the log's unit.
-    critical : array_like
-        |t| that must be exceeded, in standard errors (``multiplicity.critical_value`` or
-        ``two_sided_critical``).
-    power : float
-        Chance of finding such a difference, between 0 and 1.
-    degrees_of_freedom : array_like, optional
-        Of the standard error; default: the normal law.
-
-    Returns
-    -------
-    ndarray
-        ``(critical + z_power) x standard error`` in the metric's unit, smaller is better (the
-        noncentral t's shift in place of the sum where degrees of freedom are given). NaN where
-        the standard error is 0 or NaN: a bootstrap in which nothing varied (two groups at
-        100 %) does not know its error. inf where the critical value is: too few replicates.
-        Above 1 for a rate: no difference at all could have been found.
-
-    Raises
-    ------
-    SpecError
-        If the power is not between 0 and 1, or a critical value or standard error is negative.
-
-    Notes
-    -----
-    The chance of a significant result in the wrong direction is left out; at power .8 and
-    alpha .05 it is below one in a hundred thousand. With degrees of freedom the noncentral t is
-    solved: the customary sum of two t quantiles falls short at the far critical values of large
-    families (power .76 instead of .8 at |t| > 4.5 with 9 degrees of freedom).
-
-    References
-    ----------
-    .. [3] Bloom (1995); see the module.
+    Bloom (1995); see the module.
 
     Examples
     --------

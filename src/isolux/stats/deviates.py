@@ -68,10 +68,7 @@ class Difference:
     also: tuple[FloatArray, FloatArray] | None = None
 
     def interval(self, z: float, *, log: bool = False, careful: bool = False) -> Interval:
-        """Return the interval of a - b, or of ln(a / b), that reaches z standard errors.
-
-        ``careful``: ends of two shares that are asked alone (``ShareGaps.interval``).
-        """
+        """Return the interval of a - b, or of ln(a / b), that reaches z standard errors."""
         if self.gaps is not None:
             if log:
                 return self.gaps.log_ratio_interval(z, careful=careful)
@@ -79,11 +76,7 @@ class Difference:
         return self.of_ends(*self.ends(z), z, log=log)
 
     def farthest(self, z: float, *, log: bool = False, towards: bool = False) -> FloatArray:
-        """Return the larger of ``high`` and ``-low`` of each interval: ``[h]``.
-
-        -inf of pairs that are sure to be below the largest, NaN where there is no interval.
-        ``towards``: the larger of ``low`` and ``-high``, above 0 where 0 is not in the interval.
-        """
+        """Return the larger of ``high`` and ``-low`` of each interval: ``[h]``."""
         if self.gaps is not None:
             return self.gaps.farthest(z, log=log, towards=towards)
         found = self.interval(z, log=log)
@@ -115,16 +108,7 @@ class Difference:
 def deviates(difference: Difference, exact: tuple[float, ...] = ()) -> FloatArray:
     """Find the reach at which each interval touches 0, with the sign of a - b: ``[h]``.
 
-    Parameters
-    ----------
-    difference : Difference
-    exact : tuple of float
-        Reaches at which the test must agree with the interval to the last digit.
-
-    Returns
-    -------
-    [h] float
-        A normal deviate, at most 8 in size; 0 where a = b, NaN where either is.
+    Returns [h].
 
     Examples
     --------

@@ -46,22 +46,7 @@ def of_means(
 ) -> Difference:
     """Compare means of clustered rows.
 
-    Parameters
-    ----------
-    a, b : ClusterMeans
-        Of h groups each.
-    covariance : [h] float
-        Of the two values, by the clusters' residuals.
-    shared : [h] float
-        Sum over clusters of the products of both groups' shares of their rows; 0: no cluster is in
-        both.
-    fraction : bool
-        Whether means lie between 0 and 1. Then a group whose rows are all alike has Wilson's
-        interval with each cluster one observation, as its value has; of anything else nothing can
-        be said where neither group varies.
-    alike : bool
-        Whether a group of few clusters whose numbers vary less than the other's may owe that to
-        chance (``stats/alike.py``).
+    Shapes: ``covariance`` [h], ``shared`` [h].
     """
     if not a.shares:
         return _of_numbers(a, b, covariance, fraction=fraction, alike=alike)
@@ -106,17 +91,7 @@ def paired_means(
 ) -> Difference:
     """Compare two means of the same rows, two models' on the same people, say.
 
-    Nothing but their own clusters tells how two models' mistakes hang together, so everyone's
-    correlation within clusters does not enter the correlation here.
-
-    Parameters
-    ----------
-    a, b : ClusterMeans
-        Of h groups each, row by row the same people.
-    covariance : [h] float
-        Of the two values, by the clusters' residuals.
-    fraction : bool
-        As in ``of_means``.
+    Shapes: ``covariance`` [h].
     """
     none = np.zeros_like(covariance)
     found = of_means(a, b, covariance, none, fraction=fraction, alike=False)
@@ -184,14 +159,7 @@ def of_replicates(
 ) -> Difference:
     """Compare statistics whose standard errors come from replicates.
 
-    Parameters
-    ----------
-    a, b : ([h] float, [h] float, [h] float)
-        Values, standard errors and degrees of freedom.
-    correlation : [h] float
-        Of the replicates.
-    ends : callable
-        One group's interval from these and z.
+    Shapes: ``a, b`` [h], ``correlation`` [h].
     """
     one, two = (_as_sure_as_its_interval(side, ends) for side in (a, b))
     variance = one**2 + two**2 - 2.0 * correlation * one * two
@@ -210,8 +178,7 @@ def _as_sure_as_its_interval(
 ) -> FloatArray:
     """Return standard errors; where nothing varied, what the interval reaches says how sure it is.
 
-    A group without a mistake has replicates that are all alike. That is no error of 0: a gap that
-    its interval could not tell from chance would otherwise be called detectable.
+    A group without a mistake has replicates that are all alike.
     """
     reached = ends(*side, _TOLD)
     reach = np.maximum(side[0] - reached.low, reached.high - side[0]) / _TOLD

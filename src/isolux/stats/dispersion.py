@@ -79,53 +79,11 @@ def noise_corrected_sd(
 ) -> Dispersion:
     """Estimate the standard deviation of group values that noise does not explain.
 
-    Parameters
-    ----------
-    values : array_like [g]
-        The groups' values, in the metric's unit. NaN: not judged, left out.
-    covariance : array_like [g, g]
-        Covariance of the values' errors, in the unit squared, corrected for its size (a bootstrap
-        of k clusters gives (k - 1) / k of it); a group whose diagonal is NaN is left out.
-        A group at 0 or 1 has a bootstrap variance of 0 that is not true, and counts as known
-        without error: see ``pooled_covariance``.
-    level : float
-        Level of the interval, between 0 and 1.
-    degrees_of_freedom : array_like, [] or [g], optional
-        On which each group's variance rests (its clusters - 1); default: the covariance is known.
-        A group with 4 or fewer is left out. The variances of small groups err, 1 / variance is
-        then too large on average, and many small groups seem to differ when none does: 40 groups
-        of 10 clusters have p < .05 in three worlds of ten (with this argument in one of twenty).
-        See Notes.
-
-    Returns
-    -------
-    Dispersion
-        Every number NaN where fewer than two groups are judged.
-
-    Raises
-    ------
-    InputError
-        If the shapes do not fit, or the covariance is not symmetric or holds NaN or negative
-        variances.
-    SpecError
-        If the level is not between 0 and 1.
-
-    Notes
-    -----
-    With an orthonormal basis C of the contrasts between groups (C' 1 = 0), the generalised least
-    squares form equals ``y' C (C' S C + tau² I)⁻¹ C' y``, so one eigendecomposition of C' S C
-    makes Q a sum of ``z² / (lambda + tau²)``, exact and falling in tau².
-
-    With degrees of freedom v a residual is a t, not a normal: variances are multiplied by
-    v / (v - 2), its variance, and Q's law is the scaled chi-squared that has the mean g - 1 and
-    the variance ``2 (g - 1) c`` of squared standardised t's, c = 1 + mean(3 / (v - 4)). This
-    is our own, made for many small groups, after Welch (1951), whose first order is too short
-    there; as tau grows beyond the noise the interval becomes a little too wide.
-
-    References
-    ----------
-    .. [1] Paule and Mandel (1982); [2]_ Viechtbauer (2007), the interval; [3]_ Jackson et al.
-       (2014), the same with any covariance. See the module.
+    Shapes: ``values`` [g], ``covariance`` [g, g], ``degrees_of_freedom`` [g].
+    This is our own, made for many small groups, after Welch (1951), whose first order is too short
+    there; as tau grows beyond the noise the interval becomes a little too wide. Paule and Mandel
+    (1982); [2]_ Viechtbauer (2007), the interval; [3]_ Jackson et al. (2014), the same with any
+    covariance.
 
     Examples
     --------
@@ -167,34 +125,7 @@ def noise_corrected_sd(
 def pooled_covariance(covariance: npt.ArrayLike, sizes: npt.ArrayLike) -> FloatArray:
     """Give all groups one variance per observation; correlations stay.
 
-    A rate's own variance falls as the rate nears 0 or 1, so the groups that by chance are far out
-    are trusted most, and a group at 100 % wholly: groups that do not differ seem to. Pooling
-    undoes it, as the analysis of variance does. Measured, 40 groups of 12 people with 1 to 19
-    photos, correlation .3 within a person, no true difference: at a rate of .95 the interval for
-    tau holds 0 in 18 % of worlds as is (degrees of freedom given) and in 93 % pooled; at a rate
-    of .5 in 79 and 93 %.
-
-    For groups that share no cluster. Where the attribute varies within clusters, strong
-    correlations make tau hang on the exact variances: leave the covariance as it is there (60
-    photos, 8 groups: 0 was held in 93 to 100 % of worlds; pooled in as few as 60 %).
-
-    Parameters
-    ----------
-    covariance : array_like [g, g]
-        Covariance of the groups' values; NaN on the diagonal: the group takes no part.
-    sizes : array_like [g]
-        Clusters in each group, above 0 (or units, where clusters hardly matter).
-
-    Returns
-    -------
-    ndarray [g, g]
-        Variances ``v / sizes`` with v the mean of ``sizes x variance`` weighted by ``sizes``; a
-        group whose variance was 0 has correlation 0. NaN as before.
-
-    Raises
-    ------
-    InputError
-        If the shapes do not fit or a size is not above 0.
+    Shapes: ``covariance`` [g, g], ``sizes`` [g]; returns [g, g].
 
     Examples
     --------

@@ -78,11 +78,7 @@ class DrawnDesign(Design):
         return together(own, *(way.inner(groups, one, two) for way in self.ways))
 
     def varying(self, group: int | IntArray, column: int) -> csr_array:
-        """Return what clusters add to one column of groups, as far as it is left to chance.
-
-        ``[g, c]``; the rows themselves where weights were not brought to a population. Of clusters
-        both ways those of either, side by side.
-        """
+        """Return what clusters add to one column of groups, as far as it is left to chance."""
         from scipy.sparse import csr_array, hstack
 
         rows = self._left(group, column)
@@ -184,20 +180,8 @@ def build_drawn(
 ) -> DrawnDesign:
     """Sum the weighted columns of each group's units by cluster.
 
-    Parameters
-    ----------
-    columns : csr_array, [n_units, n_columns]
-        What each unit adds to each column.
-    cluster_of : [n_units] int
-    entries : ([m] int, [m] int)
-        Group and unit of every membership.
-    unweighted : Design
-        Of the same entries.
-    weight : [n_units] float
-        Above 0.
-    strata : Strata or None
-    margins : Margins, optional
-        Of weights that were brought to a population.
+    Shapes: ``columns`` [n_units, n_columns], ``cluster_of`` [n_units], ``entries`` [m], ``weight``
+    [n_units].
 
     Examples
     --------
@@ -272,18 +256,7 @@ def with_other_way(
 ) -> DrawnDesign:
     """Add the clusters of another way to a design, and the cells in which both agree.
 
-    Parameters
-    ----------
-    design : DrawnDesign
-        By the clusters of one way; its strata are of these alone.
-    columns : csr_array, [n_units, n_columns]
-    clusters : ([n_units] int, [n_units] int)
-        Of every unit, one way and the other.
-    entries : ([m] int, [m] int)
-    plain : Design
-        Each unit once, by the other way's clusters.
-    margins : Margins, optional
-        Those that the weights of the design were brought to.
+    Shapes: ``columns`` [n_units, n_columns], ``clusters`` [n_units], ``entries`` [m].
     """
     one, two = clusters
     pairs, of = np.unique(np.stack([one, two], axis=1), axis=0, return_inverse=True)

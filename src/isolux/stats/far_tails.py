@@ -80,15 +80,7 @@ class FarTails:
     def index(self, family: IntArray) -> TailIndex:
         """Return what is known of the index of each group's tail.
 
-        It is that of all groups of its attribute; of the group itself, with five numbers of others
-        beside its own, where its tail is flatter than theirs. Everyone's is that of the attribute
-        whose groups' tails thin out most, or of all in one: groups that err by more than others
-        make no heavy tail.
-
-        Parameters
-        ----------
-        family : [g] int
-            Groups of one number belong to one attribute; everyone's is 0.
+        Shapes: ``family`` [g].
         """
         lends = self.clusters >= _LENDING
         logs, among = np.where(lends, self.logs, 0.0), np.where(lends, self.among, 0)
@@ -165,12 +157,7 @@ class TailIndex:
 def far_tails(sums: csr_array, counts: csr_array, copies: IntArray) -> FarTails:
     """Find the tails of groups' numbers: of each cluster, the mean of its own.
 
-    Parameters
-    ----------
-    sums, counts : csr_array, [g, n_distinct]
-        What each distinct cluster adds; sums of numbers of 0 and more.
-    copies : [n_distinct] int
-        How many clusters each stands for.
+    Shapes: ``sums, counts`` [g, n_distinct], ``copies`` [n_distinct].
 
     Examples
     --------

@@ -96,12 +96,7 @@ def logit_t(
 ) -> Interval:
     """Interval of a fraction; where nothing varies Wilson's with each cluster one observation.
 
-    Parameters
-    ----------
-    value, se, clusters : [n] float
-        The fraction, its standard error over clusters, the number of clusters.
-    level : float, or [k, 1] float
-        0.95 for a 95 % interval.
+    Shapes: ``value, se, clusters`` [n], ``level`` [k, 1].
 
     Examples
     --------
@@ -124,8 +119,6 @@ def logit_reach(
     value: FloatArray, se: FloatArray, freedom: FloatArray, z: float | FloatArray
 ) -> Interval:
     """Interval of a fraction that reaches as far as the normal quantile z, on the logit scale.
-
-    As ``logit_t``, which asks for a level; t has ``freedom`` degrees of freedom.
 
     Examples
     --------
@@ -182,14 +175,7 @@ def bca(
 ) -> Interval:
     """Bias-corrected and accelerated percentiles (Efron & Tibshirani 1993, 14.3).
 
-    Parameters
-    ----------
-    value : [n] float
-    replicates : [n, r] float
-    acceleration : [n] float
-        From the cluster jackknife: ``sum(d³) / (6 sum(d²)^1.5)``, d the mean of the leave-one-out
-        values less each of them.
-    level : float
+    Shapes: ``value`` [n], ``replicates`` [n, r], ``acceleration`` [n].
     """
     from scipy.special import ndtr, ndtri
 

@@ -83,28 +83,7 @@ def frequent_itemsets(
 ) -> Itemsets:
     """List every set of up to ``max_length`` items that a share of the rows holds.
 
-    Parameters
-    ----------
-    rows : [n, p] bool
-        Whether row i holds item j.
-    min_support : float
-        Least share of the rows, above 0, at most 1.
-    max_length : int
-        Most items in a set, 1 or more.
-
-    Returns
-    -------
-    Itemsets
-        The same sets and counts as mlxtend's ``apriori``; and as its ``fpgrowth``, but that this
-        one asks for a row more where the share times the rows comes out above a whole number in
-        binary (.07 of 300). None of no rows.
-
-    Raises
-    ------
-    SpecError
-        A support or a length out of range.
-    InputError
-        Rows that are not a table of true and false.
+    Shapes: ``rows`` [n, p].
 
     Examples
     --------
@@ -147,15 +126,7 @@ def frequent_itemsets(
 def itemset_counts(rows: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]) -> IntArray:
     """Count the rows of another table that hold each set of items.
 
-    Parameters
-    ----------
-    rows : [n, p] bool
-    members : [k, length] int
-        As in ``Itemsets``. A set of nothing is held by every row.
-
-    Returns
-    -------
-    [k] int
+    Shapes: ``rows`` [n, p], ``members`` [k, length]; returns [k].
 
     Examples
     --------
@@ -177,21 +148,7 @@ def itemset_counts(rows: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]) 
 def best_part(itemsets: Itemsets, value: FloatArray, nothing: float) -> FloatArray:
     """Find the highest value among the proper parts of each set, the empty one included.
 
-    With confidences as values, a rule says something new where its own exceeds that of every rule
-    with fewer conditions (Bayardo's improvement, [4]_ in the module).
-
-    Parameters
-    ----------
-    itemsets : Itemsets
-        With all subsets of each set.
-    value : [k] float
-        Of each set.
-    nothing : float
-        Value of the empty set: the share of all rows.
-
-    Returns
-    -------
-    [k] float
+    Shapes: ``value`` [k]; returns [k].
 
     Examples
     --------

@@ -52,17 +52,7 @@ def joint_draws(
 ) -> FloatArray:
     """Draw ``rows @ weights`` with a normal weight for each cluster: ``[k, replicates]``.
 
-    Parameters
-    ----------
-    rows : csr_array, [k, n_distinct]
-        What each distinct cluster adds to each sum.
-    copies : [n_distinct] int
-        How many clusters each stands for.
-    replicates, seed : int
-    strata : Strata, optional
-        Of clusters drawn within strata, each once: weights then vary within these.
-    apart : Blocks, optional
-        What is kept of the covariances of rows of different blocks; default: all.
+    Shapes: ``rows`` [k, n_distinct], ``copies`` [n_distinct].
 
     Examples
     --------
@@ -92,11 +82,7 @@ def joint_draws(
 
 
 def _part(drawn: FloatArray, apart: Blocks) -> None:
-    """Leave of blocks' covariances what is kept: each block sums draws of several replicates.
-
-    Draws of different replicates are independent, so that two blocks agree as far as both take the
-    same ones, and a block's own law stays what it was.
-    """
+    """Leave of blocks' covariances what is kept: each block sums draws of several replicates."""
     shares = _root(apart.kept)
     step = max(1, drawn.shape[1] // len(shares))
     for block, own in enumerate(shares):
@@ -108,11 +94,7 @@ def _part(drawn: FloatArray, apart: Blocks) -> None:
 
 
 def correlated_normals(covariance: FloatArray, replicates: int, seed: int) -> FloatArray:
-    """Draw normal numbers with this covariance: ``[k, replicates]``.
-
-    By the symmetric square root, which hardly moves when rounding moves the covariance: any other
-    would let the order of rows decide which draws come out.
-    """
+    """Draw normal numbers with this covariance: ``[k, replicates]``."""
     scale = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
     root = _root(covariance * np.outer(inverse, inverse))

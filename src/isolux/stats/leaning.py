@@ -54,17 +54,7 @@ class Slopes:
 def slopes_of(means: ClusterMeans, family: IntArray | None = None) -> Slopes | None:
     """Say how the variance of each mean of numbers would change with the mean.
 
-    Parameters
-    ----------
-    means : ClusterMeans
-        Of g groups.
-    family : [g] int, optional
-        Groups of one number lend to one another: those of one attribute. Default: none do.
-
-    Returns
-    -------
-    Slopes or None
-        None if rows are 0 or 1.
+    Shapes: ``family`` [g].
 
     Examples
     --------
@@ -121,15 +111,6 @@ def number_interval(
     means: ClusterMeans, slopes: Slopes, z: float | FloatArray, *, fraction: bool
 ) -> Interval:
     """Return the intervals of means of numbers that reach z standard errors.
-
-    Parameters
-    ----------
-    means : ClusterMeans
-    slopes : Slopes
-    z : float, or array
-        One for all, one a mean, or ``[k, 1]`` of them.
-    fraction : bool
-        Whether means lie between 0 and 1: then Student's t is asked on the logit scale.
 
     Examples
     --------

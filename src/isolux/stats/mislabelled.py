@@ -49,18 +49,7 @@ class Bounds:
 def corrected(people: FloatArray, total: FloatArray, matrix: FloatArray) -> FloatArray:
     """Undo a confusion matrix: means of the true groups.
 
-    Parameters
-    ----------
-    people, total : [..., l] float
-        People and summed scores by label.
-    matrix : [..., g, l] float
-        P(labelled l | truly g), rows sum to 1; square and not singular.
-
-    Returns
-    -------
-    [..., g] float
-        In the score's unit; may lie outside its range by chance, or where errors depend on the
-        score. NaN: by the matrix no one is of that group.
+    Shapes: ``people, total`` [..., l], ``matrix`` [..., g, l]; returns [..., g].
 
     Examples
     --------
@@ -80,13 +69,7 @@ def corrected(people: FloatArray, total: FloatArray, matrix: FloatArray) -> Floa
 def exchange(first: FloatArray, second: FloatArray, wrong: float) -> Bounds:
     """Bound the gap of two sides if up to a share of either side's labels is wrong.
 
-    Parameters
-    ----------
-    first, second : [a], [b] float
-        Scores of the people labelled so; no one is on both sides.
-    wrong : float
-        Share of each side's people who may belong to the other, 0 to below 1. Rounded down to
-        people.
+    Shapes: ``first, second`` [a].
 
     Examples
     --------
@@ -166,20 +149,7 @@ def posterior_means(
 ) -> FloatArray:
     """Regress scores on the chances of the groups: their means.
 
-    Parameters
-    ----------
-    weights : [r, n] float
-        Of people, a row a replicate.
-    chance : [n, g] float
-        Of each group, rows sum to 1.
-    score : [n] float
-    more : tuple of [g] float, optional
-        People who are surely of each group and are counted as well, and their summed scores.
-
-    Returns
-    -------
-    [r, g] float
-        NaN where the chances cannot tell two groups apart.
+    Shapes: ``weights`` [r, n], ``chance`` [n, g], ``score`` [n], ``more`` [g]; returns [r, g].
     """
     inner = np.einsum("rn,ng,nh->rgh", weights, chance, chance, optimize=True)
     outer = np.einsum("rn,ng->rg", weights * score, chance)
@@ -201,19 +171,7 @@ def dawid_skene(
 ) -> FloatArray:
     """Fit annotators' confusion matrices and give each person's chance of every group.
 
-    Parameters
-    ----------
-    votes : [n, annotators, g] float
-        How often each annotator gave each person each label; zeros: never.
-    weights : [n] float, optional
-        How often each row is there; default: once.
-    rounds, close : int, float
-        EM stops after this many rounds, or when no chance moves by more than ``close``.
-
-    Returns
-    -------
-    [n, g] float
-        Rows sum to 1. EM starts from the share of votes, so groups keep their names.
+    Shapes: ``votes`` [n, annotators, g], ``weights`` [n]; returns [n, g].
 
     Examples
     --------

@@ -50,21 +50,6 @@ _TIE = 1e-10
 def bonferroni(p: npt.ArrayLike) -> FloatArray:
     """Multiply each p by the number of tests: family-wise error, any dependence.
 
-    Parameters
-    ----------
-    p : array_like, any shape
-        p-values, 0 to 1; NaN: not tested.
-
-    Returns
-    -------
-    ndarray, same shape
-        Adjusted p-values, 0 to 1, lower is stronger evidence; NaN where not tested.
-
-    Raises
-    ------
-    InputError
-        If a p lies outside 0 to 1.
-
     Examples
     --------
     >>> bonferroni([0.01, 0.4, float("nan")]).tolist()
@@ -77,23 +62,7 @@ def bonferroni(p: npt.ArrayLike) -> FloatArray:
 def holm(p: npt.ArrayLike) -> FloatArray:
     """Adjust by Holm's step-down method: family-wise error, any dependence.
 
-    The j-th smallest of m p-values is multiplied by m - j + 1, then made monotone: never larger
-    than Bonferroni's. Holm (1979), [1]_ in the module.
-
-    Parameters
-    ----------
-    p : array_like, any shape
-        p-values, 0 to 1; NaN: not tested.
-
-    Returns
-    -------
-    ndarray, same shape
-        Adjusted p-values, 0 to 1, lower is stronger evidence; NaN where not tested.
-
-    Raises
-    ------
-    InputError
-        If a p lies outside 0 to 1.
+    Holm (1979), [1]_ in the module.
 
     Examples
     --------
@@ -106,26 +75,7 @@ def holm(p: npt.ArrayLike) -> FloatArray:
 def weighted_holm(p: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
     """Adjust by Holm's method with weights: family-wise error, any dependence.
 
-    Hypotheses that matter alike may come in questions of many and of few; with weights that sum to
-    one for each question, a question of many does not drown the others. Equal weights give
-    ``holm``. Holm (1979), [1]_ in the module, section 3.
-
-    Parameters
-    ----------
-    p : array_like, any shape
-        p-values, 0 to 1; NaN: not tested.
-    weights : array_like, the same shape
-        Above 0.
-
-    Returns
-    -------
-    ndarray, same shape
-        Adjusted p-values, 0 to 1; NaN where not tested.
-
-    Raises
-    ------
-    InputError
-        If a p lies outside 0 to 1.
+    Holm (1979), [1]_ in the module, section 3.
 
     Examples
     --------
@@ -146,24 +96,7 @@ def weighted_holm(p: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
 def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
     """Adjust for the false discovery rate: the expected share of false claims among the claims.
 
-    A weaker promise than the family-wise error, and one that needs independent or positively
-    dependent tests; all pairs of a few groups are neither, so this is for screening. Benjamini
-    and Hochberg (1995), [2]_ in the module.
-
-    Parameters
-    ----------
-    p : array_like, any shape
-        p-values, 0 to 1; NaN: not tested.
-
-    Returns
-    -------
-    ndarray, same shape
-        Adjusted p-values (often called q), 0 to 1; NaN where not tested.
-
-    Raises
-    ------
-    InputError
-        If a p lies outside 0 to 1.
+    Benjamini and Hochberg (1995), [2]_ in the module.
 
     Examples
     --------
@@ -181,10 +114,6 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
 def reached(null: npt.ArrayLike, observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     """Say where a null |t| is at least the observed |t|, ties taken wide.
 
-    Raw and adjusted p-values must count alike, or an adjusted p may fall below its raw one: count
-    raw p-values with this too. A NaN in ``null`` counts as reached (what could not be computed is
-    no evidence); a NaN observed is never reached.
-
     Examples
     --------
     >>> reached([1.0, 2.0, 3.0], 2.0 + 1e-12).tolist()
@@ -198,18 +127,7 @@ def reached(null: npt.ArrayLike, observed: npt.ArrayLike) -> npt.NDArray[np.bool
 def max_t(observed_t: npt.ArrayLike, null_max_t: npt.ArrayLike) -> FloatArray:
     """Adjust by single-step max-T: the share of null worlds whose largest |t| reaches this one.
 
-    Parameters
-    ----------
-    observed_t : array_like, any shape
-        The statistics that were observed, signed or not; NaN: not tested.
-    null_max_t : array_like [r]
-        The largest |t| over the family in each null replicate (see ``NullTest``). NaN counts
-        as larger than everything.
-
-    Returns
-    -------
-    ndarray, same shape as ``observed_t``
-        Adjusted p-values, from 1 / (r + 1) to 1; NaN where not tested.
+    Shapes: ``null_max_t`` [r].
 
     Examples
     --------
@@ -227,27 +145,7 @@ def max_t(observed_t: npt.ArrayLike, null_max_t: npt.ArrayLike) -> FloatArray:
 def critical_value(null_max_t: npt.ArrayLike, alpha: float = 0.05) -> float:
     """Return the |t| that must be exceeded for ``max_t`` to give p <= alpha.
 
-    Parameters
-    ----------
-    null_max_t : array_like [r]
-        The largest |t| over the family in each null replicate; NaN counts as infinite.
-    alpha : float
-        Family-wise error, between 0 and 1.
-
-    Returns
-    -------
-    float
-        In units of standard errors; inf where r replicates cannot give a p as small as alpha.
-
-    Raises
-    ------
-    SpecError
-        If alpha is not between 0 and 1.
-
-    Notes
-    -----
-    p <= alpha where at most k - 1 nulls reach the observed |t|, with k = floor(alpha (r + 1)):
-    so the critical value is the k-th largest null.
+    Shapes: ``null_max_t`` [r].
 
     Examples
     --------

@@ -75,16 +75,7 @@ def null_test(
 ) -> NullTest:
     """Hold observed deviates against their joint law where nothing differs.
 
-    Parameters
-    ----------
-    observed : [h] float
-    law : iterable of [some, r] float
-        Deviates where nothing differs, contrast by contrast; whole rows of NaN where nothing
-        varies.
-    is_pair : [h] bool
-        Which contrasts are between two groups.
-    p_value : callable
-        From observed deviates.
+    Shapes: ``observed`` [h], ``law`` [some, r], ``is_pair`` [h].
 
     Examples
     --------
@@ -127,20 +118,7 @@ def score_deviates(
 ) -> Iterator[FloatArray]:
     """Yield deviates of contrasts of means where nothing differs, ``[some, r]`` at a time.
 
-    Parameters
-    ----------
-    sums, counts : csr_array, [g + 1, n_distinct]
-        What distinct clusters add to the sum and the count of each group; the last row is of
-        everyone, each once.
-    copies : [n_distinct] int
-    contrasts : [h, 2] int
-        Positions of groups; the second may be ``REST``.
-    drawn : [2 (g + 1), r] float
-        ``[sums; counts] @ weights``, of mean 0.
-    strata : Strata, optional
-        Those that clusters were drawn within.
-    varying : (csr_array, csr_array), optional
-        Sums and counts as far as they are left to chance; ``drawn`` is then of these.
+    Shapes: ``sums, counts`` [g + 1, n_distinct], ``copies`` [n_distinct], ``contrasts`` [h, 2].
     """
     for one in _scores(sums, counts, copies, contrasts, strata, varying):
         yield from one.of(drawn)
@@ -149,20 +127,7 @@ def score_deviates(
 def sign_flip(
     sums: csr_array, counts: csr_array, copies: IntArray, contrasts: IntArray, flipped: FloatArray
 ) -> NullTest:
-    """Test contrasts of means by flipping the signs of clusters' contributions.
-
-    Parameters
-    ----------
-    sums, counts, copies, contrasts
-        As in ``score_deviates``.
-    flipped : [2 (g + 1), r] float
-        ``[sums; counts] @ signs``.
-
-    Returns
-    -------
-    NullTest
-        ``p_value`` is ``(1 + #{|t*| >= |t|}) / (r + 1)``.
-    """
+    """Test contrasts of means by flipping the signs of clusters' contributions."""
     t, law, p = [], [], []
     for one in _scores(sums, counts, copies, contrasts):
         t.append(one.observed)
@@ -231,10 +196,7 @@ def _scores(
 def _loadings(
     contrasts: IntArray, sums: FloatArray, counts: FloatArray
 ) -> tuple[FloatArray, IntArray]:
-    """Write u as a linear function of four of (sums, counts): ``[h, 4]``, and which they are.
-
-    The last of sums and counts is the domain's; the rest is the domain less the group.
-    """
+    """Write u as a linear function of four of (sums, counts): ``[h, 4]``, and which they are."""
     first, second = contrasts[:, 0], contrasts[:, 1]
     width, whole = len(sums), len(sums) - 1
     rest = second == REST

@@ -54,21 +54,7 @@ def log_odds_ratio(
 ) -> LogOdds:
     """Compare the odds of an answer in a group with those of all others.
 
-    Parameters
-    ----------
-    value : array [n]
-        0 to 1: whether each has the answer, or the share of their answers.
-    inside : array [n]
-        1 in the group, 0 outside.
-    cluster : array [n] of int
-        What was sampled independently, numbered from 0.
-    level : float
-        Of the interval.
-
-    Returns
-    -------
-    LogOdds
-        NaN where the group, or the rest, is empty.
+    Shapes: ``value`` [n], ``inside`` [n], ``cluster`` [n].
 
     Examples
     --------

@@ -61,33 +61,7 @@ def wilson(
 ) -> ProportionInterval:
     """Invert the score test of a share: close to its level on average, never empty, within 0 to 1.
 
-    Parameters
-    ----------
-    successes, n : array_like
-        How many of how many; may be sums of weights. They broadcast with all other arrays.
-    level : float
-        Confidence level, between 0 and 1.
-    design_effect : array_like
-        Variance of the share over that of independent rows, above 0 (see ``design_effect``).
-    degrees_of_freedom : array_like, optional
-        Clusters - 1 (less one for each further stratum): shrinks the effective size for the
-        design effect being an estimate, see ``effective_size``.
-
-    Returns
-    -------
-    ProportionInterval
-        Fractions; NaN where n is 0 or an input is NaN.
-
-    Raises
-    ------
-    InputError
-        If successes exceed n, or anything is negative.
-    SpecError
-        If the level is not between 0 and 1.
-
-    References
-    ----------
-    .. [1] Wilson (1927); with an effective size Dean and Pagano (2015). See the module.
+    Wilson (1927); with an effective size Dean and Pagano (2015).
 
     Examples
     --------
@@ -123,35 +97,7 @@ def clopper_pearson(
 ) -> ProportionInterval:
     """Invert the two one-sided binomial tests: covers at least its level for independent rows.
 
-    With a design effect and ``degrees_of_freedom`` this is Korn and Graubard's interval: the
-    promise then holds approximately, and the interval is wider than Wilson's.
-
-    Parameters
-    ----------
-    successes, n : array_like
-        How many of how many; may be sums of weights. They broadcast with all other arrays.
-    level : float
-        Confidence level, between 0 and 1.
-    design_effect : array_like
-        Variance of the share over that of independent rows, above 0 (see ``design_effect``).
-    degrees_of_freedom : array_like, optional
-        Clusters - 1 (less one for each further stratum), see ``effective_size``.
-
-    Returns
-    -------
-    ProportionInterval
-        Fractions; NaN where n is 0 or an input is NaN.
-
-    Raises
-    ------
-    InputError
-        If successes exceed n, or anything is negative.
-    SpecError
-        If the level is not between 0 and 1.
-
-    References
-    ----------
-    .. [2] Clopper and Pearson (1934); [4]_ Korn and Graubard (1998). See the module.
+    Clopper and Pearson (1934); [4]_ Korn and Graubard (1998).
 
     Examples
     --------
@@ -182,29 +128,6 @@ def effective_size(
     degrees_of_freedom: npt.ArrayLike | None = None,
 ) -> FloatArray:
     """Count how many independent observations n clustered rows are worth.
-
-    Parameters
-    ----------
-    n : array_like
-        Rows, or their summed weight.
-    design_effect : array_like
-        How many times larger the variance is than that of independent rows, above 0.
-    level : float
-        Level of the interval it is for; moves the result only with ``degrees_of_freedom``.
-    degrees_of_freedom : array_like, optional
-        Clusters - 1. The size is then multiplied by the square of the ratio of t quantiles with
-        n - 1 and with these degrees of freedom (Korn and Graubard 1998, section 3), which
-        allows for a design effect estimated from few clusters.
-
-    Returns
-    -------
-    ndarray
-        NaN where n is 0, not known, or the degrees of freedom are below 1.
-
-    Raises
-    ------
-    SpecError
-        If a design effect is not above 0.
 
     Examples
     --------
@@ -239,42 +162,8 @@ def design_effect(
 ) -> FloatArray:
     """Measure how much clusters inflate the variance of a share of 0/1 rows.
 
-    The linearised variance of the ratio ``sum(sums) / sum(sizes)`` over clusters, divided by the
-    variance p (1 - p) / (n - 1) of independent rows: exactly 1 where each row is a cluster.
-
-    Parameters
-    ----------
-    cluster_sums : array_like [..., k]
-        Ones in each cluster.
-    cluster_sizes : array_like [..., k]
-        Rows in each cluster; a cluster of size 0 does not take part.
-    floor : float
-        Smallest result. 1 by default: a design effect estimated below 1 is nearly always noise,
-        and trusting it narrows the interval. 0 lets the estimate stand.
-    boundary_correlation : float
-        Intra-class correlation to assume where it cannot be estimated: all rows 0, all rows 1,
-        or a single cluster. 1 by default, the cautious end: each cluster counts as one
-        observation. Pass an estimate from all groups together where there is one.
-
-    Returns
-    -------
-    ndarray [...]
-        At least ``floor``; NaN where there are no rows.
-
-    Raises
-    ------
-    InputError
-        If a cluster has more ones than rows, or fewer than none.
-
-    Notes
-    -----
-    The assumed effect is Kish's ``1 + (b - 1) rho`` with ``b = sum(sizes²) / sum(sizes)``.
-    Just beside the boundary the estimate is optimistic: a single miss among 30 clusters of 10
-    looks like independent rows (1.0), none at all is taken as 10.
-
-    References
-    ----------
-    .. [3] Kish (1965); see the module.
+    Shapes: ``cluster_sums`` [..., k], ``cluster_sizes`` [..., k]; returns [...].
+    Kish (1965); see the module.
 
     Examples
     --------

@@ -106,14 +106,7 @@ def calibration_of(
 ) -> Calibration:
     """Reduce units to what residuals need.
 
-    Parameters
-    ----------
-    margins : Margins
-    weight : [n] float
-    cluster_of : [n] int
-    sums : ([m] float, [m] int, [m] int, int)
-        Everything that is summed: the weighted value, its row of the design, its unit; and how many
-        rows the design has.
+    Shapes: ``weight`` [n], ``cluster_of`` [n], ``sums`` [m].
     """
     from scipy.sparse import coo_array, csr_array
 
@@ -143,20 +136,7 @@ def rake(
 ) -> tuple[FloatArray, float]:
     """Multiply weights until every table's cells have their shares.
 
-    Parameters
-    ----------
-    weight : [n] float
-        Above 0.
-    margins : Margins
-    shares : sequence of [k] float
-        Of each table's cells, each table's adding up to 1.
-
-    Returns
-    -------
-    weight : [n] float
-        Adding up to what they added up to.
-    apart : float
-        By how much a share still misses at most: above 1e-6 the tables cannot be brought together.
+    Shapes: ``weight`` [n], ``shares`` [k]; returns ``weight`` [n].
 
     Examples
     --------

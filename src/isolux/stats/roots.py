@@ -32,23 +32,9 @@ def passing_zero(
 ) -> FloatArray:
     """Find where a function that is at most 0 at ``near`` passes 0 on the way to ``far``: ``[h]``.
 
-    ``far`` itself where it does not. The method of Anderson and Björck, now and then a step to the
-    middle, so that nothing that bends can hold it up.
-
-    Parameters
-    ----------
-    excess : callable
-        ``[h] -> [h]``; NaN where it has no value, which ends the search there.
-    near, far : [h] float
-    only : callable, optional
-        Rows to the function of those alone. Then rows that have been found are not asked again.
-    slope : [h] float, optional
-        About how fast the function rises at ``near``, for the first step.
-
-    References
-    ----------
-    .. [1] Anderson, N. and Björck, Å. (1973). A new high order method of regula falsi type for
-       computing a root of an equation. BIT 13(3), 253-264.
+    Shapes: ``near, far`` [h], ``slope`` [h].
+    Anderson, N. and Björck, Å. (1973). A new high order method of regula falsi type for computing a
+    root of an equation.
 
     Examples
     --------

@@ -59,10 +59,7 @@ def some_rows(matrix: csr_array, at: int | npt.NDArray[Any]) -> csr_array:
 def _as_wide(
     like: csr_array, data: FloatArray, columns: npt.NDArray[Any], ends: npt.NDArray[Any]
 ) -> csr_array:
-    """Lay out rows of another matrix's width, not more than it has.
-
-    A copy whose arrays are replaced: the checks of a new one take longer than a small matrix does.
-    """
+    """Lay out rows of another matrix's width, not more than it has."""
     from scipy.sparse import csr_array
 
     if len(ends) > len(like.indptr):
@@ -75,8 +72,6 @@ def _as_wide(
 
 def from_dense(values: FloatArray) -> csr_array:
     """Return the sparse matrix of numbers that are laid out.
-
-    scipy's own way goes by a list of entries, which takes twice as long where they are few.
 
     Examples
     --------
@@ -136,17 +131,7 @@ def held_at(where: csr_array, other: csr_array) -> FloatArray:
 def less_each(where: csr_array, whole: csr_array, rows: csr_array) -> csr_array:
     """Take each of some rows from a single one, at the entries of another single one.
 
-    What is left of an entry may be 0, and stays an entry.
-
-    Parameters
-    ----------
-    where, whole : csr_array, [1, c]
-        Neither ``whole`` nor ``rows`` hold anything where ``where`` has no entry.
-    rows : csr_array, [g, c]
-
-    Returns
-    -------
-    csr_array, [g, c]
+    Shapes: ``where, whole`` [1, c], ``rows`` [g, c]; returns [g, c].
 
     Examples
     --------

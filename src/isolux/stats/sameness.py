@@ -35,18 +35,6 @@ _HALVINGS = 50
 def largest_bound(apart: Difference, level: float = 0.95) -> float:
     """Return the smallest margin of which it could be claimed that no pair differs by more.
 
-    Parameters
-    ----------
-    apart : Difference
-        All pairs of the groups that are compared.
-    level : float
-        One-sided: 0.95 where the claim may be wrong in 5 of 100 audits.
-
-    Returns
-    -------
-    float
-        In the metric's unit; NaN where a pair has no interval.
-
     Examples
     --------
     Two means 1 apart, each with a standard error of 1 and no correlation:
@@ -65,19 +53,6 @@ def largest_bound(apart: Difference, level: float = 0.95) -> float:
 
 def sameness_p(apart: Difference, margin: float) -> float:
     """Test that some pair is at least ``margin`` apart, against that none is.
-
-    Parameters
-    ----------
-    apart : Difference
-        All pairs of the groups that are compared.
-    margin : float
-        Above 0, in the metric's unit.
-
-    Returns
-    -------
-    float
-        0 to 1; p <= .05 exactly where ``largest_bound`` at .95 is at most the margin. NaN where a
-        pair has no interval.
 
     Examples
     --------

@@ -205,9 +205,6 @@ def rao_wu_in_parts(
 ) -> Iterator[FloatArray]:
     """Draw what ``rao_wu`` draws, some replicates at a time: ``[c, part]``.
 
-    Strata are drawn one after the other, each in all replicates, so their counts are kept: two
-    bytes each, for a cluster is drawn once in the mean.
-
     Examples
     --------
     >>> [part.shape for part in rao_wu_in_parts(np.random.default_rng(0), 4, None, 128)]

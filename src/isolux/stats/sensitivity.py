@@ -68,18 +68,6 @@ class Strength:
 def robustness_value(f: float) -> float:
     """Give the strength at which something not seen, as strong on both sides, explains f away.
 
-    Parameters
-    ----------
-    f : float
-        The gap in units of S (of a regression: t over the root of its degrees of freedom), 0 or
-        more.
-
-    Returns
-    -------
-    float
-        The R² with the group and the score at which R² / sqrt(1 − R²) is f: 0 to 1, higher is
-        more robust.
-
     Examples
     --------
     Cinelli & Hazlett's Table 1: t = 4.18 with 783 degrees of freedom has 13.9 %.
@@ -96,18 +84,7 @@ def strength_of_gap(
 ) -> Strength:
     """Work out S and what the values explain, from the sums of two groups' cells.
 
-    Parameters
-    ----------
-    people, total, square : [2, e] float
-        People, the sum and the sum of squares of their scores, of each group at each value that is
-        compared; every cell has people.
-    mix : [e] float
-        The common mix: any weights of the values, such as everyone's people.
-
-    Returns
-    -------
-    Strength
-        NaN throughout without a value.
+    Shapes: ``people, total, square`` [2, e], ``mix`` [e].
 
     Examples
     --------

@@ -38,18 +38,7 @@ def both_ends(of: Rising, inner: FloatArray, furthest: float, slope: Slope) -> I
 def farthest_end(
     of: Rising, inner: FloatArray, furthest: float, slope: Slope, *, towards: bool = False
 ) -> FloatArray:
-    """Find the ends that are farthest from 0, ``[h]``; -inf where one is sure to be nearer.
-
-    NaN where ``inner`` is.
-
-    Parameters
-    ----------
-    of, inner, furthest, slope
-        As in ``both_ends``.
-    towards : bool
-        Look at how near 0 each interval comes from its own side instead: ``max(low, -high)`` in
-        place of ``max(high, -low)``.
-    """
+    """Find the ends that are farthest from 0, ``[h]``; -inf where one is sure to be nearer."""
     h = len(inner) // 2
     outer = np.repeat([-furthest, furthest], h)
     side = np.where(outer < 0, -1.0, 1.0)
@@ -91,10 +80,7 @@ def _edge_of(
 
 
 def _edge(of: Rising, inner: FloatArray, outer: FloatArray, slope: Slope) -> FloatArray:
-    """Find where the interval around ``inner`` ends on the way to ``outer``: ``[h]``.
-
-    Whether 0 is in it is asked at 0 itself, so that the interval and the test are one statement.
-    """
+    """Find where the interval around ``inner`` ends on the way to ``outer``: ``[h]``."""
     zero = np.zeros_like(inner)
     on_the_way = (inner * outer < 0) | (inner == 0)
     excess = of()

@@ -194,10 +194,7 @@ class ShareGaps:
         return np.asarray(_ASIDE * np.maximum(1.0 / n, ratio / m))
 
     def deviates(self, gap: float | FloatArray = 0.0) -> FloatArray:
-        """Return how many standard errors a - b lies from a gap, with its sign: ``[h]``.
-
-        At most 8 in size; 0 where a - b is the gap, NaN where a share is.
-        """
+        """Return how many standard errors a - b lies from a gap, with its sign: ``[h]``."""
         off = self.a - self.b - gap
         size = np.abs(off)
         own, least = self.variances(gap)
@@ -223,17 +220,11 @@ class ShareGaps:
         return np.where(np.isinf(self.freedom), t, found)
 
     def interval(self, z: float, *, careful: bool = False) -> Interval:
-        """Return the interval of a - b that reaches z standard errors; NaN where a share is.
-
-        ``careful``: each end holds by itself, also where one group is a few dozen people.
-        """
+        """Return the interval of a - b that reaches z standard errors; NaN where a share is."""
         return both_ends(*self._of_gaps(z, careful=careful))
 
     def log_ratio_interval(self, z: float, *, careful: bool = False) -> Interval:
-        """Return the interval of ln(a / b); NaN where a share is 0 or not known.
-
-        ``careful``: as of ``interval``, of a - r b at each ratio r.
-        """
+        """Return the interval of ln(a / b); NaN where a share is 0 or not known."""
         return both_ends(*self._of_ratios(z, careful=careful))
 
     def farthest(self, z: float, *, log: bool = False, towards: bool = False) -> FloatArray:
@@ -308,10 +299,7 @@ def _likeliest_apart(
 ) -> FloatArray:
     """Return the likeliest first share if it lies ``gap`` above the second: ``[h]``.
 
-    ``more`` is how many rows the second group has for one of the first. The cubic equation of
-    Miettinen and Nurminen, solved as Farrington and Manning do. Least squares would be simpler, and
-    far off where shares are near 0 or 1: bounds of a gap of 4 points between .99 and .95 then hold
-    in 91 of 100 worlds on the one side and 97 on the other, here in 95 or 96 on both.
+    The cubic equation of Miettinen and Nurminen, solved as Farrington and Manning do.
     """
     third = 3.0 * (1.0 + more)
     total = a + more * b

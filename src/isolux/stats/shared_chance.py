@@ -47,12 +47,7 @@ def apart_from_everyone(
 ) -> tuple[csr_array, csr_array]:
     """Write what clusters add to groups' means, and to everyone's: ``[g, c]`` and ``[1, c]``.
 
-    Parameters
-    ----------
-    sums, counts : csr_array, [g + 1, c]
-        What clusters add to each group's sum and count; the last row is of everyone.
-    totals : ([g + 1] float, [g + 1] float)
-        All clusters' sums and counts.
+    Shapes: ``sums, counts`` [g + 1, c], ``totals`` [g + 1].
 
     Examples
     --------
@@ -76,18 +71,7 @@ def more_than_chance(
 ) -> FloatArray:
     """Return what is left of each two blocks' correlations without chance, ``[b, b]``, 0 to 1.
 
-    Parameters
-    ----------
-    blocks : sequence of sequence of (csr_array [g, c], csr_array [1, c])
-        For each block, such as an attribute: what ``apart_from_everyone`` gives for each metric.
-    copies : [c] int
-        How many clusters each column stands for.
-
-    Returns
-    -------
-    [b, b] float
-        Ones on the diagonal; a correlation matrix, so that a covariance times it, block by block,
-        is a covariance.
+    Shapes: ``blocks`` [g, c], ``copies`` [c]; returns [b, b].
 
     Examples
     --------

@@ -167,10 +167,7 @@ class ClusterMeans:
     def measured_effect(
         self, z: FloatArray | float, growth: FloatArray | None = None
     ) -> FloatArray:
-        """Design effect that own clusters and everyone's speak for; at least 1 without weights.
-
-        ``growth``: that of z, where it is known.
-        """
+        """Design effect that own clusters and everyone's speak for; at least 1 without weights."""
         flat = self.variance <= _FLAT
         growth = self.growth(z) if growth is None else growth
         own = self.own_effect() * np.where(flat, 1.0, growth)
@@ -260,16 +257,7 @@ def cluster_means(
 ) -> ClusterMeans:
     """Reduce what clusters add to groups' sums and counts.
 
-    Parameters
-    ----------
-    sums, counts : csr_array, [g, n_distinct]
-        What each distinct cluster adds.
-    copies : [n_distinct] int
-        How many clusters each stands for.
-    correlation : float, or [g] float
-        From ``pooled_correlation``.
-    shares : bool
-        Whether rows are 0 or 1.
+    Shapes: ``sums, counts`` [g, n_distinct], ``copies`` [n_distinct], ``correlation`` [g].
 
     Examples
     --------
@@ -307,11 +295,7 @@ def cluster_means(
 def tails_of(
     left: FloatArray, copies: FloatArray, units: FloatArray, total: Total
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return ``peaked``, ``lean`` and ``lean_error`` of what clusters add beyond their means.
-
-    A third moment of numbers that lie as far on both sides has a variance of six squares of their
-    variance if they are normal, and their sixth moment is fifteen: of others, as their sixth is.
-    """
+    """Return ``peaked``, ``lean`` and ``lean_error`` of what clusters add beyond their means."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         square = left * left
         second = total(copies * square)
@@ -326,13 +310,7 @@ def freedom_of(
     units: FloatArray,
     total: Total,
 ) -> FloatArray:
-    """Satterthwaite's degrees of freedom of CR2 for independent rows, in closed form.
-
-    ``clusters`` are each one's rows (or sum of squared weights), copies, share of the group's
-    weight, and correction; ``units`` are the groups' sums of the first. With ``a = k n``,
-    ``b = k n / N`` and ``k² = 1 / (1 - n / N)`` the residuals' covariance is
-    ``diag(k² n) - a b' - b a' + N b b'``; its trace squared over the trace of its square.
-    """
+    """Satterthwaite's degrees of freedom of CR2 for independent rows, in closed form."""
     n, c, share, lift = clusters
     k = np.sqrt(lift)
     a, b, d = k * n, k * share, lift * n
@@ -348,15 +326,7 @@ def freedom_of(
 def pooled_correlation(sums: csr_array, counts: csr_array, copies: IntArray) -> FloatArray:
     """Estimate the correlation of two rows of one cluster, 0 to 1, from everyone: ``[g]``.
 
-    Products of residuals of pairs within clusters over the variance of a row. A cluster of n rows
-    has n (n - 1) pairs but hardly more to say than one of twenty, so pairs are weighed by
-    ``1 / (1 + (n - 1) / 5)²``.
-
-    Parameters
-    ----------
-    sums, counts : csr_array, [g, n_distinct]
-        What each distinct cluster adds for everyone; one row for each set of people.
-    copies : [n_distinct] int
+    Shapes: ``sums, counts`` [g, n_distinct], ``copies`` [n_distinct].
 
     Examples
     --------

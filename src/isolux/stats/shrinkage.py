@@ -32,15 +32,7 @@ _FINEST = 0.1
 def shrunken(gap: FloatArray, standard_error: FloatArray) -> FloatArray:
     """Return the posterior mean of each gap, given all gaps of the family.
 
-    Parameters
-    ----------
-    gap, standard_error : [h] float
-        In the metric's unit; NaN, or a standard error that is not above 0: not in the family.
-
-    Returns
-    -------
-    [h] float
-        Of the gap's sign and never larger in size; NaN where it is not in the family.
+    Shapes: ``gap, standard_error`` [h]; returns [h].
 
     Examples
     --------

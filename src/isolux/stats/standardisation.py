@@ -50,23 +50,7 @@ def standardise_gap(
 ) -> StandardisedGap | None:
     """Compare two groups at the mix of strata that they have together.
 
-    Parameters
-    ----------
-    value, weight : [n] float
-        A row's value, and what it counts as.
-    side : [n] int
-        0 in the first group, 1 in the second; whoever is in both has two rows.
-    stratum, cluster : [n] int
-        Numbered from 0.
-    n : [n] float, optional
-        How many people a row stands for; default: one.
-    min_size : int
-        People that each group needs in a stratum for it to count.
-
-    Returns
-    -------
-    StandardisedGap or None
-        None: no stratum has enough people of both.
+    Shapes: ``value, weight`` [n], ``side`` [n], ``stratum, cluster`` [n], ``n`` [n].
 
     Examples
     --------

@@ -53,16 +53,7 @@ class Staple:
 def staple(patterns: BoolArray, pixels: npt.ArrayLike) -> Staple:
     """Fit STAPLE to how many pixels each set of annotators drew.
 
-    Parameters
-    ----------
-    patterns : [p, r] bool
-        Each pattern: which annotators drew its pixels.
-    pixels : [p] int
-        How many pixels have that pattern, 0 or more.
-
-    Returns
-    -------
-    Staple
+    Shapes: ``patterns`` [p, r], ``pixels`` [p].
 
     Examples
     --------

@@ -46,19 +46,7 @@ def together(one: FloatArray, two: FloatArray, cells: FloatArray) -> FloatArray:
 
 
 def both_ways(one: ClusterMeans, two: ClusterMeans, cells: ClusterMeans) -> ClusterMeans:
-    """Put the means of two ways of clusters, and of the cells of both, into one.
-
-    Parameters
-    ----------
-    one, two, cells : ClusterMeans
-        The same groups of the same sample; values and units are equal.
-
-    Returns
-    -------
-    ClusterMeans
-        ``size`` and ``freedom`` of the way with fewer clusters; everyone's correlation both ways is
-        in ``correlation`` and ``row_effect`` together.
-    """
+    """Put the means of two ways of clusters, and of the cells of both, into one."""
     variance = together(one.variance, two.variance, cells.variance)
     variance = np.maximum(variance, np.maximum(one.variance, two.variance))
     size = np.maximum(one.size, two.size)

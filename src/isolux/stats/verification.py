@@ -74,20 +74,7 @@ def falling_order(
 ) -> tuple[npt.NDArray[np.uint32], FloatArray, npt.NDArray[np.bool_]]:
     """Order pairs by falling similarity, impostors before genuine pairs of the same.
 
-    In linear time where similarities are spread, through bins that hold a few pairs each.
-
-    Parameters
-    ----------
-    similarity : [m] float
-        Finite.
-    genuine : [m] bool
-
-    Returns
-    -------
-    order : [m] int
-        Rows, the most alike first. Pairs of one kind and similarity stand in any order.
-    similarity, genuine : [m]
-        In that order.
+    Shapes: ``similarity`` [m], ``genuine`` [m]; returns ``order`` [m], ``similarity, genuine`` [m].
 
     Examples
     --------
@@ -111,23 +98,7 @@ def falling_order(
 def threshold_at_far(impostors: FloatArray, far: float, weight: FloatArray | None = None) -> float:
     """Find the lowest similarity at which the share of impostor pairs accepted is at most ``far``.
 
-    A pair is accepted from the threshold on (``similarity >= threshold``). It is the next number
-    above the first impostor that must be refused, so genuine pairs between two impostors are
-    accepted; −infinity where all may be.
-
-    Parameters
-    ----------
-    impostors : [m] float
-        Similarities of impostor pairs, in any order.
-    far : float
-        Above 0, at most 1.
-    weight : [m] float, optional
-        For how many pairs each stands; default: all alike.
-
-    Returns
-    -------
-    float
-        NaN without impostor pairs.
+    Shapes: ``impostors`` [m], ``weight`` [m].
 
     Examples
     --------
@@ -163,10 +134,6 @@ def _weighted_threshold(impostors: FloatArray, far: float, weight: FloatArray) -
 
 def tar_at_far() -> PairStatistic:
     """Make the true accept rate at the pairs' ``far``: 0 to 1, higher is better.
-
-    The share of genuine pairs above the threshold that the pairs' own impostors set
-    (``threshold_at_far``): within a group, the group's. No interpolation: with tied similarities
-    fewer impostors than allowed may pass, never more.
 
     Examples
     --------
@@ -223,19 +190,12 @@ def false_non_match_rate() -> PairStatistic:
 
 
 def generalised_false_accept_rate() -> PairStatistic:
-    """Make the share of all impostor comparisons that are accepted: 0 to 1, lower is better.
-
-    Those of which no template could be made are among them, and are not accepted (ISO/IEC 19795-1:
-    the false match rate times the chance that neither template failed).
-    """
+    """Make the share of all impostor comparisons that are accepted: 0 to 1, lower is better."""
     return replace(false_match_rate(), failed=True)
 
 
 def generalised_false_reject_rate() -> PairStatistic:
-    """Make the share of all genuine comparisons that are not accepted: 0 to 1, lower is better.
-
-    Those of which no template could be made are among them: who cannot be compared is refused.
-    """
+    """Make the share of all genuine comparisons that are not accepted: 0 to 1, lower is better."""
     return replace(false_non_match_rate(), failed=True)
 
 
@@ -246,9 +206,6 @@ def area() -> PairStatistic:
 
 def equal_error_rate() -> PairStatistic:
     """Make the rate at which false matches and false non-matches are equally frequent.
-
-    0 to 1, lower is better. Where the ROC curve, drawn with straight lines between its points,
-    meets the falling diagonal.
 
     Examples
     --------

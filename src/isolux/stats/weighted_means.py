@@ -47,26 +47,7 @@ def weighted_means(
 ) -> ClusterMeans:
     """Reduce what clusters add to groups' weighted sums and counts.
 
-    Parameters
-    ----------
-    parts : (csr_array, csr_array, csr_array), each [g, c]
-        Weighted sums, weighted counts, and sums of squared weights.
-    strata : Strata or None
-    correlation : float
-        Of two rows of one cluster, from everyone.
-    rows_effect : RowsEffect, optional
-        How much rows vary beyond what their weights say, from everyone; default: not at all.
-    varying : (csr_array, csr_array), optional
-        Sums and counts as far as they are left to chance, of weights that were brought to a
-        population; default: as they are.
-    shares : bool
-        Whether rows are 0 or 1.
-
-    Returns
-    -------
-    ClusterMeans
-        ``units`` are Kish's effective number, ``(sum w)² / sum w²``, and ``size`` is the cluster
-        size that makes ``units / size`` the clusters' effective number by weight.
+    Shapes: ``parts`` [g, c].
 
     Examples
     --------
@@ -147,12 +128,7 @@ class RowsEffect:
     def of_groups(self, rare: FloatArray, heavy: FloatArray) -> FloatArray:
         """Return each group's effect.
 
-        Parameters
-        ----------
-        rare : [g] float
-            Clusters of each group in which its rarer answer occurs.
-        heavy : [g] float
-            The effect if heavy people alone erred.
+        Shapes: ``rare`` [g], ``heavy`` [g].
         """
         found = [
             (rare * ((self.rare * self.effect + more * at) / (self.rare + more)) + more * at)
@@ -163,11 +139,7 @@ class RowsEffect:
 
 
 def _heavy(cube: FloatArray, square: FloatArray, weight: FloatArray) -> FloatArray:
-    """Return the effect if errors went with the square of the weight, at least 1: ``[g]``.
-
-    ``sum w³ sum w / (sum w²)²``: 1 of equal weights, and of a tenth that weigh ten times the rest
-    1.6, where 1.7 would be that of errors among these alone. One very heavy person hardly moves it.
-    """
+    """Return the effect if errors went with the square of the weight, at least 1: ``[g]``."""
     found = np.divide(cube * weight, square**2, out=np.ones_like(cube), where=square > 0)
     return np.asarray(np.maximum(found, 1.0))
 

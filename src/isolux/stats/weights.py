@@ -105,17 +105,7 @@ def in_parts(
 ) -> Iterator[npt.NDArray[np.float64]]:
     """Draw what ``multinomial`` or ``poisson`` draws, some replicates at a time.
 
-    Parameters
-    ----------
-    law : {"multinomial", "poisson"}
-    rng : numpy.random.Generator
-    copies : [n_distinct] int
-    replicates : int
-
-    Yields
-    ------
-    [n_distinct, part] float
-        Side by side they are what the law draws at once.
+    Shapes: ``copies`` [n_distinct]; returns [n_distinct, part].
 
     Examples
     --------

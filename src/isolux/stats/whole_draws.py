@@ -14,12 +14,7 @@ _Ints = npt.NDArray[np.int64]
 
 @njit()
 def take_whole(order: _Ints, starts: _Ints, cells: _Ints, room: _Ints) -> npt.NDArray[np.bool_]:
-    """Take clusters in the order given, each whole and only if all of its rows find room.
-
-    ``cells[starts[k]:starts[k + 1]]`` are the cells of cluster k's rows, none of them negative;
-    ``room`` is what each cell can still take, and is used up. Returns which
-    clusters were taken, ``[clusters]``.
-    """
+    """Take clusters in the order given, each whole and only if all of its rows find room."""
     taken = np.zeros(len(starts) - 1, dtype=np.bool_)
     for k in order:
         fits = True

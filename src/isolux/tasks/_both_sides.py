@@ -36,22 +36,7 @@ def shared_between(
 ) -> list[Caution]:
     """Caution where a subject, a household or a picture stands on both sides.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Its instances (``subject_id``, ``cluster_id``, ``image_id``) and its attributes that are
-        named as ids of people are.
-    instances : polars.DataFrame
-        ``unit_id``.
-    on : [n] bool
-        Of ``instances``: those on whom a threshold is set. The others are judged.
-    where : str
-        What those are called.
-
-    Returns
-    -------
-    list of Caution
-        At most one: by the kind of id that the most people share.
+    Shapes: ``on`` [n].
     """
     side = pl.DataFrame({"who": instances["unit_id"], "on": on})
     told = []
@@ -99,13 +84,7 @@ def same_scores(
 ) -> list[Caution]:
     """Caution where scores that tell rows apart stand on both sides: the same rows, twice.
 
-    Parameters
-    ----------
-    scores : [n] float
-        NaN: none.
-    positive, on : [n] bool
-        Whose class is the positive one, and on whom the threshold is set.
-    model : str
+    Shapes: ``scores`` [n], ``positive, on`` [n].
 
     Examples
     --------
@@ -145,17 +124,7 @@ def other_rates(
 ) -> list[Caution]:
     """Caution where far more, or far fewer, reach the threshold than among those it was set on.
 
-    Parameters
-    ----------
-    reached, on : [m] bool
-        Of people (or searches) of one kind: who reaches it, and on whom it was set.
-    what, where, model : str
-        Their kind, what those are called on whom it was set, and the model.
-
-    Returns
-    -------
-    list of Caution
-        At most one: rates that differ by more than chance explains, and by an odds ratio of e.
+    Shapes: ``reached, on`` [m].
 
     Examples
     --------

@@ -14,33 +14,7 @@ __all__ = ["units_with_identity"]
 def units_with_identity(
     dataset: Dataset, identity: str | None, *, told: bool = False
 ) -> pl.DataFrame:
-    """List the units with their identity, and a cluster where the dataset has none.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    identity : str or None
-        A column of the instances or an attribute with one value for each; None: ``subject_id``
-        where any is known, else ``cluster_id``.
-    told : bool
-        Whether pairs say by themselves which are genuine: identities may then be unknown, and
-        are never read off clusters.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``unit_id, cluster_id`` (the dataset's; else the identity), ``identity`` (null: unknown), in
-        the order of the instances.
-
-    Raises
-    ------
-    SpecError
-        Nothing says who is who.
-    UnknownNameError
-        No such column or attribute.
-    TableError
-        A person has two identities.
-    """
+    """List the units with their identity, and a cluster where the dataset has none."""
     instances = INSTANCES.conform(dataset.instances)
     if told and identity is None:
         found = instances["subject_id"].alias("identity")

@@ -101,15 +101,7 @@ def parts_of_list(held: Sequence[dict[str, Any]], where: str | None) -> Parts:
 
 
 def parts_of_cell(cell: str, height: int, width: int, where: str | None) -> Parts:
-    """Fill one person's ``segments``, polygons of one part together.
-
-    A polygon of fewer than three points covers no pixel and is no part.
-
-    Raises
-    ------
-    TableError
-        Text that holds no polygons, a point that is not a number or far outside the image.
-    """
+    """Fill one person's ``segments``, polygons of one part together."""
     of = _polygons(cell, where)
     sides = (np.full(len(of), side, np.int64) for side in (height, width))
     return Parts(tuple(of), masks_from_coco(list(of.values()), *sides, file=where))
@@ -144,31 +136,7 @@ def _segments(cell: str, where: str | None) -> list[_Segment]:
 
 
 def whole_people(dataset: Dataset, parts: Sequence[str] = ()) -> Dataset:
-    """Give everyone the union of their parts as their mask; null for people without parts.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Its instances have ``part_masks``, or ``segments`` and its images ``width`` and ``height``.
-        Where both are given, ``part_masks`` count.
-    parts : sequence of str
-        Only these are united. Default: all.
-
-    Returns
-    -------
-    Dataset
-        With ``mask_counts``, ``mask_height``, ``mask_width``, and without ``mask_polygons``.
-
-    Raises
-    ------
-    SpecError
-        No one has parts.
-    UnknownNameError
-        No one has a part of that name.
-    TableError
-        Parts of one person in pictures of different sizes; as ``parts_of_list`` and
-        ``parts_of_cell``.
-    """
+    """Give everyone the union of their parts as their mask; null for people without parts."""
     rows = INSTANCES.conform(dataset.instances)
     wanted = _wanted(dataset, rows, (parts,) if isinstance(parts, str) else parts)
     masks = _no_masks(rows.height)

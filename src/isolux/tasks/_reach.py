@@ -22,18 +22,7 @@ def out_of_reach(
 ) -> list[Caution]:
     """Caution where no score, or every score, reaches the threshold: it parts nothing.
 
-    Parameters
-    ----------
-    model : str
-    scores : [m] float
-        On the scale of the threshold; NaN: none.
-    threshold : float
-    none, every : str
-        What follows where no score reaches it, and where every score does.
-    falling : bool
-        A score reaches the threshold by being at most as large, as a distance does.
-    ask : str
-        The last sentence.
+    Shapes: ``scores`` [m].
 
     Examples
     --------

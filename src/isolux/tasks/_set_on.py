@@ -19,24 +19,7 @@ def part_to_set_on(
 ) -> tuple[npt.NDArray[np.bool_], str]:
     """Tell who sets the threshold, and what they are called.
 
-    Parameters
-    ----------
-    threshold_on : float or str
-        ``"split=val"``, or a share of the clusters such as .3.
-    dataset : Dataset
-    units : polars.DataFrame
-        ``unit_id, cluster_id``.
-    seed : int
-        Of the random share.
-
-    Returns
-    -------
-    tuple of [n] bool and str
-
-    Raises
-    ------
-    SpecError, UnknownNameError
-        Neither of the two, no such attribute or value, or everyone, or no one.
+    Returns [n].
     """
     on, words = _part(threshold_on, dataset, units, seed)
     if on.all() or not on.any():
@@ -81,23 +64,7 @@ def having(
 ) -> tuple[npt.NDArray[np.bool_], str]:
     """Tell who has the value of an attribute that a setting ``ATTRIBUTE=VALUE`` names.
 
-    Parameters
-    ----------
-    text : str
-    dataset : Dataset
-    unit_ids : polars.Series
-    setting, expected : str
-        The setting's name, and what it may be, for errors.
-
-    Returns
-    -------
-    tuple of [n] bool and str
-        And ``"split=val"``, without spaces.
-
-    Raises
-    ------
-    SpecError, UnknownNameError
-        It names no attribute and value, or no one has them.
+    Returns [n].
     """
     name, equals, value = text.partition("=")
     name, value = name.strip(), value.strip()

@@ -19,26 +19,7 @@ _ID_OF_KIND = {"instance": "instance_id", "image": "image_id", "subject": "subje
 def instances_with_truth(
     dataset: Dataset, target: str | None, merge: Mapping[str, str], unknown_values: Collection[str]
 ) -> pl.DataFrame:
-    """List the instances in their order, with all the classes that are true of each.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Several values of the target are several valid classes.
-    target : str or None
-        An attribute of instances, of their images or of their subjects. Default: the column
-        ``classes`` of the instances.
-    merge : mapping of str to str
-        Old class to new class.
-    unknown_values : collection of str
-        Words that mean "not known", compared without case; null always does.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``unit_id``, ``cluster_id`` (null: the row), ``truth`` (list of distinct classes; null:
-        unknown); ``times`` where instances stand for several people each.
-    """
+    """List the instances in their order, with all the classes that are true of each."""
     instances = INSTANCES.conform(dataset.instances)
     if target is None or not instances.height:
         rows = _declared(dataset, instances)

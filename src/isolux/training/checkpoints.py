@@ -64,13 +64,7 @@ def write_weights(path: Path, tensors: Mapping[str, Any], metadata: Mapping[str,
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint.
-
-    Raises
-    ------
-    FileError
-        No checkpoint, or a damaged one.
-    """
+    """Read a checkpoint."""
     library = needed("safetensors", package="safetensors", extra="train", purpose="training")
     try:
         with library.safe_open(str(path), framework="pt") as held:
@@ -94,13 +88,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def refuse_other(before: Checkpoint, about: Mapping[str, Any], where: Path) -> None:
-    """Refuse to go on with other labels, another network or another recipe.
-
-    Raises
-    ------
-    SpecError
-        With what was changed.
-    """
+    """Refuse to go on with other labels, another network or another recipe."""
     for name, value in about.items():
         then = before.about.get(name)
         if then == value:

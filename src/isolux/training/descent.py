@@ -169,29 +169,7 @@ def descend(
     keep: Callable[[State], None],
     tell: Callable[[Epoch], None] = lambda _: None,
 ) -> State:
-    """Train, from the beginning or from a state, until it is over.
-
-    Parameters
-    ----------
-    what, how : Learning, Schedule
-    state : State, optional
-        To go on from.
-    keep : callable
-        Is given the state after each epoch.
-    tell : callable
-        Hears of each epoch.
-
-    Returns
-    -------
-    State
-
-    Raises
-    ------
-    SpecError
-        The loss is no number any more: the learning rate is too high.
-    IsoluxError
-        A picture that was there at first cannot be read any more; too little memory for a step.
-    """
+    """Train, from the beginning or from a state, until it is over."""
     torch, net = what.torch, what.net
     adam = torch.optim.Adam(net.parameters(), lr=how.learning_rate)
     if state is not None:
@@ -223,13 +201,7 @@ def descend(
 
 @contextmanager
 def room_for(what: str, device: str) -> Iterator[None]:
-    """Turn any error of memory that ran out into one that says where, and what helps.
-
-    Raises
-    ------
-    IsoluxError
-        Too little memory.
-    """
+    """Turn any error of memory that ran out into one that says where, and what helps."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:

@@ -89,24 +89,7 @@ class Network:
 
 
 def network_of(heads: Heads, *, seed: int, weights: str | None, device: str) -> Network:
-    """Make the network before any picture is opened.
-
-    Parameters
-    ----------
-    heads : Heads
-    seed : int
-        Of random weights.
-    weights : str, optional
-        A .safetensors file of first weights; default: random.
-    device : str
-
-    Raises
-    ------
-    SpecError
-        No PyTorch, no such device, weights of another network.
-    FileError
-        No such file, or a pickle.
-    """
+    """Make the network before any picture is opened."""
     torch = needed("torch", package="torch", extra="train", purpose="training a network")
     net = resnet34(torch, heads.outputs, seed=seed)
     start = f"random, of seed {seed}" if weights is None else f"sha256:{start_from(net, weights)}"
@@ -126,15 +109,7 @@ def prepared(side: int) -> Callable[[Pixels], npt.NDArray[np.uint8]]:
 
 
 def begun(folder: Path, about: Mapping[str, Any]) -> Checkpoint | None:
-    """Read what a training of the same begins from; None: nothing is there.
-
-    Raises
-    ------
-    SpecError
-        It is a training of other labels, another network or another recipe.
-    FileError
-        A damaged checkpoint.
-    """
+    """Read what a training of the same begins from; None: nothing is there."""
     path = folder / CHECKPOINT
     if not path.is_file():
         return None
@@ -153,31 +128,7 @@ def train_faces(
     before: Checkpoint | None = None,
     tell: Callable[[Epoch], None] = lambda _: None,
 ) -> State:
-    """Train, keep a checkpoint after each epoch, and write the best epoch's weights at the end.
-
-    Parameters
-    ----------
-    network : Network
-    faces : Faces
-    how : Schedule
-    folder : Path
-        Where ``checkpoint.safetensors`` and ``fairface.safetensors`` are written.
-    about : mapping
-        What the checkpoint belongs to.
-    before : Checkpoint, optional
-        To go on from.
-    tell : callable
-        Hears of each epoch.
-
-    Returns
-    -------
-    State
-
-    Raises
-    ------
-    SpecError
-        Pictures that have changed; a loss that is no number any more.
-    """
+    """Train, keep a checkpoint after each epoch, and write the best epoch's weights at the end."""
     if before is not None:
         refuse_changed(before, faces.looked, folder)
     what = Learning(
@@ -206,13 +157,7 @@ def _run(network: Network) -> Callable[[Any], Any]:
 
 
 def refuse_changed(before: Checkpoint, looked: Looked, folder: Path) -> None:
-    """Refuse to go on with other pictures than a training began with.
-
-    Raises
-    ------
-    SpecError
-        With how many, and the first row.
-    """
+    """Refuse to go on with other pictures than a training began with."""
     other = before.marks != looked.marks
     if other.any():
         raise SpecError(

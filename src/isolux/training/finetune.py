@@ -100,13 +100,7 @@ def _own(part: str) -> Iterator[None]:
 
 
 def tunable(model: Model, classes: int, device: str) -> Tuned:
-    """Put a new head on a model's features.
-
-    Raises
-    ------
-    SpecError
-        A model that cannot be fine-tuned; no such device.
-    """
+    """Put a new head on a model's features."""
     source: Any = getattr(model.predictor, "function", model.predictor)
     missing = [name for name in _NEEDS if not hasattr(source, name)]
     if missing:
@@ -142,28 +136,7 @@ def finetune(
 ) -> State:  # fmt: skip
     """Train extractor and head, keep each epoch, and leave the best epoch's weights in the network.
 
-    Parameters
-    ----------
-    tuned : Tuned
-    pictures, looked : Pictures, Looked
-    labels : [n] int
-    rows : (Ints, Ints)
-        Rows that are learnt from, and those that choose the epoch.
-    how : Schedule
-        The same for all models compared.
-    folder : Path
-    about : mapping
-        What the checkpoint belongs to.
-    before : Checkpoint, optional
-        To go on from.
-    tell : callable
-        Hears of each epoch.
-    head : str
-        What the head answers, as it is told.
-
-    Returns
-    -------
-    State
+    Shapes: ``labels`` [n].
     """
     what = Learning(
         tuned.torch, tuned.net, tuned.run, pictures, labels[:, None],

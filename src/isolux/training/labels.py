@@ -19,21 +19,7 @@ def clusters_of(dataset: Dataset) -> pl.DataFrame:
 
 
 def labels_of(dataset: Dataset, target: str | None) -> pl.DataFrame:
-    """List who has one label: ``instance_id, label``; those with several or none are not there.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    target : str, optional
-        An attribute; default: classes of the instances.
-
-    Raises
-    ------
-    SpecError
-        No attribute is named, and instances have no classes.
-    UnknownNameError
-        No such attribute, with those there are.
-    """
+    """List who has one label: ``instance_id, label``; those with several or none are not there."""
     if target is None:
         instances = INSTANCES.conform(dataset.instances)
         if instances["classes"].is_null().all():

@@ -15,23 +15,7 @@ Ints = npt.NDArray[np.int64]
 def held_out_rows(clusters: Ints, share: float, seed: int) -> npt.NDArray[np.bool_]:
     """Draw clusters until their rows are the share that is held out.
 
-    Parameters
-    ----------
-    clusters : [n] int
-        What was sampled together.
-    share : float
-        Of the rows, above 0, at most .5.
-    seed : int
-
-    Returns
-    -------
-    [n] bool
-        At least two clusters are left to learn from.
-
-    Raises
-    ------
-    SpecError
-        Fewer than four clusters.
+    Shapes: ``clusters`` [n]; returns [n].
 
     Examples
     --------
@@ -81,18 +65,7 @@ def draws_of_cell(cells: Ints) -> int:
 def balanced_draw(cells: Ints, rng: np.random.Generator) -> Ints:
     """Draw rows so that each cell comes as often as any other, in random order.
 
-    A row comes again only when its cell's others have come as often.
-
-    Parameters
-    ----------
-    cells : [n] int
-        The cell of each row (a race, gender and age together).
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    [m] int
-        Rows, ``draws_of_cell`` of each cell.
+    Shapes: ``cells`` [n]; returns [m].
 
     Examples
     --------

@@ -81,13 +81,7 @@ class Probe:
     weights: Floats
 
     def __call__(self, features: npt.ArrayLike) -> Floats:
-        """Give probabilities ``[n, k]`` of features ``[n, d]``.
-
-        Raises
-        ------
-        SpecError
-            Features of another length.
-        """
+        """Give probabilities ``[n, k]`` of features ``[n, d]``."""
         given = np.asarray(features, dtype=np.float64)
         if given.ndim != 2 or given.shape[1] != len(self.mean):
             raise SpecError(
@@ -127,22 +121,7 @@ def fit_probe(
 ) -> Fit:
     """Train a probe.
 
-    Parameters
-    ----------
-    features : [n, d] float
-        Finite.
-    labels : [n] int
-        The class of each row, from 0.
-    clusters : [n] int
-        What was sampled together: all of it is trained on, or held out.
-    classes : tuple of str
-        Their names.
-    recipe : Recipe
-
-    Raises
-    ------
-    SpecError
-        Fewer than two classes in the training part, or fewer than four clusters.
+    Shapes: ``features`` [n, d], ``labels`` [n], ``clusters`` [n].
 
     Examples
     --------

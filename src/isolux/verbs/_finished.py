@@ -10,13 +10,7 @@ __all__ = ["given_twice"]
 
 
 def given_twice(named: Mapping[str, Sequence[Run]]) -> Iterator[tuple[str, str]]:
-    """Find runs that are one, under two names or one: the same files and the same numbers.
-
-    Yields
-    ------
-    tuple of str and str
-        The name that came first, and the other.
-    """
+    """Find runs that are one, under two names or one: the same files and the same numbers."""
     every = [(name, run) for name, own in named.items() for run in own]
     for k, (name, run) in enumerate(every):
         for other, earlier in every[:k]:

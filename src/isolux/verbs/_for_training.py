@@ -27,20 +27,7 @@ _SHOWN = 8
 
 
 def held_for_training(data: Dataset | str | Path, **settings: Any) -> Dataset:
-    """Load people to learn from; data for evaluation alone is refused before it is read.
-
-    Parameters
-    ----------
-    data : Dataset, str or Path
-        A dataset, or NAME:PATH.
-    **settings
-        As of ``held_people``.
-
-    Raises
-    ------
-    LicenceError
-        With the licence's words.
-    """
+    """Load people to learn from; data for evaluation alone is refused before it is read."""
     name = "" if isinstance(data, Dataset) else str(data).partition(":")[0]
     if name in registry.names("datasets"):
         refuse_training(cast("DatasetInfo", registry.info("datasets", name)))
@@ -50,13 +37,7 @@ def held_for_training(data: Dataset | str | Path, **settings: Any) -> Dataset:
 
 
 def refuse_own_values(name: str, labels: pl.Series, where: str) -> None:
-    """Refuse a target of which nearly everyone has a value of their own: ids, or numbers.
-
-    Raises
-    ------
-    SpecError
-        With an example.
-    """
+    """Refuse a target of which nearly everyone has a value of their own: ids, or numbers."""
     known = labels.drop_nulls()
     values = known.unique().sort()
     if values.len() > max(known.len() // 2, 2):

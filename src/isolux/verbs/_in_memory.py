@@ -22,13 +22,7 @@ _OWN = Reference("own-data", "The auditor's own table; nothing has been publishe
 
 
 def as_dataset(attributes: Dataset | object) -> Dataset:
-    """Take a dataset, the long table ``attributes`` or a wide frame with ``unit_id``.
-
-    Raises
-    ------
-    UnknownNameError
-        When a wide frame has no column ``unit_id``.
-    """
+    """Take a dataset, the long table ``attributes`` or a wide frame with ``unit_id``."""
     if isinstance(attributes, Dataset):
         return attributes
     frame = to_polars(attributes)
@@ -50,15 +44,7 @@ def as_dataset(attributes: Dataset | object) -> Dataset:
 
 
 def columns_of(scores: object, by: str | Sequence[str], others: Sequence[str] = ()) -> pl.DataFrame:
-    """Take the attributes that an audit goes by, and others, from the table of scores itself.
-
-    Raises
-    ------
-    SpecError
-        Scores of a task, which say nothing of who is who.
-    UnknownNameError
-        A column that the table lacks.
-    """
+    """Take the attributes that an audit goes by, and others, from the table of scores itself."""
     if isinstance(scores, Scores):
         raise SpecError(
             "nothing says who is who",
@@ -104,11 +90,7 @@ def _melted(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def as_scores(scores: Scores | object) -> Scores:
-    """Take scores as they come from a task, or any frame with ``unit_id`` and ``value``.
-
-    A frame's metrics are means; those that its task declares keep their direction and range, and
-    others are taken as "higher is better", bounded by 0 and 1 if their values are.
-    """
+    """Take scores as they come from a task, or any frame with ``unit_id`` and ``value``."""
     if isinstance(scores, Scores):
         return replace(scores, units=check(scores.units, SCORES, where="scores"))
     frame = to_polars(scores)
@@ -127,10 +109,7 @@ def as_scores(scores: Scores | object) -> Scores:
 
 
 def add_unscored(scores: Scores, people: Dataset) -> Scores:
-    """Add a null score of each measure for everyone who has attributes and no score at all.
-
-    A frame of scores without the photos that a model failed on looks as one that is whole.
-    """
+    """Add a null score of each measure for everyone who has attributes and no score at all."""
     attributes = people.attributes.filter(pl.col("unit_kind") == "instance")
     absent = attributes.select("unit_id").unique(maintain_order=True)
     absent = absent.join(scores.units, on="unit_id", how="anti")

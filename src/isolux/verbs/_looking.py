@@ -27,14 +27,7 @@ def pictures_of(
     dataset: Dataset, ids: pl.Series, picture_of: Literal["image", "person"],
     prepare: Callable[[Pixels], npt.NDArray[Any]], threads: int,
 ) -> Pictures:  # fmt: skip
-    """List one picture for each person, in their order.
-
-    Raises
-    ------
-    SpecError
-        No pictures, or an image of several people of which each would be the whole; fewer than 0
-        threads.
-    """
+    """List one picture for each person, in their order."""
     if threads < 0:
         raise SpecError(
             "pictures are opened by threads", expected="--threads 1 or more; 0: one a core",
@@ -61,13 +54,7 @@ def unreadable(ids: pl.Series, looked: Looked) -> list[list[str]]:
 
 
 def told_of_pictures(ids: pl.Series, looked: Looked, where: str) -> tuple[str, ...]:
-    """Say which pictures are left out.
-
-    Raises
-    ------
-    FileError
-        More than a few in a hundred: something else is wrong.
-    """
+    """Say which pictures are left out."""
     missing = unreadable(ids, looked)
     if not missing:
         return ()

@@ -14,23 +14,7 @@ __all__ = ["write_with_report"]
 def write_with_report(
     run: Run, out: str | Path, write: Callable[[Run, Path], object], *, overwrite: bool
 ) -> Path:
-    """Write a run directory with its ``report.html``, all or nothing; return the report's path.
-
-    Parameters
-    ----------
-    run : Run
-    out : str or pathlib.Path
-        The directory.
-    write : callable
-        Writes the report of a run to a path.
-    overwrite : bool
-        Replace the directory.
-
-    Raises
-    ------
-    OutputError
-        When the directory exists and ``overwrite`` is not set, or cannot be written.
-    """
+    """Write a run directory with its ``report.html``, all or nothing; return the report's path."""
     where = run_directory.save(
         run, out, overwrite=overwrite, extra=lambda folder: write(run, folder / "report.html")
     )

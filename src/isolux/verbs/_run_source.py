@@ -39,13 +39,6 @@ def is_run_source(source: object) -> TypeGuard[RunSource]:
 def run_of(source: object) -> Run:
     """Take a run from memory, or read its directory.
 
-    Raises
-    ------
-    SpecError
-        It is neither.
-    RunError, FileError
-        The directory holds no run, or a damaged one.
-
     Examples
     --------
     >>> run_of(3)

@@ -149,29 +149,6 @@ def check_dataset(
 ) -> Checked:
     """Look for what is wrong with a dataset.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    only, skip : sequence of str
-        Names of checks (``isolux.vocabulary.registry.names("checks")``) to run, or to leave out.
-    pictures : bool
-        Whether to look for files and open pictures; without, only tables are checked.
-    root : str or Path, optional
-        The folder below which pictures lie. Not given: it is looked for around the annotation.
-    options : sequence of str
-        Settings of checks, ``CHECK.NAME=VALUE`` (``boxes.slack_px=2``).
-
-    Returns
-    -------
-    Checked
-
-    Raises
-    ------
-    UnknownNameError, SpecError
-        No such check or setting.
-    FileError
-        ``root`` is no folder.
-
     Examples
     --------
     >>> from isolux.vocabulary.info import DatasetInfo
@@ -205,8 +182,6 @@ def check_dataset(
 
 def check_loading(load: Callable[[], Dataset], path: str | Path, name: str) -> Dataset | Checked:
     """Load a dataset; one that its loader refuses is a problem of the dataset, not a mistake.
-
-    A path where nothing is, or a folder without an annotation, stays a mistake of whoever typed it.
 
     Examples
     --------

@@ -51,13 +51,7 @@ class FoundLabels:
         return self.found.annotators
 
     def write(self, out: str | Path, *, overwrite: bool = False) -> Path:
-        """Write ``labels.csv``, ``chances.csv``, ``annotators.csv`` and ``consensus.json``.
-
-        Raises
-        ------
-        OutputError
-            When the directory exists and ``overwrite`` is not set, or cannot be written.
-        """
+        """Write ``labels.csv``, ``chances.csv``, ``annotators.csv`` and ``consensus.json``."""
         from isolux.io.table_folder import write_tables
 
         tables = {n: getattr(self, n) for n in ("labels", "chances", "annotators")}

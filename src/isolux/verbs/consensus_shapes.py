@@ -49,13 +49,7 @@ class FoundShapes:
         return self.found.drawings
 
     def write(self, out: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the tables as CSV, the agreed objects in COCO's form, and ``shapes.json``.
-
-        Raises
-        ------
-        OutputError
-            When the directory exists and ``overwrite`` is not set, or cannot be written.
-        """
+        """Write the tables as CSV, the agreed objects in COCO's form, and ``shapes.json``."""
         import json
 
         from isolux.io.table_folder import write_tables

@@ -149,11 +149,6 @@ def _refuse_strangers(ledger: str | Path, kind: str, who: Sequence[str], key: st
 def scopes_of(given: Sequence[str]) -> Sequence[str]:
     """Read scopes, several of which may stand in one text.
 
-    Raises
-    ------
-    SpecError
-        One that there is not.
-
     Examples
     --------
     >>> scopes_of(["evaluation,training"])
@@ -200,13 +195,7 @@ def check_consent(ledger: str | Path, *, key: str | None = None, head: str | Non
 
 
 def summary(ledger: Ledger) -> pl.DataFrame:
-    """Count for each kind of person and scope who allows it, revoked it, or was never asked.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``kind, scope, allowed, revoked, never_asked``.
-    """
+    """Count for each kind of person and scope who allows it, revoked it, or was never asked."""
     state = standing(ledger.rows)
     long = state.unpivot(SCOPES, index=["kind", "who"], variable_name="scope", value_name="allows")
     return (

@@ -172,27 +172,6 @@ def explain_run(
 ) -> Run:
     """Add what analyses say of a run to its findings, tables, notes and references.
 
-    Parameters
-    ----------
-    run : Run
-        A finished audit, in memory or read back. What an analysis said before is replaced.
-    analyses : sequence of str
-        Names that ``isolux list analyses`` shows, in the order in which to read them.
-    options : sequence of str
-        ``ANALYSIS.NAME=VALUE``; ``NAME=VALUE`` where one analysis is named.
-    planned : sequence of str
-        Those that were named before anything was seen, and so share the audit's error rate; claims
-        of others are labelled exploratory (``isolux.verbs.ledger``).
-
-    Returns
-    -------
-    Run
-
-    Raises
-    ------
-    UnknownNameError, SpecError
-        No such analysis or setting, or a run that lacks what the analysis reads.
-
     Examples
     --------
     >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
@@ -231,18 +210,6 @@ def _reads_samples(name: str) -> bool:
 
 def role_options(role: Sequence[str], analyses: Sequence[str] | None) -> list[str]:
     """Turn ``--role light=mediator`` into the setting of the analysis that reads roles.
-
-    Parameters
-    ----------
-    role : sequence of str
-        ``ATTRIBUTE=ROLE``.
-    analyses : sequence of str or None
-        What runs; none: all that fit.
-
-    Raises
-    ------
-    SpecError
-        No ``=``, an attribute named twice, or an analysis that reads roles does not run.
 
     Examples
     --------

@@ -51,25 +51,7 @@ def _testing(names: Sequence[str]) -> list[str]:
 def judged(
     findings: pl.DataFrame, record: Mapping[str, Any], name: str, planned: Sequence[str]
 ) -> pl.DataFrame:
-    """Label what one analysis claims by its share of the error rate.
-
-    Parameters
-    ----------
-    findings : polars.DataFrame
-        The analysis's own, each p adjusted within it.
-    record : mapping
-        Of the run: the settings ``level`` and ``correction``.
-    name : str
-    planned : sequence of str
-        The analyses that share the error rate with the audit, this one among them or not.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``p_adjusted`` of a planned analysis is over the whole report (p over its share, at most
-        1), and its claim says so. What does not hold there, or rests on an interval alone, begins
-        with "Exploratory", as does every sentence of an analysis that was not planned.
-    """
+    """Label what one analysis claims by its share of the error rate."""
     if not _testing([name]) or not findings.height:
         return findings
     if name not in planned:
@@ -91,23 +73,7 @@ def judged(
 
 
 def entered(record: Mapping[str, Any], name: str, planned: Sequence[str]) -> dict[str, Any]:
-    """Write a look into the record's ledger, and say in a note what holds together.
-
-    Parameters
-    ----------
-    record : mapping
-        It stays as it is.
-    name : str
-        The analysis that ran.
-    planned : sequence of str
-        As in ``judged``.
-
-    Returns
-    -------
-    dict
-        The record with ``ledger``: of each analysis that tests ``name``, ``planned``, ``share`` (of
-        the error rate), ``looks`` (how often it ran), in the order of the first looks.
-    """
+    """Write a look into the record's ledger, and say in a note what holds together."""
     if not _testing([name]):
         return dict(record)
     rows = {row["name"]: dict(row) for row in record.get("ledger") or _first(planned)}

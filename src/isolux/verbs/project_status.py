@@ -51,22 +51,7 @@ class Status:
 def project_status(
     project: Project, *, by: Sequence[str] = (), replicates: int = 2000, seed: int = 0
 ) -> Status:
-    """Reckon the funnel, and whom each step left out.
-
-    Parameters
-    ----------
-    project : Project
-    by : sequence of str
-        Facts of subjects, or of people in photos, to compare by.
-    replicates : int
-        Bootstrap replicates of the tests.
-    seed : int
-
-    Raises
-    ------
-    UnknownNameError
-        No such fact.
-    """
+    """Reckon the funnel, and whom each step left out."""
     from isolux.curation.project import first_reasons, funnel
 
     table = funnel(project)

@@ -163,35 +163,6 @@ def draw_balanced(
 ) -> BalancedSample:
     """Draw the same number of people from every combination of some attributes' known values.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Who may be drawn; crowds never are.
-    balance : sequence of str
-        Attributes. Who is unknown in one of them, or has two values there, is in no cell.
-    per_cell : int
-        People in each cell, 1 or more.
-    seed : int
-        The same seed, people and settings draw the same set, in whatever order the rows come.
-    groupings : mapping of str to Grouping, optional
-        By attribute: votes, bins, merges, words for unknown.
-    split_subjects : bool
-        False: a subject's people are drawn all or none, so a subject with somebody in no cell is
-        not drawn, and a cell may end short of what was there. True: people are drawn singly.
-
-    Returns
-    -------
-    BalancedSample
-
-    Raises
-    ------
-    SpecError
-        No attribute, one twice, less than one a cell, too many cells, or nobody in any of them.
-    UnknownNameError
-        No such attribute.
-
-    References
-    ----------
     FairFace (Kärkkäinen & Joo 2021), section 5: 7,476 = 7 × 2 × 6 × 89.
 
     Examples

@@ -66,24 +66,7 @@ class Coding:
     def coded(
         self, place: int, frame: pl.DataFrame, *, model: str | None = "model"
     ) -> pl.DataFrame:
-        """Put numbers in the place of names.
-
-        Parameters
-        ----------
-        place : int
-            The run that the rows are of.
-        frame : polars.DataFrame
-            With ``task, metric, label, threshold, attribute`` and, where ``model`` names one, a
-            column of models.
-        model : str or None
-            That column; None: the rows are of no single model.
-
-        Returns
-        -------
-        polars.DataFrame
-            The columns ``model, line, attribute`` (Int32; ``EVERYONE`` of everyone), then the
-            others. Rows of a line that the page does not know are left out.
-        """
+        """Put numbers in the place of names."""
         named = [{name: line[name] for name in LINE} for line in self.lines]
         types = {
             "task": pl.String,

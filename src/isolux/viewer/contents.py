@@ -55,23 +55,7 @@ class Contents:
 
 
 def contents_of(shown: Sequence[Shown], *, people: bool = False, figures: bool = False) -> Contents:
-    """Gather what a page shows of runs: groups, pairs, findings, and how scores are spread.
-
-    Parameters
-    ----------
-    shown : sequence of Shown
-        One run, or several to stand side by side.
-    people : bool
-        Also hold single people: ids, groups, scores. False: nothing of single people is among it,
-        and no spread of scores of a group of a few.
-    figures : bool
-        Also draw what the reports draw.
-
-    Raises
-    ------
-    SpecError
-        No run, or one without any group; of ``people`` one that keeps none or is published.
-    """
+    """Gather what a page shows of runs: groups, pairs, findings, and how scores are spread."""
     if not shown:
         raise SpecError("there is nothing to look at", expected="one run or more", found="none")
     runs = [one.run for one in shown]

@@ -29,34 +29,13 @@ _EMPTY: dict[str, Any] = {
 
 
 def distributions(runs: Sequence[Run], coding: Coding, bins: Mapping[int, Any]) -> pl.DataFrame:
-    """Count people's scores in bins, for everyone and for each group.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-    coding : Coding
-    bins : mapping
-        As ``bins_of`` gives them.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model, line, attribute, group, counts`` (a list, as long as the bins) and ``unscored``,
-        the people of the group who have no score. Runs that keep no people have no rows.
-    """
+    """Count people's scores in bins, for everyone and for each group."""
     found = [_of_run(place, run, coding, bins) for place, run in enumerate(runs)]
     return pl.concat([pl.DataFrame(schema=_EMPTY), *found])
 
 
 def bins_of(runs: Sequence[Run], coding: Coding) -> dict[int, dict[str, Any]]:
-    """Choose the bins of each line: its metric's range, or that of the scores where it has none.
-
-    Returns
-    -------
-    dict
-        By a line's number: ``low``, ``high`` and ``n``; ``two`` where scores are 0 or 1 alone.
-        A line of which no person has a score is not among them.
-    """
+    """Choose the bins of each line: its metric's range, or that of the scores where it has none."""
     scores = pl.concat([coded_scores(place, run, coding) for place, run in enumerate(runs)])
     seen = scores.drop_nulls("value").group_by("line").agg(
         low=pl.col("value").min(), high=pl.col("value").max(),
@@ -73,13 +52,7 @@ def bins_of(runs: Sequence[Run], coding: Coding) -> dict[int, dict[str, Any]]:
 
 
 def members_of(run: Run) -> pl.DataFrame:
-    """Say who is in which group of the attributes that the audit asked for, as it did.
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``membership``; empty for a run that keeps no people.
-    """
+    """Say who is in which group of the attributes that the audit asked for, as it did."""
     settings = recorded_spec(run.record).groups
     tables = [run.scores, *(t for t in run.evidence.values() if "unit_id" in t.columns)]
     tables = [table.drop_nulls("unit_id") for table in tables]

@@ -33,16 +33,7 @@ def few_of_runs(runs: Sequence[Run]) -> set[Cell]:
 
 
 def few_of_moves(moved: pl.DataFrame, groups: pl.DataFrame, coding: Coding) -> set[Cell]:
-    """Choose the groups of which too few were scored by both of two models.
-
-    Parameters
-    ----------
-    moved : polars.DataFrame
-        As ``moves`` makes it.
-    groups : polars.DataFrame
-        The page's table of groups: what values a group has.
-    coding : Coding
-    """
+    """Choose the groups of which too few were scored by both of two models."""
     named = _named(moved, groups, coding, "model_a")
     named = named.with_columns(n_units=pl.sum_horizontal("up", "down", "same"))
     found: set[Cell] = set()
@@ -66,25 +57,7 @@ def of_enough(
     models: Sequence[str],
     hidden: set[Cell],
 ) -> pl.DataFrame:
-    """Keep the counts that tell of no handful of people.
-
-    Parameters
-    ----------
-    counted : polars.DataFrame
-        ``line, attribute, group``, the columns ``models`` and any others.
-    groups : polars.DataFrame
-        The page's table of groups: which value is withheld (null), and a group's ``values``.
-    coding : Coding
-    models : sequence of str
-        The columns of ``counted`` that name models: one, or the two that are compared.
-    hidden : set of Cell
-        As ``few_of_runs`` and ``few_of_moves`` chose.
-
-    Returns
-    -------
-    polars.DataFrame
-        Rows of ``counted``.
-    """
+    """Keep the counts that tell of no handful of people."""
     rows = counted.with_row_index("_row")
     lost = []
     for model in models:
@@ -95,10 +68,7 @@ def of_enough(
 
 
 def _named(rows: pl.DataFrame, groups: pl.DataFrame, coding: Coding, model: str) -> pl.DataFrame:
-    """Put names for numbers: attributes, values and lines as ``group_metrics`` has them.
-
-    A row of a group that prints as another does stands once for each of the two.
-    """
+    """Put names for numbers: attributes, values and lines as ``group_metrics`` has them."""
     key = ["line", "attribute", "group"]
     told = groups.select(*key, "values", "value", model_=pl.col("model"))
     found = rows.join(told, left_on=[model, *key], right_on=["model_", *key], how="left")

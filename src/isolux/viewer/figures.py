@@ -32,21 +32,7 @@ _NOT_INSTALLED = "the package that draws them is not installed: pip install 'iso
 
 
 def figures_of(runs: Sequence[Run], *, curves: bool) -> tuple[pl.DataFrame, str]:
-    """Draw runs as their reports do.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-    curves : bool
-        Also the share of people found at each overlap or confidence. It tells how people's scores
-        are spread, so a page without single people has none of it.
-
-    Returns
-    -------
-    tuple of (polars.DataFrame, str)
-        ``run, attribute, title, svg, alt, caption``, a row a figure in the order of reading; and
-        what was not drawn and why, empty where everything was.
-    """
+    """Draw runs as their reports do."""
     empty = pl.DataFrame(schema={"run": pl.Int32, **_SCHEMA})
     if not drawable():
         return empty, _NOT_INSTALLED

@@ -32,20 +32,7 @@ def manifest_of(
     names: Sequence[str],
     holds: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Gather the words of a page as JSON values.
-
-    Parameters
-    ----------
-    runs : sequence of mapping
-        As ``run_words`` makes them.
-    coding : Coding
-    bins : mapping
-        The bins of each line that has distributions.
-    names : sequence of str
-        What each model is called on the page, in the coding's order.
-    holds : mapping
-        ``people``, ``pictures``, ``publish_min``: what of single people the page holds.
-    """
+    """Gather the words of a page as JSON values."""
     return {
         "format": FORMAT,
         "runs": list(runs),
@@ -74,14 +61,7 @@ def _line(entry: Mapping[str, Any], bins: Mapping[str, Any] | None) -> dict[str,
 
 
 def run_words(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
-    """Say of one run what a reader must know before its numbers.
-
-    Parameters
-    ----------
-    run : Run
-    changed : sequence of str or None
-        Files of the run that are not as they were written.
-    """
+    """Say of one run what a reader must know before its numbers."""
     compared = summarise_comparison(run) if is_comparison(run) else None
     summary: Summary = summarise(run) if compared is None else compared.base
     audited = summary.audited
@@ -124,11 +104,7 @@ def run_words(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
 
 
 def paper_words(run: Run) -> dict[str, Any] | None:
-    """Lay out the tables that a published protocol prints of a run; None: it followed none.
-
-    They count groups of every size as the paper does, so that a page without single people has
-    none of them.
-    """
+    """Lay out the tables that a published protocol prints of a run; None: it followed none."""
     found = protocol_of(run.record)
     if found is None:
         return None

@@ -23,21 +23,7 @@ _EMPTY = {
 
 
 def moves(runs: Sequence[Run], coding: Coding) -> pl.DataFrame:
-    """Count, for each two models, the people whose score is higher, lower and the same.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        People are the same where their ids are. Runs of counts (shards) have no ids to go by.
-    coding : Coding
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model_a, model_b, line, attribute, group``, then ``up`` (the second model's score is
-        higher), ``down``, ``same``, and ``n_people``, the clusters that these are of. Groups are
-        those of the first model's run.
-    """
+    """Count, for each two models, the people whose score is higher, lower and the same."""
     scored = {
         place: coded_scores(place, run, coding).drop_nulls("value")
         for place, run in enumerate(runs)

@@ -32,13 +32,7 @@ _SAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\
 
 
 def bundle(contents: Contents) -> str:
-    """Print a page with everything in it, to be opened by a double click.
-
-    Raises
-    ------
-    OutputError
-        It would be larger than ``BUNDLE_LIMIT_MB``; the message says what takes how much.
-    """
+    """Print a page with everything in it, to be opened by a double click."""
     packed_tables = {name: packed(table) for name, table in contents.tables.items()}
     text = _page(contents, packed_tables, "connect-src 'none'; img-src data:")
     size = len(text.encode()) / 1e6

@@ -25,33 +25,7 @@ _NO_GROUP = -1
 def people_of(
     place: int, run: Run, coding: Coding, titles: dict[str, str]
 ) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """Lay out a run's people: one row each.
-
-    Parameters
-    ----------
-    place : int
-        Which run of the page it is.
-    run : Run
-    coding : Coding
-    titles : mapping of str to str
-        Attributes, and what to call them.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``unit_id``; for each attribute a column ``a0``, ``a1``, … with the number of the person's
-        group, -1 for none, or a list of numbers where people may be in several; for each model and
-        line a column ``s{model}_{line}``, null where there is no score, and ``r{model}_{line}``,
-        why; ``truth``, and for each model ``answer{model}`` and ``confidence{model}``, where the
-        run keeps them.
-    dict
-        ``attributes``: each one's name, title and ``values``, which the numbers stand for.
-
-    Raises
-    ------
-    SpecError
-        A run that keeps no people, or counts of people who are alike.
-    """
+    """Lay out a run's people: one row each."""
     refuse_counts(run.evidence, "a page with single people", "a page without --people")
     if run.scores.is_empty():
         raise SpecError(

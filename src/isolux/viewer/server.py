@@ -71,13 +71,7 @@ class Site:
 
 
 def application(site: Site, port: int) -> Starlette:
-    """Make the program that answers, for a server at a port of this computer.
-
-    Raises
-    ------
-    SpecError
-        The extra ``view`` is not installed.
-    """
+    """Make the program that answers, for a server at a port of this computer."""
     needed("starlette", package="starlette", extra="view", purpose=_PURPOSE)
     from starlette.applications import Starlette
     from starlette.routing import Route
@@ -168,13 +162,7 @@ def _bytes(data: bytes, kind: str) -> Response:
 
 
 def listen(port: int | None) -> socket.socket:
-    """Take a port of this computer: the one that is asked for, or the first that is free.
-
-    Raises
-    ------
-    OutputError
-        The port is in use, or may not be taken; or none of those tried is free.
-    """
+    """Take a port of this computer: the one that is asked for, or the first that is free."""
     tried = [port] if port is not None else range(FIRST_PORT, FIRST_PORT + _TRIES)
     why = ""
     for one in tried:
@@ -206,16 +194,7 @@ def _why(port: int, error: Exception) -> str:
 
 
 def serve(site: Site, port: int | None, ready: Callable[[str], None]) -> None:
-    """Serve until Ctrl-C.
-
-    Parameters
-    ----------
-    site : Site
-    port : int or None
-        None: the first that is free.
-    ready : callable
-        Called with the address, token included, as soon as it answers.
-    """
+    """Serve until Ctrl-C."""
     uvicorn = needed("uvicorn", package="uvicorn", extra="view", purpose=_PURPOSE)
     taken = listen(port)
     number = taken.getsockname()[1]

@@ -24,14 +24,7 @@ _COMPARED = ("value", "low", "high", "p_adjusted", "detectable", "status", "reas
 
 
 def groups(runs: Sequence[Run], coding: Coding) -> pl.DataFrame:
-    """Lay out every metric of every group, with its difference to everyone.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model, line, attribute`` (numbers), the columns of ``group_metrics``, and ``difference``,
-        ``difference_low``, ``difference_high``, ``difference_p``: null where nothing was compared.
-    """
+    """Lay out every metric of every group, with its difference to everyone."""
     return pl.concat([_groups_of(place, run, coding) for place, run in enumerate(runs)])
 
 

@@ -68,14 +68,6 @@ def told_of_arguments(function: Callable[P, T]) -> Callable[P, T]:
 def fitting(function: str, parameter: inspect.Parameter, value: object) -> object:
     """Return the value, the default in place of a None that means nothing, a lone text in a tuple.
 
-    A text is a sequence too, of its letters; where several are taken, one is one of them. Only
-    values of Python's own plain types are looked at: what else is taken, the function knows.
-
-    Raises
-    ------
-    SpecError
-        A number, a mapping or a list where the annotation has none.
-
     Examples
     --------
     >>> by = inspect.Parameter("by", inspect.Parameter.KEYWORD_ONLY, default=(),

@@ -16,13 +16,6 @@ _SHOWN = 3
 def on_blanks(labels: pl.Series, flag: str) -> list[str]:
     """Caution about answers that are most likely empty cells, and say how to leave them out.
 
-    Parameters
-    ----------
-    labels : polars.Series
-        Answers that count.
-    flag : str
-        What leaves a word out, such as ``--ignored``.
-
     Examples
     --------
     >>> print(on_blanks(pl.Series(["3", "4", "n/a"]), "--ignored ")[0])

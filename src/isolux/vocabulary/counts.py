@@ -28,14 +28,6 @@ TIMES = "times"
 def with_times(units: pl.DataFrame, times: pl.DataFrame | None, unit: str) -> pl.DataFrame:
     """Say in a column ``times`` how many people each unit stands for, where that is known.
 
-    Parameters
-    ----------
-    units : polars.DataFrame
-    times : polars.DataFrame or None
-        ``instance_id, times``, as ``Dataset.times``; None: the units come back as they are.
-    unit : str
-        The column of ``units`` that names them.
-
     Examples
     --------
     >>> with_times(pl.DataFrame({"unit_id": ["b"]}),
@@ -49,15 +41,7 @@ def with_times(units: pl.DataFrame, times: pl.DataFrame | None, unit: str) -> pl
 
 
 def with_counts(scores: Scores, times: pl.DataFrame | None) -> Scores:
-    """Put beside scores how many people each unit stands for: the evidence ``counts``.
-
-    Parameters
-    ----------
-    scores : Scores
-        Of units that are clusters, or parts of clusters that occur as often as ``times`` says.
-    times : polars.DataFrame or None
-        As ``Dataset.times``; None: the scores come back as they are.
-    """
+    """Put beside scores how many people each unit stands for: the evidence ``counts``."""
     if times is None:
         return scores
     tables = [scores.units, *scores.evidence.values()]
@@ -82,13 +66,6 @@ def people_in(rows: pl.DataFrame) -> int:
 def people_at(units: pl.Series, times: pl.Series | None) -> int:
     """Count the people that some units stand for.
 
-    Parameters
-    ----------
-    units : polars.Series
-        Numbers of units, from 0.
-    times : polars.Series or None
-        How many people each unit stands for, in the order of their numbers; None: one.
-
     Examples
     --------
     >>> people_at(pl.Series([0, 2]), None), people_at(pl.Series([0, 2]), pl.Series([5, 1, 7]))
@@ -99,12 +76,6 @@ def people_at(units: pl.Series, times: pl.Series | None) -> int:
 
 def how_often(rows: pl.DataFrame, values: pl.Expr) -> pl.DataFrame:
     """Count the people of each value: ``label, count``, in no particular order.
-
-    Parameters
-    ----------
-    rows : polars.DataFrame
-    values : polars.Expr
-        A column, or a list of values of each row; null is left out.
 
     Examples
     --------
@@ -123,17 +94,6 @@ def how_often(rows: pl.DataFrame, values: pl.Expr) -> pl.DataFrame:
 def refuse_counts(names: Container[str], what: str, instead: str) -> None:
     """Refuse a table of counts, or a run of one, where people are asked of one by one.
 
-    Parameters
-    ----------
-    names : container of str
-        The name of a dataset, or the evidence of a run.
-    what, instead : str
-        What was asked for, and what can be had.
-
-    Raises
-    ------
-    SpecError
-
     Examples
     --------
     >>> refuse_counts(["classification"], "compare", "two audits of people")
@@ -147,22 +107,7 @@ def refuse_counts(names: Container[str], what: str, instead: str) -> None:
 
 
 def refuse_repeated_groups(dataset: Dataset, by: Sequence[str]) -> None:
-    """Refuse a table of counts with several rows of a group that differ in what nothing names.
-
-    Such rows may be the same people once for each of several models or conditions.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        A table of counts; other datasets are passed over.
-    by : sequence of str
-        The attributes that groups are made of.
-
-    Raises
-    ------
-    SpecError
-        With the columns, and how to say what they are.
-    """
+    """Refuse a table of counts with several rows of a group that differ in what nothing names."""
     if dataset.outputs is None or TIMES not in dataset.outputs.columns:
         return
     wide = dataset.attributes.pivot("attribute", index="unit_id", values="value")

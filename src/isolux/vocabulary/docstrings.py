@@ -27,8 +27,6 @@ _END = re.compile(r"(?<=[^.][a-z0-9)\"'`%:²])\.\s+(?=[A-Z\"`(])")
 def described_parameters(function: Callable[..., Any]) -> dict[str, str]:
     """Map each parameter that a numpydoc docstring names to what it says of it, on one line.
 
-    What is described "As in detection" has the description of that plugin of the same room.
-
     Examples
     --------
     >>> def score(*, scale: float = 1.0):

@@ -89,17 +89,6 @@ def weighted_title(title: str, record: Mapping[str, Any]) -> str:
 def refuse_drawn(names: Container[str], what: str, instead: str) -> None:
     """Refuse a run of a sample with weights or strata where they would be ignored.
 
-    Parameters
-    ----------
-    names : container of str
-        The evidence of a run.
-    what, instead : str
-        What was asked for, and what can be had.
-
-    Raises
-    ------
-    SpecError
-
     Examples
     --------
     >>> refuse_drawn(["classification"], "monitor", "runs without --weight")

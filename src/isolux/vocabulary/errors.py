@@ -228,11 +228,7 @@ def columns_shown(names: Iterable[str], kind: str = "columns") -> str:
 def place(
     file: object | None = None, row: int | None = None, column: str | None = None
 ) -> str | None:
-    """Name a place in a file: ``people.csv, row 12, column 'age'``.
-
-    Rows are counted from 1, the header left out: row 1 is the first person. Of a table in several
-    files (``TableRows``) it names the file that the row is in, and the row there.
-    """
+    """Name a place in a file: ``people.csv, row 12, column 'age'``."""
     if isinstance(file, TableRows) and row is not None:
         file, row = file.place_of(row)
     parts = [

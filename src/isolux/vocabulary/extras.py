@@ -15,25 +15,6 @@ def needed(
 ) -> ModuleType:
     """Import a module of an optional package, or say what to install.
 
-    Parameters
-    ----------
-    module : str
-        What to import: ``"sklearn.ensemble"``.
-    package : str
-        What the package is called: ``"scikit-learn"``.
-    extra : str
-        The extra of isolux that installs it.
-    purpose : str
-        What needs it, at the head of the error: ``"the analysis error_model"``.
-    alone : str or None
-        The version to install without its own requirements, where these exclude isolux's:
-        ``"facenet-pytorch==2.6.0"``. The extra then brings what that version imports.
-
-    Raises
-    ------
-    SpecError
-        It is not installed, or its installation is broken.
-
     Examples
     --------
     >>> needed("nothing_here", package="nothing", extra="learn", purpose="this example")

@@ -105,8 +105,6 @@ def block_starts(table: pl.DataFrame) -> Places | None:
 def is_unrepeated(ids: pl.Series | pl.DataFrame) -> bool:
     """Tell whether every id, or every row, occurs once.
 
-    Equal ones have equal hashes, so different hashes settle it; else they are looked at.
-
     Examples
     --------
     >>> is_unrepeated(pl.Series(["a", "b"])), is_unrepeated(pl.Series(["a", "a"]))
@@ -121,14 +119,7 @@ def is_unrepeated(ids: pl.Series | pl.DataFrame) -> bool:
 def places(ids: pl.Series, unit_ids: pl.Series, starts: Places | None = None) -> Places:
     """Return each id's place among the units, or -1 where it is not among them.
 
-    Parameters
-    ----------
-    ids : polars.Series
-        Text, in any order; null is no unit's.
-    unit_ids : polars.Series
-        Text, each once.
-    starts : [b] int, optional
-        Rows of ``ids`` at which blocks begin that may run in the order of the units.
+    Shapes: ``starts`` [b].
 
     Examples
     --------
@@ -195,11 +186,7 @@ def _looked_up(ids: pl.Series, unit_ids: pl.Series) -> Places:
 
 
 def _by_number(ids: pl.Series, unit_ids: pl.Series) -> Places | None:
-    """Find places by a table of numbers where units are numbered densely, as in COCO's files.
-
-    It takes a fifth of a join's time. Text that means the same number as a unit's id is that id
-    only if it is as long: ``07`` is not ``7``.
-    """
+    """Find places by a table of numbers where units are numbered densely, as in COCO's files."""
     number = unit_ids.cast(pl.Int64, strict=False)
     if not len(number) or number.null_count() or not (number.cast(pl.String) == unit_ids).all():
         return None

@@ -83,8 +83,6 @@ def named_options(function: Callable[..., Any]) -> dict[str, Any]:
 def described_options(function: Callable[..., Any]) -> dict[str, Option]:
     """List a function's keyword-only parameters with type, default and description.
 
-    Where its docstring speaks of a shared setting, that is the description.
-
     Examples
     --------
     >>> def score(dataset, predictions, *, scale: float = 1.0): ...
@@ -112,15 +110,7 @@ def _described(function: Callable[..., Any]) -> dict[str, Option]:
 
 
 def with_defaults(settings: type[_T], given: _T) -> _T:
-    """Give shared settings with the default of each that was not given.
-
-    Parameters
-    ----------
-    settings : type
-        The ``TypedDict`` that declares them.
-    given : dict
-        Some of them, by name.
-    """
+    """Give shared settings with the default of each that was not given."""
     found = {name: one.default for name, one in _declared(settings).items()}
     return cast("_T", found | dict(cast("Mapping[str, Any]", given)))
 
@@ -152,12 +142,7 @@ def _kinds(function: Callable[..., Any]) -> dict[str, Any]:
 def refuse_unknown(
     name: str, known: Iterable[str], *, where: str | None = None, kind: str = "setting"
 ) -> None:
-    """Refuse a name that is none of those known, with the nearest of them.
-
-    Raises
-    ------
-    SpecError
-    """
+    """Refuse a name that is none of those known, with the nearest of them."""
     names = sorted(set(known))
     if name in names:
         return
@@ -178,27 +163,6 @@ def read_options(
     hidden: Collection[str] = (),
 ) -> dict[str, Any]:
     """Read ``NAME=VALUE`` settings by the types of a function's keyword parameters.
-
-    Parameters
-    ----------
-    function : callable
-        The plugin's ``score``, ``load``, ``read`` or ``explain``.
-    items : sequence of str
-        ``max_detections=100``, ``iou_thresholds=.5,.75``, ``with_background=yes``; a list or a
-        mapping may be written as in YAML, ``{motor: motorcycle}``. Words are taken as they stand.
-    owner, flag : str
-        What the settings belong to (``the task detection``) and how they came, for errors.
-    hidden : collection of str
-        Parameters that are not for users to set.
-
-    Returns
-    -------
-    dict of str to object
-
-    Raises
-    ------
-    SpecError
-        No ``=``, no such setting, a value of another type, or a setting named twice.
 
     Examples
     --------
@@ -239,23 +203,6 @@ def read_value(
     where: str | None = None,
 ) -> Any:
     """Read a value by the type of a function's parameter.
-
-    Text is read as YAML says, as a list separated by commas, or as it stands: the first of these
-    that fits. Several texts are a flag that was given several times.
-
-    Parameters
-    ----------
-    function, name
-        The function and its parameter.
-    value : object
-        Text, texts, or a value that is of the type already.
-    owner, called, where : str
-        For errors: what the setting belongs to, its name there, and how it came.
-
-    Raises
-    ------
-    SpecError
-        Naming what the parameter takes and what was given.
 
     Examples
     --------

@@ -23,9 +23,6 @@ _UNPRINTABLE = re.compile(
 def plain(text: str) -> str:
     """Replace what XML forbids or steers a terminal, and join lines: for names and sentences.
 
-    Not cosmetic: vl-convert aborts the whole process (a panic that Python cannot catch) when a
-    text it measures holds one of them.
-
     Examples
     --------
     >>> plain("a" + chr(0) + "b"), plain("a" + chr(27) + "[1mb"), plain("one" + chr(10) + "line")

@@ -137,13 +137,7 @@ def names(room: str) -> list[str]:
 
 
 def load(room: str, name: str) -> ModuleType:
-    """Import one plugin: its own file first, another package's entry point second.
-
-    Raises
-    ------
-    UnknownNameError
-        With the names that exist and the nearest of them.
-    """
+    """Import one plugin: its own file first, another package's entry point second."""
     if room not in ROOMS:
         raise UnknownNameError("room", room, ROOMS)
     if name in _own(room):

@@ -85,16 +85,7 @@ class Table:
         return frame.select(*named, *extra)
 
     def stacked(self, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        """Put frames of the same columns under one another, as this table.
-
-        A column that holds one value throughout is kept as that value and its number of rows:
-        written out, the words that every row repeats would be most of what a million people take.
-
-        Parameters
-        ----------
-        parts : sequence of polars.DataFrame
-            One or more, of one schema.
-        """
+        """Put frames of the same columns under one another, as this table."""
         held = [part for part in parts if part.height] or parts[:1]
         first = held[0].select(pl.all().first())
         same = [pl.col(n).eq_missing(pl.lit(first[n]).first()).all() for n in first.columns]
@@ -110,15 +101,6 @@ class Table:
 
 def check(frame: pl.DataFrame, table: Table, *, where: object = None) -> pl.DataFrame:
     """Return ``frame`` as that table, or say what is wrong with it and where.
-
-    Absent optional columns are added as nulls and safe casts are made (int to float). Everything
-    else is refused: a missing column, a type that does not fit, a null where none may be, NaN and
-    infinity, a word outside a closed list, a key that occurs twice.
-
-    Raises
-    ------
-    TableError
-        With file (``where``), row counted from 1, column, what was expected and what was found.
 
     Examples
     --------
@@ -165,11 +147,7 @@ def _cast(frame: pl.DataFrame, table: Table, where: object) -> pl.DataFrame:
 
 
 def _sound(frame: pl.DataFrame, table: Table) -> bool:
-    """Tell at little cost that every cell can be used; false where that takes a closer look.
-
-    A sum is finite only if all that is summed is. Expressions read a column that repeats one value
-    without writing that value out for every row.
-    """
+    """Tell at little cost that every cell can be used; false where that takes a closer look."""
     tests = []
     for column in table.columns:
         values = pl.col(column.name)

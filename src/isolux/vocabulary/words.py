@@ -48,13 +48,6 @@ _LIMITS = {"ge": "{:g} or more", "gt": "greater than {:g}", "le": "{:g} or less"
 def wanted(kind: Any, limits: Iterable[Any] = ()) -> str:
     """Say what a type takes.
 
-    Parameters
-    ----------
-    kind : type
-        An annotation: ``int``, ``float | None``, ``Literal["keep", "drop"]``, ``Sequence[str]``.
-    limits : iterable
-        pydantic's metadata, with ``ge``, ``gt``, ``le`` or ``lt``.
-
     Examples
     --------
     >>> wanted(float | None), wanted(tuple[int, ...])
@@ -78,13 +71,6 @@ def wanted(kind: Any, limits: Iterable[Any] = ()) -> str:
 def class_name(label: object, target: str | None) -> str:
     """Call a class by its label, with what was asked where the label alone says nothing.
 
-    Parameters
-    ----------
-    label : object
-        As the truth has it.
-    target : str or None
-        What the labels are of; None or empty: not known.
-
     Examples
     --------
     >>> class_name("nurse", "occupation"), class_name("1.0", "ill"), class_name("TRUE", "smiling")
@@ -99,13 +85,7 @@ def class_name(label: object, target: str | None) -> str:
 
 
 def target_of(record: Mapping[str, Any]) -> str:
-    """Call what classes are classes of by the dataset's term; empty where nothing is classed.
-
-    Parameters
-    ----------
-    record : mapping
-        A run's ``audit.json``.
-    """
+    """Call what classes are classes of by the dataset's term; empty where nothing is classed."""
     terms = dict((record.get("dataset") or {}).get("terms") or ())
     target = str((record.get("spec") or {}).get("target") or "")
     return str(terms.get(target, target.replace("_", " ")))
@@ -128,11 +108,6 @@ def choices(kind: Any) -> tuple[str, ...]:
 def chosen_words(record: Mapping[str, Any]) -> dict[str, str]:
     """Say what a task set for a run (a threshold, which number), by the metrics it is about.
 
-    Parameters
-    ----------
-    record : mapping
-        The content of ``audit.json``; each entry of ``chosen`` has ``metrics`` and ``words``.
-
     Examples
     --------
     >>> at = {"metrics": ["accuracy"], "words": "at a score of 0.6"}
@@ -147,12 +122,6 @@ def chosen_words(record: Mapping[str, Any]) -> dict[str, str]:
 
 def numbered(n: int, one: str, several: str | None = None) -> str:
     """Say how many there are of something.
-
-    Parameters
-    ----------
-    n : int
-    one, several : str
-        What one is called, and several; default: with an s.
 
     Examples
     --------

@@ -52,15 +52,7 @@ class Numbered:
 
 
 def chosen_numbers(run: Run, settings: Groups, names: Sequence[str]) -> list[str]:
-    """Name the attributes to go along: those asked for, else those computed, else any number.
-
-    Raises
-    ------
-    UnknownNameError
-        No such attribute.
-    SpecError
-        One that is no number; or none is.
-    """
+    """Name the attributes to go along: those asked for, else those computed, else any number."""
     present = run.attributes["attribute"].unique(maintain_order=True).to_list()
     for name in names:
         if name not in present:
@@ -87,13 +79,7 @@ def chosen_numbers(run: Run, settings: Groups, names: Sequence[str]) -> list[str
 def binned_numbers(
     run: Run, settings: Groups, units: pl.Series, name: str, bins: str | None, quantiles: int
 ) -> Numbered:
-    """Give every judged unit its bin.
-
-    Raises
-    ------
-    SpecError
-        Bins that cannot be read, or that separate no people.
-    """
+    """Give every judged unit its bin."""
     rows = _values(run, settings, name)
     assert rows is not None  # noqa: S101 - chosen_numbers kept numbers only
     own = rows.group_by("unit_id", maintain_order=True).agg(pl.col("number").median())
@@ -117,14 +103,7 @@ def binned_numbers(
 
 
 def spread_by_group(numbered: Numbered, members: pl.DataFrame) -> pl.DataFrame:
-    """Tell how the number is spread among everyone and in each group (FairFace, Figure 5).
-
-    Returns
-    -------
-    polars.DataFrame
-        ``attribute`` (null: everyone), ``group, people`` (whose number is known), ``unknown``, and
-        the number's 5, 25, 50, 75 and 95 per cent quantiles.
-    """
+    """Tell how the number is spread among everyone and in each group (FairFace, Figure 5)."""
     everyone = numbered.numbers.select(
         attribute=pl.lit(None, pl.String), group=pl.lit("everyone"), unit_id="unit_id"
     )

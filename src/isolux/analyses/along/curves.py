@@ -22,25 +22,7 @@ _DIGITS = 5
 def curve_by_group(
     judged: Judged, numbered: Numbered, members: pl.DataFrame, words: Words, spec: Statistics
 ) -> pl.DataFrame:
-    """Measure everyone and each group in each bin (FairFace, Figure 6).
-
-    Parameters
-    ----------
-    judged : Judged
-    numbered : Numbered
-        The bin of each unit.
-    members : polars.DataFrame
-        Table ``membership``.
-    words : Words
-    spec : Statistics
-        Minimum sizes, interval, replicates.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model, attribute`` (null: everyone), ``group, bin, people, value, low, high`` (the
-        metric's unit; null with a ``status`` where too few are there).
-    """
+    """Measure everyone and each group in each bin (FairFace, Figure 6)."""
     everyone = numbered.numbers.select(
         attribute=pl.lit(None, pl.String), group=pl.lit("everyone"), unit_id="unit_id"
     )

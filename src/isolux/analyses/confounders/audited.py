@@ -81,21 +81,7 @@ def audited(
 ) -> Audited:
     """Find the audit's tests of one metric's gaps between the judged groups.
 
-    Parameters
-    ----------
-    tests : polars.DataFrame
-        Of ``audited_gaps``; None where the audit's tests are not available.
-    row : mapping
-        Names the metric: model, metric, label, threshold.
-    attribute : str
-    groups : sequence of str
-        The judged ones.
-    pairs : [p, 2] int
-        Places among them.
-    gap : [p] float
-        First less second, as this analysis finds it.
-    worst : [p] float
-        Value of the worse one of the two, turned so that lower is worse.
+    Shapes: ``pairs`` [p, 2], ``gap`` [p], ``worst`` [p].
     """
     p = np.full(len(pairs), np.nan)
     named = {**row, "attribute": attribute}

@@ -22,20 +22,7 @@ def bearing_of(
 ) -> Bearing | None:
     """Say how strong what was not annotated would have to be to take a gap away.
 
-    Parameters
-    ----------
-    case : Case
-    s : int
-        Which explanatory attribute the groups have an equal mix of.
-    scored : polars.DataFrame
-        ``unit, cluster, value`` of the metric.
-    weight : [n_units] float, optional
-        For how many people each unit stands.
-
-    Returns
-    -------
-    Bearing or None
-        Of the pair that speaks; None: it is not compared.
+    Shapes: ``weight`` [n_units].
     """
     gap = case.gap_of(case.level[s])
     if case.pair is None or gap.value is None:

@@ -111,10 +111,7 @@ class Case:
 
     @property
     def pair(self) -> int | None:
-        """The pair that speaks: the audit's, else told apart most surely, else widest.
-
-        None without two groups.
-        """
+        """The pair that speaks: the audit's, else told apart most surely, else widest."""
         if not len(self.facts.pairs):
             return None
         if self.audited.known:
@@ -158,11 +155,7 @@ class Case:
         return Number(*turned)
 
     def spread_of(self, estimate: Estimate) -> Number:
-        """Return one number with the middle of its replicates.
-
-        Noise makes groups lie further apart in every resample, so all of them may lie above a
-        spread that is 0; an interval that leaves its own value out says what is not so.
-        """
+        """Return one number with the middle of its replicates."""
         ends = middle(estimate, self.level_of_intervals)
         low, high = np.fmin(ends.low, estimate.value), np.fmax(ends.high, estimate.value)
         shown = np.isfinite(ends.low)
@@ -195,10 +188,7 @@ class Case:
         return self.raw if self.covered(s) >= 1.0 else self.own[s]
 
     def remaining(self, s: int) -> Number:
-        """Share of the gap of those compared that is left at an equal mix.
-
-        No interval where that gap may be 0.
-        """
+        """Share of the gap of those compared that is left at an equal mix."""
         pair = self.pair or 0
         raw, left = self.beside(s).estimate, self.level[s].estimate
         if not np.isfinite(left.value[pair]) or abs(raw.value[pair]) < 1e-12:
@@ -241,11 +231,7 @@ def case_of(
     tested: pl.DataFrame | None = None,
     squared: bool = False,
 ) -> Case:
-    """Work out gaps, intervals and ranks, and take the gaps into the family of tests.
-
-    ``standing`` is of each explanatory attribute; ``tested`` of ``audited``: the audit's own
-    tests; None where there are none.
-    """
+    """Work out gaps, intervals and ranks, and take the gaps into the family of tests."""
     of_groups = layout.of_groups(cells.independent)[facts.judged]
     clusters = (
         of_groups[facts.pairs].min(axis=1) if len(facts.pairs) else np.zeros(0, dtype=np.float64)
@@ -285,14 +271,7 @@ def regressed(
 ) -> Adjusted:
     """Adjust the gap of the pair that speaks by regression on attribute s.
 
-    Parameters
-    ----------
-    case : Case
-    s : int
-    scored : polars.DataFrame
-        ``unit, cluster, value`` of the metric.
-    weight : [n_units] float, optional
-        For how many people each unit stands.
+    Shapes: ``weight`` [n_units].
     """
     sensitive, strata = case.layout.sensitive, case.layout.strata
     worse, other = (case.facts.judged[side] for side in case.sides)

@@ -149,19 +149,7 @@ def laid_out(sensitive: Sensitive, strata: Sequence[Strata]) -> Layout:
 def on_replicates(
     read: Draw, n_clusters: int, settings: tuple[int, int, str], sampled: Sampled | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Read cells on resampled clusters, a block of replicates at a time.
-
-    Clusters of a sample are drawn within strata, as Rao and Wu do.
-
-    Parameters
-    ----------
-    read : callable
-        ``weights [n_clusters, r] -> (values [r, n_cells], people [r, n_cells])``.
-    n_clusters : int
-        Of the whole run, so that a replicate has the same weights whatever is read.
-    settings : (int, int, str)
-        Replicates, seed, law of the weights.
-    """
+    """Read cells on resampled clusters, a block of replicates at a time."""
     replicates, seed, law = settings
     each = np.ones(n_clusters, dtype=np.int64)
     parts = []
@@ -182,19 +170,7 @@ def means_of_cells(
     settings: tuple[int, int, str],
     sampled: Sampled | None = None,
 ) -> Cells:
-    """Average people's scores in every cell.
-
-    Parameters
-    ----------
-    layout : Layout
-    scored : polars.DataFrame
-        ``unit, cluster, value``, a row a unit; whose value is null does not count.
-    n_clusters : int
-    settings : (int, int, str)
-        As for ``on_replicates``.
-    sampled : Sampled, optional
-        By the units of the run.
-    """
+    """Average people's scores in every cell."""
     from scipy.sparse import coo_array, csr_array
 
     known = scored.drop_nulls("value")
@@ -239,14 +215,7 @@ def means_of_cells(
 def weighed(cells: Cells, count: csr_array, square: FloatArray, sampled: Sampled) -> Cells:
     """Add for how many people cells stand, and what these and their clusters are worth.
 
-    Parameters
-    ----------
-    cells : Cells
-    count : csr_array, [n_cells, n_clusters]
-        Sums of weights.
-    square : [n_cells] float
-        Sums of squared weights.
-    sampled : Sampled
+    Shapes: ``count`` [n_cells, n_clusters], ``square`` [n_cells].
     """
     mass = np.asarray(count.sum(axis=1), dtype=np.float64).ravel()
     of_clusters = np.asarray(count.power(2).sum(axis=1), dtype=np.float64).ravel()

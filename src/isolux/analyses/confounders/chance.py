@@ -58,16 +58,7 @@ class Chance:
     ) -> tuple[float, float]:
         """Return the smallest standard errors that a gap of two groups can have.
 
-        By what few rare answers leave open, and by how alike everyone's rows of a cluster are.
-
-        Parameters
-        ----------
-        cells : ([e], [e]) int
-            Of the first and of the second group, value by value; none is empty.
-        mix : ([e], [e]) float
-            By which shares of the values each group's are averaged.
-        worth : [n_cells] float
-            How many people each cell is worth.
+        Shapes: ``cells`` [e], ``mix`` [e], ``worth`` [n_cells].
         """
         n = np.stack([worth[own] for own in cells])
         mass, sums = (np.stack([of[own] for own in cells]) for of in (self.mass, self.sums))
@@ -109,12 +100,7 @@ def chance_of(
 ) -> Chance | None:
     """Lay out what cells add in each cluster; None where scores are not 0 or 1.
 
-    Parameters
-    ----------
-    right, count : csr_array, [n_cells, n_clusters]
-    everyone : ([n_clusters], [n_clusters]) float
-        Scores and people of each cluster, no one twice.
-    drawn : bool
+    Shapes: ``right, count`` [n_cells, n_clusters], ``everyone`` [n_clusters].
     """
     from scipy.sparse import csr_array
 

@@ -39,14 +39,7 @@ class Chosen:
     adjust_after: bool
 
     def strata(self, sensitive: str, singles: Sequence[Strata]) -> list[Strata]:
-        """Leave out what came after, and cross the rest.
-
-        Raises
-        ------
-        SpecError
-            An attribute that came after was asked for by name, or nothing else is left; what is to
-            be crossed is not explanatory.
-        """
+        """Leave out what came after, and cross the rest."""
         left = [one for one in singles if not self._refused(sensitive, one.name)]
         if not left or (self.explicit and len(left) < len(singles)):
             self._refuse(sensitive, [one.name for one in singles if one not in left])
@@ -55,15 +48,7 @@ class Chosen:
     def notes(
         self, sensitive: Iterable[str], names: Sequence[str], computed: Sequence[str] = ()
     ) -> tuple[str, ...]:
-        """Say what was left out of each comparison, and why.
-
-        Parameters
-        ----------
-        sensitive, names : sequence of str
-            The sensitive attributes, and the explanatory ones that were examined.
-        computed : sequence of str
-            Attributes that are examined where none is named.
-        """
+        """Say what was left out of each comparison, and why."""
         return self._aside(names, computed) + tuple(
             f"confounders, {of}: {name} is not held equal: {self.roles.why_after(of, name)}, and "
             "an equal mix of something that follows can create a gap where there is none"

@@ -74,15 +74,7 @@ class Precision:
 
 
 def boxes_of(evidence: pl.DataFrame) -> Boxes:
-    """Turn one model's evidence of detections into numbers.
-
-    Parameters
-    ----------
-    evidence : polars.DataFrame
-        ``unit`` (number of the person, null where there is none), ``cluster`` (a number),
-        ``image_id, label, score, kind, at`` of table ``detections``; equal scores in the order in
-        which they rank.
-    """
+    """Turn one model's evidence of detections into numbers."""
     found = evidence.filter(pl.col("kind").is_in(["person", "right", "wrong"]))
     labels = tuple(found["label"].unique().sort().to_list())
     place = {label: k for k, label in enumerate(labels)}
@@ -122,15 +114,7 @@ def precision_of_cells(
     *,
     least: int = 1,
 ) -> list[Cells]:
-    """Read average precision in every cell, class by class, and of all classes.
-
-    Returns
-    -------
-    list of Cells
-        One a class, in the order of ``boxes.labels``; with more than one class another, the mean
-        over the classes that every group of ``least`` people has, in cells that have them all.
-        Without ``settings`` there are no replicates.
-    """
+    """Read average precision in every cell, class by class, and of all classes."""
     # One class at a time: the false alarms of every image stand once in each cell of their class.
     parts = [
         _of_one(layout, _of_class(boxes, k), n_clusters, settings, how)
@@ -238,11 +222,7 @@ def _common(people: FloatArray, peers: IntArray, held: npt.NDArray[np.bool_]) ->
 
 
 def _together(layout: Layout, parts: list[Cells], least: int) -> Cells:
-    """Average over the classes that every group has; who counts once a class.
-
-    A cell that lacks one of them has no value: it would be a mean of other classes than its peers,
-    and the mix of classes would pass for a difference, or for what control leaves.
-    """
+    """Average over the classes that every group has; who counts once a class."""
     value = np.stack([part.value for part in parts], axis=1)  # [n_cells, k]
     units = np.sum([part.units for part in parts], axis=0)
     large = np.flatnonzero(layout.of_groups(units) >= max(least, 1))

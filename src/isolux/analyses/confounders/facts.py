@@ -178,14 +178,7 @@ def gaps(levels: Estimate, pairs: IntArray) -> Estimate:
 
 
 def facts_of(layout: Layout, cells: Cells, rules: Rules) -> Facts:
-    """Work out what the cells say.
-
-    Parameters
-    ----------
-    layout : Layout
-    cells : Cells
-    rules : Rules
-    """
+    """Work out what the cells say."""
     units, clusters = layout.of_groups(cells.enough), layout.of_groups(cells.clusters)
     value = layout.of_groups(cells.value)
     enough = (units >= rules.min_units) & (clusters >= rules.min_clusters)

@@ -34,21 +34,7 @@ _SHOWN = 5
 def findings_of(
     run: Run, cases: Sequence[Case], family: Family, *, probable: float, alpha: float
 ) -> pl.DataFrame:
-    """Say what was found: table ``findings``, what is established first.
-
-    Parameters
-    ----------
-    run : Run
-        For what it calls things.
-    cases : sequence of Case
-        Each metric by each sensitive attribute.
-    family : Family
-        Everything that was tested.
-    probable : float
-        Dispersion of ProxyAP above which an attribute is a probable explanation.
-    alpha : float
-        Level of the tests.
-    """
+    """Say what was found: table ``findings``, what is established first."""
     words = words_of(run)
     rows = [
         row for case in cases for row in _told(case, words, family, probable=probable, alpha=alpha)
@@ -145,12 +131,7 @@ def _own_p(case: Case, family: Family) -> float | None:
 
 
 def _claimed_p(case: Case, s: int, level: float | None, own: float | None) -> float | None:
-    """Give the p of what a gap at an equal mix claims, by the role of what is held alike.
-
-    Of an unknown role the claim is that a gap as it stands is left at an equal mix: both must be
-    shown, and the larger p is that claim's (an intersection-union test). Otherwise a consequence
-    of group and score would turn no gap into a finding. What came after claims nothing.
-    """
+    """Give the p of what a gap at an equal mix claims, by the role of what is held alike."""
     reading = case.standing[s].reading
     if reading == "after":
         return None
@@ -179,10 +160,7 @@ def _smallest(family: Family, statistic: FloatArray) -> float | None:
 
 
 def notes_of(cases: Sequence[Case], min_cell: int) -> tuple[str, ...]:
-    """Say which groups and values were left out, and what a metric's road implies.
-
-    ``min_cell`` is that of control.
-    """
+    """Say which groups and values were left out, and what a metric's road implies."""
     notes = []
     for case in cases:
         where = f"{case.row['metric']} by {case.layout.sensitive.name}"

@@ -116,15 +116,7 @@ class Graph:
         return f"({name})" if name in self.hidden else name
 
     def adjustment(self, start: str, given: Sequence[str]) -> Adjustment:
-        """Say what holding some attributes alike does to the paths from the groups to the score.
-
-        Parameters
-        ----------
-        start : str
-            The sensitive attribute.
-        given : sequence of str
-            What is held alike; names that the graph lacks change nothing.
-        """
+        """Say what holding some attributes alike does to the paths from the groups to the score."""
         paths = self.paths(start)
         other = [path for path in paths if not self.is_causal(path)]
         causal = [path for path in paths if self.is_causal(path)]
@@ -189,18 +181,6 @@ class Adjustment:
 
 def read_graph(text: str) -> Graph:
     """Read a graph from arrows between names.
-
-    Parameters
-    ----------
-    text : str
-        Arrows parted by commas, semicolons or new lines: ``tone -> light -> score, country ->
-        tone``. ``score`` is the outcome. A name in parentheses is not annotated.
-
-    Raises
-    ------
-    SpecError
-        No arrow, an arrow without a name, an arrow from a name to itself, a cycle, the score
-        left out, or too many names or paths to list (12 and 300).
 
     Examples
     --------

@@ -72,23 +72,7 @@ class Strata:
 def sensitive_of(
     run: Run, settings: Groups, units: pl.Series, names: Sequence[str]
 ) -> list[Sensitive]:
-    """Put units into the run's own groups of each sensitive attribute.
-
-    Parameters
-    ----------
-    run : Run
-    settings : Groups
-        The run's settings: merges, bins and votes.
-    units : polars.Series
-        Every unit that was judged.
-    names : sequence of str
-        Default: the single attributes of ``by``.
-
-    Raises
-    ------
-    UnknownNameError, SpecError
-        No such attribute, or one that is not audited.
-    """
+    """Put units into the run's own groups of each sensitive attribute."""
     single = list(settings.attributes)
     wanted = list(names) or [entry for entry in settings.by if "*" not in entry] or single
     _check_known(run, wanted, "sensitive")
@@ -104,15 +88,7 @@ def sensitive_of(
 
 
 def explanatory_names(run: Run, names: Sequence[str], sensitive: Sequence[str]) -> list[str]:
-    """Name the explanatory attributes: those asked for, else those that were computed.
-
-    Raises
-    ------
-    SpecError
-        None was asked for and none was computed, or one is sensitive.
-    UnknownNameError
-        No such attribute.
-    """
+    """Name the explanatory attributes: those asked for, else those that were computed."""
     present = run.attributes["attribute"].unique(maintain_order=True).to_list()
     if names:
         _check_known(run, names, "explanatory")
@@ -160,19 +136,7 @@ def strata_of(
     bins: Mapping[str, str],
     quantiles: int,
 ) -> list[Strata]:
-    """Give every unit its value of each explanatory attribute.
-
-    Numbers with more than 30 different values are binned: as ``bins`` says, else by quantiles, of
-    the units that have a score: faces in a crowd that only take part in matching do not decide
-    where the judged ones are parted.
-    Annotators' values are settled by the most votes. Who has no known value, or a tie of votes, has
-    one of its own, ``unknown``, so that the mix of values is that of everyone.
-
-    Raises
-    ------
-    SpecError
-        Bins of what is not explanatory; more than 30 values that are no numbers.
-    """
+    """Give every unit its value of each explanatory attribute."""
     stray = sorted(set(bins) - set(names))
     if stray:
         raise SpecError(

@@ -57,26 +57,7 @@ def adjusted_gap(
 ) -> Adjusted:
     """Regress scores on a group and explanatory values.
 
-    Parameters
-    ----------
-    score : [n] float
-        Finite.
-    in_first : [n] float
-        1 for people of the first group, 0 for those of the second.
-    codes : sequence of [n] int
-        The value of each explanatory attribute.
-    cluster : [n] int
-        What was sampled independently.
-    level : float
-        Of the interval, which is the gap ± t × its error, with as many degrees of freedom as there
-        are clusters, less one.
-    weight : [n] float, optional
-        For how many people each stands: the likelihood, the errors and the mean are weighted.
-        Strata are left out, so that the interval is rather too wide than too narrow.
-
-    Returns
-    -------
-    Adjusted
+    Shapes: ``score`` [n], ``in_first`` [n], ``codes`` [n], ``cluster`` [n], ``weight`` [n].
 
     Examples
     --------
@@ -137,10 +118,7 @@ def _fitted(
 def _logistic(
     score: FloatArray, design: FloatArray, mass: FloatArray
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Fit by iteratively reweighted least squares: coefficients and the information's inverse.
-
-    None where the deviance does not settle, or runs to 0 as it does when groups are separated.
-    """
+    """Fit by iteratively reweighted least squares: coefficients and the information's inverse."""
     chance = (score + 0.5) / 2.0  # where statsmodels starts too
     logit = np.log(chance / (1.0 - chance))
     before = np.inf

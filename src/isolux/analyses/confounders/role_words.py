@@ -35,16 +35,7 @@ def lead_clause(case: Case, s: int, words: Words) -> str:
 
 
 def role_clause(case: Case, s: int, words: Words, *, stands: bool, level: bool) -> str:
-    """Say how the gap at an equal mix may be read.
-
-    Parameters
-    ----------
-    case : Case
-    s : int
-    words : Words
-    stands, level : bool
-        Whether the gap is shown as it stands, and at an equal mix.
-    """
+    """Say how the gap at an equal mix may be read."""
     name, title = _names(case, s, words)
     start = name[:1].upper() + name[1:]
     what = lowered(words.measure(case.row))

@@ -131,25 +131,6 @@ def roles_of(
 ) -> Roles:
     """Read roles and graph, and check them against each other and the run.
 
-    Parameters
-    ----------
-    given : mapping of str to str
-        Attribute to one of ``Role``.
-    dag : str
-        Of ``read_graph``; empty: none.
-    sensitive : sequence of str
-        The sensitive attributes that are asked about.
-    known : sequence of str
-        Every attribute of the run.
-
-    Raises
-    ------
-    UnknownNameError
-        A role is given to what the run does not have, or the graph names it without parentheses.
-    SpecError
-        A role that is none, or of a sensitive attribute; roles and graph contradict each other; the
-        graph has none of the sensitive attributes.
-
     Examples
     --------
     >>> roles = roles_of({}, "tone -> light -> score", ["tone"], ["tone", "light"])

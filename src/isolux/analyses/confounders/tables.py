@@ -32,18 +32,7 @@ Adjust = Callable[[np.ndarray], np.ndarray]
 def tables_of(
     cases: Sequence[Case], adjust: Adjust, probable: float, *, corrected: bool = True
 ) -> dict[str, pl.DataFrame]:
-    """Lay the cases out, by caption; tables without rows are left out.
-
-    Parameters
-    ----------
-    cases : sequence of Case
-    adjust : callable
-        Statistics to family-adjusted p-values.
-    probable : float
-        The dispersion of ProxyAP above which an attribute is a probable explanation.
-    corrected : bool
-        Whether the audit's own p-values are adjusted.
-    """
+    """Lay the cases out, by caption; tables without rows are left out."""
     audit = "the audit" if corrected else "the audit, not adjusted"
     judged = [case for case in cases if case.pair is not None]
     rows: dict[str, Iterable[Row]] = {

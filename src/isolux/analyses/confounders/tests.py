@@ -60,10 +60,7 @@ class Family:
 
 
 def standard_error(estimate: Estimate, clusters: FloatArray) -> FloatArray:
-    """Spread of the replicates, or what chance asks for at the least; NaN where too few exist.
-
-    Everyone's clusters have the weight that they have in the audit (``stats/share_gaps``).
-    """
+    """Spread of the replicates, or what chance asks for at the least; NaN where too few exist."""
     found = _spread(estimate, clusters)
     if estimate.least is None:
         return found

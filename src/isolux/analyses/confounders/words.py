@@ -64,10 +64,7 @@ def nothing_sentence(case: Case, words: Words, p: float | None) -> str:
 def explanation_sentence(
     case: Case, s: int, words: Words, p: float, *, probable: float, verdict: str, sure: bool
 ) -> str:
-    """Give the verdict on the attribute that ranks first, worded as the paper's, with figures.
-
-    ``p`` is of the groups' surest gap.
-    """
+    """Give the verdict on the attribute that ranks first, worded as the paper's, with figures."""
     name = words.title(case.layout.strata[s].name)
     title = words.title(case.layout.sensitive.name)
     who = (
@@ -120,11 +117,7 @@ def gap_sentence(
     case: Case, s: int, words: Words, p: float | None, *, claimed: float | None, alpha: float,
     stands: bool,
 ) -> str:  # fmt: skip
-    """Say what is left of the gap when both groups have everyone's mix, and how to read it.
-
-    ``p`` is of the gap at that mix, ``claimed`` of what is claimed of it; ``stands``: whether the
-    gap as it stands is shown.
-    """
+    """Say what is left of the gap when both groups have everyone's mix, and how to read it."""
     name = words.title(case.layout.strata[s].name)
     worse, other = (case.groups[side] for side in case.sides)
     left, raw = case.gap_of(case.level[s]), case.gap_of(case.raw)

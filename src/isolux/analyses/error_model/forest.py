@@ -104,21 +104,7 @@ def check_target(
 ) -> Checked:  # fmt: skip
     """Compare the R² out of cluster with that of permuted targets.
 
-    Parameters
-    ----------
-    x : [n, p] float
-        NaN: unknown.
-    y : [n] float
-    cluster, fold : [n] int
-    forest : Forest
-    permutations : int
-        The target is above them if at most ``alpha`` of all, itself among them, reach it; drawing
-        stops where that cannot be any more.
-    alpha : float
-
-    Returns
-    -------
-    Checked
+    Shapes: ``x`` [n, p], ``y`` [n], ``cluster, fold`` [n].
     """
     predicted, plain, models = _out_of_cluster(x, y, fold, forest)
     r2 = _r2(y, predicted, plain)
@@ -139,9 +125,6 @@ def check_target(
 
 def permuted_target(y: FloatArray, cluster: IntArray, rng: np.random.Generator) -> FloatArray:
     """Deal whole clusters' scores to other clusters with as many units, in random order within.
-
-    Sizes that fewer than ten clusters have are pooled with the next ones; there a cluster's scores
-    may be laid over the border of two.
 
     Examples
     --------
@@ -174,23 +157,7 @@ def permutation_importance(
 ) -> FloatArray:  # fmt: skip
     """Measure how much R² out of cluster is lost where an attribute is shuffled.
 
-    All columns of an attribute are shuffled together, over the units of the held-out fold, by the
-    forest that has not seen them; mean of five shuffles. Around 0 where it does not help.
-
-    Parameters
-    ----------
-    x, y, fold
-        As ``check_target`` took them.
-    checked : Checked
-    of_column : [p] int
-        The attribute of each column.
-    attributes : [a] int
-        Which attributes to measure.
-    seed : int
-
-    Returns
-    -------
-    [a] float
+    Shapes: ``of_column`` [p], ``attributes`` [a]; returns [a].
     """
     total = float(((y - checked.plain) ** 2).sum())
     lost = np.zeros(len(attributes))
@@ -213,19 +180,8 @@ def permutation_importance(
 def elbow(importance: FloatArray, most: int) -> IntArray:
     """Choose the features above the bend of the falling curve of importances.
 
+    Shapes: ``importance`` [a]; returns [k].
     The bend is the point farthest below the line from the first to the last (Satopää et al. 2011).
-    Features at 0 or below are never chosen; of two, the second where it has a tenth of the first.
-
-    Parameters
-    ----------
-    importance : [a] float
-    most : int
-        Upper limit.
-
-    Returns
-    -------
-    [k] int
-        Places, by falling importance; at least one if any is above 0.
 
     Examples
     --------

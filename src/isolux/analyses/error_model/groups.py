@@ -126,10 +126,7 @@ def subgroups_of(
     items: Features, y: FloatArray, cluster: IntArray, n_clusters: int, bootstrap: Bootstrap,
     *, min_units: int, min_clusters: int, scale: Scale = Scale(),
 ) -> Subgroups:  # fmt: skip
-    """Compare each value with others of known value; p is corrected over all values there are.
-
-    ``y`` are scores on ``scale``.
-    """
+    """Compare each value with others of known value; p is corrected over all values there are."""
     inside = items.matrix.astype(np.bool_)
     known = cluster_sums(y, of_known_value(inside, items.attribute), cluster, n_clusters)
     own = cluster_sums(y, inside, cluster, n_clusters)
@@ -188,10 +185,7 @@ def grow_tree(
     features: Features, chosen: IntArray, y: FloatArray, cluster: IntArray, words: Words,
     bootstrap: Bootstrap, *, depth: int, min_leaf: int, scale: Scale,
 ) -> Tree:  # fmt: skip
-    """Grow a tree on one half of the clusters with the chosen columns, and read it on the other.
-
-    ``y`` are scores on ``scale``.
-    """
+    """Grow a tree on one half of the clusters with the chosen columns, and read it on the other."""
     learn = needed(
         "sklearn.tree", package="scikit-learn", extra="learn", purpose="the analysis error_model"
     )

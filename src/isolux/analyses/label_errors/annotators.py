@@ -50,11 +50,7 @@ class Doubts:
 def doubts_of(votes: FloatArray, names: Sequence[str], seed: int) -> Doubts:
     """Ask annotators' answers whether they can be corrected by.
 
-    Parameters
-    ----------
-    votes : [n, annotators, g] float
-    names : [annotators] sequence of str
-    seed : int
+    Shapes: ``votes`` [n, annotators, g], ``names`` [annotators].
     """
     fit = annotator_fit(votes, seed)
     if not fit.agreement_p <= _INFORMED:

@@ -171,10 +171,7 @@ def _with_intervals(
 
 
 def of_each(level: float, gaps: int) -> float:
-    """Return the level of each interval at which all gaps hold at once (Bonferroni).
-
-    The sentence is about the widest of them, which was chosen by what it is.
-    """
+    """Return the level of each interval at which all gaps hold at once (Bonferroni)."""
     return 1.0 - (1.0 - level) / max(gaps, 1)
 
 

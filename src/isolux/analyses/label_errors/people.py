@@ -73,13 +73,7 @@ class People:
 
 
 def labelled(run: Run, spec: AuditSpec, attribute: str) -> pl.DataFrame:
-    """Give every scored unit its one label of an attribute: ``unit_id, group``; unknown is null.
-
-    Raises
-    ------
-    SpecError
-        Somebody is in several groups: a confusion matrix has one label for each person.
-    """
+    """Give every scored unit its one label of an attribute: ``unit_id, group``; unknown is null."""
     units = run.scores.drop_nulls("value")["unit_id"].unique(maintain_order=True)
     asked = spec.updated(by=tuple(dict.fromkeys([*spec.groups.by, attribute])))
     rule = groupings(asked.groups, run.attributes)[attribute]
@@ -110,13 +104,7 @@ def _named(labels: pl.DataFrame) -> tuple[str, ...]:
 def people_of(
     run: Run, spec: AuditSpec, attribute: str, metrics: Sequence[str]
 ) -> Iterator[People]:
-    """Take the people of every metric that is a mean of scores.
-
-    Raises
-    ------
-    UnknownNameError, SpecError
-        No such metric, or none that is a mean; an attribute with fewer than two groups.
-    """
+    """Take the people of every metric that is a mean of scores."""
     measured = run.scores["metric"].unique(maintain_order=True).to_list()
     for name in metrics:
         if name not in measured:
@@ -148,11 +136,7 @@ def people_of(
 
 
 def votes_of(run: Run, people: People) -> tuple[FloatArray, list[str]] | None:
-    """Count each annotator's labels of each person: ``[n, annotators, g]``, and name annotators.
-
-    Return None if no person has labels of two annotators. Values that are not groups of the run
-    (unknown ones, or values merged into a group) do not count.
-    """
+    """Count each annotator's labels of each person: ``[n, annotators, g]``, and name annotators."""
     if "annotator" not in run.attributes.columns:
         return None
     rows = run.attributes.filter(

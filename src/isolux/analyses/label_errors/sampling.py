@@ -51,14 +51,7 @@ def by_cluster(people: People) -> tuple[FloatArray, FloatArray]:
 def weights(
     people: People, replicates: int, seed: int
 ) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-    """Weigh clusters anew, a block of replicates at a time.
-
-    Yields
-    ------
-    tuple of arrays
-        Weights ``[r, clusters]``; people of the prior with the largest and with the least score,
-        ``[r, g]`` each: zeros where what scores can be is not known.
-    """
+    """Weigh clusters anew, a block of replicates at a time."""
     from isolux.stats.weights import blocks
 
     count = by_cluster(people)[0]
@@ -70,10 +63,7 @@ def weights(
 
 
 def _prior_size(people: People, count: FloatArray) -> FloatArray:
-    """Reckon how many people one observation of each label is: the design effect of its share.
-
-    Of scores between 0 and 1, which have none, Kish's cluster size.
-    """
+    """Reckon how many people one observation of each label is: the design effect of its share."""
     shares = _means(people, [[g] for g in range(count.shape[1])])
     if shares is not None:
         return np.nan_to_num(shares.design_effect(_Z), nan=1.0)
@@ -102,22 +92,9 @@ def ends(
 ) -> tuple[FloatArray, FloatArray]:
     """Take the middle of the replicates, widened as Student's t is wider than a normal deviate.
 
+    Shapes: ``replicated`` [r, k], ``clusters`` [k]; returns [k].
     A matrix that tells groups apart badly gives skewed replicates, so no ± is taken (Hesterberg
     2015, expanded percentiles).
-
-    Parameters
-    ----------
-    replicated : [r, k] float
-        NaN: could be anything from ``least`` to ``largest``; where these are infinite and that
-        happens often, there is no interval.
-    clusters : [k] float
-    level : float
-    least, largest : float
-
-    Returns
-    -------
-    tuple of [k] float
-        NaN: not to be had.
     """
     from scipy.special import ndtr, stdtrit
 
@@ -138,10 +115,7 @@ def ends(
 
 
 def reach(people: People, g: int, z: float) -> tuple[float, float]:
-    """Return how far the audit's interval reaches below and above the gap as labelled, at z.
-
-    Zeros where scores are not 0 or 1: there the standard error alone speaks.
-    """
+    """Return how far the audit's interval reaches below and above the gap as labelled, at z."""
     from isolux.stats.differences import of_means
 
     rest = [k for k in range(len(people.groups)) if k != g]

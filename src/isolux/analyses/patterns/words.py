@@ -85,10 +85,7 @@ def nothing_claim(told: Told, tested: int, smallest: float | None) -> str:
 
 def group_claim(told: Told, name: str, group: tuple[str, str], found: Contrasts, k: int,
                 p: float) -> str:  # fmt: skip
-    """Say that within a pattern one group performs low more or less often than the others.
-
-    The others are those with the pattern whose value is known.
-    """
+    """Say that within a pattern one group performs low more or less often than the others."""
     low, high = (ends[k] for ends in found.interval(told.words.level))
     title, value = told.words.title(group[0]), group[1]
     text = (

@@ -33,12 +33,7 @@ _SIDE = ("group", "n", "clusters", "median", "mean")
 
 
 def adjusted(pairs: pl.DataFrame, test: Test, correction: Correction, alpha: float) -> pl.DataFrame:
-    """Add ``p``, ``p_adjusted``, ``found``, and ``p_published``, ``found_published``.
-
-    ``p_published``: the naive test's p times the attribute's pairs (per model and metric), as
-    FHIBE has it; found below ``alpha``. ``p_adjusted``: of ``test``, for the whole family of the
-    run (``published``: within the attribute); found at ``alpha`` or below.
-    """
+    """Add ``p``, ``p_adjusted``, ``found``, and ``p_published``, ``found_published``."""
     pairs = pairs.with_columns(p=pl.col(f"p_{test}"))
     of_line = pairs.select(pl.struct("vector", "place").rank("dense")).to_series().to_numpy()
     published = _within(pairs["p_naive"].to_numpy(), of_line)
@@ -65,14 +60,7 @@ def _within(p: FloatArray, of_line: npt.NDArray[np.uint32]) -> FloatArray:
 
 
 def ordered_sides(pairs: pl.DataFrame, metrics: Mapping[str, Metric]) -> pl.DataFrame:
-    """Let side ``a`` be the worse group, and add D.
-
-    The lower median is the worse one, the higher where lower scores are better; ``direction`` is
-    ``none`` where neither is, and then ``a`` is the lower. Where the medians are the same the
-    means decide, and where those are, the probability of superiority: ``decided_by``.
-    ``disparity``: D, null where a median is 0 or negative. ``worse``: how often a unit of a scores
-    worse than one of b, ties half. ``against``: the ranks point the other way.
-    """
+    """Let side ``a`` be the worse group, and add D."""
     directions = {name: metric.direction for name, metric in metrics.items()}
     metric = pl.col("metric")
     pairs = pairs.with_columns(
@@ -113,12 +101,7 @@ def ordered_sides(pairs: pl.DataFrame, metrics: Mapping[str, Metric]) -> pl.Data
 
 
 def leading(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Keep one pair for each measure and attribute: of those found, the one with the highest D.
-
-    Where no D is above 0 (quantised scores) or none is defined, the pair furthest from even odds;
-    where no pair was found, the one with the smallest p. Adds ``pairs``, ``n_found``,
-    ``n_published``.
-    """
+    """Keep one pair for each measure and attribute: of those found, the one with the highest D."""
     counts = pairs.group_by(LINE, maintain_order=True).agg(
         pairs=pl.len(), n_found=pl.sum("found"), n_published=pl.sum("found_published")
     )
@@ -141,10 +124,7 @@ def with_intervals(
     seed: int,
     level: float,
 ) -> pl.DataFrame:
-    """Add ``low`` and ``high`` of D: percentiles on resampled clusters.
-
-    Null where no pair was found, or D is undefined, or 0 because the medians tie.
-    """
+    """Add ``low`` and ``high`` of D: percentiles on resampled clusters."""
     ends: list[tuple[float | None, float | None]] = []
     for row in lead.iter_rows(named=True):
         if not row["found"] or row["disparity"] is None or row["decided_by"] != "median":

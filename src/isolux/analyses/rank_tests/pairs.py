@@ -95,18 +95,7 @@ def ranked_scores(scores: pl.DataFrame) -> Ranked:
 def grouped_by(
     run: Run, spec: AuditSpec, ranked: Ranked, *, every: bool
 ) -> tuple[list[Grouped], list[str]]:
-    """Put units into groups, by the run's settings; who is unknown is in none.
-
-    Parameters
-    ----------
-    every : bool
-        All of the run's attributes; those that cannot be groups are left out with a note.
-
-    Returns
-    -------
-    tuple of list of Grouped and list of str
-        Notes say what was left out.
-    """
+    """Put units into groups, by the run's settings; who is unknown is in none."""
     settings = spec.groups.model_copy(update={"unknown": "drop"})
     if not every:
         return _parted(groups_of(run, settings, ranked.units), ranked), []
@@ -156,17 +145,7 @@ def _parted(members: pl.DataFrame, ranked: Ranked) -> list[Grouped]:
 def rank_pairs(
     ranked: Ranked, attributes: Sequence[Grouped], *, min_subjects: int, min_scores: int
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Test every pair of groups that are large enough.
-
-    Returns
-    -------
-    pairs : polars.DataFrame
-        ``MEASURE, attribute, vector, place`` (of the attribute), and of each side (``_a``, ``_b``,
-        in the groups' order): ``group, n, clusters, median, mean``; ``superiority`` (of a over b),
-        ``p_naive, p_clustered`` (null: cannot be computed), ``shared`` (clusters in both).
-    small : polars.DataFrame
-        ``attribute, group, n, clusters``: groups below the minimum in every vector, at most.
-    """
+    """Test every pair of groups that are large enough."""
     pairs, small = [], []
     for start in range(0, len(ranked.values), _AT_ONCE):
         scores = sort_scores(ranked.values[start : start + _AT_ONCE])

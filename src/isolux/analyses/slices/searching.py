@@ -74,8 +74,6 @@ def held_out_rows(
 ) -> _BoolArray:
     """Choose at random the clusters that are asked later, and return their rows: ``[n]``.
 
-    Of clusters that were drawn from strata each stratum is parted, and has two in either half.
-
     Examples
     --------
     >>> held_out_rows(np.array([0, 0, 1, 2, 3]), 0.5, 0).tolist()
@@ -102,16 +100,7 @@ def search(
     spec: Comparing,
     sampled: Sampled | None = None,
 ) -> Suggested:
-    """Let one half of the clusters suggest its worst slices.
-
-    What is suggested is no claim, so people count as they were drawn here; the other half is asked
-    with weights.
-
-    Raises
-    ------
-    SpecError
-        Too few clusters for two halves, in all or in a stratum.
-    """
+    """Let one half of the clusters suggest its worst slices."""
     strata = None if sampled is None else sampled.strata
     _refuse_thin(strata)
     second = held_out_rows(judged.cluster, how.held_out, spec.seed, strata)
@@ -166,15 +155,7 @@ def _refuse_thin(strata: Strata | None) -> None:
 def sample_of_half(held: pl.DataFrame, cluster: IntArray, second: _BoolArray) -> pl.DataFrame:
     """Return the table ``sample`` of one half: as many clusters drawn as the half has of them.
 
-    Weights that were brought to a population stay as they are: the half does not add up to it.
-
-    Parameters
-    ----------
-    held : polars.DataFrame
-        The sample's row of each unit.
-    cluster : [n] int
-    second : [n] bool
-        Whose half it is.
+    Shapes: ``cluster`` [n], ``second`` [n].
     """
     names = [n for n in held.columns if n.startswith("margin_") or n == "base_weight"]
     parted = held.drop(names).with_columns(_of=pl.Series(cluster), _in=pl.Series(second))
@@ -193,17 +174,7 @@ def asked(
     spec: Comparing,
     held: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Ask the other half: each slice against everyone else there.
-
-    ``held`` is the sample's row of each unit, where there is a sample.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row a slice, in order: ``n, n_clusters, value`` (inside), ``others`` (mean of everyone
-        else), ``difference, low, high, p_value, status, reason``; nulls where the half has too few
-        of it.
-    """
+    """Ask the other half: each slice against everyone else there."""
     names = [f"slice {k}" for k in range(len(suggested.found.score))]
     second = suggested.second
     units = judged.units.filter(pl.Series(second))

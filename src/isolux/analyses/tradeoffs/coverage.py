@@ -54,10 +54,7 @@ def add_coverage(
     several: Sequence[People], members_of: dict[str, pl.DataFrame], coverages: Sequence[float],
     spec: Statistics, words: Words, seen: Seen,
 ) -> None:  # fmt: skip
-    """Add curves of all models, and findings about gaps that abstaining moves.
-
-    One family: the change of every group's gap, in every model (Holm).
-    """
+    """Add curves of all models, and findings about gaps that abstaining moves."""
     levels = np.unique([*coverages, 1.0])[::-1]
     curves = [_curve(people, members_of[people.model], coverages, spec) for people in several]
     if not curves:
@@ -92,10 +89,7 @@ def _curve(
 
 
 def _mirrored(rows: Rows, kept: Kept) -> IntArray:
-    """Find groups that are everyone but one other group: their test is that of the other.
-
-    The one that is worse off stays in the family.
-    """
+    """Find groups that are everyone but one other group: their test is that of the other."""
     at: dict[str | None, list[int]] = {}
     for j, (attribute, _) in enumerate(rows.names):
         at.setdefault(attribute, []).append(j)

@@ -102,15 +102,7 @@ class Kept:
 
 
 def rows_of_groups(people: pl.DataFrame, members: pl.DataFrame) -> Rows:
-    """Order people by score and put them into their groups.
-
-    Parameters
-    ----------
-    people : polars.DataFrame
-        ``unit_id, cluster_id, score, mark``, no nulls in score and mark.
-    members : polars.DataFrame
-        ``attribute, group, unit_id``.
-    """
+    """Order people by score and put them into their groups."""
     ordered = people.sort("score", "unit_id", descending=[True, False])
     alone = pl.lit("\N{NULL}unit ") + pl.col("unit_id")
     named = ordered.select(_of=pl.coalesce("cluster_id", alone))["_of"]
@@ -150,10 +142,7 @@ def meeting_thresholds(rows: Rows, operating: float, spec: Statistics) -> Meetin
 
 
 def kept_by_group(rows: Rows, coverages: Sequence[float], spec: Statistics) -> Kept:
-    """Keep the surest of everyone up to each coverage, and see who remains, and how often wrong.
-
-    Coverages are laid out falling, from 1, which is added.
-    """
+    """Keep the surest of everyone up to each coverage, and see who remains, and how often wrong."""
     from isolux.analyses.tradeoffs.kernels import kept_at
 
     rising = np.unique([*coverages, 1.0])

@@ -80,11 +80,7 @@ def sure_people(run: Run, seen: Seen) -> list[People]:
 
 
 def found_people(run: Run, seen: Seen) -> list[People]:
-    """Take people to be found by the score of what found them at an overlap of .50.
-
-    Without what scores below a threshold a match is what it was above it, because COCO's gives
-    people away by falling score: so one match answers for every threshold.
-    """
+    """Take people to be found by the score of what found them at an overlap of .50."""
     table = run.evidence.get(DETECTIONS)
     if table is None or table.is_empty():
         return []

@@ -35,11 +35,7 @@ def kept_at(
     weights: _Floats, cluster: _Ints, score: _Floats, wrong: _Bools, start: _Ints, group: _Ints,
     coverages: _Floats, kept: _Floats,
 ) -> None:  # fmt: skip
-    """Keep the surest until everyone's coverage is reached, those that tie with the last too.
-
-    ``weights [r, C]``; ``coverages [k]`` rise. ``kept [2, k, g, r]`` gets the weight of each
-    group's rows kept: right ones, then wrong ones.
-    """
+    """Keep the surest until everyone's coverage is reached, those that tie with the last too."""
     n, k, g = len(cluster), len(coverages), kept.shape[2]
     total, so_far = np.zeros((2, g)), np.zeros((2, g))
     for j in range(weights.shape[0]):
@@ -98,13 +94,7 @@ def meeting(
     weights: _Floats, cluster: _Ints, score: _Floats, positive: _Bools, start: _Ints, group: _Ints,
     operating: float, rate: _Floats, threshold: _Floats, false: _Floats,
 ) -> None:  # fmt: skip
-    """Find for each group the highest threshold at which its positives fare as everyone's do.
-
-    ``weights [r, C]``. Everyone's share of positives at or above ``operating`` is the target.
-    ``rate [2, g, r]`` gets each group's shares at ``operating``, of negatives and of positives;
-    ``threshold [g, r]`` where its positives reach the target; ``false [g, r]`` its share of
-    negatives there. NaN where a group has none of a kind, or where the target is 0.
-    """
+    """Find for each group the highest threshold at which its positives fare as everyone's do."""
     g = threshold.shape[0]
     total, above, own, beyond = np.zeros((2, g)), np.zeros((2, g)), np.zeros(g), np.zeros(g)
     inside = 0

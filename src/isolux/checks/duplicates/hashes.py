@@ -85,17 +85,6 @@ def find_copies(
 ) -> Copies:
     """Find the pictures that are copies of an earlier one: resized, recompressed, cut, mirrored.
 
-    Parameters
-    ----------
-    thumbnails : [n, 32, 32] uint8
-        Grey. Those that show nothing (a black frame) are copies of none.
-    most_bits : int
-        Of 64, that the hashes of two candidates differ in.
-    least_correlation : float
-        Of two thumbnails, one cut so that it fits the other best.
-    most_apart : float
-        Difference of the worst of their 64 parts, in standard deviations of a thumbnail.
-
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -154,16 +143,6 @@ def find_copies(
 
 def copies_of(theirs: Pixels, others: Pixels) -> npt.NDArray[np.intp]:
     """Find the pictures that are copies of some given ones, with the check's own thresholds.
-
-    Parameters
-    ----------
-    theirs, others : [n, 32, 32] uint8
-        Grey thumbnails.
-
-    Returns
-    -------
-    numpy.ndarray
-        Rows of ``others``, rising. A picture that shows nothing is a copy of none.
 
     Examples
     --------

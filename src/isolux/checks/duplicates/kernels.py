@@ -42,10 +42,7 @@ def _differing_bits(a: np.uint64, b: np.uint64) -> int:
 
 @njit(nogil=True, fastmath=True)
 def _cut(a: _Floats, trim: _Floats, out: _Floats) -> None:
-    """Fill ``out`` with ``a`` cut at left, right, top, bottom, brought back to its size.
-
-    Bilinear, with the samples' mean taken off and their length made 1.
-    """
+    """Fill ``out`` with ``a`` cut at left, right, top, bottom, brought back to its size."""
     side, one, half = a.shape[0], np.float32(1.0), np.float32(0.5)
     last = np.float32(side - 1.001)  # just inside, so that the pixel after it is there to read
     at, part = np.empty((2, SIDE), np.int64), np.empty((2, SIDE), np.float32)
@@ -183,20 +180,7 @@ def earlier_copies(
 ) -> None:
     """For pictures ``first``, ``first + step``, … find those before them of which they are copies.
 
-    Parameters
-    ----------
-    hashes, mirrored : [n] uint64
-        The hash of each picture, and of its mirror image.
-    thumbs : [n, 32, 32], halves : [n, 16, 16] float32
-        Each of mean 0 and length 1.
-    most_bits : int
-    limits : [2] float32
-        The least correlation, and how far the worst part may differ: ``checks/duplicates.py``.
-    partner : [n, k] int32
-        Filled with the first k of them, in order; what is not filled stays. -1 - i: picture i,
-        mirrored.
-    measured : [n, k, 3] float32
-        Of each: bits that differ, correlation, the part that differs most.
+    Shapes: ``thumbs`` [n, 32, 32], ``limits`` [2], ``partner`` [n, k], ``measured`` [n, k, 3].
     """
     room, said = partner.shape[1], np.empty(3, np.float32)
     for j in range(first, len(hashes), step):

@@ -151,26 +151,7 @@ def _empty(pixels: int) -> str:
 
 
 def read_answers(project: Project, stage: str, *, everything: bool = False) -> pl.DataFrame:
-    """Read the answers that count, one row an answer to a question, or a drawn shape.
-
-    Of one annotator about one unit the answer of the last round stands. There are none about photos
-    of people who took their consent back.
-
-    Parameters
-    ----------
-    project : Project
-    stage : str
-    everything : bool
-        Earlier versions and rounds, refused and withdrawn answers, and golden tasks, too.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``instance_id`` (the unit: a person, or a photo), ``image_id, annotator, question, label``
-        (the answer), ``x, y, w, h`` (of boxes), ``points`` (JSON, of polygons), ``mask`` (JSON, of
-        masks: COCO's ``size, counts``), ``round, annotation_id, status``. ``find_consensus`` takes
-        it, one question at a time.
-    """
+    """Read the answers that count, one row an answer to a question, or a drawn shape."""
     given = read_table(project, "annotations")
     asked = read_table(project, "tasks").filter(stage=stage)
     joined = given.join(

@@ -52,23 +52,7 @@ class Pulled:
 
 
 def pull(project: Project, stage: str, server: Server, *, training: bool = False) -> Pulled:
-    """Bring back what annotators answered in a stage.
-
-    Parameters
-    ----------
-    project : Project
-    stage : str
-    server : Server
-    training : bool
-        Of the golden tasks.
-
-    Raises
-    ------
-    SpecError
-        Nothing of this stage was pushed to that server.
-    FileError
-        The server does not answer, or refuses the token.
-    """
+    """Bring back what annotators answered in a stage."""
     one = stage_of(stage)
     key = f"{server.url} {stage}" + (" training" if training else "")
     with reading(project.engine) as connection:

@@ -23,21 +23,6 @@ _MOST = 1 << 28  # pixels; more is no photo
 def painted(rle: Sequence[int], shown: tuple[int, int], size: tuple[int, int]) -> dict[str, Any]:
     """Read a brush's mask.
 
-    Parameters
-    ----------
-    rle : sequence of int
-        Bytes, as an annotation holds them.
-    shown : (int, int)
-        Width and height of the picture that was painted on.
-    size : (int, int)
-        Of the photo: the mask is stretched to it.
-
-    Returns
-    -------
-    dict
-        ``counts`` (COCO's compressed run lengths), ``height``, ``width``; or ``trouble``, in words
-        to the annotator, where the bytes are no mask of that picture.
-
     Examples
     --------
     A picture of 2 × 1 pixels whose right one is painted: 8 values of 8 bits in two runs of 4.

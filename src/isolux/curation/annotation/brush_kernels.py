@@ -25,12 +25,7 @@ def _read(data: npt.NDArray[np.uint8], at: int, bits: int) -> int:
 
 @njit()
 def unpack(data: npt.NDArray[np.uint8], out: npt.NDArray[np.uint8]) -> bool:
-    """Fill ``out`` with the values of the stream; False where it ends before, or overruns it.
-
-    After the count: 5 bits, the bits of a value less 1; four times 4 bits, the bits of a length
-    less 1, of which each part picks one by 2 bits. A part: 1 bit (a run of one value, or values),
-    2 bits, its length less 1, and the value or values.
-    """
+    """Fill ``out`` with the values of the stream; False where it ends before, or overruns it."""
     value_bits = _read(data, 32, 5) + 1
     if value_bits < 1 or value_bits > 8:
         return False

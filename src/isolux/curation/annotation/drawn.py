@@ -27,21 +27,7 @@ _LEAST = 3  # corners of an outline
 
 
 def write_drawn(project: Project, stage: Stage, answers: pl.DataFrame, file: Path) -> int:
-    """Write the boxes, outlines and painted masks of a stage; how many there are.
-
-    Parameters
-    ----------
-    project : Project
-    stage : Stage
-    answers : polars.DataFrame
-        Of ``read_answers``.
-    file : Path
-
-    Raises
-    ------
-    SpecError
-        A stage in which nothing is drawn.
-    """
+    """Write the boxes, outlines and painted masks of a stage; how many there are."""
     if stage.draws is None:
         raise SpecError(
             "nothing is drawn in this stage", expected="boxes or masks, for a file of COCO's form",

@@ -30,10 +30,7 @@ __all__ = ["follow"]
 
 
 def follow(project: Project, stage: Stage) -> int:
-    """Draw the consequences of a stage's answers; how many photos were sent back.
-
-    Given again, it changes nothing more.
-    """
+    """Draw the consequences of a stage's answers; how many photos were sent back."""
     with writing(project.engine) as connection:
         _finish(connection, stage)
         drawn = _draw(connection, stage) if stage.draws == "boxes" else None
@@ -47,11 +44,7 @@ def follow(project: Project, stage: Stage) -> int:
 
 
 def _finish(connection: Connection, stage: Stage) -> None:
-    """Close tasks that were answered: done, or to be asked again where too few answers count.
-
-    The server shows a task to no more people than were asked for, also where one of their answers
-    does not count: what is lacking is asked in a round of its own.
-    """
+    """Close tasks that were answered: done, or to be asked again where too few answers count."""
     table = annotations_table.c
     counts = sa.func.count(sa.case((table.status == STANDS, table.annotator_id)).distinct())
     given = sa.func.count(table.annotator_id.distinct())
@@ -75,10 +68,7 @@ def _finish(connection: Connection, stage: Stage) -> None:
 
 
 def _draw(connection: Connection, stage: Stage) -> dict[str, str]:
-    """Make people of the boxes of each photo's last round; the people, each with their photo.
-
-    Boxes of different annotators that do not match are different people.
-    """
+    """Make people of the boxes of each photo's last round; the people, each with their photo."""
     query = (
         sa.select(
             tasks.c.image_id, tasks.c.round, annotations_table.c.annotation_id,

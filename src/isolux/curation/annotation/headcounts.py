@@ -33,12 +33,7 @@ _MIN_IOU = 0.5  # of two boxes of one person
 
 
 def hold_crowded_photos(project: Project) -> None:
-    """Leave out photos in which more people were counted than are named, until someone decides.
-
-    Who is drawn in an answer that the stage's rules refuse is counted. A photo that waits for a
-    decision about its boxes is not held twice. A photo of which it was decided is not asked again,
-    whatever is counted later.
-    """
+    """Leave out photos in which more people were counted than are named, until someone decides."""
     ledger = read_consent(project)
     if ledger is None or not ledger.has_grants("subject"):
         return

@@ -15,17 +15,6 @@ PRIMARY, SECONDARY, BRUSH = "primary", "secondary", "brush"
 def labelling(stage: Stage, classes: Sequence[str]) -> str:
     """Write the configuration of a stage.
 
-    Parameters
-    ----------
-    stage : Stage
-    classes : sequence of str
-        Of the project: what boxes are labelled with.
-
-    Returns
-    -------
-    str
-        XML, with an image ``$image`` and a heading ``$about``.
-
     Examples
     --------
     >>> from isolux.curation.annotation.stages import STAGES

@@ -32,21 +32,7 @@ def upright(width: int, height: int, orientation: int | None) -> tuple[int, int]
 
 
 def shown(project: Project, file: str, box: Box | None = None) -> bytes:
-    """Make the picture of a task, as JPEG.
-
-    Parameters
-    ----------
-    project : Project
-    file : str
-        The photo, below the project's folder.
-    box : Box, optional
-        Outlined in two colours, so that it is seen on any ground.
-
-    Raises
-    ------
-    FileError
-        The photo is missing or damaged.
-    """
+    """Make the picture of a task, as JPEG."""
     from PIL import Image, ImageDraw
 
     picture = Image.fromarray(read_image(project.folder / file))

@@ -33,21 +33,7 @@ def stage_of(name: str) -> Stage:
 
 
 def plan(project: Project, stage: str) -> int:
-    """Make the tasks that a stage lacks: of every unit that stands and has none that is open.
-
-    A unit whose last task was sent back (``redo``) gets one of the next round.
-
-    Parameters
-    ----------
-    project : Project
-    stage : str
-        A name of ``STAGES``.
-
-    Returns
-    -------
-    int
-        How many tasks are new.
-    """
+    """Make the tasks that a stage lacks: of every unit that stands and has none that is open."""
     one = stage_of(stage)
     units = _units(project, one)
     with writing(project.engine) as connection:

@@ -41,22 +41,7 @@ class Given:
 
 
 def record(project: Project, stage: Stage, given: Sequence[Given]) -> tuple[int, int]:
-    """Write answers that are new, or newer versions of those that are there.
-
-    Answers about photos of people who took their consent back are left where they are.
-
-    Parameters
-    ----------
-    project : Project
-    stage : Stage
-    given : sequence of Given
-        Of tasks of this stage.
-
-    Returns
-    -------
-    int, int
-        Answers that are new, and how many of them do not count by the stage's rules.
-    """
+    """Write answers that are new, or newer versions of those that are there."""
     given = _drop_revoked(project, given)
     with writing(project.engine) as connection:
         size = sizes(connection, [one.task_id for one in given])

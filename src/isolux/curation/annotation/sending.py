@@ -49,24 +49,7 @@ class Pushed:
 
 
 def push(project: Project, stage: str, server: Server, *, training: bool = False) -> Pushed:
-    """Send the tasks of a stage that the server does not have.
-
-    Parameters
-    ----------
-    project : Project
-    stage : str
-        A name of ``STAGES``.
-    server : Server
-    training : bool
-        The golden tasks, which every rater answers, in place of those to be annotated.
-
-    Raises
-    ------
-    SpecError
-        A stage that draws boxes, and no classes in ``project.yaml``.
-    FileError
-        The server does not answer, refuses the token or what was asked.
-    """
+    """Send the tasks of a stage that the server does not have."""
     refuse_held(project)
     one = stage_of(stage)
     if one.draws == "boxes" and not project.classes:

@@ -51,13 +51,7 @@ class Server:
 
     @classmethod
     def from_environment(cls, url: str, *, timeout_s: float = 60.0) -> Server:
-        """Take the token from ``LABEL_STUDIO_TOKEN``.
-
-        Raises
-        ------
-        SpecError
-            No token; an address that is none.
-        """
+        """Take the token from ``LABEL_STUDIO_TOKEN``."""
         token = os.environ.get(TOKEN, "").strip()
         if not token:
             raise SpecError(
@@ -117,11 +111,6 @@ class Server:
         """Delete uploaded pictures by the names they were sent under, and see that none is given.
 
         Label Studio 1.23 forgets a picture and keeps its file below ``media/upload`` on its disk.
-
-        Raises
-        ------
-        FileError
-            The server still gives one of them.
         """
         rows = [row for row in self._uploaded(project) if _sent_as(row["file"]) in names]
         for row in rows:
@@ -177,11 +166,7 @@ class Server:
         files: Mapping[str, bytes] | None = None,
         absent: Any = ...,
     ) -> Any:
-        """Ask once; reads again where the server was not able to answer.
-
-        A write is repeated only where it cannot have been heard: the server refused it (429, 503)
-        or was not there.
-        """
+        """Ask once; reads again where the server was not able to answer."""
         wait = _FIRST_WAIT_S
         for left in range(_TRIES - 1, -1, -1):
             request = self._request(method, path, body, files)

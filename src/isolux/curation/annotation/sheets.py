@@ -60,23 +60,7 @@ class Wrote:
 
 
 def write_tasks(project: Project, stage: str, folder: str | Path, *, training: bool = False) -> int:
-    """Write the open tasks of a stage for people to work on without a server.
-
-    Parameters
-    ----------
-    project : Project
-    stage : str
-    folder : str or Path
-        Gets ``tasks.csv``, ``pictures/``, one a task, and of stages that draw ``coco.json`` with
-        what is drawn so far.
-    training : bool
-        The golden tasks.
-
-    Returns
-    -------
-    int
-        How many tasks are open.
-    """
+    """Write the open tasks of a stage for people to work on without a server."""
     refuse_held(project)
     one = stage_of(stage)
     if not training:
@@ -141,28 +125,7 @@ def _coco(project: Project, stage: str) -> dict[str, Any]:
 def read_given(
     project: Project, stage: str, file: str | Path, *, annotator: str | None = None
 ) -> Pulled:
-    """Bring in answers that were given without a server; the same file twice changes nothing.
-
-    Parameters
-    ----------
-    project : Project
-    stage : str
-    file : str or Path
-        A table, or a COCO file (``.json``) of a stage that draws boxes.
-    annotator : str, optional
-        Who answered, if the file does not say.
-
-    Returns
-    -------
-    Pulled
-        ``new`` answers, of these how many were ``refused``, photos ``sent_back``; in the notes, how
-        many were left out since their annotator withdrew.
-
-    Raises
-    ------
-    UnknownNameError, TableError
-        A column, a unit or an annotator that there is not.
-    """
+    """Bring in answers that were given without a server; the same file twice changes nothing."""
     one = stage_of(stage)
     path = Path(file).expanduser()
     frame = _of_coco(path, one) if path.suffix == ".json" else _text(read_table(path))
@@ -203,14 +166,6 @@ def _asked(project: Project, stage: Stage) -> dict[str, str]:
 
 def answers_by_unit(frame: pl.DataFrame, stage: Stage, where: str) -> dict[str, Answer]:
     """Gather the rows of one annotator, or of a golden set, into one answer a unit.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        Text: the unit, and ``question, answer`` or ``label, x, y, w, h``.
-    stage : Stage
-    where : str
-        The file, for errors.
 
     Examples
     --------
@@ -304,21 +259,7 @@ def _stem(name: str) -> str:
 
 
 def write_answers(project: Project, stage: str, file: str | Path) -> Wrote:
-    """Write the answers that count, but for those of annotators who withdrew.
-
-    Parameters
-    ----------
-    project : Project
-    stage : str
-    file : str or Path
-        A table, one row an answer; ``.json``: a COCO file of what was drawn, for ``isolux curate
-        shapes``.
-
-    Returns
-    -------
-    Wrote
-        How many rows, or drawings.
-    """
+    """Write the answers that count, but for those of annotators who withdrew."""
     refuse_held(project)
     table = read_answers(project, stage)
     kept = table.filter(Willing(project).are(table["annotator"]))

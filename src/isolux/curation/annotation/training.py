@@ -47,25 +47,7 @@ _CURRENT = ("stands", "refused")
 
 
 def golden(project: Project, stage: str, sheet: str | Path) -> int:
-    """Make golden tasks of units whose right answers are known.
-
-    Parameters
-    ----------
-    project : Project
-    stage : str
-    sheet : str or Path
-        ``image_id`` (or ``instance_id``), and ``question, answer`` or ``label, x, y, w, h``.
-
-    Returns
-    -------
-    int
-        How many are new; known ones take the answers of the sheet.
-
-    Raises
-    ------
-    UnknownNameError, SpecError
-        A unit that there is not, or whose photo shows someone who took their consent back.
-    """
+    """Make golden tasks of units whose right answers are known."""
     one = stage_of(stage)
     frame = read_table(Path(sheet).expanduser())
     frame = frame.select(as_text(frame[name]).alias(name) for name in frame.columns)
@@ -110,14 +92,7 @@ def _images(connection: Connection, stage: Stage) -> dict[str, str]:
 
 
 def examine(project: Project, stage: str) -> pl.DataFrame:
-    """Score everyone who answered all golden tasks of a stage; a new score is a new attempt.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``annotator_id, units`` (golden tasks answered), ``of`` (there are), ``score`` (recall, or
-        mean IoU; 0 to 1), ``status`` (below, spot check, graduated; null: not all answered).
-    """
+    """Score everyone who answered all golden tasks of a stage; a new score is a new attempt."""
     one = stage_of(stage)
     with writing(project.engine) as connection:
         truth, given = _golden_answers(connection, stage)
@@ -202,13 +177,7 @@ def _overlaps(truth: Answer, given: Answer) -> list[float]:
 
 
 def graduate(project: Project, stage: str, who: Sequence[str]) -> int:
-    """Let raters whose work was checked by hand graduate.
-
-    Raises
-    ------
-    SpecError
-        Someone who did not reach the threshold, or was not examined.
-    """
+    """Let raters whose work was checked by hand graduate."""
     with writing(project.engine) as connection:
         last = last_passes(connection, stage)
         bad = [one for one in who if last.get(one, (0, 0.0, ""))[2] not in (CHECK, GRADUATED)]
@@ -252,13 +221,7 @@ def know_raters(project: Project, sheet: str | Path) -> int:
 
 
 def raters(project: Project) -> pl.DataFrame:
-    """Count who was examined and who graduated, by stage and region.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``stage, region, examined, graduated, rate, low, high`` (95 % interval of Wilson).
-    """
+    """Count who was examined and who graduated, by stage and region."""
     last = (
         read_own(project, "passes")
         .sort("attempt")

@@ -24,13 +24,7 @@ class Willing:
         self._ledger = read_consent(project)
 
     def are(self, annotators: pl.Series) -> pl.Series:
-        """Tell of each whether their answers may be used.
-
-        Raises
-        ------
-        FileError, TableError
-            A ledger that was tampered with, or whose key is needed and not there.
-        """
+        """Tell of each whether their answers may be used."""
         if self._ledger is None:
             return pl.Series([True] * len(annotators), dtype=pl.Boolean)
         allowed = self._ledger.allows("annotator", annotators.cast(pl.String), "evaluation")

@@ -80,18 +80,6 @@ def term_table(
 def matches(photos: pl.DataFrame, terms: pl.DataFrame) -> pl.DataFrame:
     """Count how many of each class's terms a photo's caption and tags hold.
 
-    Parameters
-    ----------
-    photos : polars.DataFrame
-        ``image_id``, and ``caption`` or ``tags`` (text; tags divided by commas) or both.
-    terms : polars.DataFrame
-        ``class, term``.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, class, overlap`` (terms that are there, 1 or more).
-
     Examples
     --------
     >>> photos = pl.DataFrame({"image_id": ["a", "b"], "caption": ["A flutist plays.", "A dog"],
@@ -143,26 +131,6 @@ def pick(
     seed: int = 0,
 ) -> pl.DataFrame:
     """Choose the photos of a round: of each class those with the most overlap, ties by lot.
-
-    Parameters
-    ----------
-    matched : polars.DataFrame
-        As ``matches`` gives it.
-    per_class : int
-        Photos of a class: of the first round to look at; later, that are to show the class.
-    rates : mapping of str to float, optional
-        The share of true positives of each class in the photos that were looked at: what is
-        lacking is divided by it. Default: a first round.
-    have : mapping of str to int, optional
-        Photos that show the class already.
-    taken : iterable of str
-        Photos that were looked at.
-    seed : int
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, class`` (for which it was chosen first), ``overlap``; a photo once.
 
     Examples
     --------

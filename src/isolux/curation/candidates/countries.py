@@ -53,33 +53,6 @@ def quotas(
 ) -> Quotas:
     """Reckon how many photos to take from each country.
 
-    Parameters
-    ----------
-    seen : polars.DataFrame
-        ``country, group``, one row a photo that was annotated so far.
-    take : int
-        Photos of the next round.
-    balance : mapping of str to float, optional
-        The share wanted of each group; they sum to 1. Default: all alike.
-    available : mapping of str to int, optional
-        Photos that a country still has; default: as many as are asked for.
-    most : int, optional
-        No country gives more in this round, so that none of them stands for a group.
-    prior : float
-        Number of photos with the overall composition that are mixed into each country's: a country
-        with two photos says little.
-
-    Returns
-    -------
-    Quotas
-
-    Raises
-    ------
-    UnknownNameError
-        A column, or a group of the balance, that there is not.
-    SpecError
-        Shares that do not sum to 1; nothing to take.
-
     Examples
     --------
     >>> seen = pl.DataFrame({"country": ["US"] * 80 + ["Kenya"] * 20,

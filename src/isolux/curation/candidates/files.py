@@ -144,23 +144,7 @@ def quotas_of_files(
     most: int | None = None,
     prior: float = 5.0,
 ) -> Quotas:
-    """Reckon how many photos to take from each country in the next round.
-
-    Parameters
-    ----------
-    seen : str or Path
-        A table country, group: one row a photo that was annotated so far.
-    take : int
-        Photos of the next round.
-    balance : str, optional
-        A table group, share: the shares wanted, which sum to 1; default: equal shares.
-    available : str, optional
-        A table country, photos: what each country still has.
-    most : int, optional
-        No country gives more in this round.
-    prior : float
-        Number of photos with the overall composition that are mixed into each country's.
-    """
+    """Reckon how many photos to take from each country in the next round."""
     limits = {k: int(v) for k, v in _numbers(available, "country", "photos").items()}  \
         if available else None  # fmt: skip
     wanted = _numbers(balance, "group", "share") if balance else None
@@ -171,16 +155,7 @@ def quotas_of_files(
 
 
 def first_round(photos: str | Path, *, first: int, seed: int = 0) -> pl.DataFrame:
-    """Draw the first round at random, whatever the country.
-
-    Parameters
-    ----------
-    photos : str or Path
-        A table with ``image_id``.
-    first : int
-        FairFace drew 7,125.
-    seed : int
-    """
+    """Draw the first round at random, whatever the country."""
     frame = _table(photos, "image_id")
     if frame.height < first:
         raise TableError(

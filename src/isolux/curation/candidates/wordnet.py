@@ -32,25 +32,7 @@ _SCHEMA: dict[str, Any] = {
 
 
 def read_nouns(path: str | Path) -> pl.DataFrame:
-    """Read WordNet's file of nouns, ``data.noun`` (the format is wndb(5WN)).
-
-    It comes with WordNet itself, with nltk's corpus ``wordnet`` and with Debian's ``wordnet-base``;
-    version 3.0 has ImageNet's numbers.
-
-    Parameters
-    ----------
-    path : str or Path
-
-    Returns
-    -------
-    polars.DataFrame
-        ``synset`` (``n`` and eight digits), ``lemmas``, ``parents`` (hypernyms).
-
-    Raises
-    ------
-    FileError
-        It cannot be read, or a line is none of such a file.
-    """
+    """Read WordNet's file of nouns, ``data.noun`` (the format is wndb(5WN))."""
     file = Path(path).expanduser()
     try:
         text = file.read_text(encoding="utf-8")
@@ -89,30 +71,6 @@ def concepts(
     root: str = PERSON,
 ) -> pl.DataFrame:
     """Apply FACET's rules to everything under a synset, and say why each other one was left out.
-
-    Parameters
-    ----------
-    nouns : polars.DataFrame
-        As ``read_nouns`` gives it.
-    offensive : collection of str
-        Synsets, or lemmas, that the user's list holds; what lies below stays, unless listed too.
-    imagenet : collection of str, optional
-        The synsets of ImageNet-21k; default: this rule is not asked.
-    examples : mapping of str to int, optional
-        How many photos ImageNet-21k has of each; default: this rule is not asked.
-    least, deepest : int
-        Examples; steps below the root, by the shortest way.
-    root : str
-
-    Returns
-    -------
-    polars.DataFrame
-        ``synset, lemmas, depth, reason`` (null: it stands), by depth and first lemma.
-
-    Raises
-    ------
-    UnknownNameError
-        The root is not there.
 
     Examples
     --------

@@ -65,28 +65,6 @@ def find_consensus(
 ) -> Consensus:
     """Find the label of each item.
 
-    Parameters
-    ----------
-    answers : polars.DataFrame
-        ``instance_id, annotator, label``, one row an answer; null: none. ``round``, where it is
-        there, counts from 1 how often an item was sent out.
-    method : {"majority", "dawid-skene", "glad"}
-        ``majority``: the answer of at least ``least`` annotators, if no other has as many.
-        ``dawid-skene``: every annotator errs in their own way. ``glad``: every annotator has a
-        skill and every item a difficulty.
-    least, asked : int
-        Of a majority: how many must agree, of how many that are asked at once. An item without
-        agreement is asked again once and then discarded (FairFace).
-    sure : float
-        Of the models: the chance that a label must exceed; below it the item is asked again.
-    seed : int
-        Of the intervals of the annotators.
-
-    Raises
-    ------
-    SpecError
-        Two answers of an annotator about an item; more than 500 different answers; no answers.
-
     Examples
     --------
     >>> said = pl.DataFrame({"instance_id": list("aaabbb"), "annotator": list("xyzxyz"),

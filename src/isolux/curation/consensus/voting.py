@@ -15,16 +15,7 @@ def voted(
 ) -> tuple[pl.DataFrame, FloatArray]:
     """Take the answer with at least ``least`` votes and more than any other.
 
-    With a column ``round`` the votes of an item's last round count. An item without agreement is
-    asked again, or discarded if it was asked more than once (``round`` above 1; without that
-    column, more than ``asked`` answers).
-
-    Returns
-    -------
-    labels : polars.DataFrame
-        As ``Consensus.labels``; ``chance`` is the share of the votes that count.
-    shares : [items, values] float
-        Of all votes.
+    Returns ``shares`` [items, values].
     """
     counted = held
     if "round" in held.columns:

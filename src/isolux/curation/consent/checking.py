@@ -13,10 +13,7 @@ __all__ = ["checked", "whole_lines"]
 
 
 def whole_lines(data: bytes) -> tuple[list[str], bytes]:
-    """Split into rows, and the bytes of one whose writer was stopped in the middle.
-
-    A row is whole where its JSON ends: an editor may have taken the last line's end away.
-    """
+    """Split into rows, and the bytes of one whose writer was stopped in the middle."""
     end = data.rfind(b"\n") + 1
     rest = data[end:]
     if _is_json(rest):

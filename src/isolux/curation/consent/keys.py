@@ -16,13 +16,7 @@ def key_path(path: str | Path, key: str | Path | None) -> Path:
 
 
 def key_of(path: str | Path, key: str | Path | None = None) -> bytes:
-    """Read the key of a ledger.
-
-    Raises
-    ------
-    FileError
-        There is none, or it is no key.
-    """
+    """Read the key of a ledger."""
     at = key_path(path, key)
     if not at.exists():
         raise FileError(

@@ -45,25 +45,7 @@ class Ledger:
     key: bytes | None = field(default=None, repr=False)
 
     def allows(self, kind: Kind, ids: pl.Series, scope: Scope) -> pl.Series:
-        """Tell of each id whether the person allows a scope, those included who were erased.
-
-        Parameters
-        ----------
-        kind : {"subject", "copyright", "annotator"}
-        ids : polars.Series
-            Text.
-        scope : {"evaluation", "training", "publication"}
-
-        Returns
-        -------
-        polars.Series
-            In the order of ids. True, False (revoked), or null: never granted nor revoked.
-
-        Raises
-        ------
-        FileError
-            People were erased, and the key by which they are known is not at hand.
-        """
+        """Tell of each id whether the person allows a scope, those included who were erased."""
         state: dict[str, bool] = {}
         names: dict[str, str] = {}
         for row in self.rows:
@@ -107,21 +89,6 @@ def is_ledger(path: str | Path) -> bool:
 
 def read_ledger(path: str | Path, *, key: str | Path | None = None) -> Ledger:
     r"""Read a ledger and check that no row was changed, taken out or put in.
-
-    Parameters
-    ----------
-    path : str or Path
-    key : str or Path, optional
-        The file with the project's key; default: the ledger's name with ``.key``. Without it the
-        chain of hashes is checked and the signatures are not, which ``notes`` says.
-
-    Raises
-    ------
-    FileError
-        No such file, or no rows.
-    TableError
-        A row that is none, whose number, hash or signature is wrong, or that does not follow the
-        one before it.
 
     Examples
     --------

@@ -117,13 +117,7 @@ def erased(row: Row) -> Row:
 
 
 def parsed(line: str, number: int, where: str) -> Row:
-    """Read a line.
-
-    Raises
-    ------
-    TableError
-        It is no JSON, a field is missing or is not what it should be, no scope is named.
-    """
+    """Read a line."""
     at = place(where, number)
     try:
         found = json.loads(line)

@@ -14,16 +14,6 @@ __all__ = ["revoked", "standing"]
 def standing(rows: Sequence[Row]) -> pl.DataFrame:
     """Reckon what each person allows.
 
-    Parameters
-    ----------
-    rows : sequence of Row
-
-    Returns
-    -------
-    polars.DataFrame
-        ``kind, who`` (null: erased) and, for each of evaluation, training and publication, whether
-        it is allowed; null: never granted nor revoked. In the order of first appearance.
-
     Examples
     --------
     >>> from isolux.curation.consent.row import FIRST
@@ -48,8 +38,6 @@ def standing(rows: Sequence[Row]) -> pl.DataFrame:
 
 def revoked(rows: Sequence[Row], scope: Scope = "evaluation") -> frozenset[str]:
     """List subjects and copyright holders who revoked a scope and did not grant it again.
-
-    Those whose id was erased are not in it: ask ``Ledger.allows`` about ids.
 
     Examples
     --------

@@ -32,35 +32,7 @@ def append(
     note: str = "",
     key: str | Path | None = None,
 ) -> list[Row]:
-    """Add a row for each person; the file and its key are made where they are not there.
-
-    Either all rows are in the file and on the disk when this returns, or none counts: what is left
-    of a writer that was killed is cut off by the next.
-
-    Parameters
-    ----------
-    path : str or Path
-        The ledger.
-    act : {"grant", "revoke"}
-    kind : {"subject", "copyright", "annotator"}
-    who : sequence of str
-        Ids.
-    scopes : sequence of str
-        Of evaluation, training, publication.
-    note : str
-        A reason, or a form number.
-    key : str or Path, optional
-        The file with the project's key; default: the ledger's name with ``.key``.
-
-    Raises
-    ------
-    SpecError
-        No person or no scope.
-    TableError
-        The ledger was tampered with: nothing is added to it.
-    OutputError
-        It cannot be written, or has rows and its key is not there.
-    """
+    """Add a row for each person; the file and its key are made where they are not there."""
     people = list(dict.fromkeys(one.strip() for one in who if one.strip()))
     wanted = tuple(dict.fromkeys(scopes))
     if not people or not wanted:
@@ -98,27 +70,7 @@ def revoke(
 
 
 def erase(path: str | Path, marks: Sequence[str], *, key: str | Path | None = None) -> int:
-    """Take ids and notes of people out of their rows; hashes, signatures and marks stay.
-
-    Parameters
-    ----------
-    path : str or Path
-        The ledger.
-    marks : sequence of str
-        Of the people, as their rows have them.
-    key : str or Path, optional
-        The file with the project's key; default: the ledger's name with ``.key``.
-
-    Returns
-    -------
-    int
-        How many rows lost their person now.
-
-    Raises
-    ------
-    TableError, OutputError
-        The ledger was tampered with, or cannot be written: it stays as it is.
-    """
+    """Take ids and notes of people out of their rows; hashes, signatures and marks stay."""
     file = Path(path).expanduser()
     gone = frozenset(marks)
     with _alone(file) as stream:

@@ -66,35 +66,7 @@ def add(
     subjects: str | Path | None = None,
     hashes: HashList | None = None,
 ) -> Added:
-    """Bring photos into a project, but for those of people who took their consent back.
-
-    White space around ids (of photos, subjects, copyright holders) is taken off.
-
-    Parameters
-    ----------
-    project : Project
-    sheet : str or Path
-        A table with a row for each subject in each photo: ``file`` (below ``photos``),
-        ``subject_id``, ``image_id`` (default: the file's path without its suffix), and whatever was
-        said of the two together (``copyright``, ``device_year``, ``clothing``, …).
-    photos : str or Path, optional
-        The folder that contains the files; default: the sheet's.
-    subjects : str or Path, optional
-        A table with a row for each subject: ``subject_id``, and what is known of them (``age``,
-        ``country``, ``consent``, ``language_right``, …).
-    hashes : HashList, optional
-        Known illegal material: a photo that matches is not copied, and out until decided.
-
-    Returns
-    -------
-    Added
-
-    Raises
-    ------
-    FileError, TableError, UnknownNameError
-        A sheet that cannot be read or lacks a column, a file that is not there or lies elsewhere, a
-        photo that comes again with other bytes.
-    """
+    """Bring photos into a project, but for those of people who took their consent back."""
     path = Path(sheet).expanduser()
     rows = _rows(_as_text(read_table(path)), str(path))
     known = None if subjects is None else _of_subjects(Path(subjects).expanduser())
@@ -212,10 +184,7 @@ def _located(rows: pl.DataFrame, root: Path, where: str) -> pl.DataFrame:
 def _taken(
     project: Project, rows: pl.DataFrame, hashes: HashList | None
 ) -> tuple[pl.DataFrame, dict[str, str]]:
-    """Copy the files into the project, each under the hash of its bytes, and read their facts.
-
-    Of those that match a list of known material nothing is copied or read but the hash.
-    """
+    """Copy the files into the project, each under the hash of its bytes, and read their facts."""
     taken: list[dict[str, Any]] = []
     matched: dict[str, str] = {}
     fine = {} if hashes is None else cleared(project)
@@ -255,23 +224,7 @@ def bring_in(
     people: pl.DataFrame,
     known: pl.DataFrame | None = None,
 ) -> Added:
-    """Write photos, the people in them and what is known of subjects, in one transaction.
-
-    Parameters
-    ----------
-    project : Project
-    photos : polars.DataFrame
-        ``image_id``, and where they are known ``file, sha256, width, height, facts`` (mappings).
-    people : polars.DataFrame
-        ``instance_id, image_id, subject_id``; each further column is a fact.
-    known : polars.DataFrame, optional
-        ``subject_id``; each further column is a fact of the subject.
-
-    Raises
-    ------
-    TableError
-        A photo that is there with other bytes.
-    """
+    """Write photos, the people in them and what is known of subjects, in one transaction."""
     fine = cleared(project)
     with writing(project.engine) as connection:
         people = _numbered(connection, people)
@@ -326,10 +279,7 @@ def _about_subjects(people: pl.DataFrame, known: pl.DataFrame | None) -> list[di
 def _photos(
     connection: Connection, photos: pl.DataFrame, fine: Collection[str]
 ) -> tuple[list[str], int]:
-    """Write photos that are new; refuse one that came with other bytes before.
-
-    One of ``fine`` matched a list and was not copied; people said that it is no such material.
-    """
+    """Write photos that are new; refuse one that came with other bytes before."""
     query = sa.select(images.c.image_id, images.c.sha256, images.c.file)
     held = {str(one): digest for one, digest, _ in connection.execute(query)}
     bare = {one for one, _, file in connection.execute(query) if file is None} & set(fine)
@@ -354,11 +304,7 @@ def _photos(
 
 
 def _numbered(connection: Connection, people: pl.DataFrame) -> pl.DataFrame:
-    """Give each person in a photo the number that they have there already, or the next.
-
-    A later sheet may name them in another order, or someone who was forgotten: what is said of one
-    is not written to another, and nobody who was in a photo leaves it.
-    """
+    """Give each person in a photo the number that they have there already, or the next."""
     column = instances.c
     asked = sa.select(column.instance_id, column.image_id, column.subject_id)
     among = column.image_id.in_(people["image_id"].unique().to_list())

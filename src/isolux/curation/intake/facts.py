@@ -32,21 +32,6 @@ _LONGEST = 200
 def facts_of(data: bytes) -> dict[str, Any]:
     """Tell what a photo's bytes say of themselves.
 
-    Parameters
-    ----------
-    data : bytes
-        The file.
-
-    Returns
-    -------
-    dict
-        ``format`` (as the content says), ``width``, ``height`` (pixels, as stored), ``megapixels``,
-        ``exif`` (whether there is any), ``make``, ``model``, ``software``, ``processing``,
-        ``taken``, ``changed`` (ISO 8601, the camera's own clock), ``digital_zoom``,
-        ``custom_rendered``, ``exif_width``, ``exif_height``,
-        ``orientation``; ``trouble``, in words, of a file that
-        is damaged. What is not told is not in it.
-
     Examples
     --------
     >>> from PIL import Image

@@ -51,28 +51,7 @@ class Judged:
 def judge(
     project: Project, *, only: Sequence[str] = (), devices: str | Path | None = None
 ) -> Judged:
-    """Ask the rules of intake about every photo that came in.
-
-    Parameters
-    ----------
-    project : Project
-        Its ``project.yaml`` holds settings that differ from the defaults, rule by rule.
-    only : sequence of str
-        Rules to apply; default: all.
-    devices : str or Path, optional
-        A table ``make, model, year``: when devices were released, as Exif names them.
-
-    Returns
-    -------
-    Judged
-
-    Raises
-    ------
-    UnknownNameError, SpecError
-        A rule or a setting that there is not.
-    TableError, FileError
-        A table of devices that is none; a ledger of consent that was tampered with.
-    """
+    """Ask the rules of intake about every photo that came in."""
     names = _names(only)
     settings = {name: _settings(project, name) for name in names}
     unknown = [name for name in project.rules if name not in registry.names("rules")]
@@ -170,10 +149,7 @@ def _joined(one: pl.DataFrame, other: pl.DataFrame, on: str) -> pl.DataFrame:
 
 
 def _with_consent(project: Project, facts: pl.DataFrame) -> pl.DataFrame:
-    """Put what the ledger says in place of what the sheets say.
-
-    Where nobody ever granted anything in the ledger, sheets still say who agreed.
-    """
+    """Put what the ledger says in place of what the sheets say."""
     ledger = read_consent(project)
     for kind, column, key in CONSENT:
         if ledger is None or key not in facts.columns:
@@ -228,13 +204,7 @@ def _before(project: Project, facts: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def letters(project: Project) -> pl.DataFrame:
-    """List what is to be told to whom: every photo that intake refused, with all its reasons.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``subject_id, image_id, reasons`` (in words to the person, one a line), by subject.
-    """
+    """List what is to be told to whom: every photo that intake refused, with all its reasons."""
     steps = list(get_args(get_type_hints(RuleInfo)["step"]))
     out = left_out(project).filter(pl.col("step").is_in(steps), pl.col("image_id").is_not_null())
     held = listed(project).filter(pl.col("state") != IN)["image_id"]

@@ -32,15 +32,7 @@ def key_mark(key: bytes) -> str:
 
 
 def key_at(path: Path) -> bytes:
-    """Read the key used to replace ids; it is created if missing.
-
-    Raises
-    ------
-    FileError
-        What is there is no key.
-    OutputError
-        It cannot be written.
-    """
+    """Read the key used to replace ids; it is created if missing."""
     if path.exists():
         return read_key(path)
     try:

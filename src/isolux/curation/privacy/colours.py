@@ -26,16 +26,6 @@ _DAY = struct.pack(">6H", 2000, 1, 1, 0, 0, 0)
 def trimmed(profile: bytes) -> bytes:
     """Return a profile of colours without names, text, dates and numbers of devices.
 
-    Parameters
-    ----------
-    profile : bytes
-        As ICC.1 has it.
-
-    Returns
-    -------
-    bytes
-        Empty where these bytes are no profile.
-
     Examples
     --------
     >>> from PIL import ImageCms

@@ -43,22 +43,6 @@ _BARE = {0x01, *range(0xD0, 0xD9)}  # markers without a length
 def stripped(content: bytes, keep: Collection[str] = (), *, where: str = "a picture") -> bytes:
     """Return a picture's file without metadata.
 
-    Parameters
-    ----------
-    content : bytes
-        A JPEG, PNG or WebP file.
-    keep : collection of str
-        Exif tags of a JPEG that stay beside its orientation: Make, Model.
-    where : str
-        Named in errors.
-
-    Raises
-    ------
-    FileError
-        Another format, or a file that is cut off or damaged.
-    SpecError
-        A tag that is not among those that may stay.
-
     Examples
     --------
     >>> import io

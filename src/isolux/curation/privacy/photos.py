@@ -27,23 +27,7 @@ _TIFF = (".tif", ".tiff")
 def read_regions(
     redact: str | Path | None, rows: pl.DataFrame, file: str, *, column: str = "file"
 ) -> dict[str, list[Box]]:
-    """Read the regions to be filled, by photo.
-
-    Parameters
-    ----------
-    redact : str or Path, optional
-        A table ``file, x, y, w, h`` in pixels of the upright photo; None: there are none.
-    rows : polars.DataFrame
-        Whose column ``file`` names the photos.
-    file : str
-    column : str
-        What the table of regions calls it.
-
-    Raises
-    ------
-    UnknownNameError, TableError
-        A column is missing; a region that is no box, looks like shares, or is of another photo.
-    """
+    """Read the regions to be filled, by photo."""
     if redact is None:
         return {}
     given = read_table(redact)
@@ -87,35 +71,7 @@ def copy_photos(
     regions: Mapping[str, Sequence[Box]],
     fill: Any,
 ) -> dict[str, str]:
-    """Copy each photo without its metadata, under a name that says nothing.
-
-    A TIFF is written as PNG of 8 bits, upright, as its metadata cannot be cut out.
-
-    Parameters
-    ----------
-    files : polars.Series
-        Paths below ``folder``.
-    folder, stage : Path
-        Whence, and where to: photos lie in ``stage/photos``.
-    secret : bytes
-        The key under which names become others.
-    keep : sequence of str
-        Exif tags that stay.
-    regions : mapping of str to sequence of Box
-        What is filled in, by photo.
-    fill : callable
-        As ``filler`` gives it.
-
-    Returns
-    -------
-    dict of str to str
-        The new path of each photo.
-
-    Raises
-    ------
-    InputError
-        A photo that is not there or is damaged.
-    """
+    """Copy each photo without its metadata, under a name that says nothing."""
     (stage / "photos").mkdir()
     names: dict[str, str] = {}
     for name in files.cast(pl.String).drop_nulls().unique(maintain_order=True):

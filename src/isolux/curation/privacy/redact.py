@@ -26,11 +26,6 @@ _PARTS = 3
 def filler(how: str) -> Filler:
     """Find what fills regions: ``black``, ``opencv`` or ``python:MODULE:FUNCTION``.
 
-    Raises
-    ------
-    SpecError
-        No such way; OpenCV or the module is not installed.
-
     Examples
     --------
     >>> black = filler("black")
@@ -79,21 +74,7 @@ def _opencv() -> Filler:
 
 
 def redacted(pixels: Pixels, boxes: Sequence[Box], fill: Filler) -> Pixels:
-    """Fill boxes of a picture; every pixel outside of them stays.
-
-    Parameters
-    ----------
-    pixels : [height, width, 3] uint8
-    boxes : sequence of Box
-        In pixels of the upright picture; parts outside of it are left out.
-    fill : Filler
-
-    Raises
-    ------
-    SpecError
-        A box without a pixel of the picture; a filler that gives another size, or leaves a region
-        as it was.
-    """
+    """Fill boxes of a picture; every pixel outside of them stays."""
     height, width = pixels.shape[:2]
     region = np.zeros((height, width), dtype=np.bool_)
     for left, top, wide, high in boxes:

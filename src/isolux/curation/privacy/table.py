@@ -106,38 +106,6 @@ def anonymised(
 ) -> Told:
     """Make a table fit to be published.
 
-    Parameters
-    ----------
-    table : polars.DataFrame
-        One row a person or picture.
-    key : bytes
-        Under which ids become others; kept apart from what is published.
-    ids : sequence of str
-        Columns of ids.
-    dates : sequence of str
-        Columns of dates, with or without a time.
-    aggregate : sequence of str, optional
-        Columns that are published as counts alone; default: those named as ``AGGREGATE_ONLY``.
-    drop : sequence of str
-        Columns that are not published.
-    least : int
-        The smallest count that is told.
-    person : str, optional
-        The column of ids by which people are counted; default: ``subject_id`` or ``subject``, else
-        the only one of ``ids`` that is not known to name something else. Rows without an id in it
-        are counted nowhere: ten photos of one such person would be ten people.
-
-    Raises
-    ------
-    UnknownNameError
-        A column that is not there.
-    SpecError
-        A column that could name people (name, email, latitude, …) and is neither id nor dropped;
-        one of dates that is not among ``dates``; counts, and no column that tells one person from
-        another.
-    TableError
-        A date that is none.
-
     Examples
     --------
     >>> rows = pl.DataFrame({"who": ["ann", "bo"], "taken": ["2021-03-05 14:00:00", None]})
@@ -212,10 +180,7 @@ def _on_counts(
 
 
 def _refuse_traces(table: pl.DataFrame, people: pl.DataFrame, ids: Sequence[str]) -> None:
-    """Refuse a table in which an id still stands: in words, or as a number in its own row.
-
-    Short numbers are ages and tones as well: they count where most rows hold their own.
-    """
+    """Refuse a table in which an id still stands: in words, or as a number in its own row."""
     known = {str(v) for name in ids for v in table[name].drop_nulls().unique()}
     long = sorted(v for v in known if len(v) >= _LONG)
     short = sorted(v for v in known if len(v) < _LONG and not v.isdigit())
@@ -238,10 +203,7 @@ def _refuse_traces(table: pl.DataFrame, people: pl.DataFrame, ids: Sequence[str]
 
 
 def _own_numbers(table: pl.DataFrame, cells: pl.Series, ids: Sequence[str]) -> pl.Series:
-    """Find cells that hold their own row's id, where that is so of most rows and no chance.
-
-    Two people of clusters 1 and 2 may have the tones 1 and 2.
-    """
+    """Find cells that hold their own row's id, where that is so of most rows and no chance."""
     found = pl.repeat(value=False, n=len(cells), dtype=pl.Boolean, eager=True)
     bare = cells.str.replace(r"\.0+$", "").str.strip_chars_start("0")
     for name in ids:

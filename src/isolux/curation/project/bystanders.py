@@ -20,15 +20,7 @@ DRAWN_AGAIN, BYSTANDER, COUNTED = "drawn again", "bystander", "more counted than
 
 
 def assign_subjects(people: pl.DataFrame, out: pl.DataFrame) -> pl.DataFrame:
-    """Give a drawn person the photo's subject where one is named and one drawn; else none.
-
-    Parameters
-    ----------
-    people : polars.DataFrame
-        Everyone in some photos: ``instance_id, image_id, subject_id, origin``.
-    out : polars.DataFrame
-        The verdicts that stand, as of ``standing``.
-    """
+    """Give a drawn person the photo's subject where one is named and one drawn; else none."""
     with_counts = people.join(_counts(people, out), on="image_id", maintain_order="left")
     is_subject = (pl.col("named") == 1) & (pl.col("drawn") == 1) & ~_is_dropped(out)
     named_id = pl.when(pl.col("origin") == "submitted").then("subject_id")
@@ -37,13 +29,7 @@ def assign_subjects(people: pl.DataFrame, out: pl.DataFrame) -> pl.DataFrame:
 
 
 def list_crowded_photos(ledger: Ledger, people: pl.DataFrame, out: pl.DataFrame) -> pl.DataFrame:
-    """List photos with more people drawn than named, where the ledger says who agreed.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, step, rule, reason``.
-    """
+    """List photos with more people drawn than named, where the ledger says who agreed."""
     counts = _counts(people, out).filter(pl.col("named") > 0, pl.col("drawn") > pl.col("named"))
     words = "{} people are drawn in this photo and {} named: someone must say who is a bystander."
     rows = counts.sort("image_id").select(

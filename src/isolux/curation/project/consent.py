@@ -23,14 +23,7 @@ _REASONS = {
 
 
 def read_consent(project: Project) -> Ledger | None:
-    """Read the project's ledger of consent, and see that it verifies; None: it never had one.
-
-    Raises
-    ------
-    FileError, TableError
-        A ledger that was tampered with, that lost rows which the project saw, or that is not there
-        while its key is or the project saw it.
-    """
+    """Read the project's ledger of consent, and see that it verifies; None: it never had one."""
     ledger = read_ledger(project.consent) if project.consent.exists() else None
     with reading(project.engine) as connection:
         check_ledger_head(connection, project, ledger)
@@ -43,19 +36,7 @@ def read_consent(project: Project) -> Ledger | None:
 
 
 def list_revoked_photos(ledger: Ledger, people: pl.DataFrame) -> pl.DataFrame:
-    """List photos whose subject or copyright holder took back their consent to evaluation.
-
-    Parameters
-    ----------
-    ledger : Ledger
-    people : polars.DataFrame
-        ``image_id``, ``subject_id``, and ``copyright_holder`` where it is known.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, step, rule, reason``, as intake decides.
-    """
+    """List photos whose subject or copyright holder took back their consent to evaluation."""
     parts = [pl.DataFrame(schema=dict.fromkeys(("image_id", "step", "rule", "reason"), pl.String))]
     for kind, rule, column in CONSENT:
         if column in people.columns:
@@ -72,10 +53,7 @@ def list_revoked_photos(ledger: Ledger, people: pl.DataFrame) -> pl.DataFrame:
 def drop_revoked_rows(
     project: Project, rows: pl.DataFrame, subjects: pl.DataFrame | None
 ) -> tuple[pl.DataFrame, pl.DataFrame | None]:
-    """Take photos of people whose consent is revoked, and these subjects, out of sheets.
-
-    The ledger knows whoever withdrew by a keyed hash of their id.
-    """
+    """Take photos of people whose consent is revoked, and these subjects, out of sheets."""
     ledger = read_consent(project)
     if ledger is None:
         return rows, subjects

@@ -19,38 +19,12 @@ __all__ = ["first_reasons", "funnel", "funnel_of"]
 
 
 def funnel(project: Project) -> pl.DataFrame:
-    """Count what came in, what left at which step by which rule, and what remained.
-
-    Parameters
-    ----------
-    project : Project
-
-    Returns
-    -------
-    polars.DataFrame
-        As of ``funnel_of``.
-    """
+    """Count what came in, what left at which step by which rule, and what remained."""
     return funnel_of(came_in(project)["image_id"], left_out(project))
 
 
 def funnel_of(came: pl.Series, gone: pl.DataFrame) -> pl.DataFrame:
     """Count the funnel of photos and the reasons why they are left out.
-
-    Parameters
-    ----------
-    came : polars.Series
-        The ids of all photos that came in.
-    gone : polars.DataFrame
-        One row a photo and reason: ``image_id, step, rule, decision_id``; ids that did not come in
-        are passed over.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``step, rule, left`` (photos that left here first), ``refused`` (photos that the rule
-        leaves out, those that had left before included), ``remain`` (after this row). Steps stand
-        in the order of their first verdicts, and so do rules in a step. The first row is the
-        arrival, which nothing left.
 
     Examples
     --------
@@ -81,13 +55,7 @@ def funnel_of(came: pl.Series, gone: pl.DataFrame) -> pl.DataFrame:
 
 
 def first_reasons(project: Project) -> pl.DataFrame:
-    """Tell of each photo that left at which step and by which rule it did so first.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, step, rule``, in the order of the funnel.
-    """
+    """Tell of each photo that left at which step and by which rule it did so first."""
     held = _in_order(came_in(project)["image_id"], left_out(project))
     first = held.unique("image_id", keep="first", maintain_order=True)
     return first.select("image_id", "step", "rule")

@@ -36,21 +36,7 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def engine_of(database: str, folder: Path) -> Engine:
-    """Make the engine of an address.
-
-    Parameters
-    ----------
-    database : str
-        ``sqlite`` (a file in the folder), or ``postgresql+pg8000://user@host:port/name``. The
-        password is read from ``PGPASSWORD`` and never from a file.
-    folder : Path
-        The project's.
-
-    Raises
-    ------
-    SpecError
-        An address that is none, holds a password, or whose driver is not installed.
-    """
+    """Make the engine of an address."""
     if database == "sqlite":
         engine = sa.create_engine(
             URL.create("sqlite", database=str(folder / FILE)), poolclass=NullPool,
@@ -122,13 +108,7 @@ def _teach_sqlite(engine: Engine) -> None:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """Give a connection whose reads see one state.
-
-    Raises
-    ------
-    FileError
-        The database cannot be reached, or is gone in the middle.
-    """
+    """Give a connection whose reads see one state."""
     try:
         with engine.connect() as connection, connection.begin():
             if engine.dialect.name == "postgresql":
@@ -143,13 +123,7 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
-    """Give a connection that is the project's only writer; all of it is kept, or nothing.
-
-    Raises
-    ------
-    OutputError
-        The database cannot be written, another writer did not end, the disk is full.
-    """
+    """Give a connection that is the project's only writer; all of it is kept, or nothing."""
     try:
         with engine.connect() as plain:
             connection = plain.execution_options(**{_WRITES: True})
@@ -171,13 +145,7 @@ def _unwritten(engine: Engine, error: BaseException) -> OutputError:
 
 
 def sweep(engine: Engine) -> None:
-    """Write the database anew without what was deleted: free pages of it keep nothing.
-
-    Raises
-    ------
-    OutputError
-        It is held by another command, or the disk is full.
-    """
+    """Write the database anew without what was deleted: free pages of it keep nothing."""
     full = "VACUUM" if engine.dialect.name == "sqlite" else "VACUUM FULL"
     try:
         raw = engine.raw_connection()
@@ -214,15 +182,7 @@ def version_of(engine: Engine) -> tuple[str | None, str]:
 
 
 def upgrade(engine: Engine) -> bool:
-    """Make the tables, or bring older ones to this version; whether there was anything to do.
-
-    Raises
-    ------
-    FileError
-        The tables are of a later isolux.
-    OutputError
-        The database cannot be written, or the disk is full.
-    """
+    """Make the tables, or bring older ones to this version; whether there was anything to do."""
     from alembic.config import Config
     from alembic.runtime.environment import EnvironmentContext
     from alembic.util import CommandError

@@ -18,29 +18,7 @@ __all__ = ["decide_by_sheet", "read_verdicts"]
 def decide_by_sheet(
     project: Project, sheet: str | Path, *, step: str, rule: str, unit_kind: str = "image"
 ) -> int:
-    """Write the verdicts of a table.
-
-    Parameters
-    ----------
-    project : Project
-    sheet : str or Path
-        ``image_id`` (or ``subject_id``, ``instance_id``), ``verdict`` (out or in), ``reason``.
-    step, rule : str
-        The part of the funnel, and the rule that was followed.
-    unit_kind : {"image", "subject", "instance"}
-
-    Returns
-    -------
-    int
-        How many verdicts are new.
-
-    Raises
-    ------
-    UnknownNameError
-        A column or a unit that there is not.
-    TableError
-        Another verdict than out and in, an out without a reason, a unit that stands twice.
-    """
+    """Write the verdicts of a table."""
     said = read_verdicts(sheet, unit_kind)
     refused = said.filter(verdict=OUT).select("unit_id", "reason")
     return decide(project, step, rule, refused, looked_at=said["unit_id"], unit_kind=unit_kind)
@@ -49,29 +27,7 @@ def decide_by_sheet(
 def read_verdicts(
     sheet: str | Path, unit_kind: str = "image", *, key: str | None = None, open_too: bool = False
 ) -> pl.DataFrame:
-    """Read a table of verdicts, and refuse what is none.
-
-    Parameters
-    ----------
-    sheet : str or Path
-    unit_kind : {"image", "subject", "instance"}
-    key : str, optional
-        The column of ids; default: the unit's own.
-    open_too : bool
-        Whether a row may have no verdict: nobody looked at it yet.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``unit_id, verdict`` (out, in; null: open), ``reason``, and the other columns as they are.
-
-    Raises
-    ------
-    UnknownNameError
-        A column is missing.
-    TableError
-        Another verdict than out and in, an out without a reason, a unit that stands twice.
-    """
+    """Read a table of verdicts, and refuse what is none."""
     path = Path(sheet).expanduser()
     frame = read_table(path)
     key = key or f"{unit_kind}_id"

@@ -32,13 +32,7 @@ _UNITS = {
 
 
 def came_in(project: Project) -> pl.DataFrame:
-    """List what came in, in that order.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id``, ``n`` (the row of the journal).
-    """
+    """List what came in, in that order."""
     query = (
         sa.select(decisions.c.unit_id, sa.func.min(decisions.c.n))
         .where(decisions.c.verdict == CAME, decisions.c.unit_kind == "image")
@@ -53,13 +47,7 @@ def came_in(project: Project) -> pl.DataFrame:
 
 
 def standing(project: Project) -> pl.DataFrame:
-    """List the verdicts that stand and leave something out, oldest first.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``decision_id, n, unit_kind, unit_id, step, rule, reason``.
-    """
+    """List the verdicts that stand and leave something out, oldest first."""
     with reading(project.engine) as connection:
         return _last(connection).filter(verdict=OUT).drop("verdict").sort("decision_id")
 
@@ -92,33 +80,7 @@ def decide(
     unit_kind: str = "image",
     said: Mapping[str, Any] | None = None,
 ) -> int:
-    """Write what a rule decided; what stands already is not written again.
-
-    Parameters
-    ----------
-    project : Project
-    step, rule : str
-        The part of the funnel, and the rule in it.
-    refused : polars.DataFrame
-        ``unit_id`` and ``reason``: what is left out, and why, in words for the person who sent it.
-    looked_at : sequence of str
-        All units that were judged: those that are not refused stand, also where they did not
-        before.
-    unit_kind : {"image", "subject", "instance"}
-        A subject who is left out takes their photos along.
-    said : mapping, optional
-        The rule's settings, for the journal. It must name no person.
-
-    Returns
-    -------
-    int
-        How many verdicts are new.
-
-    Raises
-    ------
-    UnknownNameError
-        A unit that the project does not have.
-    """
+    """Write what a rule decided; what stands already is not written again."""
     with writing(project.engine) as connection:
         return _decide(connection, project, step, rule, refused, looked_at, unit_kind, said or {})
 
@@ -157,18 +119,7 @@ def _decide(
 
 
 def note(project: Project, step: str, rule: str, said: Mapping[str, Any]) -> bool:
-    """Write a row of the journal without verdicts, unless the last of its rule says the same.
-
-    Parameters
-    ----------
-    said : mapping
-        Settings and counts; no id.
-
-    Returns
-    -------
-    bool
-        Whether it is new.
-    """
+    """Write a row of the journal without verdicts, unless the last of its rule says the same."""
     with writing(project.engine) as connection:
         if _said_before(connection, step, rule, said):
             remember_ledger_head(connection, project)
@@ -197,13 +148,7 @@ def write_verdicts(
     unit_kind: str,
     said: Mapping[str, Any],
 ) -> int:
-    """Write verdicts with their row of the journal, and return the row's number.
-
-    Parameters
-    ----------
-    verdicts : polars.DataFrame
-        ``unit_id, verdict, reason``.
-    """
+    """Write verdicts with their row of the journal, and return the row's number."""
     rows: list[dict[str, Any]] = []
     for unit, verdict, reason in verdicts.select("unit_id", "verdict", "reason").iter_rows():
         fields = {

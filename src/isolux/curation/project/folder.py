@@ -63,24 +63,6 @@ def create(
 ) -> Project:
     """Make a project, or bring an older one's tables to this version; nothing is made twice.
 
-    Parameters
-    ----------
-    folder : str or Path
-        A new or empty folder, or a project's.
-    name : str, optional
-        Default: the folder's name.
-    database : str
-        ``sqlite``, or ``postgresql+pg8000://user@host:port/name``.
-    who : str, optional
-        The curator; default: the name of the user's account.
-
-    Raises
-    ------
-    OutputError
-        A folder with other things in it, or that cannot be written.
-    SpecError
-        A database that is none; a project that lies in another.
-
     Examples
     --------
     >>> import tempfile
@@ -129,22 +111,7 @@ def _make(root: Path, name: str, database: str) -> None:
 
 
 def open_project(folder: str | Path, *, who: str | None = None) -> Project:
-    """Open a project.
-
-    Parameters
-    ----------
-    folder : str or Path
-    who : str, optional
-        The curator; default: the name of the user's account.
-
-    Raises
-    ------
-    FileError
-        No project there, its key is missing, its database cannot be reached or is of another
-        version.
-    SpecError
-        Settings that are none.
-    """
+    """Open a project."""
     root = Path(folder).expanduser().resolve()
     project = _opened(root, who)
     found, wanted = version_of(project.engine)

@@ -23,14 +23,7 @@ _TOLD = 5
 
 
 def listed(project: Project) -> pl.DataFrame:
-    """List photos that ever matched a list.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, entry`` (what it matched last), ``state``: ``undecided``, ``out`` (it is such
-        material) or ``in`` (it is not), by ``image_id``.
-    """
+    """List photos that ever matched a list."""
     query = (
         sa.select(decisions.c.unit_id, decisions.c.rule, decisions.c.verdict, decisions.c.reason)
         .where(decisions.c.step == KNOWN, decisions.c.unit_kind == "image")
@@ -51,13 +44,7 @@ def listed(project: Project) -> pl.DataFrame:
 
 
 def refuse_held(project: Project) -> None:
-    """Refuse to let anything out while a match is undecided.
-
-    Raises
-    ------
-    SpecError
-        With the ids of photos; nothing of them is shown.
-    """
+    """Refuse to let anything out while a match is undecided."""
     held = listed(project).filter(state="undecided")["image_id"]
     if not len(held):
         return

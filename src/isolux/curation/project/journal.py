@@ -59,26 +59,7 @@ def add_row(
     said: Mapping[str, Any],
     seals: Iterable[str],
 ) -> int:
-    """Add a row at the end; the connection must be the project's only writer.
-
-    The project remembers with it how far its ledger of consent went.
-
-    Parameters
-    ----------
-    connection : sqlalchemy.Connection
-        From ``writing``.
-    project : Project
-    step, rule : str
-    said : mapping
-        Settings and counts. It must name no person: rows are never changed.
-    seals : iterable of str
-        Of what the row brought.
-
-    Returns
-    -------
-    int
-        The row's number.
-    """
+    """Add a row at the end; the connection must be the project's only writer."""
     last = connection.execute(
         sa.select(journal.c.n, journal.c.hash).order_by(journal.c.n.desc()).limit(1)
     ).first()
@@ -99,13 +80,7 @@ def _digest(seals: Iterable[str]) -> str:
 
 
 def read_journal(project: Project) -> pl.DataFrame:
-    """Read the journal, oldest row first.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``n, at, who, step, rule, said`` (JSON), ``hash``.
-    """
+    """Read the journal, oldest row first."""
     with reading(project.engine) as connection:
         rows = connection.execute(sa.select(journal).order_by(journal.c.n)).mappings().all()
     columns = ("n", "at", "who", "step", "rule", "said", "hash")
@@ -115,20 +90,7 @@ def read_journal(project: Project) -> pl.DataFrame:
 
 
 def check_journal(project: Project, *, head: str | None = None) -> int:
-    """See that no row and no verdict was changed, taken out or put in; the number of rows.
-
-    Parameters
-    ----------
-    project : Project
-    head : str, optional
-        The hash of the last row, or its beginning, as noted elsewhere: only this detects rows that
-        were cut off at the end.
-
-    Raises
-    ------
-    TableError
-        With the first row that is not as it was written.
-    """
+    """See that no row and no verdict was changed, taken out or put in; the number of rows."""
     where = shown(project.engine)
     with reading(project.engine) as connection:
         rows = connection.execute(sa.select(journal).order_by(journal.c.n)).mappings().all()

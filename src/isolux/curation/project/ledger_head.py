@@ -20,15 +20,7 @@ _NAME = "consent ledger: last row"
 
 
 def check_ledger_head(connection: Connection, project: Project, ledger: Ledger | None) -> None:
-    """Refuse a ledger without the row that was its last when the project last wrote its journal.
-
-    Rows that were added later are fine, and so are people who were erased: hashes stay.
-
-    Raises
-    ------
-    FileError, TableError
-        The ledger is gone, or lost rows.
-    """
+    """Refuse a ledger without the row that was its last when the project last wrote its journal."""
     query = sa.select(settings.c.value).where(settings.c.name == _NAME)
     head = connection.execute(query).scalar()
     if head is None:

@@ -43,13 +43,7 @@ _TYPES: tuple[tuple[type[Any], Any], ...] = (
 
 
 def read_table(project: Project, name: str) -> pl.DataFrame:
-    """Read one of the project's tables as it is; JSON is text.
-
-    Raises
-    ------
-    UnknownNameError
-        No such table.
-    """
+    """Read one of the project's tables as it is; JSON is text."""
     import json
 
     if name not in META.tables:
@@ -75,19 +69,7 @@ def _type(kind: Any) -> Any:
 
 
 def read_images(project: Project, *, everything: bool = False) -> pl.DataFrame:
-    """Read the photos that stand.
-
-    Parameters
-    ----------
-    project : Project
-    everything : bool
-        Those that were left out, too.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, file, sha256, width, height`` and a column for each fact, by ``image_id``.
-    """
+    """Read the photos that stand."""
     frame = _with_facts(project, images)
     if everything:
         return frame
@@ -96,14 +78,7 @@ def read_images(project: Project, *, everything: bool = False) -> pl.DataFrame:
 
 
 def read_instances(project: Project, *, everything: bool = False) -> pl.DataFrame:
-    """Read the people in the photos that stand.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``instance_id, image_id, subject_id, x, y, w, h`` (pixels; null: no box), ``origin``, and a
-        column for each fact.
-    """
+    """Read the people in the photos that stand."""
     frame = assign_subjects(_with_facts(project, instances), standing(project))
     if everything:
         return frame
@@ -116,13 +91,7 @@ def read_instances(project: Project, *, everything: bool = False) -> pl.DataFram
 
 
 def read_bystanders(project: Project) -> pl.DataFrame:
-    """Read the boxes of which someone said that they show bystanders.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, x, y, w, h`` (pixels of the upright photo).
-    """
+    """Read the boxes of which someone said that they show bystanders."""
     out = standing(project).filter(rule=BYSTANDER, unit_kind="instance")["unit_id"]
     people = _with_facts(project, instances).filter(pl.col("instance_id").is_in(out.implode()))
     return people.drop_nulls("x").select("image_id", "x", "y", "w", "h")
@@ -134,21 +103,7 @@ def read_subjects(project: Project) -> pl.DataFrame:
 
 
 def left_out(project: Project) -> pl.DataFrame:
-    """List why each photo is left out; a subject who is, takes their photos along.
-
-    Beside the verdicts that were recorded, the ledger is asked now. A photo is left out while the
-    consent of someone in it is revoked, and while more people are drawn in it than are named.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id`` (null of an instance alone), and the columns of ``standing``, oldest first.
-
-    Raises
-    ------
-    FileError, TableError
-        The ledger of consent does not verify, or is lost.
-    """
+    """List why each photo is left out; a subject who is, takes their photos along."""
     out = standing(project)
     people = _with_facts(project, instances)
     of_images = out.filter(unit_kind="image").with_columns(image_id=pl.col("unit_id"))

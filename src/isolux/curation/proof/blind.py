@@ -41,13 +41,6 @@ _WIDE = ("utf-16", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
 def why_blind(name: str, data: bytes, *, opened: bool) -> str:
     r"""Say why a file cannot be looked into; empty: it can.
 
-    Parameters
-    ----------
-    name : str
-    data : bytes
-    opened : bool
-        Whether it was unpacked, read as a table or seen as a picture.
-
     Examples
     --------
     >>> why_blind("a.7z", b"7z\xbc\xaf\x27\x1c", opened=False)

@@ -24,15 +24,7 @@ _MOST = 1 << 26  # bytes that a picture's packed text may become
 
 
 def said_in(data: bytes) -> bytes:
-    """Give what a picture or a gzip file says in its metadata, value by value, unpacked.
-
-    Among the bytes of a picture a name has no clear end: the byte after it may look like a letter.
-
-    Raises
-    ------
-    Blind
-        Packed text that is far larger than any text.
-    """
+    """Give what a picture or a gzip file says in its metadata, value by value, unpacked."""
     if data.startswith(b"\x89PNG"):
         parts = list(_png(data))
     elif data.startswith(b"\xff\xd8"):

@@ -103,27 +103,7 @@ def prove(
     others: Collection[str] = (),
     keys: Iterable[bytes] = (),
 ) -> Proof:
-    """Search files for names and pictures.
-
-    Parameters
-    ----------
-    places : iterable of Place
-    terms : Terms
-        Names; those of fewer than four characters are looked for as whole cells.
-    looks : [n, 32, 32] uint8
-        Thumbnails of their pictures.
-    folders : sequence of Path
-        Links in these are named if they lead out of them: they are not followed.
-    others : collection of str
-        SHA-256 of pictures that a project says are someone else's: one of these that is damaged
-        is counted in a note, and is not a file into which no one could look.
-    keys : iterable of bytes
-        Under which ids were published.
-
-    Returns
-    -------
-    Proof
-    """
+    """Search files for names and pictures."""
     search = _Search(terms, frozenset(others), frozenset(map(key_mark, keys)))
     held = list(places)
     beside = beside_of(held)

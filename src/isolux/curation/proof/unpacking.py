@@ -59,13 +59,7 @@ _MOST = 1 << 31  # bytes that one file may become
 
 
 def inner_parts(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
-    """List what is packed in a file: names below it, and bytes.
-
-    Raises
-    ------
-    Blind
-        It is packed and cannot be unpacked: damaged, encrypted, too large.
-    """
+    """List what is packed in a file: names below it, and bytes."""
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")) or _ends_in_zip(data):
         yield from _zip(name, data)
     elif data[257:262] == b"ustar":
@@ -194,13 +188,7 @@ def _embedded(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def tables_of(name: str, data: bytes) -> Iterator[pl.DataFrame]:
-    """Read the tables that a file is or holds.
-
-    Raises
-    ------
-    Blind
-        It is a table and cannot be read.
-    """
+    """Read the tables that a file is or holds."""
     lower = name.lower()
     try:
         if data[:4] == b"PAR1" or data[:6] == b"ARROW1" or lower.endswith((".arrow", ".feather")):

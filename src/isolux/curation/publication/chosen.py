@@ -47,22 +47,7 @@ class Chosen:
 
 
 def chosen_photos(project: Project, scopes: Sequence[Scope]) -> Chosen:
-    """Choose the photos that passed and whose consent covers every scope.
-
-    Parameters
-    ----------
-    project : Project
-    scopes : sequence of {"evaluation", "training", "publication"}
-
-    Raises
-    ------
-    FileError
-        The project has no ledger of consent.
-    SpecError
-        No photo is left; known illegal material is undecided.
-    TableError
-        A ledger that was tampered with.
-    """
+    """Choose the photos that passed and whose consent covers every scope."""
     refuse_held(project)
     ledger = read_consent(project)
     if ledger is None:

@@ -67,25 +67,7 @@ def published_people(
     facts: Sequence[str] = (),
     labels: Sequence[str] = (),
 ) -> Published:
-    """Gather the people in some photos, and what was said of them.
-
-    Parameters
-    ----------
-    project : Project
-    photos : polars.DataFrame
-        As ``read_images``.
-    facts : sequence of str
-        Facts of subjects, photos and people that become attributes.
-    labels : sequence of str
-        ``NAME=FILE``: a table ``instance_id, label``, as ``isolux curate consensus`` writes it.
-
-    Raises
-    ------
-    UnknownNameError
-        No such fact; a column that is missing.
-    SpecError
-        A name that is taken.
-    """
+    """Gather the people in some photos, and what was said of them."""
     people = _people(project, photos)
     said, outlines = _said(project, people["instance_id"])
     settled = settled_answers(said)
@@ -114,10 +96,7 @@ def _refuse_taken(name: str, taken: Mapping[str, str]) -> None:
 
 
 def _people(project: Project, photos: pl.DataFrame) -> pl.DataFrame:
-    """Take people that annotators drew where there are some, else those who were named.
-
-    Which of two subjects a box shows, no one was asked: it has no subject, and the cluster of both.
-    """
+    """Take people that annotators drew where there are some, else those who were named."""
     sides = [
         upright(w or 0, h or 0, o)
         for w, h, o in photos.select(

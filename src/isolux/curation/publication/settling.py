@@ -52,17 +52,6 @@ class Settled:
 def settled_answers(said: pl.DataFrame) -> Settled:
     """Bring what annotators said to one row a person.
 
-    Questions that check an earlier stage (is the box tight?) are left out.
-
-    Parameters
-    ----------
-    said : polars.DataFrame
-        ``instance_id, annotator, question, label``: a row a mark.
-
-    Returns
-    -------
-    Settled
-
     Examples
     --------
     >>> marks = {"x": (5, 6), "y": (5, 6), "z": (6, 7)}

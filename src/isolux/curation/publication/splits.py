@@ -50,19 +50,6 @@ def read_shares(text: str) -> dict[str, float]:
 def split_by_subject(people: pl.DataFrame, shares: Mapping[str, float], seed: int = 0) -> pl.Series:
     """Say which split each person in a photo is in.
 
-    Parameters
-    ----------
-    people : polars.DataFrame
-        ``image_id, subject_id`` (null: the photo stands for them), ``stratum``.
-    shares : mapping of str to float
-        Of each split, above 0; they sum to 1.
-    seed : int
-
-    Returns
-    -------
-    polars.Series
-        ``split``, in the order of the rows.
-
     Examples
     --------
     >>> people = pl.DataFrame({"image_id": list("abcd"), "subject_id": ["s", "s", "t", "u"],
@@ -90,16 +77,6 @@ def split_by_subject(people: pl.DataFrame, shares: Mapping[str, float], seed: in
 
 def together(named: pl.DataFrame) -> pl.DataFrame:
     """Give people who are joined by photos, and all their photos, one number.
-
-    Parameters
-    ----------
-    named : polars.DataFrame
-        ``image_id, subject_id`` (null: the photo stands for them): who is said to be in each photo.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, cluster_id``: one number for every photo of a set, from 1.
 
     Examples
     --------

@@ -27,18 +27,6 @@ _IntArray = npt.NDArray[np.int64]
 def of_specialists(answers: Answers) -> pl.DataFrame:
     """Compare what was collected of each unit with the mean of specialists.
 
-    Of choices, which have no mean, the likeness to each specialist is averaged.
-
-    Parameters
-    ----------
-    answers : Answers
-        Both sides, by ``vendor``: ``collected`` and ``specialists``.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``unit, part, vendor, value, pairs``; units that both sides answered.
-
     Examples
     --------
     >>> from isolux.curation.quality.given import given_answers
@@ -65,12 +53,6 @@ def of_specialists(answers: Answers) -> pl.DataFrame:
 
 def of_vendors(answers: Answers) -> pl.DataFrame:
     """Compare every two answers about a unit, within each vendor and between vendors.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``unit, part`` (intra-vendor, inter-vendor), ``vendor`` (null of inter-vendor), ``value``,
-        ``pairs``.
 
     Examples
     --------

@@ -29,8 +29,6 @@ _SPREAD = float(np.mean(COCO_SIGMAS))  # of keypoints that are not COCO's 17
 def alike(one: Answers, first: IntArray, other: Answers, second: IntArray) -> FloatArray:
     """Compare row ``first[p]`` of one with row ``second[p]`` of the other: ``[p]``, 0 to 1.
 
-    NaN where nothing can be compared: no keypoint that both labelled, two masks without a pixel.
-
     Examples
     --------
     >>> from isolux.curation.quality.given import given_answers
@@ -74,9 +72,6 @@ def _area(boxes: FloatArray) -> FloatArray:
 
 def mean_of(answers: Answers, groups: Sequence[IntArray]) -> Answers:
     """Average the shapes of each group of rows, which are of one unit.
-
-    Boxes: the mean of each edge. Masks: pixels that more than half drew. Keypoints: the mean place
-    of those that more than half labelled. Choices have no mean.
 
     Examples
     --------

@@ -20,25 +20,7 @@ _SCHEMA = {name: pl.Float64 if name in _SIDES else pl.String for name in COLUMNS
 
 
 def collected_answers(project: Project, types: Sequence[str]) -> pl.DataFrame:
-    """Gather what was collected of some types.
-
-    Parameters
-    ----------
-    project : Project
-    types : sequence of str
-        ``boxes`` (of people that stand), ``mask: LABEL``, a question of a stage, or a fact of
-        people or subjects (what they said themselves).
-
-    Returns
-    -------
-    polars.DataFrame
-        As ``given_answers`` reads it; ``vendor`` is ``collected``.
-
-    Raises
-    ------
-    UnknownNameError
-        A type of which the project holds nothing.
-    """
+    """Gather what was collected of some types."""
     people = read_instances(project)
     subjects = read_subjects(project)
     own = [c for c in subjects.columns if c not in people.columns or c == "subject_id"]

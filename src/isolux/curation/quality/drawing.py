@@ -50,21 +50,6 @@ class Design:
 def draw(units: pl.DataFrame, kind: str, size: int, seed: int) -> pl.DataFrame:
     """Draw units of one type, from each stratum in proportion to its size.
 
-    Parameters
-    ----------
-    units : polars.DataFrame
-        ``unit_id`` (each once) and ``stratum``.
-    kind : str
-        The type: samples of different types are drawn apart.
-    size : int
-        How many; strata of which fewer than two would be drawn give two, or all that they have.
-    seed : int
-
-    Returns
-    -------
-    polars.DataFrame
-        The rows that were drawn, by ``stratum`` and ``unit_id``.
-
     Examples
     --------
     >>> units = pl.DataFrame({"unit_id": list("abcdefgh"), "stratum": ["x"] * 6 + ["y"] * 2})
@@ -117,13 +102,7 @@ def allocated(population: Sequence[int], size: int) -> list[int]:
 
 
 def read_design(folder: str | Path) -> Design:
-    """Read the design that a sample was drawn by.
-
-    Raises
-    ------
-    FileError, SpecError
-        No design there, or none that can be read.
-    """
+    """Read the design that a sample was drawn by."""
     path = Path(folder).expanduser() / DESIGN
     if not path.is_file():
         raise FileError(

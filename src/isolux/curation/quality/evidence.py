@@ -60,32 +60,7 @@ def gather_suspects(
     logo_score: float = LOGO_SCORE,
     sky: float = SKY,
 ) -> Suspects:
-    """Bring evidence together, a row for each unit to be reviewed.
-
-    Parameters
-    ----------
-    project : Project
-    evidence : str or Path, optional
-        A table ``image_id`` or ``subject_id``, ``kind`` (web match, location, logo, … ; a
-        reviewer's own words), and if wanted ``says`` (an address, a place) and ``score`` (0 to 1).
-    contradict : sequence of str
-        Pairs of facts that must say the same, as ``country=landmark_country``.
-    scene : str, optional
-        The fact that says indoors or outdoors: it is held against the pixels.
-    logo_score : float
-        Logos of a lower score are passed over.
-    sky : float
-        The share of sky above which "indoors" is doubted.
-
-    Raises
-    ------
-    SpecError
-        No evidence of any kind; a pair of facts that is none.
-    UnknownNameError
-        A photo, a subject or a fact that the project does not have.
-    TableError
-        A row about no one, or of no kind.
-    """
+    """Bring evidence together, a row for each unit to be reviewed."""
     refuse_held(project)
     if evidence is None and not contradict and scene is None:
         raise SpecError(

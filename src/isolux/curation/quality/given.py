@@ -58,21 +58,6 @@ class Answers:
 def given_answers(table: pl.DataFrame, where: str) -> dict[str, Answers]:
     """Read a table of answers, type by type.
 
-    Parameters
-    ----------
-    table : polars.DataFrame
-        Columns as in the module; others are passed over. Rows that answer nothing are too.
-    where : str
-        What it is called in messages.
-
-    Raises
-    ------
-    UnknownNameError
-        A column is missing.
-    TableError
-        A type with shapes of two kinds, two boxes of one unit by one annotator, a cell that is no
-        number or no list of points.
-
     Examples
     --------
     >>> said = pl.DataFrame({"unit": ["a", "a"], "annotator": ["x", "x"], "type": ["hair"] * 2,

@@ -88,24 +88,7 @@ class HashList:
 
 
 def read_hash_list(path: str | Path, *, bits: int = BITS, hasher: str | None = None) -> HashList:
-    """Read a list of hashes.
-
-    Parameters
-    ----------
-    path : str or Path
-        A table with some of the columns ``md5``, ``sha1``, ``sha256``, ``phash``, or a text file
-        with a hash in each line: of 32, 40, 64 or 16 hexadecimal digits.
-    bits : int
-        How many bits of a perceptual hash may differ.
-    hasher : str, optional
-        ``python:MODULE:FUNCTION``: from a file's bytes to hexadecimal digits; the list's column
-        ``perceptual`` (or, without columns, every line) holds such.
-
-    Raises
-    ------
-    FileError, SpecError, TableError
-        No such file, nothing in it, an entry that is no hash, no such function.
-    """
+    """Read a list of hashes."""
     where = str(path)
     ask = None if hasher is None else _hasher(hasher)
     rows = _rows(Path(path), own=ask is not None)

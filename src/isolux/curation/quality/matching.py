@@ -34,15 +34,7 @@ class Matched:
 
 
 def match_photos(project: Project, known: HashList) -> Matched:
-    """Compare every photo's file with a list; those that match are out until decided.
-
-    A photo of which people said that it is none is asked again by another entry alone.
-
-    Raises
-    ------
-    FileError
-        A photo's file is missing.
-    """
+    """Compare every photo's file with a list; those that match are out until decided."""
     import sqlalchemy as sa
 
     query = sa.select(images.c.image_id, images.c.file).where(images.c.file.is_not(None))
@@ -83,19 +75,7 @@ def write_matches(project: Project, found: Mapping[str, str], known: HashList) -
 
 
 def decide_matches(project: Project, sheet: str | Path) -> int:
-    """Write what people decided about matches; how many are decided now that were not.
-
-    Parameters
-    ----------
-    project : Project
-    sheet : str or Path
-        ``image_id``, ``verdict`` (out: it is such material; in: it is not), ``reason``.
-
-    Raises
-    ------
-    UnknownNameError
-        A photo that matched no list.
-    """
+    """Write what people decided about matches; how many are decided now that were not."""
     said = read_verdicts(sheet, "image")
     state = listed(project)
     strangers = said.filter(~pl.col("unit_id").is_in(state["image_id"].implode()))["unit_id"]

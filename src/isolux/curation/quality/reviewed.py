@@ -67,34 +67,7 @@ def bring_review(
     kind: str | None = None,
     level: float = LEVEL,
 ) -> Reviewed:
-    """Write the verdicts of a filled sheet, and estimate from a sample.
-
-    Parameters
-    ----------
-    project : Project
-    sheet : str or Path
-        ``unit_id, verdict`` (out, in; empty: not reviewed), ``reason``; ``unit_kind`` in place of
-        ``unit``, ``kinds`` of evidence.
-    rule : str
-        What was asked, as the funnel names it: found online.
-    unit : {"subject", "image", "instance"}
-        A subject who is out takes every photo along.
-    step : str
-        The part of the funnel.
-    sample : str or Path, optional
-        The folder of the sample that the sheet is of.
-    kind : str, optional
-        Its type in the sample, where that has several.
-    level : float
-        Of the intervals.
-
-    Raises
-    ------
-    TableError, UnknownNameError
-        What is no verdict; a unit that the project does not have.
-    SpecError
-        A sample of several types without ``kind``.
-    """
+    """Write the verdicts of a filled sheet, and estimate from a sample."""
     path = Path(sheet).expanduser()
     whole = read_verdicts(path, "unit", key="unit_id", open_too=True)
     said = whole.filter(pl.col("verdict").is_not_null())

@@ -49,33 +49,7 @@ def draw_sample(
     seed: int = 0,
     overwrite: bool = False,
 ) -> Sampled:
-    """Draw units for review, and write ``sample.csv`` and ``design.json``.
-
-    Parameters
-    ----------
-    project : Project
-    out : str or Path
-        The folder to write.
-    of : sequence of str
-        Types, each with a sample of its own: subject, image, instance, or a stage (what was
-        answered there and counts).
-    table : str or Path, optional
-        In place of ``of``: a table of units, ``unit_id`` and the columns of ``by``.
-    by : sequence of str
-        Facts (or columns) whose values are strata: each is drawn from in proportion.
-    margin, expected, level : float
-        The sample is as large as an interval of so much on either side needs, at the share that is
-        expected.
-    size : int, optional
-        How many units of each type, in place of a margin.
-    seed : int
-    overwrite : bool
-
-    Raises
-    ------
-    SpecError, UnknownNameError
-        Neither types nor a table, or both; no such type or fact; no units of a type.
-    """
+    """Draw units for review, and write ``sample.csv`` and ``design.json``."""
     refuse_held(project)
     if bool(of) == (table is not None):
         raise SpecError(

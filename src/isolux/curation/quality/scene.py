@@ -43,11 +43,5 @@ def sky_share(pixels: Pixels) -> float:
 
 
 def sky_share_of_file(path: str | Path) -> float:
-    """Read a photo, made small, and give its ``sky_share``.
-
-    Raises
-    ------
-    FileError
-        The photo is missing or damaged.
-    """
+    """Read a photo, made small, and give its ``sky_share``."""
     return sky_share(read_shrunk(path, _SIDE).pixels)

@@ -43,17 +43,6 @@ def share_of_finite(
 ) -> Share:
     """Estimate the share of a population that has something, from some that were drawn.
 
-    Parameters
-    ----------
-    found, seen, population : sequence of int
-        Of each stratum: how many of those drawn have it, how many were drawn, how many there are.
-    level : float
-
-    Raises
-    ------
-    SpecError
-        More found than seen, more seen than there are, or a stratum of which nobody was drawn.
-
     Examples
     --------
     FHIBE's 14 of 400, drawn from 2,017 subjects: 3.5 %. It prints ± 1.7 points.
@@ -106,21 +95,6 @@ def size_needed(
     population: int, margin: float = MARGIN, expected: float = EXPECTED, level: float = LEVEL
 ) -> int:
     """Find the fewest units whose interval is no wider than the margin on either side.
-
-    Parameters
-    ----------
-    population : int
-        Units that there are.
-    margin : float
-        Half the width of the interval, above 0 and below .5.
-    expected : float
-        The share that is expected; .5 asks for the most units.
-    level : float
-
-    Raises
-    ------
-    SpecError
-        A number out of its range.
 
     Examples
     --------

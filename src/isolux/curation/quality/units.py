@@ -18,25 +18,7 @@ _PLACES = ("x", "y", "w", "h", "origin", "file", "sha256", "width", "height")
 
 
 def units_of(project: Project, kind: str) -> pl.DataFrame:
-    """List the units of a kind that stand.
-
-    Parameters
-    ----------
-    project : Project
-    kind : str
-        ``subject`` (of photos that stand), ``image``, ``instance``, or a stage: what was answered
-        there and counts.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``unit_id, image_id`` (null of subjects), by ``unit_id``.
-
-    Raises
-    ------
-    UnknownNameError
-        No such kind.
-    """
+    """List the units of a kind that stand."""
     if kind not in KINDS:
         raise UnknownNameError("kind of unit", kind, KINDS)
     if kind == "image":
@@ -57,21 +39,7 @@ def units_of(project: Project, kind: str) -> pl.DataFrame:
 
 
 def facts_of_units(project: Project, by: Sequence[str]) -> pl.DataFrame:
-    """Give facts of subjects, photos and people by the ids of people, photos and subjects alike.
-
-    A photo, or a subject, of whose people a fact says different things has none.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``unit_id, subject_id`` (of a photo of several: the first) and a column for each fact, as
-        text.
-
-    Raises
-    ------
-    UnknownNameError
-        No such fact.
-    """
+    """Give facts of subjects, photos and people by the ids of people, photos and subjects alike."""
     people = read_instances(project, everything=True)
     for other, key in ((read_subjects(project), "subject_id"),
                        (read_images(project, everything=True), "image_id")):  # fmt: skip

@@ -70,30 +70,7 @@ def find_shapes(
     mask_rule: MaskRule = "vote",
     seed: int = 0,
 ) -> Shapes:
-    """Find the objects that several annotators drew.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        One instance a drawing.
-    kind : {"boxes", "masks", "keypoints"}
-    annotator : str
-        The attribute that says who drew each.
-    least : int
-        How many annotators must have drawn an object.
-    overlap : float
-        How similar drawings of one object must be, on average: IoU, for keypoints object keypoint
-        similarity; above 0, up to 1.
-    mask_rule : {"vote", "staple"}
-        With three annotators or fewer STAPLE tends to believe one of them alone.
-    seed : int
-        Of the intervals of the annotators.
-
-    Raises
-    ------
-    SpecError
-        A setting out of range; nobody drew that; drawings without an annotator.
-    """
+    """Find the objects that several annotators drew."""
     _refuse_settings(kind, least, overlap, mask_rule)
     drawn = drawings_of(dataset, kind, annotator)
     most = drawn.rows["annotator"].n_unique()

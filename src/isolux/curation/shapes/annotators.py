@@ -20,19 +20,7 @@ _SHARES = ("kept", "found", "alike")
 def how_they_draw(
     drawn: Drawings, alike: Likeness, member: IntArray, least: int, seed: int
 ) -> pl.DataFrame:
-    """Count for each annotator what others drew too, what they missed, and how alike they draw.
-
-    An annotator's own drawing never speaks for itself. What they drew is kept if enough others
-    drew it to make ``least`` with them (one other at least); what ``least`` others drew should have
-    been found. Where fewer others were asked about a picture, all of those must have drawn it.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``annotator, images, drawn``, and ``kept, found, alike`` (shares, 0 to 1, higher is better;
-        null: nothing to judge by), each with ``_low`` and ``_high`` (95 %, pictures resampled; null
-        below 5 pictures).
-    """
+    """Count for each annotator what others drew too, what they missed, and how alike they draw."""
     table = _cells(drawn, alike, member, least)
     who = drawn.rows["annotator"].unique().sort()
     rng = np.random.default_rng(seed)

@@ -98,15 +98,7 @@ class Likeness:
 
 
 def drawings_of(dataset: Dataset, kind: Kind, annotator: str) -> Drawings:
-    """Read who drew what.
-
-    Raises
-    ------
-    SpecError
-        No such attribute or kind of drawing; a drawing by several annotators, or by none.
-    TableError
-        Boxes of negative size; keypoints that differ in number.
-    """
+    """Read who drew what."""
     dataset = _with_boxes_of_a_table(dataset)
     columns = [name for name in _NEEDS[kind] if name in dataset.instances.columns]
     if not columns or (kind != "masks" and len(columns) < len(_NEEDS[kind])):

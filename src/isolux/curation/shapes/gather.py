@@ -16,19 +16,7 @@ def gathered(
 ) -> IntArray:
     """Give each drawing the number of its object: ``[n]``, from 0, in order of first drawings.
 
-    By falling likeness two drawings' clusters become one, if their drawings are alike by ``lowest``
-    on average and no annotator has a drawing in both: an annotator draws an object once.
-
-    Parameters
-    ----------
-    first, second : [p] int
-        Pairs of drawings of one image, each once; pairs that are not named are not alike at all.
-    alike : [p] float
-        How alike, 0 to 1.
-    annotator : [n] int
-        Who drew each.
-    lowest : float
-        Mean likeness that joins two clusters, 0 to 1.
+    Shapes: ``first, second`` [p], ``alike`` [p], ``annotator`` [n].
 
     Examples
     --------

@@ -38,18 +38,7 @@ def median_box_xywh(boxes: FloatArray) -> FloatArray:
 def robust_pose(points: FloatArray, size_px: float, sigmas: FloatArray) -> FloatArray:
     """Merge ``[r, K, 3]`` keypoints to ``[K, 3]``: Huber's mean of those who labelled each.
 
-    A keypoint is labelled where more than half labelled it. One who placed it farther away than
-    people of steady hand do (1.345 standard deviations of that keypoint) counts for less, in
-    proportion. It is seen (2) where more than half of those who labelled it saw it.
-
-    Parameters
-    ----------
-    points : [r, K, 3] float
-        x, y in pixels and 0 (not labelled), 1 (hidden), 2 (seen).
-    size_px : float
-        Square root of the person's area.
-    sigmas : [K] float
-        How far apart people place each keypoint: standard deviation as a share of ``size_px``.
+    Shapes: ``points`` [r, K, 3], ``sigmas`` [K].
 
     Examples
     --------
@@ -86,16 +75,7 @@ def _weighted(at: FloatArray, weight: FloatArray) -> FloatArray:
 def merged_masks(masks: Masks, objects: Sequence[IntArray], rule: MaskRule) -> Masks:
     """Merge the masks of each object into one.
 
-    Parameters
-    ----------
-    masks : Masks
-        As drawn.
-    objects : sequence of [r] int
-        Rows of the drawings of each object, of one picture.
-    rule : {"staple", "vote"}
-        ``vote``: pixels that more than half drew. ``staple``: pixels that are likelier the object's
-        than not, with how well each draws estimated from all; looked at within four times the box
-        around all drawings, so that a large empty picture does not decide it.
+    Shapes: ``objects`` [r].
 
     Examples
     --------

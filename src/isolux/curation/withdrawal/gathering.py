@@ -148,11 +148,7 @@ class Pictures:
 
 
 def known_pictures(places: Sequence[Place], terms: Terms) -> Pictures:
-    """Find pictures that have their names, and those that are the same under any name.
-
-    A picture that was only copied, or whose metadata were taken off, has the same thumbnail to the
-    last grey level. One that shows nothing (a black frame) is no one's but by its name.
-    """
+    """Find pictures that have their names, and those that are the same under any name."""
     sums, names = set(terms.pictures), set[str]()
     beside = beside_of(places)
     seen: list[tuple[Place, str, str | None]] = []

@@ -53,10 +53,7 @@ def _small(picture: Picture) -> Pixels:
 
 
 def turned(looks: Pixels) -> Pixels:
-    """Give thumbnails as they are, and turned by a quarter, a half and three quarters.
-
-    A program that takes off what Exif says of a photo's turn leaves it lying on its side.
-    """
+    """Give thumbnails as they are, and turned by a quarter, a half and three quarters."""
     return np.concatenate([np.rot90(looks, k, axes=(1, 2)) for k in range(4)])
 
 

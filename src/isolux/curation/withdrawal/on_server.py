@@ -36,20 +36,7 @@ def tasks_of(project: Project, found: Found) -> Iterator[Mapping[str, Any]]:
 def delete_on_server(
     work: Work, plan: Plan, server: Callable[[str], Any] | None
 ) -> tuple[str, ...]:
-    """Delete tasks, answers and pictures; what is gone already is as good.
-
-    Returns
-    -------
-    tuple of str
-        What the reader has to do still: files on the server's own disk.
-
-    Raises
-    ------
-    SpecError
-        Tasks were sent to a server, and none is given.
-    FileError
-        The server does not answer, refuses the token, or still has a picture.
-    """
+    """Delete tasks, answers and pictures; what is gone already is as good."""
     notes: list[str] = []
     urls = list(dict.fromkeys(str(one["server"]) for one in plan.server))
     for url in urls:

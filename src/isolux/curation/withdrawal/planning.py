@@ -42,17 +42,7 @@ def plan_of(
     back: Back | None = None,
     published: Sequence[bytes] = (),
 ) -> Plan:
-    """Find what names people below folders.
-
-    Parameters
-    ----------
-    whole : bool
-        Whether projects are looked into: consent for evaluation was taken back.
-    back : Back, optional
-        What is known of people whom a backup brought back.
-    published : sequence of bytes
-        Keys under which ids were published: names under these are theirs, too.
-    """
+    """Find what names people below folders."""
     places = places_of(folders, ledger, projects_in(folders))
     found, looks = _known(folders, places, kind, who, published, whole=whole, back=back)
     marks = back.marks if back else tuple(mark_of(kind, one, key) for one in who)
@@ -68,21 +58,7 @@ def plan_of(
 def known_of(
     folders: Sequence[Path], kind: Kind, who: Sequence[str], published: Sequence[bytes] = ()
 ) -> tuple[Terms, list[Place], Sequence[str]]:
-    """Find what names people below folders, for a search that changes nothing.
-
-    Parameters
-    ----------
-    published : sequence of bytes
-        Keys under which ids were published: names under these are searched for, too.
-
-    Returns
-    -------
-    Terms
-    list of Place
-        All files but keys.
-    sequence of str
-        Thumbnails of their pictures.
-    """
+    """Find what names people below folders, for a search that changes nothing."""
     keys = [one for project in projects_in(folders) for one in of_project(project)
             if one.suffix == ".key"]  # fmt: skip
     places = list(files_below(folders, apart=keys))

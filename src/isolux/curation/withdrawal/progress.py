@@ -133,14 +133,7 @@ class Work:
         self.path.chmod(0o600)
 
     def note(self, one: Artefact, *, sum_before: str = "") -> None:
-        """Write down a change before it is made; it is on the disk when this returns.
-
-        Parameters
-        ----------
-        one : Artefact
-        sum_before : str
-            SHA-256 of what the file was, which lists of files may name; never in the receipt.
-        """
+        """Write down a change before it is made; it is on the disk when this returns."""
         told = {name: getattr(one, name) for name in Artefact.__slots__}
         line = json.dumps(told | {_SUM: sum_before}) + "\n"
         with self.path.open("ab") as stream:
@@ -191,13 +184,7 @@ class Work:
 
 @contextmanager
 def alone(ledger: Path) -> Iterator[None]:
-    """Hold a ledger's withdrawals: one at a time.
-
-    Raises
-    ------
-    OutputError
-        Another one runs.
-    """
+    """Hold a ledger's withdrawals: one at a time."""
     import fcntl
 
     descriptor = os.open(ledger.parent, os.O_RDONLY | os.O_CLOEXEC)

@@ -52,10 +52,7 @@ class Found:
 
 
 def find_in(project: Project, found: Found) -> None:
-    """Find what hangs on the subjects, copyright holders and annotators that are named.
-
-    A photo goes with everyone in it; so does every photo of the same bytes, as it shows the same.
-    """
+    """Find what hangs on the subjects, copyright holders and annotators that are named."""
     with reading(project.engine) as connection:
         people = connection.execute(
             sa.select(instances.c.instance_id, instances.c.image_id, instances.c.subject_id,
@@ -100,22 +97,7 @@ def sums_of_photos(project: Project) -> frozenset[str]:
 
 
 def take_out(project: Project, terms: Terms, number: str) -> dict[str, int]:
-    """Take people out of every table, and note counts alone in the journal.
-
-    Seals of their verdicts and answers stay, from which no one can be known: the journal verifies.
-
-    Parameters
-    ----------
-    project : Project
-    terms : Terms
-    number : str
-        Of the withdrawal, by which its row of the journal is known.
-
-    Returns
-    -------
-    dict of str to int
-        Rows that went, by table; none: nothing was left.
-    """
+    """Take people out of every table, and note counts alone in the journal."""
     with writing(project.engine) as connection:
         counts = {"decisions": _blot_decisions(connection, terms)}
         reopened = _reopen(connection, terms)

@@ -45,12 +45,6 @@ _NO_PEOPLE = (
 def key_mark_in(name: str, data: bytes) -> str | None:
     """Read the mark of the key under which a record says that ids were replaced.
 
-    Returns
-    -------
-    str or None
-        The mark of the key; an empty string where ids were replaced under a key that the record
-        does not name; None where the record does not say that ids were replaced.
-
     Examples
     --------
     >>> key_mark_in("dataset.json", b'{"format": "isolux curated dataset"}')
@@ -99,24 +93,7 @@ def without_key(
     known: Mapping[str, Collection[str]],
     who: Collection[str],
 ) -> list[tuple[str, str]]:
-    """List what names people by pseudonyms that no given key is known to lead back.
-
-    Parameters
-    ----------
-    places : sequence of Place
-    keys : sequence of bytes
-        Under which ids were published.
-    known : mapping of str to collection of str
-        By kind, everyone whom ledgers, projects and tables know.
-    who : collection of str
-        Those who are searched for. If their own ids look like pseudonyms, a table is not taken
-        for pseudonymised by its looks alone.
-
-    Returns
-    -------
-    list of (str, str)
-        A folder or a table, and why a search there would not have found them.
-    """
+    """List what names people by pseudonyms that no given key is known to lead back."""
     marks = _declared(places)
     ids: dict[Path, set[str]] = {folder: set() for folder, own in marks.items() if own is not None}
     looks_alike = all(re.match(_PSEUDONYM, one) for one in who)
@@ -144,15 +121,7 @@ def without_key(
 
 
 def without_link(places: Iterable[Place], kind: str) -> list[tuple[str, str]]:
-    """List tables of photos without people, where no table says whose photos are whose.
-
-    Parameters
-    ----------
-    places : iterable of Place
-        Of folders without a project.
-    kind : str
-        Of the people: subject, copyright.
-    """
+    """List tables of photos without people, where no table says whose photos are whose."""
     unread = []
     for place, table in tables_by_place(places):
         kinds = {kinds_of_column(c) or ((), False) for c in table.columns}
@@ -168,10 +137,7 @@ def without_link(places: Iterable[Place], kind: str) -> list[tuple[str, str]]:
 
 
 def _declared(places: Iterable[Place]) -> dict[Path, set[str] | None]:
-    """Give folders whose records say that ids were replaced, with the marks of the keys.
-
-    None: a record only names input files as a publication would; the ids themselves decide.
-    """
+    """Give folders whose records say that ids were replaced, with the marks of the keys."""
     found: dict[Path, set[str] | None] = {}
     for place in places:
         if place.path.suffix != ".json":

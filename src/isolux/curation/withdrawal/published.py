@@ -12,16 +12,6 @@ __all__ = ["published_as"]
 def published_as(key: bytes, kind: str, name: str, more: Sequence[str] = ()) -> list[str]:
     """List the names under which someone, or a file of theirs, was published.
 
-    Parameters
-    ----------
-    key : bytes
-        Under which it was published.
-    kind : str
-        subject, image, instance, file, …: columns of both spellings (``subject_id``, ``subject``).
-    name : str
-    more : sequence of str
-        Other columns whose ids were replaced.
-
     Examples
     --------
     >>> len(published_as(b"key", "subject", "s17")), len(published_as(b"key", "file", "a.jpg"))

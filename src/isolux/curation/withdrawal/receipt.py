@@ -87,13 +87,7 @@ def _marks(plan: Plan, key: bytes) -> set[str]:
 
 
 def read_receipt(path: str | Path) -> dict[str, Any]:
-    """Read a receipt as it is.
-
-    Raises
-    ------
-    FileError
-        No such file, or no receipt.
-    """
+    """Read a receipt as it is."""
     try:
         found = json.loads(Path(path).expanduser().read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -113,15 +107,7 @@ def read_receipt(path: str | Path) -> dict[str, Any]:
 def check_receipt(
     path: str | Path, *, ledger: Path, key: str | Path | None = None
 ) -> dict[str, Any]:
-    """Read a receipt, and see that it is as it was signed.
-
-    Raises
-    ------
-    FileError
-        No receipt, or no key.
-    TableError
-        It was changed, or another key signed it.
-    """
+    """Read a receipt, and see that it is as it was signed."""
     found = read_receipt(path)
     at = key_path(ledger, key)
     if not at.exists():

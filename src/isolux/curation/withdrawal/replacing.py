@@ -68,33 +68,6 @@ def closest(
 ) -> pl.DataFrame:
     """Choose from a pool, for each row that withdrew, the closest that no other row takes.
 
-    Parameters
-    ----------
-    gone : polars.DataFrame
-        Rows that withdrew, with ``keys`` and ``complexity``.
-    pool : polars.DataFrame
-        Rows that may take their places, with the same columns.
-    keys : sequence of str
-        The most important first. Cells with several values (two ancestries, ``a;b`` or a list) are
-        as far apart as their sets are (1 less Jaccard's index).
-    complexity : sequence of str
-        Numbers of what makes a picture hard (people in it, share that is hidden), which decide
-        among rows that are equally close by ``keys``: distance in standard deviations, their mean.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``gone, pool`` (rows), and of each key its ``distance``: 0 the same, 1 nothing in common;
-        ``complexity`` in standard deviations (null: none asked for). Rows beyond the pool's number
-        have no partner and are not in it.
-
-    Raises
-    ------
-    UnknownNameError
-        A column that one of the tables lacks.
-    TableError
-        A complexity that is no number.
-
     Examples
     --------
     >>> gone = pl.DataFrame({"pronoun": ["she"], "age_group": ["30-39"], "ancestry": ["Africa"]})
@@ -134,23 +107,7 @@ def rows_for(
     keys: Sequence[str],
     complexity: Sequence[str],
 ) -> Replacing:
-    """Choose rows of a pool for the rows of a sample that withdraw.
-
-    Parameters
-    ----------
-    sample, pool : Path
-        CSV; the pool has the sample's columns. Rows that the sample has already, and rows of those
-        who withdraw, take no one's place.
-    terms : Terms
-    keys, complexity : sequence of str
-
-    Raises
-    ------
-    SpecError
-        A sample that is no CSV.
-    UnknownNameError, TableError
-        A column that one of them lacks; a complexity that is no number.
-    """
+    """Choose rows of a pool for the rows of a sample that withdraw."""
     if sample.suffix.lower() != ".csv":
         raise SpecError("a sample is a CSV file", expected="--sample FILE.csv", found=sample.name)
     held, others = (_text_of(one) for one in (sample, pool))

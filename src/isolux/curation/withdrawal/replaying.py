@@ -45,24 +45,7 @@ def who_is_back(
     *,
     published: Sequence[bytes] = (),
 ) -> list[Back]:
-    """Find those who revoked a scope, did not grant it again, and stand in folders.
-
-    Parameters
-    ----------
-    folders : sequence of Path
-    places : sequence of Place
-        Their files.
-    ledger : Path
-    key : bytes
-    scope : {"evaluation", "training", "publication"}
-    published : sequence of bytes
-        Keys under which ids were published: whom the ledger still names is known by these, too.
-
-    Raises
-    ------
-    TableError
-        The ledger or a receipt was tampered with.
-    """
+    """Find those who revoked a scope, did not grant it again, and stand in folders."""
     names, columns = _names(folders, places), replaced_columns(places)
     gone = _revoked(ledger, scope)
     found = []

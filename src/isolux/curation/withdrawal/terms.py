@@ -82,19 +82,7 @@ def tails(path: str) -> tuple[str, ...]:
 def others_of(
     named: Mapping[str, frozenset[str]], others: Mapping[str, Iterable[str]]
 ) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
-    """Part names into theirs and everyone else's, where files of both may be called alike.
-
-    A file is theirs by its path from any folder on. By its last part alone it is theirs where
-    no file of someone else is called so in another folder: ``s17/1.jpg`` is not ``s1/1.jpg``.
-    A cell that lists several ids with one of theirs is no one's name: it would hide theirs.
-
-    Returns
-    -------
-    dict of str to frozenset of str
-        Theirs, by kind.
-    dict of str to frozenset of str
-        Everyone else's.
-    """
+    """Part names into theirs and everyone else's, where files of both may be called alike."""
     whole = {tail for path in named.get("file", ()) if "/" in path for tail in tails(path)[:-1]}
     mine = dict(named)
     every = frozenset[str]().union(*named.values())
@@ -203,17 +191,7 @@ class Terms:
         return {term: tuple(names) for term, names in found.items()}
 
     def is_id(self, cell: str, kinds: Collection[str], *, strict: bool) -> bool:
-        """Tell whether a cell of a column of ids is theirs.
-
-        Parameters
-        ----------
-        cell : str
-        kinds : collection of str
-            Of the column.
-        strict : bool
-            Whether the column says of which kind its ids are. Where it does not, an id that
-            someone else has too, as one of another kind, is not taken for theirs.
-        """
+        """Tell whether a cell of a column of ids is theirs."""
         if self._is_one(cell, kinds, strict=strict):
             return True
         if any(cell in self.others.get(kind, ()) for kind in kinds):
@@ -265,15 +243,7 @@ class Terms:
         return any(one in files for one in tails(path)[:-1])
 
     def is_name(self, name: str, beside: Sequence[str] = ()) -> bool:
-        """Tell whether a file's or a folder's name is theirs.
-
-        Parameters
-        ----------
-        name : str
-        beside : sequence of str
-            Names of the same folder: a name that could be any word is an id where most names
-            beside it are others' ids.
-        """
+        """Tell whether a file's or a folder's name is theirs."""
         if self.in_text(name):
             return True
         forms = set(_forms(name))

@@ -32,15 +32,7 @@ class Place:
 
 
 def folders_of(given: Sequence[str | Path]) -> list[Path]:
-    """Resolve folders, and leave out those that lie in another.
-
-    Raises
-    ------
-    SpecError
-        No folder.
-    FileError
-        One that is not there.
-    """
+    """Resolve folders, and leave out those that lie in another."""
     found = sorted({Path(one).expanduser().resolve() for one in given})
     if not found:
         raise SpecError("no folder is named", expected="a project, a run, any folder of files")
@@ -60,14 +52,7 @@ def projects_in(folders: Sequence[Path]) -> list[Path]:
 
 
 def files_below(folders: Sequence[Path], *, apart: Iterable[Path] = ()) -> Iterator[Place]:
-    """List files in a fixed order; links are not followed.
-
-    Parameters
-    ----------
-    folders : sequence of Path
-    apart : iterable of Path
-        Files and folders that are left: the ledger, its key, receipts.
-    """
+    """List files in a fixed order; links are not followed."""
     left = {one.resolve() for one in apart}
     for root in folders:
         for at, names, files in os.walk(root, onerror=_refuse_unread):

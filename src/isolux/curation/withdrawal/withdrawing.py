@@ -104,28 +104,7 @@ def finish(
     search: Callable[[Sequence[Place], Terms, Sequence[str]], Searched] | None = None,
     key_file: Path | None = None,
 ) -> Withdrawn:
-    """Take out what a plan names, and write the receipt.
-
-    Parameters
-    ----------
-    ledger : Path
-    key : bytes
-    plan : Plan
-        It lies on the disk already.
-    made_by : str
-    server : callable, optional
-        Gives the server of an address, where tasks were sent to one.
-    remake : callable, optional
-        Makes the pages of a run anew, given its folder and what is to be said first.
-    search : callable, optional
-        Looks for what is left, byte by byte, given files, their names and their looks.
-    key_file : Path, optional
-
-    Raises
-    ------
-    FileError, OutputError
-        What cannot be read or written; the same command goes on.
-    """
+    """Take out what a plan names, and write the receipt."""
     work = Work(work_path(ledger))
     folders = [Path(one) for one in plan.folders]
     projects = projects_in(folders) if "evaluation" in plan.scopes else []

@@ -12,13 +12,7 @@ __all__ = ["coco_instances"]
 
 
 def coco_instances(annotations: pl.DataFrame, tables: CocoTables, where: str) -> pl.DataFrame:
-    """Give the columns of instances for these rows of ``tables.annotations``.
-
-    Raises
-    ------
-    TableError
-        Keypoints that are not as their category declares them, with the row.
-    """
+    """Give the columns of instances for these rows of ``tables.annotations``."""
     masks = [name for name in annotations.columns if name.startswith("mask_")]
     frame = annotations.select(
         pl.col("id").alias("instance_id"),

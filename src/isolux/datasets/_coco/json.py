@@ -80,16 +80,7 @@ class CocoTables:
 
 
 def read_coco(data: bytes, where: str, *, masks: bool = True) -> CocoTables:
-    """Parse an annotation file and check what refers to what.
-
-    Raises
-    ------
-    FileError
-        No JSON, or cut off, with the byte.
-    TableError
-        With the row of the list at fault: a value of a wrong type, an id that occurs twice, an
-        image or category that the file does not list, a damaged box or mask.
-    """
+    """Parse an annotation file and check what refers to what."""
     read = decode(data, _File, where)
     images = _images(read.images, where)
     categories = _categories(read.categories, where)

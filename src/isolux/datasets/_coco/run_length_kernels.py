@@ -12,10 +12,7 @@ __all__ = ["total_runs"]
 
 @njit()
 def total_runs(data: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Add up the runs of each mask; -1 where its text does not hold run lengths.
-
-    ``data`` holds the characters of all masks, ``bounds`` [N + 1] where each begins.
-    """
+    """Add up the runs of each mask; -1 where its text does not hold run lengths."""
     totals = np.empty(len(bounds) - 1, dtype=np.int64)
     for mask in range(len(bounds) - 1):
         at, end = bounds[mask], bounds[mask + 1]

@@ -25,26 +25,7 @@ _BLOCK = 8_192  # masks: bounds the copies of their text that are held at once
 def masks_of(
     texts: pl.Series, height: pl.Series, width: pl.Series, where: str, field: str
 ) -> pl.DataFrame:
-    """Turn segmentations, as JSON text, into mask columns.
-
-    Parameters
-    ----------
-    texts : polars.Series
-        ``[[x, y, …], …]``, ``{"size": [h, w], "counts": "…"}`` or the same with a list of counts;
-        null: no mask.
-    height, width : polars.Series
-        Pixels of each one's image; null: not known, and then not compared.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``mask_counts``, ``mask_height``, ``mask_width``, ``mask_polygons``.
-
-    Raises
-    ------
-    TableError
-        A mask of another size than its image, counts that do not fill it, neither form.
-    """
+    """Turn segmentations, as JSON text, into mask columns."""
     frame = pl.DataFrame({"text": texts, "kind": _kinds(texts)}).with_row_index("row")
     at = _Place(where, field)
     wrong = (frame["kind"] == "neither").fill_null(value=False)
@@ -190,11 +171,7 @@ def _refuse_other_sizes(
 
 
 def totals(counts: pl.Series) -> npt.NDArray[np.int64]:
-    """Add up the runs of each compressed mask; -1 where the text does not hold run lengths.
-
-    The format: five bits a character from '0' on, the sixth says that more follow, the highest of
-    the last is the sign; from the fourth run on, the difference to the run two before.
-    """
+    """Add up the runs of each compressed mask; -1 where the text does not hold run lengths."""
     if not len(counts):
         return np.zeros(0, np.int64)
     from isolux.datasets._coco.run_length_kernels import total_runs

@@ -43,16 +43,7 @@ class Variables:
 def read_variables(
     data: bytes, where: str, *, texts: Sequence[str] = (), numbers: Sequence[str] = ()
 ) -> Variables:
-    """Read cell arrays of text and matrices of numbers from a MATLAB file of any version.
-
-    Raises
-    ------
-    FileError
-        No MATLAB file, damaged, unpacking to more than 4 GiB, linked to other files; of version
-        7.3 where h5py is not installed.
-    TableError
-        A variable that is missing, an object, or of another kind than asked for.
-    """
+    """Read cell arrays of text and matrices of numbers from a MATLAB file of any version."""
     if data.startswith(_HDF5) or data[512:520] == _HDF5:
         from isolux.datasets._mat.hdf5 import read_hdf5
 
@@ -65,15 +56,7 @@ def read_variables(
 
 
 def read_mat5(data: bytes, where: str, names: Sequence[str]) -> dict[str, Array]:
-    """Read these variables of a file of version 5 to 7.2; a structure is a record of fields.
-
-    Raises
-    ------
-    FileError
-        No such file, or damaged; what unpacks to more than 4 GiB.
-    TableError
-        A variable that is missing, an object or a function.
-    """
+    """Read these variables of a file of version 5 to 7.2; a structure is a record of fields."""
     from scipy.io import loadmat
 
     if data.startswith(_HDF5) or data[512:520] == _HDF5:
@@ -114,10 +97,7 @@ def _missing(name: str, known: Sequence[str], where: str) -> TableError:
 
 
 def _refuse_damage(data: bytes, where: str, names: Sequence[str]) -> None:
-    """Walk through every variable before scipy does, which a damaged one can end the process of.
-
-    What the packed ones unpack to is added up, so that a bomb is refused while it is small.
-    """
+    """Walk through every variable before scipy does, which a damaged one can end the process of."""
     order: Literal["big", "little"] = "big" if data[126:128] == b"MI" else "little"
     at, total = _HEADER, len(data)
     limit = unpacked_limit(len(data), LARGEST)
@@ -189,13 +169,7 @@ def _unpacked(packed: bytes, limit: int) -> bytes | None:
 
 
 def texts_of_cells(cells: Array, where: str, name: str) -> pl.Series:
-    """Give cells of text, or rows of a matrix of characters, as a column; an empty cell is null.
-
-    Raises
-    ------
-    TableError
-        A cell that holds anything but text, with its row.
-    """
+    """Give cells of text, or rows of a matrix of characters, as a column; an empty cell is null."""
     flat = np.ravel(cells)
     if flat.dtype.kind == "U":
         return pl.Series(name, flat.astype(object), dtype=pl.String, strict=False)

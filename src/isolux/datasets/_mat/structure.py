@@ -126,15 +126,7 @@ def _inside(
 
 @njit(nogil=True)
 def damaged_byte(data: _Bytes, big: bool) -> int:
-    """Walk through one variable: ``SOUND``, ``OBJECT``, or the byte of the matrix at fault.
-
-    Parameters
-    ----------
-    data : [bytes] uint8
-        The variable, unpacked, from its tag on.
-    big : bool
-        Whether its numbers have their high byte first.
-    """
+    """Walk through one variable: ``SOUND``, ``OBJECT``, or the byte of the matrix at fault."""
     left, ends = np.zeros(_DEEPEST + 1, np.int64), np.zeros(_DEEPEST + 1, np.int64)
     left[0], ends[0] = 1, len(data)
     tag = np.zeros(4, np.int64)

@@ -56,22 +56,7 @@ class Districts:
 
 
 def read_districts(path: str | Path, key: str) -> Districts:
-    """Read a user's GeoJSON.
-
-    Parameters
-    ----------
-    path : str or Path
-        A FeatureCollection of polygons; several features may share a name.
-    key : str
-        The property that names a district.
-
-    Raises
-    ------
-    FileError, TableError
-        No GeoJSON, with the byte or the feature; coordinates that are not degrees.
-    UnknownNameError
-        No feature has that property.
-    """
+    """Read a user's GeoJSON."""
     file = Path(path).expanduser()
     data, where = read_file(file), str(file)
     features = decode(data, _Collection, where).features
@@ -135,9 +120,6 @@ def _ring(ring: Sequence[Sequence[float]], where: str, row: int) -> FloatArray:
 def districts_at(districts: Districts, longitude: FloatArray, latitude: FloatArray) -> pl.Series:
     """Name the district of each place, the first in the file's order; null: none.
 
-    A ray to the east crosses a district's outline an odd number of times from inside it, holes
-    included; the side of a district that lies west or south belongs to it.
-
     Examples
     --------
     >>> square = np.array([[0, 0, 2, 0], [2, 0, 2, 2], [2, 2, 0, 2], [0, 2, 0, 0]], float)
@@ -175,15 +157,7 @@ class Incomes:
 
 
 def incomes_of(path: str | Path, key: str, column: str) -> Incomes:
-    """Read a user's table of incomes by district.
-
-    Raises
-    ------
-    UnknownNameError
-        No such column.
-    TableError
-        An income that is not a number from 0, or two for one district, with the row.
-    """
+    """Read a user's table of incomes by district."""
     file = Path(path).expanduser()
     table, where = read_table(file), str(file)
     for name in (key, column):

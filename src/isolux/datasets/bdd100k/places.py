@@ -52,15 +52,7 @@ class DistrictsOfVideos:
 
 
 def districts_of_videos(videos: pl.Series, said: PlaceOptions) -> DistrictsOfVideos | None:
-    """Find the district of each video and its income; None where no district was asked for.
-
-    Raises
-    ------
-    SpecError
-        Settings that need one another and are not all given.
-    FileError, TableError, UnknownNameError
-        A folder or file that is not there or damaged.
-    """
+    """Find the district of each video and its income; None where no district was asked for."""
     if said.info is None and said.districts is None and said.incomes is None:
         return None
     if said.info is None or said.districts is None:

@@ -79,15 +79,7 @@ class ScalabelTables:
 
 
 def read_scalabel(data: bytes, where: str) -> ScalabelTables:
-    """Parse a label file.
-
-    Raises
-    ------
-    FileError
-        No JSON, or cut off, with the byte.
-    TableError
-        A value of a wrong type, with its frame, from 1, and its field.
-    """
+    """Parse a label file."""
     frames = _frames(data, where)
     labels = [frame.labels or [] for frame in frames]
     counts = np.array([len(of_frame) for of_frame in labels], dtype=np.int64)

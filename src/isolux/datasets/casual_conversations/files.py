@@ -97,16 +97,7 @@ class Conversations:
 
 
 def read_conversations(data: bytes, where: str) -> Conversations:
-    """Read whichever of the three it is.
-
-    Raises
-    ------
-    FileError
-        No JSON, or cut off, with the byte.
-    TableError
-        None of the three; a subject or video twice; an age or skin tone that is none; a path that
-        leads out of the folder.
-    """
+    """Read whichever of the three it is."""
     start = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if start == b"{":
         return _version_1(data, where)

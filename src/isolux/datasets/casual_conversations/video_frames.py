@@ -33,25 +33,7 @@ class Frames:
 
 
 def chosen_frames(root: Path, videos: pl.Series, n: int) -> Frames:
-    """Choose up to ``n`` frames of each video, evenly over those that there are; 1: the middle.
-
-    Parameters
-    ----------
-    root : Path
-        Pictures called ``<video>_raw_frame<number>`` or ``<video>_frame<number>``, in any folder
-        below it, or ``<number>`` in a folder called as the video.
-    videos : polars.Series
-        The videos' names.
-    n : int
-        Of a video with fewer frames, all of them.
-
-    Raises
-    ------
-    FileError
-        No such folder, or no frame of any of the videos in it.
-    TableError
-        A frame that is there twice.
-    """
+    """Choose up to ``n`` frames of each video, evenly over those that there are; 1: the middle."""
     if not root.is_dir():
         raise FileError("there is no such folder of frames", where=str(root))
     files = listed_files(root)

@@ -16,11 +16,6 @@ _SHARE = 0.05
 def on_areas(instances: pl.DataFrame) -> tuple[str, ...]:
     """Caution where many areas are larger than their boxes, or next to nothing beside them.
 
-    Parameters
-    ----------
-    instances : polars.DataFrame
-        ``area`` in square pixels, ``box_w``, ``box_h``, ``is_crowd``.
-
     Examples
     --------
     >>> one = pl.DataFrame({"area": [5.0], "box_w": [40.0], "box_h": [50.0], "is_crowd": [False]})

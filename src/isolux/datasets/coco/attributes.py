@@ -26,19 +26,6 @@ def own_attributes(
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Make a row of each value of each attribute; null for who does not have it.
 
-    Parameters
-    ----------
-    annotations : polars.DataFrame
-        ``id`` and ``attributes`` (JSON text, or null), all rows of the file in its order.
-    reserved : sequence of str
-        Names that the loader itself gives: an attribute called so becomes ``attributes.NAME``.
-
-    Returns
-    -------
-    tuple of polars.DataFrame and tuple of str
-        Table attributes; and a note, where some are not an object of plain values and were not
-        read: the format does not say what stands in that field.
-
     Examples
     --------
     >>> rows = pl.DataFrame({"id": ["1", "2"], "attributes": ['{"occluded": true}', None]})

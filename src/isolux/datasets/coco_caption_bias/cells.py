@@ -33,10 +33,7 @@ def keyed(table: pl.DataFrame, column: str, where: str) -> pl.DataFrame:
 
 
 def items_of(cells: pl.Series) -> pl.Series:
-    """List the items of cells such as ``['Light', 'Dark']``; a plain cell is one item.
-
-    They are printed by Python; commas, brackets and quotes part them, and nothing is run.
-    """
+    """List the items of cells such as ``['Light', 'Dark']``; a plain cell is one item."""
     parts = as_text(cells).str.extract_all(_ITEM)
     return parts.list.eval(pl.element().str.strip_chars()).list.eval(
         pl.element().filter(pl.element() != "")

@@ -32,22 +32,6 @@ def without_totals(
 ) -> tuple[pl.DataFrame, list[str]]:
     """Find rows that repeat others: by their word, or as the sum of others of their attribute.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame
-    groups, parts : sequence of str
-        Columns of groups; of models and measures.
-    counts : (str, str)
-        Successes and n.
-    drop : bool
-        Leave them out, and say so; else refuse.
-    where : str
-
-    Raises
-    ------
-    TableError
-        With the row, and what it repeats.
-
     Examples
     --------
     >>> frame = pl.DataFrame({"race": ["a", "b", "All"], "k": [1, 2, 3], "n": [9, 9, 18]})
@@ -94,13 +78,7 @@ def without_totals(
 def refuse_repeats(
     frame: pl.DataFrame, groups: Sequence[str], parts: Sequence[str], where: str
 ) -> None:
-    """Refuse two rows of one group.
-
-    Raises
-    ------
-    TableError
-        With both rows; or there is no group at all.
-    """
+    """Refuse two rows of one group."""
     if not groups:
         raise TableError(
             "no column says which group a row is about",

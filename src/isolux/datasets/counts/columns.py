@@ -43,20 +43,6 @@ def counted_columns(
 ) -> Counted:
     """Find the counts, read them and hold them against each other.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame
-    successes, n : str or None
-        Columns as they were named; None: the first there are of the usual names. Without an n,
-        that of the successes and of their opposite (``correct`` and ``wrong``) together.
-    where : str
-
-    Raises
-    ------
-    UnknownNameError, SpecError, TableError
-        No such column; no counts; more successes than cases; opposites that do not add up to n; a
-        column of rates.
-
     Examples
     --------
     >>> table = pl.DataFrame({"race": ["a"], "correct": ["9"], "wrong": ["1"]})

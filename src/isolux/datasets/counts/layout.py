@@ -29,13 +29,7 @@ _VALUES = ("value", "values", "level", "subgroup", "group", "category", "label")
 def refuse_outcomes(
     frame: pl.DataFrame, groups: Sequence[str], counts: tuple[str, str], where: str
 ) -> None:
-    """Refuse a row for each outcome: over them the counts of one n add up to that n.
-
-    Raises
-    ------
-    TableError
-        With the column of outcomes and what to do.
-    """
+    """Refuse a row for each outcome: over them the counts of one n add up to that n."""
     k, n = (pl.col(c) for c in counts)
     for name in groups if len(groups) > 1 else ():
         told = frame.group_by([one for one in groups if one != name]).agg(
@@ -57,13 +51,7 @@ def refuse_outcomes(
 def refuse_stacked(
     frame: pl.DataFrame, groups: Sequence[str], counts: tuple[str, str], where: str
 ) -> None:
-    """Refuse attributes below each other: the same people by race, then again by gender.
-
-    Raises
-    ------
-    TableError
-        With the column that names the attributes.
-    """
+    """Refuse attributes below each other: the same people by race, then again by gender."""
     for name in groups:
         parts = frame.group_by(name, maintain_order=True).agg(
             pl.len(), *(pl.col(c).sum() for c in counts)
@@ -95,13 +83,7 @@ def refuse_stacked(
 
 
 def refuse_blanks(frame: pl.DataFrame, groups: Sequence[str], where: str) -> None:
-    """Refuse a row that does not name its group.
-
-    Raises
-    ------
-    TableError
-        With the row and its column.
-    """
+    """Refuse a row that does not name its group."""
     for name in groups:
         blank = frame[name].cast(pl.String).str.strip_chars()
         missing = (blank.is_null() | (blank == "")).arg_true()
@@ -120,22 +102,6 @@ def sub_totals(
     rows: pl.DataFrame, name: str, others: Sequence[str], counts: tuple[str, str]
 ) -> Iterator[tuple[int, str]]:
     """Find rows whose counts are the sums of some others: ``Non-White`` below its parts.
-
-    Parameters
-    ----------
-    rows : polars.DataFrame
-        ``_row``, the columns of groups and counts.
-    name : str
-        The column in which a sub-total would be named.
-    others : sequence of str
-        The columns within whose values sums are made.
-    counts : (str, str)
-        Successes and n.
-
-    Returns
-    -------
-    iterator of int and str
-        The row, and its parts in words.
 
     Examples
     --------

@@ -21,14 +21,6 @@ _DOTS = r"^\s*\d{1,3}(\.\d{3})+\s*$"
 def whole_numbers(cells: pl.Series, where: str) -> pl.Series:
     """Read counts: whole numbers, none of them missing or negative.
 
-    Thousands may be parted by commas, blanks or apostrophes. Dots are refused: 2.000 is two in one
-    country and two thousand in the next.
-
-    Raises
-    ------
-    TableError
-        With the row (from 1) of the first cell that is no count, and what to do.
-
     Examples
     --------
     >>> whole_numbers(pl.Series("n", ["1,200", "1 200", "7"]), "x.csv").to_list()

@@ -71,14 +71,7 @@ class _Row(msgspec.Struct, gc=False):
 
 
 def read_photos(file: Path, classes: str) -> Photos:
-    """Read either release.
-
-    Raises
-    ------
-    FileError, TableError, UnknownNameError
-        A damaged file; a column that is not there; a region, an income or a list that is
-        none; a photo that is said to be of two places.
-    """
+    """Read either release."""
     where = str(file)
     if file.suffix.lower() == ".json":
         data = read_file(file)

@@ -12,21 +12,7 @@ _FOLDERS = "imgs_*"
 
 
 def with_folders(images: pl.DataFrame, annotations: Path) -> pl.DataFrame:
-    """Give images the path below FACET's folder as ``uri``, where their picture is found.
-
-    Parameters
-    ----------
-    images : polars.DataFrame
-        ``uri`` is the picture's name, ``sa_1.jpg``.
-    annotations : Path
-        The folder of ``annotations.csv``; ``imgs_1``, ``imgs_2``, … lie in it or next to it.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``uri`` is ``imgs_2/sa_1.jpg``; the name alone of a picture that is in none of the folders.
-        No picture is opened.
-    """
+    """Give images the path below FACET's folder as ``uri``, where their picture is found."""
     for root in (annotations, annotations.parent):
         folders = sorted(folder for folder in root.glob(_FOLDERS) if folder.is_dir())
         if folders:

@@ -50,13 +50,7 @@ class FacetAttributes:
 
 
 def attributes_of_people(table: pl.DataFrame, people: pl.DataFrame, where: str) -> FacetAttributes:
-    """Make the table attributes.
-
-    Raises
-    ------
-    TableError
-        A cell that is not a count, or more votes than there were annotators, with its row.
-    """
+    """Make the table attributes."""
     ids = people["instance_id"]
     empty: list[str] = []
     parts = [

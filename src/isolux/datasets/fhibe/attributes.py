@@ -23,14 +23,7 @@ __all__ = ["attributes_of"]
 
 
 def attributes_of(rows: pl.DataFrame, people: pl.DataFrame, where: str) -> pl.DataFrame:
-    """Make the table attributes of the wide frame.
-
-    Raises
-    ------
-    TableError
-        A cell that is not a list, an age below 18, a skin colour that is not one of six; with row
-        and column.
-    """
+    """Make the table attributes of the wide frame."""
     ids = people["instance_id"]
     parts = [_ages(rows["age"], ids, where)]
     parts += [

@@ -25,11 +25,6 @@ _LONGEST = 200_000  # characters of a cell that is parsed; polygons have a bound
 def literal(cell: str) -> Any:
     """Read a Python literal.
 
-    Raises
-    ------
-    ValueError
-        For anything else: calls, names, text that is too long or nested too deep.
-
     Examples
     --------
     >>> literal("['11. Asia', '15. Southern Asia']")
@@ -44,10 +39,7 @@ def literal(cell: str) -> Any:
 
 
 def answers(cells: pl.Series, where: str) -> pl.Series:
-    """Read cells of several answers: lists of text without their numbers; empty: an empty list.
-
-    Each different cell is parsed once. A single answer without brackets is a list of one.
-    """
+    """Read cells of several answers: lists of text without their numbers; empty: an empty list."""
     different = cells.unique().drop_nulls().to_list()
     read = {}
     for cell in different:
@@ -119,10 +111,7 @@ def _is_number(value: Any) -> bool:
 
 
 def keypoints(cells: pl.Series, where: str) -> pl.DataFrame:
-    """Read cells ``{'0. Nose': [x, y, 1], …}`` into lists of 33; what is absent is not labelled.
-
-    A visibility of 1 becomes COCO's 2, as the authors' own conversion does.
-    """
+    """Read cells ``{'0. Nose': [x, y, 1], …}`` into lists of 33; what is absent is not labelled."""
     rows: list[tuple[Any, ...]] = []
     names = list(KEYPOINTS)
     for cell in cells:

@@ -38,16 +38,7 @@ _LARGEST_CELL = 32 << 20  # characters
 
 
 def read_csv_rows(path: Path, *, segments: bool) -> pl.DataFrame:
-    """Read the processed CSV row by row: memory holds the columns kept, not the file.
-
-    Raises
-    ------
-    FileError
-        Empty, not UTF-8, a row with more or fewer cells than there are columns, a cell beyond
-        32 MiB; with the row.
-    UnknownNameError
-        A column that every release has is missing.
-    """
+    """Read the processed CSV row by row: memory holds the columns kept, not the file."""
     where = str(path)
     with _large_cells(), path.open(encoding="utf-8-sig", newline="") as stream:
         reader = csv.reader(stream, strict=True)
@@ -116,13 +107,7 @@ class _File(msgspec.Struct):
 def read_json_files(
     files: list[Path], root: Path, inputs: dict[str, str], *, segments: bool
 ) -> pl.DataFrame:
-    """Read the JSON file of each image; values are written as the CSV has them.
-
-    Raises
-    ------
-    FileError, TableError
-        No JSON, or cut off (with the byte), or without the two parts that a file has.
-    """
+    """Read the JSON file of each image; values are written as the CSV has them."""
     columns = [name for name in dict.fromkeys(KEPT) if segments or name != "segments"]
     cells: dict[str, list[str | None]] = {name: [] for name in columns}
     for file in files:

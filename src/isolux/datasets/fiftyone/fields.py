@@ -30,13 +30,6 @@ class Columns:
 def columns_of(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> Columns:
     """Make a column of each field: text, lists of text, numbers or booleans.
 
-    Parameters
-    ----------
-    rows : sequence of mappings
-        Samples, or labels; null where one lacks the field.
-    names : iterable of str
-        The fields to read. One that is null everywhere is passed over.
-
     Examples
     --------
     >>> rows = [{"age": 31, "seen": True}, {"age": 7.5, "hat": {"x": 1}}]
@@ -101,8 +94,6 @@ def _column(name: str, values: Sequence[Any]) -> pl.Series:
 
 def list_column(name: str, lists: Sequence[Sequence[str | None] | None]) -> pl.Series:
     """Make a column of lists of text, null where a list is empty or not there.
-
-    By way of one flat column: polars makes a column of each list that it is handed.
 
     Examples
     --------

@@ -65,18 +65,7 @@ class Item:
 
 
 def read_export(path: Path) -> Export:
-    """Read an export.
-
-    Parameters
-    ----------
-    path : Path
-        Its folder, or ``samples.json``.
-
-    Raises
-    ------
-    FileError, TableError
-        No such file, no JSON, or cut off (with the byte); a sample that is not an object.
-    """
+    """Read an export."""
     folder = path / "samples"
     if folder.is_dir() and not (path / "samples.json").is_file():
         files = sorted(folder.glob("*.json"))
@@ -153,13 +142,7 @@ def _kind(value: object) -> str | None:
 
 
 def items_of(export: Export, field: str) -> list[Item]:
-    """List the people of a field, sample by sample.
-
-    Raises
-    ------
-    TableError
-        A field that holds no labels in one of the samples, with its row.
-    """
+    """List the people of a field, sample by sample."""
     found = []
     for row, sample in enumerate(export.samples):
         held = sample.get(field)

@@ -46,14 +46,7 @@ class Boxed:
 
 
 def unpacked(value: object, where: str, row: int) -> Bitmap:
-    """Read a mask as it stands in the JSON: ``[height, width]`` of its box.
-
-    Raises
-    ------
-    TableError
-        Neither base64 nor zlib nor an array of numbers; one that unpacks to far more than a mask,
-        or holds objects; with the row of its sample.
-    """
+    """Read a mask as it stands in the JSON: ``[height, width]`` of its box."""
     text = value
     while isinstance(text, dict):  # {"$binary": {"base64": "…"}}, or the older {"$binary": "…"}
         text = text.get("$binary", text.get("base64"))
@@ -130,10 +123,7 @@ def _window(box: Sequence[float], *, whole: bool) -> _Window:
 
 
 def to_columns(masks: Iterable[Boxed], n: int) -> pl.DataFrame:
-    """Place masks in their images: ``mask_counts``, ``mask_height``, ``mask_width``, ``n`` rows.
-
-    One bitmap is held at a time. No column where no one has a mask.
-    """
+    """Place masks in their images: ``mask_counts``, ``mask_height``, ``mask_width``, ``n`` rows."""
     rows, runs, heights, widths = [], [], [], []
     for mask in masks:
         rows.append(mask.row)

@@ -20,13 +20,7 @@ _KINDS = ("Keypoints", "Keypoint")
 
 
 def points_beside(export: Export, asked: str | None, people: str | None) -> str | None:
-    """Name the field of Keypoints that belongs to the people's; None where there is none.
-
-    Raises
-    ------
-    UnknownNameError
-        No such field of Keypoints.
-    """
+    """Name the field of Keypoints that belongs to the people's; None where there is none."""
     held = {
         name: value
         for sample in export.samples
@@ -42,13 +36,7 @@ def points_beside(export: Export, asked: str | None, people: str | None) -> str 
 def points_of_items(
     items: Sequence[Item], images: pl.DataFrame, export: Export, beside: str | None
 ) -> pl.DataFrame:
-    """Give the columns of ``NO_POINTS``; no column where no one has a keypoint.
-
-    Raises
-    ------
-    TableError
-        Points that are not pairs of numbers, or in a picture of unknown size.
-    """
+    """Give the columns of ``NO_POINTS``; no column where no one has a keypoint."""
     labels = [item.label for item in items]
     if beside is not None:
         labels = _joined(items, items_of(export, beside))

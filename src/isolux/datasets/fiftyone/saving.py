@@ -53,40 +53,6 @@ def save(
 ) -> Path:
     r"""Write people so that they can be looked at in FiftyOne.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        Its people become labels of the field ``people``: Detections where they have boxes, else
-        Classifications. Their attributes, ``instance_id``, ``subject_id``, ``cluster_id`` and
-        ``classes`` are fields of the label; those of images are fields of the sample. An attribute
-        whose cells are all numbers is a number, one of which a person has several values a list.
-    path : str or Path
-        The folder to make, with ``metadata.json`` and ``samples.json``.
-    images : str or Path, optional
-        The folder of the pictures, which samples then name in full; sizes that the dataset does
-        not know are read from them. Not given: the dataset's ``root``; where it has none, paths
-        stay as they are.
-    scores : polars.DataFrame, optional
-        Table ``scores`` of a run: each person's become numbers, ``recall_at_iou_0_5``, with the
-        label before the threshold and, where there are several, the model in front of all. What was
-        not scored is not there, and says why in ``…_reason``.
-    masks : bool
-        Write masks, cut to their boxes.
-
-    Returns
-    -------
-    Path
-        The folder.
-
-    Raises
-    ------
-    TableError
-        A box in a picture whose size is not known.
-    FileError
-        A picture that is needed for its size and cannot be read.
-    OutputError
-        A folder that is there already, or cannot be written.
-
     Examples
     --------
     >>> import tempfile

@@ -31,22 +31,7 @@ def is_address(path: str | Path) -> bool:
 
 
 def fetched(address: str | Path, configuration: str | None) -> Path:
-    """Fetch a data set and return the folder of its configuration.
-
-    Parameters
-    ----------
-    address : str or Path
-        ``hub://owner/name``.
-    configuration : str or None
-        Default: the only one.
-
-    Raises
-    ------
-    FileError
-        No such address; their library is not installed; the hub gives nothing.
-    UnknownNameError
-        No such configuration, or several and none is named.
-    """
+    """Fetch a data set and return the folder of its configuration."""
     found = _ADDRESS.fullmatch(str(address))
     if found is None:
         raise FileError(

@@ -45,21 +45,7 @@ class _Row(msgspec.Struct, gc=False):
 
 
 def read_rows(table: pl.DataFrame, where: str) -> pl.DataFrame:
-    """Read the rows of the CSV.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id``, ``left``, ``right``, ``top``, ``bottom`` (parts of the image, 0 to 1), the
-        names of ``FLAGS`` (booleans; null: not known), ``gender_presentation``,
-        ``age_presentation``.
-
-    Raises
-    ------
-    TableError, UnknownNameError
-        A column that is not there, a side outside 0 to 1, sides that are swapped, a flag or word
-        that MIAP does not have; with the row.
-    """
+    """Read the rows of the CSV."""
     for name in ("ImageID", *SIDES, "GenderPresentation", "AgePresentation"):
         if name not in table.columns:
             raise UnknownNameError("column", name, table.columns, where=where)
@@ -74,13 +60,7 @@ def read_rows(table: pl.DataFrame, where: str) -> pl.DataFrame:
 
 
 def read_json(data: bytes, where: str) -> pl.DataFrame:
-    """Read Fairness Indicators' list: as ``read_rows``, but sides are pixels.
-
-    Raises
-    ------
-    FileError, TableError
-        No JSON; a side that is not a number; as ``read_rows``.
-    """
+    """Read Fairness Indicators' list: as ``read_rows``, but sides are pixels."""
     rows = decode(data, list[_Row], where)
     names = [name for name in _Row.__struct_fields__ if name not in ("path", "bbox")]
     table = pl.DataFrame(

@@ -46,22 +46,7 @@ def clustered(
 ) -> tuple[pl.DataFrame, str]:
     """Give each picture its cluster, and say what clusters are.
 
-    Parameters
-    ----------
-    listed : polars.DataFrame
-        ``instance_id``, each once, and ``subject_id`` where people are told.
-    ends : ([m] int, [m] int)
-        Places of the two pictures of each pair in ``listed``.
-    same : polars.Series
-        Whether each pair is genuine; null: not known.
-    once : [m] bool
-        Pairs that repeat no other: repeats change nothing.
-
-    Returns
-    -------
-    tuple of polars.DataFrame and str
-        With ``cluster_id``, and ``pair_id``, which is the same where each picture is in one pair
-        and nothing else says who is who; and a note.
+    Shapes: ``ends`` [m], ``once`` [m].
     """
     n = listed.height
     first, second = ends[0][once], ends[1][once]
@@ -119,16 +104,7 @@ def contradicted(
     once: npt.NDArray[np.bool_],
     n: int,
 ) -> list[Caution]:
-    """Caution where two pictures are called impostors that genuine pairs connect.
-
-    Parameters
-    ----------
-    ids : (polars.Series, polars.Series)
-    ends, same, once
-        As in ``clustered``.
-    n : int
-        Pictures.
-    """
+    """Caution where two pictures are called impostors that genuine pairs connect."""
     person = people_of(*ends, same, n).to_numpy()
     torn = (same == False).fill_null(value=False).to_numpy() & once  # noqa: E712
     torn &= person[ends[0]] == person[ends[1]]

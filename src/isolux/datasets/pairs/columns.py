@@ -67,13 +67,6 @@ def find_columns(
 ) -> PairColumns:
     """Find each column, by its name where none is given.
 
-    Raises
-    ------
-    UnknownNameError
-        A column that was named and is not there.
-    SpecError
-        No column of scores, none that says who is who, one id without the other.
-
     Examples
     --------
     >>> found = find_columns(["same", "sim", "race_a", "race_b", "age"], where="pairs.csv",

@@ -31,19 +31,7 @@ def of_two_groups(
 ) -> list[str]:
     """Say how many pairs are of two groups, or of one that is known on one side alone.
 
-    A pair counts for a group when both of its sides are in it. One person with two groups is a
-    contradiction, and is always a caution.
-
-    Parameters
-    ----------
-    name : str
-        The attribute.
-    one, other : polars.Series
-        Its values on either side of each pair; text, null: unknown.
-    same : polars.Series
-        Whether each pair is genuine; null: not known.
-    once : [m] bool
-        Pairs that repeat no other.
+    Shapes: ``once`` [m].
     """
     total = int(once.sum())
     genuine = same.fill_null(value=False).to_numpy()
@@ -76,18 +64,7 @@ def of_two_groups(
 
 
 def twice_in_a_row(frame: pl.DataFrame, score: str) -> list[Caution]:
-    """Caution where rows without ids repeat others in every column, all at one distance.
-
-    Equal rows come about by chance where scores have few digits, and then at any distance; a
-    file that was appended to itself repeats them at one.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        The pairs.
-    score : str
-        The column of scores.
-    """
+    """Caution where rows without ids repeat others in every column, all at one distance."""
     if frame[score].n_unique() < _DISTINCT * frame.height:
         return []
     rows = frame.with_row_index("_row")

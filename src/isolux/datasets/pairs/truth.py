@@ -26,20 +26,6 @@ def genuine_of(
 ) -> pl.Series:
     """Read whether each pair is of one person; null where it is not said.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        The pairs.
-    column : str or None
-        Where it stands; None: a pair is genuine where ``people`` are the same.
-    people : (polars.Series, polars.Series) or None
-    where : str
-
-    Raises
-    ------
-    TableError
-        Words that do not say it; a flag against the people of its pair.
-
     Examples
     --------
     >>> frame = pl.DataFrame({"same": ["genuine", "Impostor", None]})
@@ -90,21 +76,6 @@ def refuse_both(
 ) -> None:
     """Refuse two pictures that one row calls genuine and another impostors, in either order.
 
-    Parameters
-    ----------
-    ids : (polars.Series, polars.Series)
-        The pictures of each pair.
-    same : polars.Series
-        Whether each pair is genuine; null: not known.
-    column : str or None
-        Where that stands.
-    where : str
-
-    Raises
-    ------
-    TableError
-        With both rows of the first such pair.
-
     Examples
     --------
     >>> refuse_both((pl.Series(["a", "b"]), pl.Series(["b", "c"])), pl.Series([True, False]),
@@ -135,21 +106,6 @@ def refuse_two_scores(
     ids: tuple[pl.Series, pl.Series], score: pl.Series, model: pl.Series, where: str
 ) -> None:
     """Refuse two pictures that one model gives two scores, in either order.
-
-    Parameters
-    ----------
-    ids : (polars.Series, polars.Series)
-        The pictures of each pair.
-    score : polars.Series
-        Null: the comparison failed. Differences that rounding makes are none.
-    model : polars.Series
-        Whose score it is.
-    where : str
-
-    Raises
-    ------
-    TableError
-        With both rows of the first such pair.
 
     Examples
     --------
@@ -184,13 +140,7 @@ def people_of(
 ) -> pl.Series:
     """Give the pictures that genuine pairs connect one number.
 
-    Parameters
-    ----------
-    first, second : [m] int
-        Places of the two pictures of each pair, below ``n``.
-    same : polars.Series
-        Whether each pair is genuine; null: not known.
-    n : int
+    Shapes: ``first, second`` [m].
 
     Examples
     --------

@@ -14,13 +14,6 @@ _FEWEST = 10  # answers of an annotator, or items, below which chance explains i
 def doubts(answers: pl.DataFrame, column: str | None) -> list[Caution]:
     """Caution about answers that are spelt in two ways, foreign to the others', or all alike.
 
-    Parameters
-    ----------
-    answers : polars.DataFrame
-        ``instance_id, annotator, label``.
-    column : str or None
-        The column that was taken for the answers; None: there is one for each annotator.
-
     Examples
     --------
     >>> said = pl.DataFrame({"instance_id": ["a", "a"], "annotator": ["x", "y"],

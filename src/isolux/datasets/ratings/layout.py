@@ -72,13 +72,6 @@ def find_layout(
 ) -> Layout:
     """Find the columns, by their names where none is given.
 
-    Raises
-    ------
-    UnknownNameError
-        A column that was named and is not there.
-    SpecError
-        No columns that look like ratings; both layouts at once; a single annotator.
-
     Examples
     --------
     >>> wide = pl.DataFrame({"photo": ["a"], "tone": ["3"], "rater_1": ["x"], "rater_2": ["x"]})
@@ -188,13 +181,6 @@ def of_question(
 ) -> pl.DataFrame:
     """Keep the answers to one question, of a table that tells questions apart.
 
-    Raises
-    ------
-    UnknownNameError
-        No such column or question.
-    SpecError
-        An annotator answered several questions about an item, and none was named.
-
     Examples
     --------
     >>> rows = pl.DataFrame({"item": ["a", "a"], "rater": ["x", "x"], "question": ["hair", "age"],
@@ -226,19 +212,7 @@ def of_question(
 
 
 def answers_of(frame: pl.DataFrame, layout: Layout, where: str) -> pl.DataFrame:
-    """Bring the answers to one row each.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``instance_id, annotator, label``; a long table's other columns as they stand.
-
-    Raises
-    ------
-    TableError
-        An answer without an item or an annotator; an answer that stands there twice; an item in
-        two rows of a wide table.
-    """
+    """Bring the answers to one row each."""
     items = _ids(frame, layout, where)
     if layout.annotator is not None and layout.answer is not None:
         who = ids_of(frame, layout.annotator, where).alias("annotator")
@@ -296,17 +270,7 @@ def _refuse_repeats(rows: pl.DataFrame, layout: Layout, where: str) -> None:
 def items_of(
     frame: pl.DataFrame, layout: Layout, where: str
 ) -> tuple[pl.DataFrame, list[str], dict[str, str]]:
-    """Bring the items to one row each, with what the table says of them.
-
-    Returns
-    -------
-    items : polars.DataFrame
-        ``instance_id`` and the columns that are the same in all rows of each item.
-    of_annotators : list of str
-        Columns that are the same in all rows of each annotator.
-    left : dict of str to str
-        Columns that are neither, or hold lists, and why they are not read.
-    """
+    """Bring the items to one row each, with what the table says of them."""
     ids = _ids(frame, layout, where)
     taken = {layout.item, layout.annotator, layout.answer, *layout.annotators}
     others = [name for name in frame.columns if name not in taken]

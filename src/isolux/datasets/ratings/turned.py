@@ -18,32 +18,6 @@ def turned(
 ) -> tuple[pl.DataFrame, dict[str, str]] | None:
     """Bring a table of one row an annotator to one row an answer.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame
-    annotator : str or None
-        The column that names the annotators; None: found by its name.
-    items : sequence of str
-        The columns that are items. Empty: where a column is named as annotators are, none as items
-        or answers, and no annotator stands in two rows, all others.
-    where : str
-        The file, for errors.
-
-    Returns
-    -------
-    tuple or None
-        The table, and the names of its columns as ``item, annotator, answer``; None: the table
-        lies otherwise.
-
-    Raises
-    ------
-    UnknownNameError
-        A column that was named and is not there.
-    SpecError
-        No column of annotators; a column that shares no answer with any other: is it an item?
-    TableError
-        An annotator who stands in two rows.
-
     Examples
     --------
     >>> wide = pl.DataFrame({"rater": ["x", "y"], "a.jpg": ["3", "4"], "b.jpg": ["4", "4"]})
@@ -80,10 +54,7 @@ def _lies_so(frame: pl.DataFrame, who: str) -> bool:
 
 
 def _alike(frame: pl.DataFrame, who: str, where: str) -> list[str]:
-    """Take all other columns for items; refuse one whose answers are in no other column.
-
-    Numbers need not be the same ones: between the others' lowest and highest they may be answers.
-    """
+    """Take all other columns for items; refuse one whose answers are in no other column."""
     names = [c for c in frame.columns if c != who]
     long = pl.concat(
         pl.DataFrame({"column": pl.Series([name] * frame.height, dtype=pl.String),

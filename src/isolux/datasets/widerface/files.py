@@ -37,19 +37,7 @@ _LABEL_LISTS = {name: f"{name}_label_list" for name in LABELS}
 
 
 def read_text(data: bytes, where: str) -> pl.DataFrame:
-    """Parse ``wider_face_*_bbx_gt.txt``: an image's name, its number of boxes, then the boxes.
-
-    Returns
-    -------
-    polars.DataFrame
-        A row for each box: ``image_id``, ``face_index``, box in pixels, a word for each label. An
-        image without boxes has one row whose ``face_index`` is null.
-
-    Raises
-    ------
-    FileError, TableError
-        With the line (counted from 1).
-    """
+    """Parse ``wider_face_*_bbx_gt.txt``: an image's name, its number of boxes, then the boxes."""
     text = decodable(data, where).decode("utf-8")
     lines = [line.strip() for line in text.splitlines()]
     while lines and not lines[-1]:

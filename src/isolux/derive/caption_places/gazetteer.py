@@ -307,8 +307,6 @@ virginia creeper
 def places() -> tuple[Places, Places]:
     """Return the names in any spelling, and those that need their capital letter.
 
-    Both by name in small letters.
-
     Examples
     --------
     >>> anyhow, exact = places()

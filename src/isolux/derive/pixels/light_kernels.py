@@ -21,11 +21,7 @@ _AROUND = 0.5  # of the box's width and height, on each side
 
 @njit(nogil=True, fastmath=_LOOSE)
 def light_maps(rgb: npt.NDArray[np.uint8], linear: Map, lightness: Map) -> tuple[Map, Map]:
-    """Give each pixel's luminance (0 to 1) and L* (0 to 100): ``[h, w]`` both.
-
-    ``linear [3, 256]``: each stored value's share of luminance, by channel; ``lightness [m + 2]``:
-    L* of luminances 0, 1/m, … 1 and once more of 1, read in between on straight lines.
-    """
+    """Give each pixel's luminance (0 to 1) and L* (0 to 100): ``[h, w]`` both."""
     h, w = rgb.shape[0], rgb.shape[1]
     steps = np.float32(lightness.shape[0] - 2)
     luminance = np.empty((h, w), np.float32)
@@ -75,14 +71,7 @@ def people_light(
     mask_height: npt.NDArray[np.int64],
     factor: int,
 ) -> FloatArray:
-    """Measure each person: ``[n, 5]``; NaN where there is no pixel to measure.
-
-    The columns: luminance, lightness and sharpness of the person, then luminance and lightness
-    around them.
-    ``boxes [n, 4]``: left, upper, right, lower, pixels of this picture; NaN: none.
-    ``edges, starts``: runs of masks in the picture before it was made smaller by ``factor``; a
-    person without runs is measured in their box.
-    """
+    """Measure each person: ``[n, 5]``; NaN where there is no pixel to measure."""
     n = boxes.shape[0]
     h, w = luminance.shape
     found = np.full((n, 5), np.nan)

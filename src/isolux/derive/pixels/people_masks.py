@@ -36,11 +36,6 @@ class PersonMasks:
         """Read the masks of a picture's people; one of another size than the picture is left out.
 
         ``size`` is the picture's (height, width) to within what halving rounded.
-
-        Raises
-        ------
-        TableError
-            Run lengths or polygons that cannot be read.
         """
         edges = [np.empty(0, np.int32)]
         counts, height = np.zeros(len(rows) + 1, np.int64), np.zeros(len(rows), np.int64)

@@ -182,16 +182,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
 def ita_of_light(light: FloatArray) -> FloatArray:
     """Give the individual typology angle of each colour, degrees.
 
-    Equal to arctan((L* − 50) / b*) for b* above 0; beyond 90 or −90 where b* is below (bluish).
-
-    Parameters
-    ----------
-    light : [..., 3] float
-        Linear red, green and blue, 0 to 1.
-
-    Returns
-    -------
-    [...] float
+    Shapes: ``light`` [..., 3]; returns [...].
 
     Examples
     --------

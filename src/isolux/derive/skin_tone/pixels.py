@@ -64,14 +64,6 @@ class Skin:
 def skin_in_box(pixels: Pixels, box: Sequence[float]) -> Skin:
     """Take the skin of both cheeks and the chin: squares with red > green ≥ blue.
 
-    Clipped and nearly black pixels do not count, nor squares of which less than half is left.
-
-    Parameters
-    ----------
-    pixels : [height, width, 3] uint8
-    box : (left, upper, right, lower)
-        Of the face, in pixels of the picture; what lies outside is left out.
-
     Examples
     --------
     >>> face = np.full((20, 20, 3), (160, 126, 86), dtype=np.uint8)  # Monk's sixth tone
@@ -95,10 +87,7 @@ def skin_in_box(pixels: Pixels, box: Sequence[float]) -> Skin:
 
 
 def skin_in_mask(pixels: Pixels, mask: npt.NDArray[np.bool_]) -> Skin:
-    """Take the skin that a mask names, one region, less what is clipped or nearly black.
-
-    ``mask [h, w]`` may have another size than the picture: it is read at each pixel's middle.
-    """
+    """Take the skin that a mask names, one region, less what is clipped or nearly black."""
     height, width = pixels.shape[:2]
     y = ((np.arange(height) + 0.5) * mask.shape[0] / height).astype(np.int64)
     x = ((np.arange(width) + 0.5) * mask.shape[1] / width).astype(np.int64)

@@ -87,13 +87,7 @@ class Faces:
 
 
 def faces_of(dataset: Dataset) -> Faces:
-    """Find where the skin of each one's face is.
-
-    Raises
-    ------
-    SpecError
-        No one has a face's box or a mask of skin, and the pictures are not of one face each.
-    """
+    """Find where the skin of each one's face is."""
     people = INSTANCES.conform(dataset.instances)
     boxes = _face_boxes(people)
     runs, files = _runs(people), _files(people)

@@ -20,26 +20,6 @@ _SCHEMA = ("model", "attribute", "group", "metric", "at", "value", "low", "high"
 def age_performance(run: Run) -> pl.DataFrame:
     """Lay out each group's errors of age, and who passes a challenge.
 
-    Parameters
-    ----------
-    run : Run
-        Of ``age_estimation``.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row a model, group and metric, everyone first: ``model, attribute`` (null: everyone),
-        ``group, metric, at`` (years of ``share_within``, the challenge age; null: none), ``value``
-        (in years, lower is better, but for ``bias``, which is better near 0; shares 0 to 1, of
-        which ``share_within`` is better higher; null: see ``said``), ``low, high, n`` (people),
-        ``unit`` (years, fraction), ``mix`` (the ages and weights of
-        ``standardised_absolute_error``), ``said`` (why it is empty, or to be read with care).
-
-    Raises
-    ------
-    SpecError
-        A run of another task, or a comparison of models.
-
     Examples
     --------
     >>> from isolux.vocabulary.tables import (ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS,

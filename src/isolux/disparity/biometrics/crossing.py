@@ -51,30 +51,6 @@ _SEARCHED = {
 def impostor_matrix(run: Run, *, replicates: int = 500, most_groups: int = 24) -> pl.DataFrame:
     """Measure the false match rate between each two groups, and within each, at one threshold.
 
-    Parameters
-    ----------
-    run : Run
-        Of ``face_verification``, with its pairs (``--keep-pairs``, or inside an audit).
-    replicates : int
-        Of the intervals.
-    most_groups : int
-        Attributes with more groups are left out.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row a model, attribute and two groups (``group_a`` and ``group_b``, each two once, a
-        group with itself too): ``pairs`` (impostor pairs of one person from either), ``clusters``
-        (of the group with fewer: thousands of pairs with two people say what those two are like),
-        ``threshold``, ``false_match_rate`` (0 to 1, lower is better; null with a ``status`` where
-        too few are there), ``low, high``, ``status, reason``. All pairs count: diagonal cells are
-        the audit's own rates, but where ``max_per_group`` drew some of the pairs for these.
-
-    Raises
-    ------
-    SpecError
-        A run of another task, or without its pairs.
-
     Examples
     --------
     See ``docs/methods/biometrics.md``.
@@ -202,30 +178,6 @@ def _clusters(
 def false_positive_matrix(run: Run, *, most_groups: int = 24) -> pl.DataFrame:
     """Measure how often people who are not enrolled are taken for enrolled people of each group.
 
-    Parameters
-    ----------
-    run : Run
-        Of ``identification``, with a threshold and searches for people who are not enrolled.
-    most_groups : int
-        Attributes with more groups are left out.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row a model, attribute, ``group`` (of the person searched for) and ``gallery_group``:
-        ``searches`` (for people of ``group`` who are not enrolled), ``enrolled`` (images of
-        ``gallery_group`` in the gallery), ``value``: the share of those searches that return
-        anyone of ``gallery_group`` at or above the threshold (0 to 1, lower is better; null with a
-        ``status``, as where no one of it is enrolled), ``low, high`` (by clusters, as every share
-        of an audit), ``status, reason``. A search that returns people of two groups counts in both
-        cells, and lists are as long as they are. A larger part of the gallery is met more often:
-        read ``enrolled`` beside it.
-
-    Raises
-    ------
-    SpecError
-        A run of another task.
-
     Examples
     --------
     See ``docs/methods/biometrics.md``.
@@ -297,23 +249,6 @@ def _measured(rows: pl.DataFrame, members: pl.DataFrame, spec: Statistics) -> pl
 
 def gallery_by_group(run: Run) -> pl.DataFrame:
     """Count who is in the gallery, by group.
-
-    Parameters
-    ----------
-    run : Run
-        Of ``identification``.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row a model, attribute and group, everyone first (``attribute`` null): ``model,
-        attribute, group, images, people`` (clusters), ``share`` (of all images, 0 to 1),
-        ``without_template`` (images of which none could be made; null: not known).
-
-    Raises
-    ------
-    SpecError
-        A run of another task.
 
     Examples
     --------

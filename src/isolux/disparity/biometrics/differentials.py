@@ -33,28 +33,6 @@ _UNKNOWN = "unknown"
 def differentials(run: Run) -> pl.DataFrame:
     """Sum up how far the groups' two error rates lie apart, beside the errors of everyone.
 
-    Parameters
-    ----------
-    run : Run
-        Of ``face_verification`` or ``identification``, with both errors at one threshold.
-
-    Returns
-    -------
-    polars.DataFrame
-        Two rows a model and attribute, one for each error: ``model, attribute, rate`` (the
-        metric's name), ``everyone, everyone_low, everyone_high`` (the rate over everyone, 0 to 1,
-        lower is better), ``other_rate, other_everyone`` (the other error, without which none of the
-        rest may be read), ``groups`` (how many are judged), ``lowest, lowest_group, highest,
-        highest_group``, ``geometric_mean``, ``max_over_geometric_mean`` and ``max_over_min`` (1:
-        nothing differs; null where a group's rate is 0), ``gini`` (with n/(n−1); 0: nothing
-        differs, 1: one group has all errors), ``said`` (why a number is null, who is left out).
-        The group "unknown" is never counted. No row where an attribute has no judged group.
-
-    Raises
-    ------
-    SpecError
-        A run without both errors.
-
     Examples
     --------
     Rates of .01, .02 and .04: geometric mean .02, largest over it 2, largest over smallest 4.

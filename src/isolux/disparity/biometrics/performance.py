@@ -40,26 +40,6 @@ def is_biometric(run: Run) -> bool:
 def performance(run: Run) -> pl.DataFrame:
     """Lay out each group's failures and errors, as ISO/IEC 19795-10 asks for them.
 
-    Parameters
-    ----------
-    run : Run
-        Of ``face_verification`` or ``identification``.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row a model and group, everyone first: ``model, attribute`` (null: everyone), ``group``,
-        ``threshold`` (null: none, or more than one), and for each of ``fte, fta``, of verification
-        ``failure, fmr, fnmr, gfar, gfrr``, of identification ``fpir, fnir``: its value (0 to 1,
-        lower is better; null: see ``said``), ``_low, _high`` (its interval) and ``_n`` (images,
-        pairs or searches). ``said``: why a cell is empty, or may not be read as it stands. Rates
-        that were not measured have no columns, but the two failures, which are then null.
-
-    Raises
-    ------
-    SpecError
-        A run of another task, or a comparison of models.
-
     Examples
     --------
     >>> from isolux.vocabulary.tables import (ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS,

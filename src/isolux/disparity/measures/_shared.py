@@ -67,16 +67,6 @@ def rate_ratio(notion: str, rate: str, source: Reference) -> MeasureInfo:
 def ends(low: float, high: float) -> tuple[float, float]:
     """Turn the bounds of the largest natural log ratio into those of the smallest ratio.
 
-    Parameters
-    ----------
-    low, high : float
-        Bounds of the largest natural log ratio, at least 0.
-
-    Returns
-    -------
-    tuple of float
-        Bounds of the smallest value over the largest, 0 to 1, the lower one first.
-
     Examples
     --------
     >>> ends(0.0, math.inf)

@@ -179,13 +179,7 @@ class _Pool:
             self.busy[worker.actor.compute.remote(asdict(worker.piece))] = worker
 
     def _taken(self, reference: Any) -> None:
-        """Take what a worker gave, or note that it is lost.
-
-        Raises
-        ------
-        IsoluxError
-            The piece's own error, or that of what comes first.
-        """
+        """Take what a worker gave, or note that it is lost."""
         worker = self.busy.pop(reference)
         try:
             answer = self.ray.get(reference)
@@ -214,13 +208,7 @@ class _Pool:
         self.work.done(piece)
 
     def _lost(self, worker: _Worker, why: str, *, late: bool = False) -> None:
-        """Have a piece tried again elsewhere, or give it up.
-
-        Raises
-        ------
-        IsoluxError
-            No worker ever starts, or the piece was tried often enough.
-        """
+        """Have a piece tried again elsewhere, or give it up."""
         self._end(worker)
         self.grown = 0.0
         if worker.piece is None:

@@ -60,11 +60,6 @@ class Limits:
 def compute(piece: Piece) -> Tables:
     """Do a piece's work here.
 
-    Raises
-    ------
-    IsoluxError
-        Whatever its function raises; a function that is not of isolux.
-
     Examples
     --------
     >>> compute(Piece("k", "a shard", "os:listdir", {}))

@@ -27,30 +27,7 @@ def run_pieces(
     limits: Limits | None = None,
     tell: Tell | None = None,
 ) -> int:
-    """Compute the pieces whose tables the store lacks, and return how many those were.
-
-    Parameters
-    ----------
-    pieces : sequence of Piece
-    store : PieceStore
-    engine : {"local", "ray"}
-        Where they are computed.
-    workers : int
-        Processes of this machine; 0: this one, in which a time limit cannot be kept. With a limit
-        that was asked for and 0 workers there is one.
-    address : str, optional
-        Of Ray's cluster; default: one that is started here and ends with the work.
-    limits : Limits, optional
-    tell : callable, optional
-        See ``Tell``.
-
-    Raises
-    ------
-    IsoluxError
-        What a piece raised; a piece whose worker was lost or late once more than ``retries``.
-    SpecError
-        Ray is asked for and not installed.
-    """
+    """Compute the pieces whose tables the store lacks, and return how many those were."""
     missing = [piece for piece in pieces if not store.has(piece.key)]
     there = len(pieces) - len(missing)
     tell = tell or (lambda *_: None)
@@ -70,23 +47,7 @@ def run_pieces(
 def executor_of(
     engine: str, workers: int = 0, address: str | None = None, *, cpus: int = 1, gpus: float = 0.0
 ) -> Executor:
-    """Return the executor that is asked for.
-
-    Parameters
-    ----------
-    engine : {"local", "ray"}
-    workers : int
-        How many at a time; 0: of Ray as many as the cluster holds, else this process itself.
-    address : str, optional
-        Of Ray's cluster.
-    cpus, gpus : int, float
-        What each worker of Ray takes.
-
-    Raises
-    ------
-    SpecError
-        Ray is asked for and not installed.
-    """
+    """Return the executor that is asked for."""
     if engine == "ray":
         from isolux.engine.pieces.on_ray import OnRay
 

@@ -89,13 +89,7 @@ class PieceStore:
         return True
 
     def commit(self, key: str, tables: Tables) -> None:
-        """Write a piece's tables; from its last file on it is there.
-
-        Raises
-        ------
-        OutputError
-            The disk is full, or the folder cannot be written.
-        """
+        """Write a piece's tables; from its last file on it is there."""
         for name, table in tables.items():
             write_parquet(self.path(key, name), table, row_group_size=_ROWS)
         said = {"key": key, "tables": sorted(tables)}
@@ -111,25 +105,13 @@ class PieceStore:
         return tables
 
     def read(self, key: str, name: str) -> pl.DataFrame:
-        """Read one of a piece's tables.
-
-        Raises
-        ------
-        FileError
-            It is damaged within.
-        """
+        """Read one of a piece's tables."""
         return self.look(key, name, pl.LazyFrame.collect)
 
     def look(
         self, key: str, name: str, taken: Callable[[pl.LazyFrame], pl.DataFrame]
     ) -> pl.DataFrame:
-        """Read what is taken of one of a piece's tables.
-
-        Raises
-        ------
-        FileError
-            It is damaged within.
-        """
+        """Read what is taken of one of a piece's tables."""
         path = self.path(key, name)
         try:
             with panics_unprinted():

@@ -56,13 +56,7 @@ class Work:
     lost: Callable[[Piece, str, bool], Tables] | None = None
 
     def give_up(self, piece: Piece, why: str, *, late: bool) -> None:
-        """Keep what stands for the tables of a piece that no worker could compute.
-
-        Raises
-        ------
-        IsoluxError
-            Nothing does.
-        """
+        """Keep what stands for the tables of a piece that no worker could compute."""
         if self.lost is None:
             raise IsoluxError(
                 "a shard was not computed",

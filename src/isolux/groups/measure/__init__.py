@@ -50,23 +50,7 @@ __all__ = ["group_means", "measure_groups"]
 def measure_groups(
     scores: Scores, membership: pl.DataFrame | Membership, spec: Statistics
 ) -> Estimates:
-    """Measure every metric for everyone and for every group.
-
-    Parameters
-    ----------
-    scores : Scores
-        Units' scores and the evidence of metrics that are not means.
-    membership : Membership, or polars.DataFrame
-        Who is in which group, or the table that says so; units that were not scored are left
-        out.
-    spec : Statistics
-        Minimum sizes, interval, replicates, seed.
-
-    Returns
-    -------
-    Estimates
-        Its ``table()`` is ``group_metrics``.
-    """
+    """Measure every metric for everyone and for every group."""
     judged = judge(scores)
     groups, group_of, unit_of, domain_of, n_rows = _memberships(membership, judged.unit_ids)
     design = build_design(

@@ -22,9 +22,6 @@ _ALIKE = 1e12
 def about_centres(scores: Scores) -> tuple[pl.Series, dict[str, float]]:
     """Return the values to sum, and the centre to sum each metric's about where it is not 0.
 
-    One centre for all models, classes and thresholds of a metric: models are compared. Values of a
-    metric that differ by rounding alone (less than a trillionth of their size) are made equal.
-
     Examples
     --------
     >>> from isolux.vocabulary.info import Metric, TaskInfo

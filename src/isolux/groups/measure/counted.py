@@ -19,18 +19,7 @@ def counted(
 ) -> Design:
     """Return the design in which each unit, a cluster of its own, is as many copies as it counts.
 
-    Clusters that are alike are copies already (``Design.copies``), so a billion comparisons cost
-    no more than the cells that they are counted in.
-
-    Parameters
-    ----------
-    design : Design
-        Of units that are clusters of their own.
-    evidence : mapping of str to polars.DataFrame
-        Without a table ``counts`` the design stays as it is.
-    unit_ids : polars.Series
-        The units, in the order of ``cluster_of``.
-    cluster_of : [n_units] int
+    Shapes: ``cluster_of`` [n_units].
     """
     if COUNTS not in evidence:
         return design

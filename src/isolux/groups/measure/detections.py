@@ -57,11 +57,7 @@ class DetectionRows:
         return self.ranking.person_class
 
     def within(self, inside: npt.NDArray[np.bool_] | None) -> Ranking:
-        """Rank what counts for the people ``inside [n_units]``; default: for everyone.
-
-        A false alarm has a class and a size of its own: where the group is one of COCO's sizes, or
-        whole classes, the ranking is COCO's for these, over all images.
-        """
+        """Rank what counts for the people ``inside [n_units]``; default: for everyone."""
         if inside is None:
             return self.ranking
         people = inside[self.person_unit]
@@ -110,17 +106,7 @@ Detected = dict[int, tuple[DetectionStatistic, DetectionRows | OverlapRows, int 
 
 
 def detection_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> DetectionRows | OverlapRows:
-    """Give detections the numbers of their units, images and clusters, and rank them.
-
-    Parameters
-    ----------
-    evidence : polars.DataFrame
-        Table ``detections``: ``unit_id, cluster_id, image_id, label, score, kind, at``, and if
-        given ``common``; detections of equal score in the order in which they rank. Or table
-        ``overlaps``.
-    units : polars.DataFrame
-        ``unit_id, unit, cluster_id, cluster``, in the order of ``unit``.
-    """
+    """Give detections the numbers of their units, images and clusters, and rank them."""
     if evidence.height and not (evidence["kind"] == "image").any():
         raise TableError(
             "the evidence of detections has lost its images, and false alarms with them",
@@ -181,11 +167,7 @@ def _count(numbers: pl.Series) -> int:
 
 
 def _with_clusters(placed: pl.DataFrame, units: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Find the cluster of what has no unit: a known cluster's, else one of its own.
-
-    New numbers go by images without people alone, so that the replicates of every model, and of
-    people of one size, have the same weights.
-    """
+    """Find the cluster of what has no unit: a known cluster's, else one of its own."""
     n_clusters = _count(units["cluster"])
     known = units.select("cluster_id", of_people=pl.col("cluster").cast(pl.Int64)).drop_nulls()
     joined = placed.join(
@@ -211,17 +193,7 @@ def measure_detections(
 ) -> None:
     """Fill values ``[g, m]`` and replicates ``[g, m, r]`` of these measures.
 
-    Parameters
-    ----------
-    detected : dict of int to (DetectionStatistic, DetectionRows, int or None)
-        By measure.
-    groups : [g] str or None
-        Attribute of each group, whose groups share the N of normalised precision; None: everyone.
-    entries : ([n] int, [n] int)
-        Group and unit of each membership; group 0 is everyone.
-    n_units : int
-    out : ([g, m] float, [g, m, r] float)
-    spec : Statistics
+    Shapes: ``groups`` [g], ``entries`` [n], ``out`` [g, m].
     """
     value, replicates = out
     group_of, unit_of = entries

@@ -40,13 +40,6 @@ class Entries:
 def entries_of(membership: pl.DataFrame | Membership, unit_ids: pl.Series) -> Entries:
     """Give memberships of these units the numbers of their groups and units.
 
-    Parameters
-    ----------
-    membership : Membership, or polars.DataFrame
-        As ``groups.membership`` gives it, or its table in any order.
-    unit_ids : polars.Series
-        A unit's number is its place in it; memberships of others are left out.
-
     Examples
     --------
     >>> rows = {"attribute": ["light"] * 3, "group": ["day", "day", "night"],

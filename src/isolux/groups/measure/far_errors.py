@@ -30,16 +30,7 @@ def mark_far_errors(
 ) -> None:
     """Mark roots of mean squares whose errors may be too far to tell, or that rest on few of them.
 
-    Parameters
-    ----------
-    design : Design
-    measures : tuple of Measure
-    family : [g] int
-        Groups of one number belong to one attribute; everyone's is 0.
-    cells : ([g, m] str, [g, m] str)
-        Status and reason, changed in place where a group was well.
-    spec : Statistics
-        Its least number of clusters is also the least that the squares must be worth.
+    Shapes: ``family`` [g], ``cells`` [g, m].
     """
     status, reason = cells
     copies = design.copies.astype(np.float64)

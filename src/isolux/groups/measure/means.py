@@ -35,29 +35,6 @@ def group_means(
 ) -> pl.DataFrame:
     """Average every metric that is a mean over everyone and over every group.
 
-    Parameters
-    ----------
-    scores : Scores
-        Metrics that rest on evidence (average precision, say) are no means of people's scores:
-        ``measure_groups`` has those.
-    membership : Membership, or polars.DataFrame
-        Who is in which group, or the table that says so; units that were not scored are left
-        out.
-    min_units, min_clusters : int
-        Smaller groups get a status; those of too few units no value.
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``group_metrics``: the values, counts and statuses are those of
-        ``measure_groups``, but ``low``, ``high`` and ``standard_error`` are null, and no cell is
-        called ``boundary``, which is said of intervals.
-
-    Raises
-    ------
-    SpecError
-        None of the metrics is a mean.
-
     Examples
     --------
     >>> from isolux.vocabulary.info import Metric, TaskInfo

@@ -61,10 +61,7 @@ class EveryoneByHalves(Columns):
             return np.asarray(own * up[..., None] + (own[:1] - own) * down[..., None])
 
     def others(self, totals: FloatArray, drawn: FloatArray, replicates: FloatArray) -> Others:
-        """Evaluate everyone less each group, beside the replicates ``[g, r]`` of everyone.
-
-        ``replicates``: of everyone else, by ``EveryoneElse``.
-        """
+        """Evaluate everyone less each group, beside the replicates ``[g, r]`` of everyone."""
         value = np.round(EveryoneElse.like(self).value(totals[:, :, None])[:, 0], 9)
         share = self.share[: len(totals)]
         few = share > _MOST

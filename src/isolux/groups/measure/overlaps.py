@@ -112,17 +112,7 @@ class OverlapRows:
 
 
 def overlap_rows(placed: pl.DataFrame, labels: tuple[str, ...], n_clusters: int) -> OverlapRows:
-    """Arrange rows of the table ``overlaps`` whose images, classes and clusters have numbers.
-
-    Parameters
-    ----------
-    placed : polars.DataFrame
-        ``unit, cluster, image, label, score, kind, detection, person, overlap, is_crowd,
-        is_ignored, others, common``.
-    labels : tuple of str
-        Names of the classes.
-    n_clusters : int
-    """
+    """Arrange rows of the table ``overlaps`` whose images, classes and clusters have numbers."""
     people = placed.filter(pl.col("kind").is_in(["person", "other"])).sort("person")
     drawn = placed.filter(pl.col("kind") == "detection").sort("detection")
     over = placed.filter(pl.col("kind") == "overlap").sort("detection", "person")

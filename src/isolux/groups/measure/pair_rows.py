@@ -38,10 +38,7 @@ class PairRows:
     turned: bool = False
 
     def resolves(self, statistic: PairStatistic) -> bool:
-        """Tell whether a value rests on as many impostor pairs as the FAR asks for.
-
-        At a threshold that was given, a false match rate is a share like any other.
-        """
+        """Tell whether a value rests on as many impostor pairs as the FAR asks for."""
         return statistic.resolves_far and not (self.given and statistic.reads == "threshold")
 
     def read_at(self, statistic: PairStatistic) -> float | None:
@@ -76,21 +73,7 @@ class PairRows:
 
 
 def pair_rows(evidence: pl.DataFrame, units: pl.DataFrame, *, failed: bool = False) -> PairRows:
-    """Give pairs the numbers of their units and clusters, and sort them.
-
-    Parameters
-    ----------
-    evidence : polars.DataFrame
-        ``unit_id, other_id, similarity, genuine, far, threshold``, each pair once, in either order;
-        the three in the middle may be lists, one row a unit. Pairs without a similarity or a
-        truth, or of a unit that is not there, are left out. If groups take a sample: ``draw,
-        most``; ``given`` if the threshold was not set by the pairs, ``turned`` if similarities
-        are distances with their sign turned.
-    units : polars.DataFrame
-        ``unit_id, unit, cluster``, in the order of ``unit``.
-    failed : bool
-        Whether pairs without a similarity stay, as less alike than any other and refused.
-    """
+    """Give pairs the numbers of their units and clusters, and sort them."""
     far, threshold = (
         float("nan") if evidence[c].first() is None else float(evidence[c][0])
         for c in ("far", "threshold")

@@ -155,18 +155,7 @@ def measure_pairs(
 ) -> PairMeasures:
     """Evaluate every pair statistic for every group, on the data and on resampled clusters.
 
-    Parameters
-    ----------
-    paired : dict of int to (PairStatistic, PairRows)
-        By measure.
-    entries : ([n] int, [n] int)
-        Group and unit of each membership.
-    cluster_of : [n_units] int
-    n_groups : int
-    spec : Statistics
-    sample : PairSample, optional
-        A sample that stands for a population: a pair stands for as many as the product of its
-        clusters' weights, one within a cluster for as many as the cluster.
+    Shapes: ``entries`` [n], ``cluster_of`` [n_units].
     """
     group_of, unit_of = entries
     size = n_groups, spec.replicates
@@ -242,18 +231,7 @@ def pair_sample(
 ) -> PairSample | None:
     """Return the weights of clusters that pairs need; None: nothing is weighted, or no pairs.
 
-    Parameters
-    ----------
-    design : Design
-    paired : dict
-    cluster_of : [n_units] int
-    clusters : polars.Series, [n_units]
-        Names of units, for errors.
-
-    Raises
-    ------
-    SpecError
-        Clusters both ways; weights that differ within a cluster.
+    Shapes: ``cluster_of`` [n_units], ``clusters`` [n_units].
     """
     if not paired or not isinstance(design, DrawnDesign):
         return None
@@ -289,14 +267,7 @@ def group_rates(
 ) -> FloatArray:
     """Evaluate a statistic for many groups in one pass, without replicates: ``[g]``.
 
-    A group is a 0/1 weight of units, so all groups are met pair by pair like replicates.
-
-    Parameters
-    ----------
-    statistic : PairStatistic
-    rows : PairRows
-        Without a draw of each group's own.
-    members : [n_units, g] bool
+    Shapes: ``members`` [n_units, g].
     """
     at_once = max(1, _BYTES // (8 * max(len(members), 1)))
     parts = [

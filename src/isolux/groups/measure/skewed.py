@@ -41,13 +41,7 @@ def mark_skewed(
 ) -> None:
     """Mark values that chance enlarges, whose skewness is known and large for their clusters.
 
-    Parameters
-    ----------
-    design : Design
-    measures : tuple of Measure
-    cells : ([g, m] str, [g, m] str)
-        Status and reason, changed in place where a group was well.
-    clusters : [g, m] int
+    Shapes: ``cells`` [g, m], ``clusters`` [g, m].
     """
     status, reason = cells
     rows = np.arange(len(status))

@@ -22,22 +22,7 @@ _LISTS = ("other_id", "similarity", "genuine")
 def with_weighted_thresholds(
     pairs: pl.DataFrame, units: pl.DataFrame, sample: pl.DataFrame
 ) -> pl.DataFrame:
-    """Set each model's threshold again, a pair standing for the product of its people's weights.
-
-    Parameters
-    ----------
-    pairs : polars.DataFrame
-        The evidence ``pairs``, one row a unit.
-    units : polars.DataFrame
-        ``unit_id, cluster_id``.
-    sample : polars.DataFrame
-        ``unit_id, weight``.
-
-    Returns
-    -------
-    polars.DataFrame
-        With another column ``threshold`` where it was set by the pairs; null where it was.
-    """
+    """Set each model's threshold again, a pair standing for the product of its people's weights."""
     if not pairs.height or pairs["given"].any():
         return pairs
     of = units.select(pl.col("unit_id").cast(pl.String), "cluster_id").unique("unit_id")

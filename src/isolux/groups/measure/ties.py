@@ -27,14 +27,7 @@ def mark_ties(
 ) -> None:
     """Mark medians and percentiles of groups in which many share a value near them.
 
-    Parameters
-    ----------
-    judged : Judged
-    entries : ([m] int, [m] int)
-        Group and unit of every membership.
-    cells : ([g, m] str, [g, m] str)
-        Status and reason, changed in place where a group was well.
-    clusters : [g, m] int
+    Shapes: ``entries`` [m], ``cells`` [g, m], ``clusters`` [g, m].
     """
     group_of, unit_of = entries
     status, reason = cells
@@ -52,9 +45,6 @@ def mark_ties(
 
 def are_tied(own: FloatArray, share: float, clusters: int) -> bool:
     """Tell whether a quantile may come from one of several values of which one is held by many.
-
-    Many: more than a standard error of the quantile's rank. A median in the midst of equal values
-    is sure, and not tied.
 
     Examples
     --------

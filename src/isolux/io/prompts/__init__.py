@@ -75,23 +75,6 @@ def built_in_prompts() -> list[str]:
 def read_prompt_file(named: str | Path) -> PromptFile:
     """Read prompts of one's own, or some that come with isolux.
 
-    Parameters
-    ----------
-    named : str or Path
-        A name of ``built_in_prompts()``; a text file (``.txt``) with a question a line; or YAML or
-        JSON: ``name: prompt`` or ``name: [prompt, prompt]``, alone or under ``prompts`` beside
-        ``title``, ``source`` and ``language``. Of questions a name may hold ``ask: [...]`` and
-        ``read: [rule, ...]``. In place of prompts, ``template`` (one or several, with one ``{}``)
-        and ``classes``.
-
-    Raises
-    ------
-    FileError, UnknownNameError
-        No such file or name.
-    SpecError
-        A name without a prompt, one prompt under two names, a template without its place, or a
-        place (``{}``) outside a template.
-
     Examples
     --------
     >>> found = read_prompt_file("fhibe_scene")

@@ -72,15 +72,7 @@ def heads_text(heads: Heads, **more: Any) -> dict[str, str]:
 
 
 def heads_in(metadata: Mapping[str, str] | None, outputs: int, where: str | Path) -> Heads:
-    """Read what a file's outputs are.
-
-    Raises
-    ------
-    FileError
-        Metadata that cannot be read.
-    SpecError
-        A file that says nothing and has not FairFace's 18 outputs; heads that do not fit it.
-    """
+    """Read what a file's outputs are."""
     text = (metadata or {}).get(_KEY)
     if text is None:
         own = Heads(FAIRFACE_HEADS)

@@ -18,21 +18,7 @@ _STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))  # channels, block
 
 
 def resnet34(torch: Any, outputs: int, *, seed: int = 0) -> Any:
-    """Make the network with random weights, as torchvision draws them.
-
-    Parameters
-    ----------
-    torch : module
-    outputs : int
-        Numbers of the last layer: 18 of FairFace.
-    seed : int
-        Of the weights; the caller's random state stays as it was.
-
-    Returns
-    -------
-    torch.nn.Module
-        A container of parts; ``features`` and ``logits`` run it.
-    """
+    """Make the network with random weights, as torchvision draws them."""
     nn = torch.nn
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

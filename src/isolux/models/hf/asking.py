@@ -198,13 +198,7 @@ class Embedding(_Numbering):
 
 
 def tokenised(loaded: Loaded, texts: Sequence[str], *, whole: bool) -> Any:
-    """Write prompts as tokens, padded to the longest or as far as the model reads (``whole``).
-
-    Raises
-    ------
-    SpecError
-        A prompt that is longer than the model reads: it would be asked without its end.
-    """
+    """Write prompts as tokens, padded to the longest or as far as the model reads (``whole``)."""
     tokenizer, config = loaded.processor.tokenizer, loaded.model.config
     inner = getattr(config, "text_config", None) or config
     told = (getattr(inner, "max_position_embeddings", 0), getattr(config, "max_text_len", 0))

@@ -123,10 +123,7 @@ def open_checkpoint(
 
 
 def _without_pooler(model: Any, missing: set[str]) -> set[str]:
-    """Take away a pooler of which the checkpoint has nothing; give its weights' names.
-
-    AutoModel adds one to every model, random where the checkpoint is a classifier's.
-    """
+    """Take away a pooler of which the checkpoint has nothing; give its weights' names."""
     pooler = getattr(model, "pooler", None)
     names = set() if pooler is None else {f"pooler.{k}" for k, _ in pooler.named_parameters()}
     if not names or not names <= missing:
@@ -260,12 +257,7 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 def _refuse_outside(folder: Path) -> None:
-    """Refuse an index of shards that names a file outside the checkpoint's folder.
-
-    Raises
-    ------
-    FileError
-    """
+    """Refuse an index of shards that names a file outside the checkpoint's folder."""
     for index in folder.glob("*.index.json"):
         told = json.loads(index.read_text(encoding="utf-8"))
         for name in set(told.get("weight_map", {}).values()):

@@ -37,23 +37,7 @@ class _EnoughError(Exception):
 
 
 def refuse_random_weights(found: Loaded, make: Callable[[Loaded], Any], where: str) -> Loaded:
-    """Refuse a network whose answers depend on weights that its checkpoint lacks.
-
-    Others that are missing become 0, so that two runs are the same, and are told in a note.
-
-    Parameters
-    ----------
-    found : Loaded
-    make : callable
-        Makes what is asked of the opened checkpoint.
-    where : str
-        The checkpoint, for the error.
-
-    Raises
-    ------
-    SpecError
-        With the names of the weights.
-    """
+    """Refuse a network whose answers depend on weights that its checkpoint lacks."""
     state, model = found.model.state_dict(), found.model
     names = sorted(k for k in found.missing & set(state) if state[k].is_floating_point())
     if not names:

@@ -40,8 +40,6 @@ class Places:
     ) -> list[tuple[float, float, float, float]]:
         """Read the boxes in what a model wrote: left, top, right, bottom in pixels.
 
-        Numbers beyond the last bin, and those that are left over, are no box.
-
         Examples
         --------
         >>> Places("<bin_{}>", 1001, "xyxy").corners("<bin_0><bin_500> <bin_1000><bin_900>", 40, 20)

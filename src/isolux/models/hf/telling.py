@@ -200,8 +200,6 @@ class Telling(_Worded):
 def class_told(text: str, classes: Mapping[str, tuple[str, ...]]) -> str | None:
     """Return the class that a text names; None where it names none, or several.
 
-    Whole words count, in whatever case.
-
     Examples
     --------
     >>> classes = {"nurse": ("nurse", "nurses"), "chef": ("chef", "head cook")}

@@ -14,22 +14,7 @@ _SAFE = (2, 6)
 
 
 def import_torch(purpose: str, extra: str, instead: str = "") -> Any:
-    """Import PyTorch, or say what to install.
-
-    Parameters
-    ----------
-    purpose : str
-        What needs it, at the head of the error: ``"LPIPS"``.
-    extra : str
-        The extra of isolux that installs it.
-    instead : str
-        What else can be done, behind the command that installs it.
-
-    Raises
-    ------
-    SpecError
-        It is not installed, or its installation is broken.
-    """
+    """Import PyTorch, or say what to install."""
     try:
         return import_module("torch")
     except (ImportError, OSError, RuntimeError) as error:
@@ -45,16 +30,8 @@ def import_torch(purpose: str, extra: str, instead: str = "") -> Any:
 def read_state(torch: Any, path: Path) -> dict[str, Any]:
     """Read a file of weights: names and tensors, float32 on the CPU.
 
-    PyTorch's files of weights are pickles, which may run any code. Its restricted reader
-    (``weights_only``) builds tensors and plain containers and refuses all else; versions before
-    2.6 could be made to run code even so (CVE-2025-32434), and are not used.
-
-    Raises
-    ------
-    SpecError
-        PyTorch is older than 2.6.
-    FileError
-        Missing, damaged, or something else than a mapping of names to tensors.
+    Its restricted reader (``weights_only``) builds tensors and plain containers and refuses all
+    else; versions before 2.6 could be made to run code even so (CVE-2025-32434), and are not used.
     """
     where = str(path)
     version = str(torch.__version__)

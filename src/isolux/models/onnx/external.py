@@ -32,13 +32,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 def external_files(path: Path) -> dict[str, Path]:
-    """List the files that a network's tensors name: each name, and where the file is.
-
-    Raises
-    ------
-    FileError
-        A file that is no ONNX; a name that leads out of the network's folder; no such file.
-    """
+    """List the files that a network's tensors name: each name, and where the file is."""
     if path.suffix == ".ort":  # onnxruntime's own format, which names no file
         return {}
     try:
@@ -80,13 +74,7 @@ def _locations(data: mmap) -> Iterator[str]:
 
 
 def _fields(data: mmap, at: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Give a message's fields: number, and where its bytes are; of a number its value and -1.
-
-    Raises
-    ------
-    IndexError
-        No protocol buffers.
-    """
+    """Give a message's fields: number, and where its bytes are; of a number its value and -1."""
     while at < end:
         key, at = _varint(data, at)
         kind, size = key & 7, 0

@@ -45,13 +45,7 @@ class Outputs:
 
     @classmethod
     def of(cls, session: Session, kind: str, told: Mapping[str, Any], *, where: str) -> Outputs:
-        """Find the outputs by the settings, or by usual names.
-
-        Raises
-        ------
-        SpecError
-            An output that is not there, or boxes of which nothing says how they are written.
-        """
+        """Find the outputs by the settings, or by usual names."""
         scores = _named(session, told.get("scores_output"), _SCORES if kind != "embeddings"
                         else _VECTORS, "scores_output", where)  # fmt: skip
         if kind != "boxes":

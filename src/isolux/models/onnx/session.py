@@ -80,15 +80,7 @@ class Session:
 
 
 def open_session(path: Path, device: str, threads: int) -> Session:
-    """Open a file.
-
-    Raises
-    ------
-    FileError
-        No ONNX, or one that this onnxruntime cannot run.
-    SpecError
-        No onnxruntime, no such device, or an input that is no colour picture.
-    """
+    """Open a file."""
     ort = needed(
         "onnxruntime", package="onnxruntime", extra="onnx", purpose="the model family onnx"
     )
@@ -150,12 +142,7 @@ def _providers(ort: Any, device: str) -> list[Any]:
 
 
 def _refuse_fallback(inner: Any, device: str) -> None:
-    """Refuse a CPU where a GPU was asked for: onnxruntime changes over without an error.
-
-    Raises
-    ------
-    SpecError
-    """
+    """Refuse a CPU where a GPU was asked for: onnxruntime changes over without an error."""
     used = inner.get_providers()
     if device.startswith("cuda") and "CUDAExecutionProvider" not in used:
         raise SpecError(

@@ -27,39 +27,14 @@ _PAIR = ("masc", "fem")
 
 
 def differences_by_class(source: Run | pl.DataFrame, metric: str = "recall") -> pl.DataFrame:
-    """Take one group from the other, class by class (equation 1).
-
-    Parameters
-    ----------
-    source : Run or polars.DataFrame
-        A run of classification by ``gender_presentation``, or its ``group_metrics``.
-    metric : str
-        ``recall`` (R@1, equality of opportunity) or ``true_negative_rate`` (one class against the
-        rest: the other half of equalised odds).
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model``, ``person_class``, ``masc``, ``fem`` (0 to 100) and ``difference``, masc − fem:
-        −100 to 100, 0 is alike, above 0 is better for people perceived as having more
-        stereotypically male attributes. Only classes with a value in both groups.
-    """
+    """Take one group from the other, class by class (equation 1)."""
     wide = _side_by_side(source, metric, _GENDER, _PAIR)
     judged = wide.drop_nulls(_PAIR)
     return judged.with_columns(difference=pl.col("masc") - pl.col("fem"))
 
 
 def largest_differences(source: Run | pl.DataFrame, *, rows: int = 10) -> pl.DataFrame:
-    """Lay the largest differences in recall out as Table 4 does, both directions side by side.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model``; ``person_class_m_f`` and ``m_minus_f``, the classes on which people perceived as
-        having more stereotypically male attributes are recognised better, the largest difference
-        first; ``person_class_f_m`` and ``f_minus_m``, the other way. Points of a hundred, above 0;
-        null where one side has fewer classes than the other.
-    """
+    """Lay the largest differences in recall out as Table 4 does, both directions side by side."""
     every = differences_by_class(source)
     halves = []
     for sign, name in ((1.0, "m_f"), (-1.0, "f_m")):
@@ -79,15 +54,7 @@ def largest_differences(source: Run | pl.DataFrame, *, rows: int = 10) -> pl.Dat
 
 
 def gaps_by_class(source: Run | pl.DataFrame) -> pl.DataFrame:
-    """Rank classes by the gap in recall between perceived age groups, as Tables 11 and 12 do.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model``, ``person_class``, ``young``, ``middle``, ``older`` (0 to 100; null: too few),
-        ``gap`` (the largest of them less the smallest, 0 or more, lower is more alike) and
-        ``rank`` (1 has the largest gap of its model). Only classes with two values or more.
-    """
+    """Rank classes by the gap in recall between perceived age groups, as Tables 11 and 12 do."""
     wide = _side_by_side(source, "recall", _AGE, tuple(AGES))
     compared = wide.filter(pl.sum_horizontal(pl.col(list(AGES)).is_not_null()) >= 2)
     gap = pl.max_horizontal(list(AGES)) - pl.min_horizontal(list(AGES))
@@ -98,14 +65,7 @@ def gaps_by_class(source: Run | pl.DataFrame) -> pl.DataFrame:
 
 
 def largest_gaps(source: Run | pl.DataFrame, *, rows: int = 5) -> pl.DataFrame:
-    """Lay the classes with the largest gaps of each model out as Tables 11 and 12 do.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``section`` (``Top for`` a model), ``person_class``, and for every model of the run
-        ``<model>_rank``, ``<model>_young``, ``<model>_middle``, ``<model>_older``: 0 to 100.
-    """
+    """Lay the classes with the largest gaps of each model out as Tables 11 and 12 do."""
     ranked = gaps_by_class(source)
     models = ranked["model"].unique(maintain_order=True).to_list()
     top = ranked.filter(pl.col("rank") <= rows).select(
@@ -120,15 +80,7 @@ def largest_gaps(source: Run | pl.DataFrame, *, rows: int = 5) -> pl.DataFrame:
 
 
 def true_negatives_by_class(source: Run | pl.DataFrame, *, rows: int = 10) -> pl.DataFrame:
-    """List the largest differences in the true negative rate, as appendix A.5.2 quotes two.
-
-    Returns
-    -------
-    polars.DataFrame
-        Columns of ``differences_by_class``, the largest first whichever its sign. Above 0, the
-        class is given too readily to people perceived as having more stereotypically female
-        attributes; below 0, to those perceived as having more stereotypically male ones.
-    """
+    """List the largest differences in the true negative rate, as appendix A.5.2 quotes two."""
     every = differences_by_class(source, "true_negative_rate")
     ordered = every.with_columns(_size=pl.col("difference").abs()).sort(
         "model", "_size", "person_class", descending=[False, True, False]

@@ -30,31 +30,13 @@ _LEAST = 50
 
 
 def recall_by_tone(source: Run | pl.DataFrame) -> pl.DataFrame:
-    """Lay recall by perceived skin tone out as Tables 5 and 14 do.
-
-    Parameters
-    ----------
-    source : Run or polars.DataFrame
-        A run by ``skin_tone``, or its ``group_metrics``.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model``, ``mst`` (1 to 10 of the Monk scale), ``mAR``, ``AR50``, ``AR75``: 0 to 100,
-        higher is better; null: no value. No row where the run does not have the attribute.
-    """
+    """Lay recall by perceived skin tone out as Tables 5 and 14 do."""
     found = _of_groups(source, "skin_tone", {tone: tone for tone in TONES})
     return found.rename({"group": "mst"})
 
 
 def recall_by_gender_age(source: Run | pl.DataFrame) -> pl.DataFrame:
-    """Lay recall by perceived gender presentation and perceived age group out as Table 13 does.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model``, ``attribute``, ``group``, ``mAR``, ``AR50``, ``AR75``, as of ``recall_by_tone``.
-    """
+    """Lay recall by perceived gender presentation and perceived age group out as Table 13 does."""
     parts = [
         _of_groups(source, name, words).select(
             "model", pl.lit(title).alias("attribute"), pl.exclude("model")
@@ -68,19 +50,7 @@ def recall_by_gender_age(source: Run | pl.DataFrame) -> pl.DataFrame:
 
 
 def recall_by_hair_tone(source: Run | pl.DataFrame) -> pl.DataFrame:
-    """Lay recall by perceived hair type, lighter and darker skin, out as Table 6 does.
-
-    Parameters
-    ----------
-    source : Run or polars.DataFrame
-        A run by ``hairtype*skin_tone``, tones 1, 2, 3 united as ``lighter`` and 8, 9, 10 as
-        ``darker``; or its ``group_metrics``.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model``, ``hair_type``, ``mAR_lighter``, ``mAR_darker``, ``AR50_lighter``, …: 0 to 100.
-    """
+    """Lay recall by perceived hair type, lighter and darker skin, out as Table 6 does."""
     found = _points(cells(source, RECALLS, ["hairtype", "skin_tone"])).filter(
         pl.col("skin_tone").is_in(["lighter", "darker"])
     )
@@ -89,20 +59,7 @@ def recall_by_hair_tone(source: Run | pl.DataFrame) -> pl.DataFrame:
 
 
 def recall_of_boxes_masks(*sources: Run | pl.DataFrame) -> pl.DataFrame:
-    """Lay recall of boxes and of masks by perceived gender presentation out as Table 7 does.
-
-    Parameters
-    ----------
-    *sources : Run or polars.DataFrame
-        Runs of ``facet:segmentation`` (masks) and ``facet:segmentation_boxes`` (boxes of the same
-        people), or their ``group_metrics``; one of them alone gives its own columns.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model``, ``gender_presentation``, ``mAR_box``, ``mAR_mask``, ``AR50_box``, …: 0 to 100.
-        A model must have one name in both runs.
-    """
+    """Lay recall of boxes and of masks by perceived gender presentation out as Table 7 does."""
     shapes = {"detection": "box", "segmentation": "mask"}
     tables = [s.group_metrics if isinstance(s, Run) else s for s in sources]
     parts = [
@@ -126,20 +83,7 @@ def recall_of_boxes_masks(*sources: Run | pl.DataFrame) -> pl.DataFrame:
 
 
 def recall_by_class_age(source: Run | pl.DataFrame) -> pl.DataFrame:
-    """Lay recall by class and perceived age group out as half of Table 15 does.
-
-    Parameters
-    ----------
-    source : Run or polars.DataFrame
-        A run by ``age_presentation`` whose metrics have a class as ``label``.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model``, ``person_class``, ``mAR_young``, ``mAR_middle``, ``mAR_older``, ``AR50_young``,
-        …: 0 to 100. Classes by name, and of each model a last row ``avg``: the mean of the
-        classes that have a value, each counting once (``average``).
-    """
+    """Lay recall by class and perceived age group out as half of Table 15 does."""
     wide = _spread(_by_class(source), ["model", "person_class"], "age_presentation", tuple(AGES))
     wide = wide.sort("model", "person_class")
     both = [wide.with_columns(_last=0), average(wide).with_columns(_last=1)]
@@ -163,22 +107,9 @@ def average(wide: pl.DataFrame) -> pl.DataFrame:
 def recall_where_gaps_are_largest(source: Run | pl.DataFrame, *, classes: int = 3) -> pl.DataFrame:
     """Lay the classes with the largest gaps between perceived age groups out as Table 8 does.
 
-    The gap of a class is the largest mAR of its age groups less the smallest. Only classes with 50
-    people in each of the three count: with that rule, which the paper states for classification
-    alone, Table 15's largest gaps are of the three classes that section 6.3.1 names.
-
-    Parameters
-    ----------
-    source : Run or polars.DataFrame
-        As for ``recall_by_class_age``.
-    classes : int
-        How many.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model``, ``person_class``, ``age``, ``mAR``, ``AR50``, ``AR75``: 0 to 100; the largest
-        gap first. No row of a model none of whose classes has 50 people in each group.
+    Only classes with 50 people in each of the three count: with that rule, which the paper states
+    for classification alone, Table 15's largest gaps are of the three classes that section 6.3.1
+    names.
     """
     found = _by_class(source).filter(pl.col("age_presentation").is_in(list(AGES)))
     key = ["model", "person_class"]

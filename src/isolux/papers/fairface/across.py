@@ -80,28 +80,7 @@ class _Judged:
 
 
 def across(runs: Mapping[str, Sequence[Run]], average: Sequence[str] = ()) -> pl.DataFrame:
-    """Measure models' accuracy over the paper's columns on each dataset, and on their average.
-
-    Parameters
-    ----------
-    runs : mapping of str to sequence of Run
-        Each dataset's audits, of classification of ``race``, ``gender`` or ``age``.
-    average : sequence of str
-        The datasets that are averaged; default: all.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``head, dataset, model, column, n, value, low, high, status, reason``; accuracy, 0 to 1,
-        higher is better; null with its reason. ``dataset`` is ``Average`` last, where several were
-        averaged: of models that answered all of them; ``n`` is then everyone's.
-
-    Raises
-    ------
-    SpecError
-        A run of another task or target, of several models, without answers; the same model and
-        question twice for one dataset; a dataset to average that was not given.
-    """
+    """Measure models' accuracy over the paper's columns on each dataset, and on their average."""
     if unknown := [name for name in average if name not in runs]:
         raise SpecError(
             f"there is no dataset {unknown[0]!r} to average",
@@ -243,15 +222,8 @@ def _columns_of(table: pl.DataFrame, judged: _Judged, dataset: str) -> pl.DataFr
 def averaged(values: pl.DataFrame, datasets: Sequence[str]) -> pl.DataFrame:
     """Average datasets, each counting once; intervals by MOVER, as datasets share no one.
 
-    A column that a model lacks on one dataset is null. The ends lie as far from the mean as the
-    root of the summed squares of the parts' (Zou & Donner 2008), over their number.
-
-    Parameters
-    ----------
-    values : polars.DataFrame
-        As ``across`` returns it.
-    datasets : sequence of str
-        Those to average; fewer than two give no row.
+    The ends lie as far from the mean as the root of the summed squares of the parts' (Zou & Donner
+    2008), over their number.
 
     Examples
     --------
@@ -288,21 +260,7 @@ def averaged(values: pl.DataFrame, datasets: Sequence[str]) -> pl.DataFrame:
 
 
 def laid_out(values: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Lay values out as the paper's tables, by caption; accuracy, 0 to 1.
-
-    Parameters
-    ----------
-    values : polars.DataFrame
-        As ``across`` returns it.
-
-    Returns
-    -------
-    dict of str to polars.DataFrame
-        Tables 2 and 3 (rows: models; columns: question and dataset; ``*``: the dataset has no
-        races, and everyone is counted), 7 (a row for each question, dataset and model), and 5
-        (mean and SD, ddof 1, of the averages over seven races and four ages; null where one is).
-        Null: not judged, or no such group.
-    """
+    """Lay values out as the paper's tables, by caption; accuracy, 0 to 1."""
     captions = {
         "Table 2: accuracy on White people, across datasets": "White",
         "Table 3: accuracy on people who are not White, across datasets": "Non-White",

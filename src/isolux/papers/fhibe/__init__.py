@@ -252,10 +252,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
 
 
 def _words(entries: Sequence[str], terms: Mapping[str, str]) -> dict[str, str]:
-    """Start a caption for each attribute or intersection in the dataset's terms for them.
-
-    By its name where another has the same term, as ages in years and in groups do.
-    """
+    """Start a caption for each attribute or intersection in the dataset's terms for them."""
     called = {e: " and ".join(terms.get(part, part) for part in crossed(e)) for e in entries}
     times = Counter(called.values())
     plain = {

@@ -25,22 +25,7 @@ _CLUSTERS = {"subject": "n_subjects", "image": "n_images"}
 
 
 def scores_by_group(run: Run) -> dict[str, pl.DataFrame]:
-    """Lay scores out by the groups of each attribute.
-
-    Parameters
-    ----------
-    run : Run
-        Of a metric that people have scores of.
-
-    Returns
-    -------
-    dict of str to polars.DataFrame
-        Attribute or intersection, in the run's order, to its table: ``model``, ``metric``,
-        ``label`` and ``threshold`` (where there are any), ``group``, ``n_scores``,
-        ``n_subjects`` (``n_images`` where those are the clusters, ``n_clusters`` of others),
-        ``median`` and ``mean`` in the metric's own unit and direction. Null: fewer subjects than
-        the run's minimum, or no people were scored; ``group_metrics`` say which.
-    """
+    """Lay scores out by the groups of each attribute."""
     shown = _cells(run, run.scores["metric"].unique().to_list())
     if shown.is_empty():
         return {}
@@ -57,16 +42,7 @@ def scores_by_group(run: Run) -> dict[str, pl.DataFrame]:
 
 
 def verification_by_group(run: Run) -> dict[str, pl.DataFrame]:
-    """Lay true accept rates out by the groups of each attribute.
-
-    Returns
-    -------
-    dict of str to polars.DataFrame
-        As ``scores_by_group``, with ``n_faces`` that were compared or failed and ``n_subjects`` of
-        the genuine pairs, ``tar`` (0 to 1, higher is better) and its interval, ``low`` and
-        ``high``. Null: too few subjects or impostor pairs; an interval needs thirty times the pairs
-        that a value does.
-    """
+    """Lay true accept rates out by the groups of each attribute."""
     of_group = ["model", "attribute", "values"]
     # The rate's own n are its genuine pairs; whether a face could be compared is told of each.
     faces = _cells(run, ["failure_rate"]).select(*of_group, n_faces="n_scores")
@@ -77,14 +53,7 @@ def verification_by_group(run: Run) -> dict[str, pl.DataFrame]:
 
 
 def answers_by_group(run: Run) -> dict[str, pl.DataFrame]:
-    """Lay out what a model says by the groups of each attribute, a column a group.
-
-    Returns
-    -------
-    dict of str to polars.DataFrame
-        As ``scores_by_group``: ``model, metric, label``, then a column a group, in percent. Null:
-        fewer subjects than the run's minimum.
-    """
+    """Lay out what a model says by the groups of each attribute, a column a group."""
     found = _cells(run, run.scores["metric"].unique().to_list())
     made = {}
     for (attribute,), rows in found.group_by("attribute", maintain_order=True):

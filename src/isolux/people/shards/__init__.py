@@ -54,20 +54,7 @@ class InShards:
     needed: Needed
 
     def load(self, cluster: str | None, options: Mapping[str, Any]) -> Dataset:
-        """Read the people: counted where that is possible, else row by row.
-
-        Parameters
-        ----------
-        cluster : str or None
-            A column of the table; None: rows are clusters.
-        options : mapping
-            Further settings of the dataset ``table``.
-
-        Raises
-        ------
-        FileError
-            Two shards are the same.
-        """
+        """Read the people: counted where that is possible, else row by row."""
         with ThreadPoolExecutor() as threads:
             hashes = list(threads.map(sha256_file, self.files.paths))
         inputs = {str(path): sha for path, sha in zip(self.files.paths, hashes, strict=True)}
@@ -192,13 +179,7 @@ def _refuse_copies(inputs: Mapping[str, str], where: str) -> None:
 
 
 def in_shards(spec: AuditSpec) -> InShards | None:
-    """Look whether an audit's people are a table in shards; None: they are not.
-
-    Raises
-    ------
-    FileError, TableError, UnknownNameError
-        Files that are no shards of one table; a column that they lack.
-    """
+    """Look whether an audit's people are a table in shards; None: they are not."""
     name, _, path = spec.people.data.partition(":")
     if name != "table" or not is_in_shards(path):
         return None

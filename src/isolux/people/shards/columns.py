@@ -44,13 +44,7 @@ class Needed:
 
 
 def needed(spec: AuditSpec, schema: Sequence[str], where: str) -> Needed:
-    """Say what an audit reads of a table with these columns.
-
-    Raises
-    ------
-    UnknownNameError
-        A setting names a column that the table lacks and that cannot be computed.
-    """
+    """Say what an audit reads of a table with these columns."""
     why = _why_every_row(spec)
     settings, target = spec.predictions, spec.task.get("target")
     conditions = [condition.attribute for condition in parse_conditions(spec.people.only)]

@@ -31,35 +31,7 @@ def count_shard(
     *,
     ids_named: bool = False,
 ) -> Tables:
-    """Count the rows of a shard that are alike in the columns that an audit reads.
-
-    Parameters
-    ----------
-    path : str
-        The shard.
-    columns : sequence of str
-        What rows are told apart by.
-    ids : str, optional
-        The column that identifies a row.
-    cluster : str, optional
-        The column that says what was sampled independently; an empty cell: the row itself.
-    ids_named : bool
-        Whether a user named the column of ids: then an id twice, or none, is an error.
-
-    Returns
-    -------
-    dict of str to polars.DataFrame
-        ``kinds``: the columns, ``isolux:first`` (row of the first such, from 0) and
-        ``isolux:times``, in the order of ``first``. With ``cluster`` also ``clusters``: ``high,
-        low`` (its hash; null: the row is one of its own), ``kind`` (place in ``kinds``) and ``n``,
-        by rising ``high``. With ``ids`` also ``ids``: ``mark``, rising; empty where the column
-        does not tell the rows apart.
-
-    Raises
-    ------
-    FileError, TableError, UnknownNameError
-        A damaged file; an id twice.
-    """
+    """Count the rows of a shard that are alike in the columns that an audit reads."""
     read = list(dict.fromkeys([*columns, *([ids] if ids else []), *([cluster] if cluster else [])]))
     frame = read_shard(path, read)
     found: Tables = {}

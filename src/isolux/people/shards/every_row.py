@@ -26,24 +26,7 @@ def every_row(
     cluster: str | None,
     options: Mapping[str, Any],
 ) -> Dataset:
-    """Put the columns that are read of all shards together.
-
-    Parameters
-    ----------
-    files : ShardFiles
-    needed : Needed
-        What is read, and what needs every row.
-    inputs : mapping of str to str
-        The shards and their hashes.
-    cluster : str or None
-    options : mapping
-        Settings of the dataset ``table``.
-
-    Raises
-    ------
-    SpecError
-        There is less memory than that takes.
-    """
+    """Put the columns that are read of all shards together."""
     cost = cost_of(
         files.height, len(needed.columns), f"every row is needed: {needed.why}", files.said,
         "audit answers alone (--prediction-column without --score-column), whose rows are counted; "

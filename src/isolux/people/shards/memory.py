@@ -23,23 +23,6 @@ def cost_of(
 ) -> str:
     """Say what rows that are held at once cost, or refuse them.
 
-    Parameters
-    ----------
-    rows, columns : int
-    why : str
-        What needs them, at the head of the error.
-    where : str
-        The shards.
-    hint : str
-        What to do where there is not the memory.
-    resampled : bool
-        Whether single rows are drawn again in replicates, not sums.
-
-    Raises
-    ------
-    SpecError
-        There is less memory than that.
-
     Examples
     --------
     >>> cost_of(1000, 4, "an example", "people", "less")

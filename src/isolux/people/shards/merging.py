@@ -65,24 +65,7 @@ def merged(
     ids: str | None,
     clustered: bool,
 ) -> Counted:
-    """Merge what was counted in each shard.
-
-    Parameters
-    ----------
-    store : PieceStore
-    shards : sequence of (str, Path, int)
-        The key of each shard's piece, its file and its rows, in the table's order.
-    columns : sequence of str
-    ids : str or None
-        The column of ids, which no two shards may share.
-    clustered : bool
-        Whether clusters were counted.
-
-    Raises
-    ------
-    TableError
-        An id is in two shards.
-    """
+    """Merge what was counted in each shard."""
     identified = ids is not None and _told_apart(store, shards, str(ids))
     parts = _numbered(store, shards)
     kinds = (

@@ -21,20 +21,7 @@ _SURE = (0.5, 1.05)  # DeepFace writes 1.01, and 0 where it found no face
 def confidences(
     numbers: pl.Series, rows: pl.Series, scale: float, where: str, column: str
 ) -> pl.Series:
-    """Divide by ``scale`` and require 0 to 1; null stays null.
-
-    Parameters
-    ----------
-    numbers : polars.Series
-        Float64 scores, higher is surer.
-    rows : polars.Series
-        The row of the file, from 0, that each score stands in.
-
-    Raises
-    ------
-    TableError
-        NaN or infinite; outside 0 to 1, with a hint at what the numbers may be.
-    """
+    """Divide by ``scale`` and require 0 to 1; null stays null."""
     infinite = ~numbers.is_finite().fill_null(value=True)
     if infinite.any():
         row = row_of(infinite)
@@ -75,26 +62,6 @@ def _advice(numbers: pl.Series, scale: float, row: int) -> str:
 
 def whether_detected(cells: pl.Series, where: str) -> pl.Series:
     """Read a column that says yes or no, in one of a few words; an empty cell says no.
-
-    A confidence is read as yes only beside cells that are 0 or empty, and from 0.5 to 1.05:
-    services write 0 where they found no face. Lists say no where they are empty.
-
-    Parameters
-    ----------
-    cells : polars.Series
-        Text, numbers, true and false, or lists.
-    where : str
-        The file, for errors.
-
-    Returns
-    -------
-    polars.Series
-        Boolean, without null.
-
-    Raises
-    ------
-    TableError
-        For another word or number, which may mean either.
 
     Examples
     --------

@@ -95,24 +95,7 @@ def read_labels(path: str | Path, form: str, options: LabelOptions) -> pl.DataFr
 def models_of_rows(
     frame: pl.DataFrame, column: str | None, named: str | None, where: str
 ) -> pl.Series | None:
-    """Say which model each row is of, as text; None where the table does not say.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-    column : str or None
-        The column that names it; default: ``model``, where there is one.
-    named : str or None
-        What the model is to be called: refused where the rows are of several.
-    where : str
-
-    Raises
-    ------
-    UnknownNameError
-        No such column.
-    SpecError
-        One name for several models.
-    """
+    """Say which model each row is of, as text; None where the table does not say."""
     if column is not None and column not in frame.columns:
         raise UnknownNameError("column", column, frame.columns, where=where)
     own = column or ("model" if "model" in frame.columns else None)
@@ -139,17 +122,7 @@ def label_rows(
     *,
     models: pl.Series | None = None,
 ) -> pl.DataFrame:
-    """Give one row an answer, in the order of the rows and of rank within a row.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        A row for each judgement; the columns that ``answers`` names, as text, numbers or lists.
-    ids : polars.Series
-        Who was judged, for each row.
-    models : polars.Series, optional
-        The model of each row; ``answers.model`` where not given.
-    """
+    """Give one row an answer, in the order of the rows and of rank within a row."""
     if not (math.isfinite(answers.scale) and answers.scale > 0):
         raise SpecError(
             "the scale of the scores cannot be used",
@@ -211,23 +184,7 @@ def _question_column(
 
 
 def refuse_no_question(name: str, values: pl.Series, ids: pl.Series, where: str) -> None:
-    """Refuse a column ``prompt`` that was found, and that need not be what a model was asked.
-
-    What was asked is asked of everyone. Where everybody has one row and the rows differ, it may as
-    well be the prompt that a picture was drawn by: answers would be taken apart by what is shown.
-
-    Parameters
-    ----------
-    name : str
-        The column's; only ``prompt`` has two meanings.
-    values, ids : polars.Series
-        Its cells, and whom each row is about.
-    where : str
-
-    Raises
-    ------
-    SpecError
-    """
+    """Refuse a column ``prompt`` that was found, and that need not be what a model was asked."""
     several = values.drop_nulls().n_unique()
     if name == QUESTION or several < _TWO or ids.is_duplicated().any():
         return

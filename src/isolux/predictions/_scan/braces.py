@@ -47,15 +47,7 @@ def object_end(data: _Bytes, at: int, end: int) -> int:
 
 @compiled
 def rows_end(data: _Bytes, at: int, end: int, limit: int) -> tuple[int, int, int, int]:
-    """Find where objects end, by their braces alone, from the ``{`` at ``at``.
-
-    Returns
-    -------
-    rows, stop, next, why
-        The objects (at most ``limit``) that are whole, the byte after the last of them, the byte
-        where the next item begins, and FULL, END (the list is closed), CUT (the data end first) or
-        UNUSUAL (something else than a comma follows).
-    """
+    """Find where objects end, by their braces alone, from the ``{`` at ``at``."""
     rows, stop, after = 0, at, at
     while rows < limit:
         whole = object_end(data, after, end)

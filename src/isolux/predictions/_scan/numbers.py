@@ -171,10 +171,7 @@ def _power(data: npt.NDArray[np.uint8], at: int) -> tuple[int, int, int]:
 
 @inlined
 def short(data: npt.NDArray[np.uint8], at: int) -> tuple[float, int, int]:
-    """Read a number of at most seven digits before and behind its point, which most are.
-
-    What it reads it reads as ``read_number`` does; else it gives up.
-    """
+    """Read a number of at most seven digits before and behind its point, which most are."""
     if not WHOLE or at + _ROOM > len(data):
         return 0.0, at, GIVEN_UP
     word = word_at(data, at)
@@ -204,15 +201,7 @@ def short(data: npt.NDArray[np.uint8], at: int) -> tuple[float, int, int]:
 
 @compiled
 def read_number(data: npt.NDArray[np.uint8], at: int) -> tuple[float, int, int]:
-    """Read the number of JSON's grammar that begins at ``at``.
-
-    The data must end in a byte that belongs to no number.
-
-    Returns
-    -------
-    value, next, status
-        ``next`` is the first byte after it.
-    """
+    """Read the number of JSON's grammar that begins at ``at``."""
     negative = data[at] == 45  # -
     if negative:
         at += 1

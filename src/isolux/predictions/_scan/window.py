@@ -34,13 +34,7 @@ _ZEROS = 16  # bytes behind the data: no scanner looks further ahead
 
 @contextmanager
 def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
-    """Open a file, unpacked on the way if its name says that it is gzipped.
-
-    Raises
-    ------
-    FileError
-        Missing, a folder, unreadable; damaged gzip, also later, while it is read.
-    """
+    """Open a file, unpacked on the way if its name says that it is gzipped."""
     path = Path(path).expanduser()
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):
@@ -114,13 +108,7 @@ class Window:
         self.data[self.end :] = 0
 
     def begin(self) -> int:
-        """Return where the text begins, behind a byte order mark; refuse what is not text.
-
-        Raises
-        ------
-        FileError
-            Another kind of file, by its first bytes.
-        """
+        """Return where the text begins, behind a byte order mark; refuse what is not text."""
         head = self.data[: min(self.end, 4096)].tobytes()
         head = head.rstrip(_NOT_ASCII)  # a character may be cut in two where the head ends
         return len(head) - len(decodable(head, self.where))

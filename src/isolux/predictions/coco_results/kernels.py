@@ -113,11 +113,7 @@ def _skip(data: _Bytes, at: int) -> int:
 def _numbers(
     data: _Bytes, at: int, out: _Numbers, used: int, limit: int, step: int
 ) -> tuple[int, int]:
-    """Read a list of numbers into every ``step``-th of ``out`` from ``used`` to ``limit``.
-
-    Returns the byte after it and how far ``out`` was used; the byte is -1 where that is not a list
-    of numbers, or a longer one.
-    """
+    """Read a list of numbers into every ``step``-th of ``out`` from ``used`` to ``limit``."""
     if data[at] != _OPEN:
         return -1, used
     at = blank(data, at + 1)
@@ -294,32 +290,7 @@ def scan_rows(
 ) -> tuple[int, int, int, int]:
     """Read objects from ``at``, which is a ``{``, until the data end or something is unusual.
 
-    Parameters
-    ----------
-    data : [bytes] uint8
-        Followed by zeros.
-    wholes : [4 R] int64
-        Filled, column by column: image_id, category_id, height and width of the mask.
-    numbers : [5 R] float64
-        Filled, column by column: x, y, width, height, score.
-    counts : [C] uint8
-        Filled with run lengths, a zero after each. At least as long as the data.
-    points : [K] float64
-        Filled with the numbers of the keypoints.
-    state : [3] int64
-        Changed: how much of ``counts`` and of ``points`` is filled, and how many numbers each row's
-        keypoints have (-1: as many as the first's, which is then put there).
-    asked : (int, int, int)
-        The first row to be filled, the row to stop before, and the fields that every row must have,
-        as the sum of their numbers; 0: those of the first.
-    spelling : Spelling
-        How most objects are spelled; ``UNLEARNED`` where that is not known.
-
-    Returns
-    -------
-    stop, at, why, fields
-        ``stop`` is the row behind the last that was filled, ``at`` the ``{`` of the first
-        object that was not read, or the byte after the list.
+    Shapes: ``wholes`` [4 R], ``numbers`` [5 R], ``points`` [K], ``state`` [3].
     """
     state[_USED], state[_POINTS_USED] = 0, 0
     start, stop, fields = asked

@@ -94,11 +94,7 @@ class _Rows:
         return sum(piece.rows for piece in self.pieces)
 
     def _make_room(self, window: Window, at: int) -> None:
-        """Make room for the next rows, and at best for all: as many a byte as there were so far.
-
-        What is longer than it need be costs nothing; what is made longer again and again is copied
-        as often.
-        """
+        """Make room for the next rows, and at best for all: as many a byte as there were so far."""
         if len(self.counts) < len(window.data):
             size = len(window.data)
             self.counts, self.points = np.empty(size, np.uint8), np.empty(size // 2)
@@ -186,21 +182,7 @@ class _Piece:
 
 
 def scan(window: Window, *, general: bool = False) -> pl.DataFrame:
-    """Read a list of results.
-
-    Parameters
-    ----------
-    window : Window
-        At the start of the file.
-    general : bool
-        Read all of it by the general reader. The result is the same.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``COLUMNS``, a row for each result, in the order of the file; columns that no result has
-        are absent.
-    """
+    """Read a list of results."""
     rows = _Rows(_ROWS, len(window.data))
     at = _opened(window)
     while at >= 0:

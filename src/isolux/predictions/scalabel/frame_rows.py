@@ -48,15 +48,7 @@ class Frame(msgspec.Struct, gc=False, rename={"video": "videoName"}):
 
 
 def frames(window: Window) -> Iterator[list[Frame]]:
-    """Give the frames in the order of the file, in lists of some hundred.
-
-    Raises
-    ------
-    FileError
-        No JSON, or cut off, with the byte.
-    TableError
-        A value of another type, with its place.
-    """
+    """Give the frames in the order of the file, in lists of some hundred."""
     file = _File(window)
     if file.byte() == b"{":
         yield from file.document()

@@ -16,16 +16,7 @@ _NEWLINE, _RETURN, _SPACE, _TAB = 10, 13, 32, 9
 def read_lines(
     data: npt.NDArray[np.uint8], at: int, out: npt.NDArray[np.float64]
 ) -> tuple[int, int]:
-    """Read lines of five numbers parted by spaces, as many as ``out`` [N, 5] has rows.
-
-    ``data`` must end in a zero byte.
-
-    Returns
-    -------
-    rows, at
-        The rows read; the first byte of the first line of another kind, or of the line
-        after the last.
-    """
+    """Read lines of five numbers parted by spaces, as many as ``out`` [N, 5] has rows."""
     for row in range(len(out)):
         start = at
         for k in range(5):

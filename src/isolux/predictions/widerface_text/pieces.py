@@ -60,11 +60,6 @@ class Piece:
 def pieces(stream: IO[bytes], name: str, where: str, *, block: int = _BLOCK) -> Iterator[Piece]:
     r"""Part a file into whole lines; at least one piece, the last of which says so.
 
-    Raises
-    ------
-    FileError
-        Empty or blank; no UTF-8, with the line; a line of more than 16 MiB.
-
     Examples
     --------
     >>> import io

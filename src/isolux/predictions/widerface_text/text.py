@@ -28,25 +28,7 @@ _BOX_LINE = "x y width height score"
 
 
 def read_texts(files: Iterable[tuple[str, bytes | IO[bytes]]], where: str) -> pl.DataFrame:
-    """Read files of detections, each a few megabytes at a time.
-
-    Parameters
-    ----------
-    files : iterable of (str, bytes or stream of bytes)
-        Name below the folder (``31--Waiter/31_Waiter_276.txt``) and content.
-    where : str
-        The folder or archive.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id`` (``31--Waiter/31_Waiter_276.jpg``), ``box_x, box_y, box_w, box_h, score``.
-
-    Raises
-    ------
-    FileError, TableError
-        With file and line (from 1).
-    """
+    """Read files of detections, each a few megabytes at a time."""
     found = _Found()
     for name, content in files:
         stream = io.BytesIO(content) if isinstance(content, bytes) else content

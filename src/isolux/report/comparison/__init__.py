@@ -133,13 +133,7 @@ def is_comparison(run: Run) -> bool:
 
 
 def summarise_comparison(run: Run) -> ComparisonSummary:
-    """Arrange a comparison's tables as the document that its report prints.
-
-    Parameters
-    ----------
-    run : Run
-        ``disparities`` is the table of comparisons, ``record["models"]`` names the two models.
-    """
+    """Arrange a comparison's tables as the document that its report prints."""
     first, second = models = _models(run)
     base, context = summarise_record(run, {"model": f"{first} and {second}"})
     lines = lines_of(run.group_metrics.filter(pl.col("model") == first), run.record)

@@ -74,13 +74,7 @@ def write_description(
     notes: Sequence[str] = (),
     drawn: Mapping[str, Mapping[str, pl.DataFrame]] | None = None,
 ) -> Path:
-    """Write the page to ``path``, whole or not at all.
-
-    Raises
-    ------
-    OutputError
-        When the file cannot be written, or is there and no page of isolux.
-    """
+    """Write the page to ``path``, whole or not at all."""
     refuse_no_page(path)
     return write_text(path, render_description(tables, datasets, notes, drawn))
 
@@ -92,18 +86,6 @@ def render_description(
     drawn: Mapping[str, Mapping[str, pl.DataFrame]] | None = None,
 ) -> str:
     """Print tables as one self-contained HTML document.
-
-    Parameters
-    ----------
-    tables : mapping of str to polars.DataFrame
-        By caption. The first column names rows; shares are per cent, in columns ``% of people``,
-        ``% of images``, or ``% of known`` with its interval's ends ``from`` and ``to``.
-    datasets : mapping of str to DatasetInfo
-        The names that the tables use, with citation, licence and whose judgement the labels are.
-    notes : sequence of str
-    drawn : mapping of str to mapping of str to polars.DataFrame, optional
-        By caption and the figure's title, what is drawn above the table: curves with ``group,
-        distance, share`` and maps with ``group, x, y``.
 
     Examples
     --------

@@ -53,10 +53,7 @@ class Figure:
 
 
 def figure_of(section: AttributeSection) -> Figure | None:
-    """Draw an intersection's main metric as a heat map; None where no group can be judged.
-
-    The groups of a single attribute have a row each in a table, with its interval.
-    """
+    """Draw an intersection's main metric as a heat map; None where no group can be judged."""
     table = section.main
     judged = _judged(table)
     return _crossed(section, table, judged) if judged and section.is_intersection else None

@@ -37,11 +37,7 @@ def addresses_are_limited() -> bool:
 
 
 def draw_ahead() -> None:
-    """Start the renderer now, for figures that will come, where a second core can run it.
-
-    Without the extra ``figures`` there is nothing to start. Under a limit of addresses it starts
-    with the first figure, as its end is then to be expected.
-    """
+    """Start the renderer now, for figures that will come, where a second core can run it."""
     if cores() < 2 or addresses_are_limited() or find_spec("vl_convert") is None:
         return
     with suppress(OSError):  # no more processes: this one draws
@@ -54,13 +50,7 @@ def is_ahead() -> bool:
 
 
 def draw_apart(spec: Mapping[str, Any], config: Mapping[str, Any]) -> str:
-    """Draw a Vega-Lite chart in the renderer's process, which stays for the next one.
-
-    Raises
-    ------
-    DrawingError
-        The process ended, as it does where it may not reserve enough addresses.
-    """
+    """Draw a Vega-Lite chart in the renderer's process, which stays for the next one."""
     process = _renderer()
     assert process.stdin is not None  # noqa: S101 - both are pipes, see _renderer
     assert process.stdout is not None  # noqa: S101

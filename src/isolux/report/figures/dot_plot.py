@@ -84,10 +84,7 @@ def _band(
 
 
 def with_tooltips(table: LineTable) -> Spec:
-    """Chart every group of one line for a notebook: a pointer on a group tells it whole.
-
-    A group that cannot be judged keeps its row, with the reason in place of a point.
-    """
+    """Chart every group of one line for a notebook: a pointer on a group tells it whole."""
     unit, band = table.line.unit, _overall(table)
     names = short_names([row.group for row in table.rows], _NAME)
     rows = [_told(row, name, unit) for row, name in zip(table.rows, names, strict=True)]

@@ -18,9 +18,6 @@ T = TypeVar("T")
 def meanwhile(works: Mapping[str, Callable[[], T]]) -> Iterator[Callable[[str], T]]:
     """Let a thread do works that draw, one after the other, and give what waits for one by name.
 
-    Where no renderer was started ahead, drawing needs Python's lock, and all is done first. What a
-    work raises is raised where it is waited for.
-
     Examples
     --------
     >>> with meanwhile({"a": lambda: "drawn"}) as drawn:

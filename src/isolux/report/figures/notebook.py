@@ -27,25 +27,7 @@ def chart_of(
     label: str | None = None,
     threshold: float | None = None,
 ) -> Spec:
-    """Chart a metric of each group of an attribute, with intervals; warnings stand in its title.
-
-    Parameters
-    ----------
-    run : Run
-        A finished audit.
-    metric, attribute, label, threshold : optional
-        As in ``isolux.plot``.
-
-    Returns
-    -------
-    dict
-        A Vega-Lite chart with its data inside.
-
-    Raises
-    ------
-    UnknownNameError, SpecError
-        As in ``isolux.plot``.
-    """
+    """Chart a metric of each group of an attribute, with intervals; warnings stand in its title."""
     summary = summarise(run)
     section = _section(summary.sections, attribute)
     table = _table(section, metric, label, threshold)
@@ -64,11 +46,7 @@ def chart_of(
 
 
 def _harmless(part: Any) -> Any:
-    """Part each ``<`` from what would make a tag of it, by a mark that takes no room.
-
-    altair writes a chart's JSON into a page's script as it stands, and a name may hold
-    ``</script>``.
-    """
+    """Part each ``<`` from what would make a tag of it, by a mark that takes no room."""
     if isinstance(part, str):
         return _TAG.sub("<\N{WORD JOINER}", part)
     if isinstance(part, dict):

@@ -17,19 +17,7 @@ _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down
 def models_by_size(
     rows: Sequence[Mapping[str, Any]], *, size: str, title: str, fraction: bool
 ) -> str:
-    """Draw models as SVG.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        ``name, size, paradigm, value, low, high, least, most``; null where not known.
-    size : str
-        What the sizes are, for the axis: ``"training images"``.
-    title : str
-        The metric.
-    fraction : bool
-        Values from 0 to 1, shown in percent.
-    """
+    """Draw models as SVG."""
     by = 100.0 if fraction else 1.0
     values = [
         {k: (v * by if k in ("value", "low", "high", "least", "most") and v is not None else v)

@@ -85,14 +85,7 @@ def drawable() -> bool:
 
 
 def to_svg(spec: Mapping[str, Any], *, enlarged: float = 1.0) -> str:
-    """Draw a chart as an ``<svg>`` element without ids, scripts, links or roles of its own.
-
-    ``enlarged`` sets the size at which a wide screen shows it; a narrow one scales it down.
-
-    Without vl-convert (the extra ``figures``) it is empty: the head of the page says what to do.
-
-    The page names the figure (``role="img"``), so vega's own roles would only be read twice.
-    """
+    """Draw a chart as an ``<svg>`` element without ids, scripts, links or roles of its own."""
     if not drawable():
         return ""
     svg = _slim(_drawn(spec))

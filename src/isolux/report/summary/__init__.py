@@ -58,17 +58,6 @@ SECTIONS_LEAD = 3
 def summarise(run: Run) -> Summary:
     """Arrange a run's tables as the document that a report prints.
 
-    Parameters
-    ----------
-    run : Run
-        A finished audit. Tables ``group_metrics``, ``disparities`` and ``findings`` as in
-        ``isolux.vocabulary.tables``; keys that ``record`` lacks are shown as not recorded.
-
-    Returns
-    -------
-    Summary
-        Numbers in the metrics' own units (fractions 0 to 1), None where a table holds null.
-
     Examples
     --------
     >>> import polars as pl
@@ -193,10 +182,7 @@ def _with_views(
 
 
 def _in_sight(sections: tuple[AttributeSection, ...]) -> tuple[AttributeSection, ...]:
-    """Leave open what is to be read first, so that a report is some eight screens long.
-
-    The attributes that differ; where none does, the first one alone.
-    """
+    """Leave open what is to be read first, so that a report is some eight screens long."""
     ordered = reading_order(sections)
     told = [s for s in ordered if s.verdict.outcome == "differ" or s.verdict.also]
     first = {section.anchor for section in told[:SECTIONS_LEAD] or ordered[:1]}

@@ -16,11 +16,7 @@ _WORST, _BEST = 12, 3
 
 
 def draw_groups(run: Run, section: AttributeSection, *, is_leading: bool) -> DrawnGroups:
-    """Choose the groups that are drawn: of the leading attribute the worst-served one first.
-
-    Others keep their natural order, such as ages, if all of them are drawn. Pairs are read of
-    attributes in sight alone.
-    """
+    """Choose the groups that are drawn: of the leading attribute the worst-served one first."""
     rows: Sequence[GroupRow] = section.main.rows
     if is_leading or len(rows) > _WORST + _BEST:
         rows = _worst_first(section)

@@ -19,12 +19,7 @@ __all__ = ["planted_of"]
 
 
 def planted_of(record: Mapping[str, Any], run: Run, context: Context) -> tuple[PlantedRow, ...]:
-    """Look up every planted truth in the run's tables.
-
-    A truth is a mapping with ``value`` (the planted number), ``metric`` and, where they apply,
-    ``label``, ``threshold``, ``attribute``, ``kind`` (a kind of disparity; default: the group's own
-    value), ``group_a`` (or ``group``) and ``group_b``, ``what`` (a sentence) and ``note``.
-    """
+    """Look up every planted truth in the run's tables."""
     return tuple(_row(dict(truth), run, context) for truth in record.get("planted") or ())
 
 

@@ -91,11 +91,7 @@ def all_fractions(record: Mapping[str, Any]) -> bool:
 
 
 def in_percent(table: PaperTable, *, fractions: bool) -> PaperTable:
-    """Print shares in percent and differences in points; say so in the columns' names.
-
-    ``fractions``: the metrics are fractions. Otherwise only columns that are shares whatever the
-    metric are changed.
-    """
+    """Print shares in percent and differences in points; say so in the columns' names."""
     units = _units(table.columns, fractions=fractions)
     if not any(units):
         return table

@@ -18,8 +18,7 @@ def unknown_text(section: AttributeSection, *, mean: bool, n_unannotated: int = 
     """Say how many people's value is unknown, and how far they could move the leading difference.
 
     ``mean``: the main metric is a mean of people's scores between 0 and 1; of another metric the
-    parts of a group say nothing of the whole, so no bounds are given. ``n_unannotated``: of the
-    unknown, those of whom nobody was asked. Empty: all values are known.
+    parts of a group say nothing of the whole, so no bounds are given.
     """
     table, line = section.main, section.main.line
     unknown = [row for row in table.rows if row.is_unknown and row.estimate.n_units]
@@ -50,14 +49,7 @@ def unknown_text(section: AttributeSection, *, mean: bool, n_unannotated: int = 
 def bounds(
     pair: PairRow, rows: tuple[GroupRow, ...], unknown: GroupRow
 ) -> tuple[float, float] | None:
-    """Return the least and the largest difference, if the unknown belong to the pair's groups.
-
-    Of ``n`` unknown people with mean ``v``, ``n v`` score 1 and ``n (1 - v)`` score 0: no scores
-    with that mean reach farther. The difference is widest when all who score 0 join the worse
-    group and all who score 1 the other, and smallest the other way round. Where ``v`` is not
-    told (too few people), each of them may score 0 or 1. Signed so that the difference that was
-    found is positive; None where a group has no value or the metric leaves 0 to 1.
-    """
+    """Return the least and the largest difference, if the unknown belong to the pair's groups."""
     of = {row.group: row.estimate for row in rows}
     low, high = of.get(pair.group_a), of.get(pair.group_b)
     if low is None or high is None or low.value is None or high.value is None:

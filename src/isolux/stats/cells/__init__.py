@@ -78,14 +78,7 @@ def outcomes_of(
 ) -> Outcomes:
     """Read right and wrong detections off a match.
 
-    Parameters
-    ----------
-    candidate, candidate_truth : [c] int, [c, T] int
-        Of ``geometry.matching.Matches``.
-    counted : [m] bool
-        Who is judged; what found anyone else is neither right nor wrong.
-    silent : [n] bool
-        Detections that are not wrong though they found no one (beyond a limit, out of a range).
+    Shapes: ``candidate, candidate_truth`` [c], ``counted`` [m], ``silent`` [n].
 
     Examples
     --------
@@ -116,25 +109,7 @@ def rank_cells(
 ) -> Ranking:
     """Rank the detections of every cell: a ``Ranking`` with a class for each.
 
-    Parameters
-    ----------
-    outcomes : Outcomes
-    score : [n] float
-        Of each detection; equal ones rank in the order given.
-    places : Places
-    cell_person, cell : [e] int
-        A person and a cell they are in, an entry each; a person may be in none or in many.
-    n_cells : int
-
-    Returns
-    -------
-    Ranking
-        Of ``n_cells`` classes.
-
-    Raises
-    ------
-    SpecError
-        A cell that is not from 0 up to ``n_cells``; a score that is not finite.
+    Shapes: ``score`` [n], ``cell_person, cell`` [e].
 
     Examples
     --------

@@ -111,10 +111,7 @@ def distinct_by_key(key: _Ints, value: _Ints, n_keys: int, n_values: int) -> tup
 
 @njit((_F,), nogil=True)
 def by_falling(score: npt.NDArray[np.float64]) -> _Ints:
-    """Order rows by falling score, equal ones as they stand, in about linear time.
-
-    Scores are dealt into buckets of equal width first. A crowded bucket is sorted by merging.
-    """
+    """Order rows by falling score, equal ones as they stand, in about linear time."""
     n = len(score)
     order = np.arange(n)
     highest, lowest = -np.inf, np.inf

@@ -96,32 +96,7 @@ def vendi_score(
 ) -> Vendi:
     """Compute the Vendi score of vectors under cosine similarity.
 
-    Parameters
-    ----------
-    vectors : [n, d] float
-        Any length but 0; they are divided by their L2 norm in double precision.
-    order : float
-        q of the Rényi entropy, 0 or more, or ``inf``: 1 as published; above 1 frequent kinds count
-        for more, below 1 rare ones. Order 0 is the rank, taken at n ε.
-    exact : int
-        Where the smaller of n and d is larger, the score is estimated by stochastic Lanczos
-        quadrature (``trace_estimates``), and ``standard_error`` says how well.
-    seed : int
-        Of that estimate.
-
-    Returns
-    -------
-    Vendi
-
-    Raises
-    ------
-    InputError
-        No matrix, a vector of length 0 or with a number that is not finite.
-    SpecError
-        An order below 0; one that cannot be estimated.
-
-    References
-    ----------
+    Shapes: ``vectors`` [n, d].
     Friedman & Dieng (2023), definition 3.1, section 3.2; FHIBE, "Dataset diversity".
 
     Examples
@@ -147,12 +122,6 @@ def vendi_score(
 
 def vendi_of_kernel(similarity: npt.NDArray[np.floating[Any]], *, order: float = 1.0) -> float:
     """Compute the Vendi score of any similarity: [n, n], symmetric, 1 on the diagonal.
-
-    Raises
-    ------
-    InputError
-        No such matrix, or one with a negative eigenvalue: then it is no similarity for which the
-        score is defined.
 
     Examples
     --------
@@ -186,19 +155,7 @@ def vendi_of_subjects(
 ) -> RarefiedVendi:
     """Estimate the Vendi score of ``size`` subjects drawn from a group, one photo each.
 
-    Parameters
-    ----------
-    vectors : [n, d] float
-    subject : [n] int
-        Whose photo each is.
-    size : int
-        Subjects in a draw, the same for every group that is to be compared. A group needs twice as
-        many, for its interval.
-    draws : int
-        Without replacement: a bootstrap draws subjects twice, and two copies are no diversity.
-    level : float
-        Of the interval: normal on ln(score), its variance the delete-d jackknife's [3]_, the
-        draws' variance times size / (subjects − size).
+    Shapes: ``vectors`` [n, d], ``subject`` [n].
 
     Examples
     --------

@@ -35,15 +35,6 @@ def estimated_trace(
 ) -> tuple[float, float]:
     """Estimate tr f(A), and the standard error of the part that is random.
 
-    Parameters
-    ----------
-    times : callable
-        A V for V ``[d, columns]``; A is symmetric with eigenvalues of 0 or more.
-    d : int
-    function : callable
-        f of positive numbers.
-    seed : int
-
     Examples
     --------
     >>> diagonal = np.arange(1.0, 201.0)[:, None]
@@ -64,11 +55,7 @@ def estimated_trace(
 
 
 def _quadrature(times: _Function, start: _Floats, function: _Function) -> _Floats:
-    """Compute vᵀ f(A) v for each unit vector v, a column of ``start``: ``[columns]``.
-
-    The nodes are the eigenvalues of the tridiagonal matrix that Lanczos makes of A and v, the
-    weights the squared first entries of its eigenvectors.
-    """
+    """Compute vᵀ f(A) v for each unit vector v, a column of ``start``: ``[columns]``."""
     d, columns = start.shape
     steps = min(_STEPS, d)
     basis = np.zeros((steps, d, columns))

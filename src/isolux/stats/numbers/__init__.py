@@ -17,22 +17,9 @@ __all__ = ["quantile", "quantile_of", "root_mean_square", "spearman", "spearman_
 def quantile_of(numbers: FloatArray, weights: FloatArray, share: float) -> FloatArray:
     """Weighted quantile of every column of ``weights``.
 
+    Shapes: ``numbers`` [m], ``weights`` [m, r]; returns [r].
     Interpolated as numpy does by default (Hyndman & Fan 1996, "Sample quantiles in statistical
     packages", The American Statistician 50:361-365, type 7), each row as often as it weighs.
-
-    Parameters
-    ----------
-    numbers : [m] float
-        Finite.
-    weights : [m, r] or [m] float
-        Whole numbers, not negative.
-    share : float
-        0 to 1: .5 is the median.
-
-    Returns
-    -------
-    [r] or scalar array of float
-        NaN where nothing weighs.
 
     Examples
     --------
@@ -83,19 +70,9 @@ def quantile(share: float, column: str = "value") -> RankStatistic:
 def spearman_of(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
     """Spearman's rank correlation for every column of ``weights``, ties at their mid-rank.
 
-    Spearman (1904), "The proof and measurement of association between two things", American
-    Journal of Psychology 15:72-101.
-
-    Parameters
-    ----------
-    x, y : [m] float
-        Finite.
-    weights : [m, r] or [m] float
-
-    Returns
-    -------
-    [r] or scalar array of float
-        −1 to 1; NaN where either does not vary.
+    Shapes: ``x, y`` [m], ``weights`` [m, r]; returns [r].
+    Spearman (1904), "The proof and measurement of association between two things", American Journal
+    of Psychology 15:72-101.
 
     Examples
     --------

@@ -17,10 +17,7 @@ _Floats = npt.NDArray[np.float64]
 
 @njit(nogil=True)
 def quantiles_by_replicate(rising: _Floats, weights: _Floats, share: float) -> _Floats:
-    """Quantile of rising values, each as often as it weighs: ``weights [m, r]`` to ``[r]``.
-
-    Linear between the two values next to place ``(W - 1) share`` of W; NaN without weight.
-    """
+    """Quantile of rising values, each as often as it weighs: ``weights [m, r]`` to ``[r]``."""
     m, replicates = weights.shape
     out = np.full(replicates, np.nan)
     for r in range(replicates):

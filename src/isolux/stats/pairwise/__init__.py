@@ -68,24 +68,7 @@ def pairwise_distances(
 ) -> Distances:
     """Measure the distances between vectors.
 
-    Parameters
-    ----------
-    vectors : [n, d] float
-        As the model gave them: L1 and L2 are of the vectors as they stand, not of unit length.
-        They are compared in single precision.
-    subject : [n] int, optional
-        Whose photo each is.
-    pairs : int
-        Where there are more pairs than this, this many are drawn; memory is 40 bytes a pair.
-    seed : int
-        Of that sample.
-
-    Returns
-    -------
-    Distances
-
-    References
-    ----------
+    Shapes: ``vectors`` [n, d], ``subject`` [n].
     FairFace (Kärkkäinen & Joo 2021), "Data Coverage and Diversity", Figure 4.
 
     Examples
@@ -126,26 +109,8 @@ def map_vectors(
 ) -> npt.NDArray[np.float64] | None:
     """Lay vectors out in the plane by t-SNE of their directions, so that near ones stay near.
 
-    Parameters
-    ----------
-    vectors : [n, d] float
-        Made unit length first, so that near means a small angle.
-    perplexity : float
-        How many neighbours count; lowered to (n − 1) / 3 where there are fewer vectors.
-    seed : int
-        The same seed, vectors and library versions give the same map.
-
-    Returns
-    -------
-    [n, 2] or None
-        Coordinates without a unit. Distances between clusters and their sizes mean nothing in such
-        a map (Wattenberg, Viégas & Johnson 2016, How to use t-SNE effectively, Distill). None:
-        fewer than four vectors.
-
-    References
-    ----------
-    van der Maaten, L. & Hinton, G. (2008). Visualizing Data using t-SNE. JMLR 9, 2579-2605.
-    FairFace, Figure 3.
+    Shapes: ``vectors`` [n, d].
+    van der Maaten, L. & Hinton, G. (2008).
 
     Examples
     --------

@@ -19,11 +19,7 @@ def pair_distances(
     second: npt.NDArray[np.int64],
     out: npt.NDArray[np.float64],
 ) -> None:
-    """Write L1, L2 and cosine distance of each pair of rows: ``out [3, pairs]``.
-
-    Sums are of single precision inside a run of 64 numbers, which the processor adds eight at a
-    time, and of double precision over the runs.
-    """
+    """Write L1, L2 and cosine distance of each pair of rows: ``out [3, pairs]``."""
     d = vectors.shape[1]
     for p in range(len(first)):
         a, b = vectors[first[p]], vectors[second[p]]

@@ -69,29 +69,7 @@ def average_precision(
 ) -> FloatArray:
     """Average precision of every column of ``weights``; higher is better.
 
-    Parameters
-    ----------
-    ranking : Ranking
-    weights : [n_clusters, r] or [n_clusters] float
-        Not negative. ``[n_clusters]`` is one replicate.
-    overlaps : sequence of int
-        The overlaps, as bits of the ranking, over which the mean is taken.
-    reading : {"101 points", "area", "recall"}
-        COCO's 101 recalls, or the area under the same curve; ``"recall"`` is no precision but the
-        share of people found.
-    common : float, [K] or [r, K] float, optional
-        N of normalised precision, of each class (and replicate); default: the group's own count,
-        which is plain precision.
-
-    Returns
-    -------
-    [r] or scalar array of float
-        0 to 1; NaN where no person weighs anything.
-
-    Raises
-    ------
-    SpecError
-        A reading that there is not; a common count that is not above 0.
+    Shapes: ``weights`` [n_clusters, r], ``common`` [K]; returns [r].
 
     Examples
     --------
@@ -133,17 +111,7 @@ def precision_table(
 ) -> FloatArray:
     """Average precision of each class at each overlap: ``[r, K, T]``; see ``average_precision``.
 
-    Parameters
-    ----------
-    ranking, weights, overlaps, reading, common
-        As there; ``weights [n_clusters]`` gives r = 1.
-    n_threads : int
-        Threads that share the replicates. The result is the same with any number of them.
-
-    Returns
-    -------
-    [r, K, T] float
-        0 to 1; NaN for a class of which no person weighs anything.
+    Returns [r, K, T].
 
     Examples
     --------
@@ -204,15 +172,6 @@ def average_precision_at(
     normalised: bool = False,
 ) -> DetectionStatistic:
     """Make average precision at some of the ten overlaps a statistic of a ranking.
-
-    Parameters
-    ----------
-    overlaps : sequence of int
-        Bits of the ranking.
-    reading : {"101 points", "area", "recall"}
-        As in ``average_precision``.
-    normalised : bool
-        Of a group: with the mean count of its attribute's groups in the place of its own.
 
     Examples
     --------

@@ -277,10 +277,7 @@ def values_of(
     points: FloatArray,
     reading: int,
 ) -> npt.NDArray[np.float64]:
-    """Read each class and overlap at each row of ``weights [r, n_clusters]``: ``[r, K, T]``.
-
-    ``POINTS``: the sum over points. NaN where no one of a class weighs anything.
-    """
+    """Read each class and overlap at each row of ``weights [r, n_clusters]``: ``[r, K, T]``."""
     n_classes = len(row_starts) - 1
     n_bits = (len(entry_starts) - 1) // max(1, n_classes)
     longest = _longest(row_starts)

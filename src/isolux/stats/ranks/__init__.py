@@ -161,11 +161,6 @@ class RankTests:
 def sort_scores(values: npt.ArrayLike) -> SortedScores:
     """Sort score vectors ``[v, n]``; NaN is a unit without a score.
 
-    Raises
-    ------
-    InputError
-        Not two-dimensional, or a score that is infinite.
-
     Examples
     --------
     >>> sort_scores([[0.3, float("nan"), 0.1]]).order.tolist()
@@ -196,18 +191,7 @@ def cells_of(
 ) -> GroupCells:
     """Lay out one attribute's groups by cluster.
 
-    Parameters
-    ----------
-    unit, group : [e] int
-        One entry for each unit and group that it is in; a unit may be in several or in none.
-    cluster : [n] int
-        The cluster of every unit, numbered from 0.
-    n_groups : int
-
-    Raises
-    ------
-    InputError
-        An entry twice, or a number out of range.
+    Shapes: ``unit, group`` [e], ``cluster`` [n].
 
     Examples
     --------
@@ -298,10 +282,7 @@ def compare_groups(scores: SortedScores, cells: GroupCells) -> RankTests:
 
 
 def _two_sided(z: FloatArray, skewness: FloatArray) -> FloatArray:
-    """Twice the tail on z's side: the normal's, or Pearson III's where that is larger.
-
-    On its short side a gamma law ends at 2 / skewness, and p would be 0 beyond.
-    """
+    """Twice the tail on z's side: the normal's, or Pearson III's where that is larger."""
     from scipy.special import gammainc, gammaincc, ndtr
 
     outward = np.where(z < 0.0, -skewness, skewness)  # of the tail that z lies in
@@ -327,11 +308,6 @@ def _mirrored(upper: FloatArray, below: Callable[[FloatArray], FloatArray]) -> F
 def disparity_of_medians(low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
     """FHIBE's D = 1 - lower median / higher median: 0 alike, towards 1 apart; a share.
 
-    The paper writes MED(worst) / MED(best), for scores where higher is better. Where lower is
-    better the worst group has the higher median, and the ratio of the two is turned over, or D
-    would be negative; so it is the lower over the higher in both cases. NaN where a median is 0
-    or negative: a ratio of such scores says nothing.
-
     Examples
     --------
     >>> disparity_of_medians([0.6, 0.0, 0.5], [0.8, 0.7, 0.5]).round(12).tolist()
@@ -347,14 +323,7 @@ def median_replicates(
 ) -> FloatArray:
     """Median on resampled clusters: ``[r]``, NaN where a replicate has none of them.
 
-    Parameters
-    ----------
-    value : [m] float
-        Scores of one group.
-    cluster : [m] int
-        Rows of ``weights``.
-    weights : [c, r] float
-        Whole-number weights of clusters.
+    Shapes: ``value`` [m], ``cluster`` [m], ``weights`` [c, r].
 
     Examples
     --------

@@ -88,9 +88,7 @@ def _add_clusters(
     """Add up clusters' centred rank sums for every pair, and their products where both are there.
 
     ``square[a, b]``: over the cells of group a, the squared sum of their ranks among a and b, less
-    what is expected. ``cross[a, b]``: over clusters in both groups, the product of the two sums.
-    Both of doubled ranks; ``cross`` and ``shared`` only where b is above a. ``below`` is left
-    holding the centred sums.
+    what is expected.
     """
     for c in range(len(cells) - 1):
         for q in range(cells[c], cells[c + 1]):
@@ -144,26 +142,9 @@ def walk_scores(
 ) -> tuple[_Floats, _Floats, _Floats, _Floats, _Floats, _Floats, _Floats, _Floats, _Floats]:
     """Compare all pairs of groups of one attribute on every score vector.
 
-    Parameters
-    ----------
-    order, value : [v, n]
-        Units by rising score, and those scores; the first ``scored[v]`` count.
-    alike : [v]
-        Whether two of them are the same.
-    first : [n + 1], cell : [e]
-        Unit u is in the cells ``cell[first[u]:first[u + 1]]``: a cluster's part in a group.
-    cells : [c + 1], of : [q]
-        Cluster c's cells are ``cells[c]`` to ``cells[c + 1]``, by group; ``of`` is a cell's group.
-    k : int
-        Number of groups.
-
-    Returns
-    -------
-    n, clusters, median, total : [v, padded]
-        Of each group; the width is rounded up to fours.
-    superior, naive, clustered, skew, shared : [v, k, k]
-        Above the diagonal: U of the row's group over the number of pairs, the naive p, the
-        clustered test's z, the skewness of its law, and clusters in both.
+    Shapes: ``order, value`` [v, n], ``alike`` [v], ``first`` [n + 1], ``cells`` [c + 1]; returns
+    ``n, clusters, median, total`` [v, padded], ``superior, naive, clustered, skew, shared`` [v, k,
+    k].
     """
     vectors, units, full = len(order), order.shape[1], -1
     width = (k + 3) // 4 * 4

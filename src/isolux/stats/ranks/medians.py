@@ -17,10 +17,7 @@ _Floats = npt.NDArray[np.float64]
 
 @njit(nogil=True)
 def medians_by_replicate(value: _Floats, cluster: _Ints, weights: _Floats) -> _Floats:
-    """Weighted median of rising ``value [m]`` for each column of ``weights [c, r]``: ``[r]``.
-
-    The mean of the two middle values where half of the weight lies below; NaN without weight.
-    """
+    """Weighted median of rising ``value [m]`` for each column of ``weights [c, r]``: ``[r]``."""
     replicates = weights.shape[1]
     out = np.full(replicates, np.nan)
     total = np.zeros(replicates)

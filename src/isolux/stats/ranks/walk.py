@@ -43,10 +43,7 @@ def line_up(
     score: _Floats,
     plain: bool,
 ) -> int:
-    """Write down the cells and groups of scored units as they come, and the scores; count them.
-
-    ``plain``: every unit is in one cell; then the scores are ``value``, and are not copied.
-    """
+    """Write down the cells and groups of scored units as they come, and the scores; count them."""
     if plain:
         for i in range(scored):
             q = cell[order[i]]
@@ -75,11 +72,7 @@ def sum_up(
     count: _Ints,
     middle: _Floats,
 ) -> None:
-    """Sum each group's scores and find its median; the sums end up in ``total`` and ``other``.
-
-    ``other`` may be ``total``: then every group's scores are added one by one, in their order.
-    ``count [3, g]``: units so far, at odd and at even places, and up to the last block.
-    """
+    """Sum each group's scores and find its median; the sums end up in ``total`` and ``other``."""
     count[:] = 0
     for start in range(0, m, _BLOCK):
         stop = min(m, start + _BLOCK)
@@ -169,10 +162,7 @@ def add_ties(
 
 @allocating_nothing
 def pack(k: int, bound: int, word: _Places, shift: _Words) -> tuple[int, int]:
-    """Share groups out among 64-bit words; return how many words, and a group's bits.
-
-    ``bound`` is the largest number that a group's bits have to hold.
-    """
+    """Share groups out among 64-bit words; return how many words, and a group's bits."""
     bits = 1
     while (1 << bits) <= bound:
         bits += 1
@@ -193,12 +183,7 @@ def walk(
     steps: _Words,
     packed: _Words,
 ) -> None:
-    """Add to each cell what its units see of each group, in halves: ``packed [words, q]``.
-
-    Several groups' counts lie in one word, so that a unit costs few additions; ``steps [words,
-    g]`` is one unit of a group. Words are taken two by two. ``several`` is 0 where no two scores
-    are alike.
-    """
+    """Add to each cell what its units see of each group, in halves: ``packed [words, q]``."""
     words = len(packed)
     for w in range(0, words - 1, 2):
         if several:

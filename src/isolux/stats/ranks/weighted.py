@@ -80,13 +80,7 @@ def compare_weighted(
 ) -> WeightedPair:
     """Hold the ranks of two groups against one another.
 
-    Parameters
-    ----------
-    value : [n] float
-        Every unit's score; those of the two groups are known.
-    sides : ([a] int, [b] int)
-        The units of each group, at least one; a unit may be in both.
-    drawn : Weights
+    Shapes: ``value`` [n], ``sides`` [a].
 
     Examples
     --------
@@ -180,11 +174,7 @@ def _alike(of: _Rows, off: FloatArray) -> float:
 def _at_least_pooled(
     means: ClusterMeans, weight: FloatArray, off: FloatArray, alike: float
 ) -> ClusterMeans:
-    """Take no variance below that of both groups' ranks, as alike within clusters as they are.
-
-    ``off`` is how far ranks lie from their stratum's. Errors that were drawn more often weigh less,
-    and their squares less still, so that what goes with weights is in it.
-    """
+    """Take no variance below that of both groups' ranks, as alike within clusters as they are."""
     spread = float((weight**2 * off**2).sum() / (weight**2).sum())
     pooled = spread / means.units * (1.0 + alike * (means.size - 1.0))
     return replace(means, variance=np.maximum(means.variance, pooled))

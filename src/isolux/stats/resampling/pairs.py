@@ -58,22 +58,7 @@ def replicate_pairs(
 ) -> tuple[FloatArray, FloatArray]:
     """Evaluate statistics of one group's pairs, on the data and on resampled clusters.
 
-    The same replicate has the same weights in every group: they are drawn again from the seed.
-
-    Parameters
-    ----------
-    statistics : list of PairStatistic
-    pairs : Pairs
-    n_clusters : int
-        Of the whole audit, those without a pair included.
-    bootstrap : Bootstrap
-    sample : PairSample, optional
-        A sample that stands for a population.
-
-    Returns
-    -------
-    value : [s] float
-    replicates : [s, r] float
+    Returns ``value`` [s], ``replicates`` [s, r].
     """
     value = np.full(len(statistics), np.nan)
     out = np.full((len(statistics), bootstrap.replicates), np.nan)

@@ -33,25 +33,7 @@ def replicate_rankings(
 ) -> tuple[FloatArray, FloatArray]:
     """Evaluate statistics of each group's detections, on the data and on resampled clusters.
 
-    Parameters
-    ----------
-    asked : list of (DetectionStatistic, int or None)
-        And of which class; default: the mean over classes.
-    rankings : list of Ranking
-        One a group, all of the same classes.
-    peers : list of [p] int
-        The groups whose mean count is a group's N of normalised statistics: those of its attribute,
-        itself among them. Groups without anyone of a class in the data are left out of its mean.
-    n_clusters : int
-        Of the whole audit and of images without people.
-    bootstrap : Bootstrap
-    common : float, optional
-        N of every group and class instead, on every replicate.
-
-    Returns
-    -------
-    value : [g, s] float
-    replicates : [g, s, r] float
+    Shapes: ``peers`` [p]; returns ``value`` [g, s], ``replicates`` [g, s, r].
     """
     plain = np.ones((n_clusters, 1))
     n_normalised = sum(statistic.normalised for statistic, _ in asked)

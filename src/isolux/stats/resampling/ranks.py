@@ -101,25 +101,7 @@ def replicate_ranks(
     bootstrap: Bootstrap,
     sample: DrawnDesign | None = None,
 ) -> list[ReplicatedRanks]:
-    """Evaluate statistics that need single rows, on the data and on resampled clusters.
-
-    Weights are drawn once for all of them and some replicates at a time, so memory follows the
-    clusters, not the clusters times the replicates.
-
-    Parameters
-    ----------
-    asked : sequence of Ranked
-    n_clusters : int
-        Of the whole audit, those without a row included.
-    bootstrap : Bootstrap
-    sample : DrawnDesign, optional
-        A sample that stands for a population.
-
-    Returns
-    -------
-    list of ReplicatedRanks
-        For each that was asked.
-    """
+    """Evaluate statistics that need single rows, on the data and on resampled clusters."""
     found = [_nothing(len(one.rows_of_group), bootstrap.replicates) for one in asked]
     held: list[tuple[int, int, _Held]] = []
     for k, one in enumerate(asked):

@@ -60,10 +60,7 @@ class Columns:
 def replicate_sums(design: Design, measures: list[Columns], bootstrap: Bootstrap) -> FloatArray:
     """Evaluate statistics of sums on resampled clusters.
 
-    Returns
-    -------
-    [g, m, r] float
-        NaN where a replicate drew no one of a group.
+    Returns [g, m, r].
     """
     out = np.empty((design.n_groups, len(measures), bootstrap.replicates))
     if _is_large(design, measures, bootstrap.replicates):
@@ -119,10 +116,7 @@ def _left(design: DrawnDesign) -> csr_array:
 
 
 def _calibrated_sums(design: Design, varies: csr_array, times: FloatArray) -> FloatArray:
-    """Return sums ``[g, columns, r]`` of replicates whose weights are brought to the population.
-
-    To first order: what the population's cells explain does not vary.
-    """
+    """Return sums ``[g, columns, r]`` of replicates whose weights are brought to the population."""
     around = np.asarray(varies @ (times - 1.0)).reshape(design.n_groups, design.n_columns, -1)
     least = _least(design).reshape(design.n_groups, design.n_columns, 1)
     return np.asarray(np.maximum(design.totals()[:, :, None] + around, least))
@@ -135,11 +129,7 @@ def _least(design: Design) -> FloatArray:
 
 
 def _is_large(design: Design, measures: list[Columns], replicates: int) -> bool:
-    """Tell whether drawing every cluster would take long, and only means are asked for.
-
-    Their law is then normal to more digits than replicates can show, but for groups of few rows;
-    neither intervals nor tests of means read replicates.
-    """
+    """Tell whether drawing every cluster would take long, and only means are asked for."""
     rows = design.matrix.shape[0]
     means = all(measure.statistic.centre is not None for measure in measures)
     return means and rows <= _FEW_ROWS and design.matrix.nnz * replicates > _LONG

@@ -22,21 +22,7 @@ _COMPILED_FROM = 32  # replicates; fewer are done before numba would have been i
 def auc(scores: FloatArray, positive: npt.NDArray[np.bool_], weights: FloatArray) -> FloatArray:
     """Weighted area under the ROC curve of every column of ``weights``; higher is better.
 
-    Rows are sorted once and each replicate is one pass: O(m log m + m r).
-
-    Parameters
-    ----------
-    scores : [m] float
-        Higher means more likely positive. Any scale; finite.
-    positive : [m] bool
-        Whether the row truly is positive.
-    weights : [m, r] or [m] float
-        Not negative. ``[m]`` is one replicate.
-
-    Returns
-    -------
-    [r] or scalar array of float
-        0 to 1; 0.5 is chance. NaN where positives or negatives weigh nothing.
+    Shapes: ``scores`` [m], ``positive`` [m], ``weights`` [m, r]; returns [r].
 
     Examples
     --------
@@ -72,11 +58,7 @@ def _area_of(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Weighted:
 def _levels(
     scores: FloatArray, positive: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Sort rows by score, negatives first among equals, and find where each score begins.
-
-    Returns order ``[m]``, starts ``[levels + 1]``, and middles ``[levels]``, where its positives
-    begin.
-    """
+    """Sort rows by score, negatives first among equals, and find where each score begins."""
     apart = np.concatenate([np.flatnonzero(~positive), np.flatnonzero(positive)])
     order = apart[np.argsort(scores[apart], kind="stable")]
     rising = scores[order]
@@ -109,8 +91,6 @@ def _area_numpy(
 
 def roc_auc(score: str = "positive_score", positive: str = "is_positive") -> RankStatistic:
     """Make the area under the ROC curve a statistic of two columns of an evidence table.
-
-    Rows where either column is null are left out. NaN where a group lacks positives or negatives.
 
     Examples
     --------

@@ -16,15 +16,7 @@ Measure = Callable[[FloatArray, npt.NDArray[np.bool_]], Weighted]
 
 
 def of_two_columns(measure: Measure, score: str, positive: str) -> RankStatistic:
-    """Evaluate a measure of (scores, positive) where both columns are known.
-
-    Parameters
-    ----------
-    measure : callable
-        Sorts the rows once, and gives the value of weights.
-    score, positive : str
-        Columns of the evidence.
-    """
+    """Evaluate a measure of (scores, positive) where both columns are known."""
 
     def columns(evidence: pl.DataFrame) -> FloatArray:
         # +1 and -1, so that a row of zeros is never a row that counts.

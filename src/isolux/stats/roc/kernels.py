@@ -39,12 +39,7 @@ def area_by_replicate(
     middles: npt.NDArray[np.intp],
     weights: FloatArray,
 ) -> FloatArray:
-    """Weighted area under the curve for each column of ``weights [m, r]``: ``[r]``.
-
-    ``order [m]`` lists the rows by rising score, negatives before positives of the same score.
-    Level l (one distinct score) is ``order[starts[l]:starts[l + 1]]``; its positives begin at
-    ``middles[l]``. NaN where either side weighs nothing.
-    """
+    """Weighted area under the curve for each column of ``weights [m, r]``: ``[r]``."""
     replicates = weights.shape[1]
     area = np.empty(replicates)
     for first in range(0, replicates, _BLOCK):
@@ -76,11 +71,7 @@ def precision_by_replicate(
     positive: npt.NDArray[np.bool_],
     weights: FloatArray,
 ) -> FloatArray:
-    """Weighted average precision for each column of ``weights [m, r]``: ``[r]``.
-
-    ``order [m]`` lists the rows by falling score, ``positive [m]`` their kind in that order;
-    level l (one distinct score) ends before ``ends[l]``. NaN where positives weigh nothing.
-    """
+    """Weighted average precision for each column of ``weights [m, r]``: ``[r]``."""
     replicates = weights.shape[1]
     found = np.empty(replicates)
     for first in range(0, replicates, _BLOCK):

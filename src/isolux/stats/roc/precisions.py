@@ -22,19 +22,7 @@ def mean_precision(
 ) -> FloatArray:
     """Weighted average precision of every column of ``weights``; higher is better.
 
-    Parameters
-    ----------
-    scores : [m] float
-        Higher means more likely positive. Any scale; finite. Equal scores are one threshold.
-    positive : [m] bool
-        Whether the row truly is positive.
-    weights : [m, r] or [m] float
-        Not negative. ``[m]`` is one replicate.
-
-    Returns
-    -------
-    [r] or scalar array of float
-        0 to 1. NaN where positives weigh nothing.
+    Shapes: ``scores`` [m], ``positive`` [m], ``weights`` [m, r]; returns [r].
 
     Examples
     --------
@@ -70,8 +58,6 @@ def average_precision(
     score: str = "positive_score", positive: str = "is_positive"
 ) -> RankStatistic:
     """Make the average precision a statistic of two columns of an evidence table.
-
-    Rows where either column is null are left out. NaN where a group lacks positives.
 
     Examples
     --------

@@ -92,17 +92,7 @@ class Watched:
 def differences(first: FloatArray, second: FloatArray) -> FloatArray:
     """Pair the clusters of one look, so that each difference has the gap as its mean.
 
-    Where one side has more clusters, each of the other side's is held against the mean of several.
-
-    Parameters
-    ----------
-    first, second : [a], [b] float
-        Cluster means of two groups, 0 to 1, in an order that does not depend on them.
-
-    Returns
-    -------
-    [min(a, b)] float
-        −1 to 1. Empty where a side has no clusters.
+    Shapes: ``first, second`` [a].
 
     Examples
     --------
@@ -123,18 +113,7 @@ def differences(first: FloatArray, second: FloatArray) -> FloatArray:
 def thinned(rng: np.random.Generator, weight: FloatArray, heaviest: float) -> npt.NDArray[np.bool_]:
     """Keep clusters with a chance of their weight over the heaviest: those kept count alike.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    weight : [n] float
-        One over the chance of having been drawn, up to one factor; in an order that does not
-        depend on scores.
-    heaviest : float
-        The largest there can be; it must not depend on scores.
-
-    Returns
-    -------
-    [n] bool
+    Shapes: ``weight`` [n]; returns [n].
 
     Examples
     --------
@@ -169,20 +148,7 @@ def schedule(n_looks: int) -> tuple[IntArray, FloatArray]:
 def watched(difference: FloatArray, look: IntArray, n_looks: int, threshold: float) -> Watched:
     """Bet on the differences of all looks, and say after each what is known of the gap.
 
-    Parameters
-    ----------
-    difference : [n] float
-        −1 to 1, in order of looks (``differences`` of each).
-    look : [n] int
-        The look of each, from 0, not falling.
-    n_looks : int
-        Some may have no difference.
-    threshold : float
-        1/α; of a family of k gaps k/α (e-Bonferroni).
-
-    Returns
-    -------
-    Watched
+    Shapes: ``difference`` [n], ``look`` [n].
 
     Examples
     --------
@@ -241,13 +207,7 @@ def _bets(
 def _begun(
     values: FloatArray, ends: IntArray, capital: FloatArray, threshold: float
 ) -> tuple[tuple[int, int], tuple[float, float]]:
-    """Say when a gap that began once did so, and how large it has been since.
-
-    A look s and a size m are left if neither the bet on any gap before s nor the bet against m
-    since then has ever reached twice the threshold: half of the level each, so the true pair is
-    among them. Bets against m begin at the scheduled looks alone; a gap that began between two of
-    them is held against the later one's. Where no pair is left, no gap began once and stayed.
-    """
+    """Say when a gap that began once did so, and how large it has been since."""
     starts, _ = schedule(len(ends))
     before = np.maximum.accumulate(capital)
     # The earliest look that the start stands for, and what had been earned on any gap before it.
@@ -274,21 +234,7 @@ def _searched(
 ) -> tuple[FloatArray, FloatArray]:
     """Bet from one look on against a grid of gaps that becomes finer until it shows what is left.
 
-    Many differences tell gaps apart that lie closer than any fixed grid, whose points are then all
-    ruled out while the truth lies between two of them.
-
-    Parameters
-    ----------
-    gaps : [m] float
-        The grid to begin with, rising.
-    bound : float
-        Capital at which a gap is ruled out.
-
-    Returns
-    -------
-    gaps : [k] float
-    capital : [looks, k] float
-        The largest so far.
+    Shapes: ``gaps`` [m]; returns ``gaps`` [k], ``capital`` [looks, k].
     """
 
     def capital(at: FloatArray) -> FloatArray:
@@ -319,12 +265,7 @@ def _searched(
 def _change(
     values: FloatArray, ends: IntArray, gaps: FloatArray, reached: FloatArray, threshold: float
 ) -> FloatArray:
-    """Give the least capital over all constant gaps, at any of which nothing has been earned.
-
-    Far gaps are ruled out by the bet since the first look, which is half of the mixture. Those
-    that it leaves, or the one that it leaves last, are bet against by the whole mixture, on a grid
-    that is finer than what that many differences can tell apart.
-    """
+    """Give the least capital over all constant gaps, at any of which nothing has been earned."""
     far = _SINCE_FIRST * reached
     left = np.flatnonzero(far[-1] < threshold)
     if not len(left):

@@ -27,23 +27,8 @@ def capitals(
 ) -> tuple[_Floats, _Floats]:
     """Bet from each start on, and add the capitals up by weight at the end of every look.
 
-    Parameters
-    ----------
-    difference : [n] float, -1 to 1
-        In order of looks.
-    ends : [looks] int
-        How many differences there are up to the end of each look.
-    starts, weights : [s] int, float
-        At which looks bets begin; weights sum to 1 at most, and what has not begun keeps its own.
-    gaps : [m] float
-        The gaps that are bet against.
-
-    Returns
-    -------
-    total : [looks, m]
-        The mixture's capital, 1 at first.
-    last : [s, m]
-        Each start's capital after the last look.
+    Shapes: ``difference`` [n], ``ends`` [looks], ``starts, weights`` [s], ``gaps`` [m]; returns
+    ``total`` [looks, m], ``last`` [s, m].
     """
     n_looks, n_gaps = len(ends), len(gaps)
     total = np.zeros((n_looks, n_gaps))

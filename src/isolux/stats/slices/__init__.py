@@ -82,37 +82,7 @@ def worst_slices(
 ) -> Slices:
     """Find the slices of the highest score among all of up to three attributes.
 
-    Parameters
-    ----------
-    rows : [n, p] bool
-        Whether row i holds value j.
-    attribute : [p] int
-        Whose value each column is; a slice has one value of an attribute.
-    error : [n] float
-        0 or more; higher is worse.
-    cluster : [n] int
-        What was sampled independently.
-    most : int
-        How many to list: k. Of slices that score alike, those of fewer values come first, then
-        those of earlier columns.
-    alpha : float
-        Weight of the error against the size, above 0, at most 1.
-    min_size, min_clusters : int
-        Fewest rows and clusters of a slice.
-    max_length : int
-        Most values of a slice, 1 to 3.
-
-    Returns
-    -------
-    Slices
-        None where no slice scores above everyone, as where all errors are alike.
-
-    Raises
-    ------
-    SpecError
-        A setting out of range.
-    InputError
-        Errors that are negative or no numbers, or arrays that do not fit one another.
+    Shapes: ``rows`` [n, p], ``attribute`` [p], ``error`` [n], ``cluster`` [n].
 
     Examples
     --------
@@ -166,13 +136,7 @@ def rows_of(rows: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]) -> npt.
 def apart(inside: npt.NDArray[np.bool_], most_shared: float) -> IntArray:
     """Keep of slices that share their rows the first: places ``[m]``, in order.
 
-    Parameters
-    ----------
-    inside : [n, k] bool
-        The rows of each slice, the worst slice first.
-    most_shared : float
-        Rows that two slices share by those that either has (Jaccard), 0 to 1. A slice that shares
-        more with one that is kept is left out.
+    Shapes: ``inside`` [n, k].
 
     Examples
     --------

@@ -68,11 +68,7 @@ def _score(size: float, error: float, whole: _Floats) -> float:
 
 @njit(nogil=True)
 def _bound(size: float, error: float, largest: float, whole: _Floats) -> float:
-    """Bound the score of any slice within one of this size, sum and largest error.
-
-    Of s rows the sum is at most min(error, s x largest). In s the bound rises until the two are
-    equal and is monotone from there on, so its maximum lies there or at an end.
-    """
+    """Bound the score of any slice within one of this size, sum and largest error."""
     least = whole[3]
     if size < least or largest <= 0.0:
         return -np.inf
@@ -204,12 +200,7 @@ def walk_slices(
     bits: _Words, attribute: _Ints, error: _Floats, cluster: _Ints, length: int, members: _Short,
     found: _Floats, whole: _Floats, counts: _Ints,
 ) -> None:  # fmt: skip
-    """Find the slices of the highest score.
-
-    ``bits [p, words]``; ``attribute [p]``; ``error, cluster [n]``, clusters rising. ``members
-    [k, 3]`` comes in as -1, ``found [k, 4]`` gets score, size, sum of errors and clusters,
-    ``counts [2]`` how many are in the list and how many were looked into.
-    """
+    """Find the slices of the highest score."""
     one = _singles(bits, error, cluster, members, found, whole, counts)
     if length < 2:
         return

@@ -66,33 +66,7 @@ def cell_estimates(
 ) -> CellEstimates:
     """Estimate the value of every cell of an intersection from all cells together.
 
-    Parameters
-    ----------
-    value : [d] float
-        Each cell's mean; NaN: it is empty. Shares are 0 to 1.
-    noise : [d, d] float
-        Covariance of the means over the variance of one person's score: 1/n on the diagonal where
-        rows are independent, more where they come in clusters; 0 beside it where cells share no
-        cluster. Rows of empty cells are not read.
-    levels : [d, k] int
-        The value that each of k attributes has in the cell, numbered from 0.
-    shares : bool
-        Whether scores are 0 or 1; others are modelled as they are, with normal noise.
-    unit_variance : float
-        The variance of one person's score within a cell, above 0; of shares not read.
-    level : float
-        Of the intervals, between 0 and 1.
-
-    Returns
-    -------
-    CellEstimates
-        In the metric's unit. An empty cell has the others' prediction. NaN everywhere if fewer
-        than two cells hold anyone.
-
-    Raises
-    ------
-    InputError
-        Arrays that do not fit one another.
+    Shapes: ``value`` [d], ``noise`` [d, d], ``levels`` [d, k].
 
     Examples
     --------

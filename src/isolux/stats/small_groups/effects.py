@@ -71,19 +71,7 @@ def _is_correlated(noise: FloatArray) -> bool:
 def effect_covariances(levels: IntArray) -> tuple[FloatArray, IntArray]:
     """Tell, for each set of attributes, which cells have the same values of all of it.
 
-    With one variance for each set their sum is the covariance of the cells' sums of effects.
-
-    Parameters
-    ----------
-    levels : [d, k] int
-
-    Returns
-    -------
-    [s, d, d] float
-        1 where two cells agree; s = 2 to the k, less one. Of more than four attributes only single
-        ones, pairs and whole cells: there are too many others to learn anything of them.
-    [s] int
-        How many attributes each set has.
+    Shapes: ``levels`` [d, k]; returns [s, d, d], [s].
 
     Examples
     --------

@@ -57,15 +57,7 @@ def modes(
 ) -> Modes:
     """Fit cells' effects under each set of standard deviations.
 
-    Parameters
-    ----------
-    cells : Cells
-    shared : [k, d, d] float
-        From ``effect_covariances``.
-    log_sd : [h, k] float
-        Logs of the effects' standard deviations, by order.
-    start : [o] float, optional
-        Where to start; default: everyone's mean.
+    Shapes: ``shared`` [k, d, d], ``log_sd`` [h, k], ``start`` [o].
     """
     own = shared[:, cells.held][:, :, cells.held]
     at = np.full(own.shape[1], cells.centre) if start is None else start
@@ -98,20 +90,7 @@ def slope_and_information(
 ) -> tuple[FloatArray, FloatArray]:
     """Return how the evidence rises with each log standard deviation, and its average information.
 
-    Parameters
-    ----------
-    cells : Cells
-    shared : [s, d, d] float
-    log_sd : [s] float
-    found : Modes
-        Of this one set.
-
-    Returns
-    -------
-    [s] float
-        The slope, with the working weights held: exact for normal means.
-    [s, s] float
-        What stands for minus the second derivatives.
+    Shapes: ``shared`` [s, d, d], ``log_sd`` [s]; returns [s], [s, s].
     """
     own = shared[:, cells.held][:, :, cells.held]
     _, root = _working(cells, found.eta)
@@ -172,11 +151,7 @@ def _working(cells: Cells, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _deviance(cells: Cells, eta: FloatArray, share: FloatArray) -> FloatArray:
-    """Return signed roots of one score's deviance.
-
-    Weighed by the noise's inverse their squares are twice the binomial's log-likelihood, up to a
-    constant, where cells share no cluster.
-    """
+    """Return signed roots of one score's deviance."""
     from scipy.special import xlogy
 
     y = cells.value

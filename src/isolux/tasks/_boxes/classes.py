@@ -36,20 +36,6 @@ def named(
 ) -> tuple[pl.DataFrame, str | Sequence[str] | None, tuple[str, ...]]:
     """Give predictions the names of their classes where they have the dataset's numbers.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        Predictions of any kind that has ``label``.
-    numbers : mapping of str to str
-        ``Dataset.categories``. Labels that are names of the dataset's are left alone.
-    person_label : str or sequence of str, optional
-        Named too: ``"1"`` becomes ``"person"``.
-
-    Returns
-    -------
-    tuple of (polars.DataFrame, person_label, tuple of str)
-        And a note where names were given.
-
     Examples
     --------
     >>> rows = pl.DataFrame({"label": ["1", "1", "44"]})
@@ -78,19 +64,7 @@ def judging_of(
     person_class: str | Sequence[str] | None,
     person_label: str | Sequence[str] | None,
 ) -> Judging:
-    """Tell whether to judge class by class; where not said, by what both sides name.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    frame : polars.DataFrame
-        Predictions with the names of their classes.
-    by_class : bool or None
-        As asked for. None: class by class, and only means over classes are told, where
-        the dataset or the predictions have several classes, some in common, each person has
-        one at most, and no label was named as people.
-    person_class, person_label : str or sequence of str, optional
-    """
+    """Tell whether to judge class by class; where not said, by what both sides name."""
     if by_class is not None or person_label is not None or "label" not in frame.columns:
         return Judging(bool(by_class))
     classes, labels = _classes(dataset, person_class), set(distinct(frame, "label"))

@@ -26,15 +26,7 @@ _OF = "average_recall"
 
 
 def found_at(asked: Sequence[Asked], names: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """Make the table of all models where average recall is measured; else nothing.
-
-    Returns
-    -------
-    dict of str to polars.DataFrame
-        ``found_at``: ``model, unit_id, cluster_id``, ``label`` (class by class: their class),
-        ``at`` (bit t: found at the t-th of the overlaps .50, .55, … .95; of poses, similarities),
-        ``area_px`` (of the annotation, else of the box; null where nothing tells).
-    """
+    """Make the table of all models where average recall is measured; else nothing."""
     return {FOUND_AT: pl.concat([_of_model(one) for one in asked])} if _OF in names else {}
 
 

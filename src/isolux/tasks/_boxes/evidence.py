@@ -179,11 +179,7 @@ def evidence_tables(asked: Sequence[Asked], names: Sequence[str]) -> dict[str, p
 
 
 def evidence_of(asked: Asked, size: str | None = None, first: int | None = None) -> pl.DataFrame:
-    """Make one model's rows of the table ``detections``, or of that of one size or first K.
-
-    Detections stand in the order of their images and then of their scores, which is how COCO
-    breaks ties of scores.
-    """
+    """Make one model's rows of the table ``detections``, or of that of one size or first K."""
     if size is not None:
         asked = replace(asked, people=people_within(asked.people, size))
     people, found = asked.people, asked.found

@@ -67,11 +67,7 @@ def overlap_of(pairs: Pairs, look: Look) -> float:
 
 
 def overlapping(look: Look, people: People) -> Callable[[BoxColumns], float]:
-    """Give what averages the best overlap of boxes of the look's detections with the dataset's.
-
-    It is asked for hundreds of ways to read them, so what they share is made once, and pictures
-    are counted within the look.
-    """
+    """Give what averages the best overlap of boxes of the look's detections with the dataset's."""
     near = np.flatnonzero(np.isin(people.truths.image, look.pictures))
     sides = columns_of(people.rows[near])
     counted, own, truths = look.people[near], look.found.detections, people.truths

@@ -147,15 +147,7 @@ class Asked:
 
 
 def chosen(info: TaskInfo, asked: Sequence[str], settings: Settings) -> tuple[str, ...]:
-    """List the metrics to measure: those asked for, or what settings ask for and the defaults.
-
-    Raises
-    ------
-    UnknownNameError
-        The task has no metric of that name.
-    SpecError
-        A metric that needs a setting which was not given.
-    """
+    """List the metrics to measure: those asked for, or what settings ask for and the defaults."""
     declared = [m.name for m in info.metrics]
     usual = _usual(info, declared, settings.matching)
     names = {info.metric(name).name for name in asked} or set(usual)

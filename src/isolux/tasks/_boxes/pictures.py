@@ -27,26 +27,6 @@ def in_pictures(
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Keep the predictions that are for pictures of the dataset, and have a box if they need one.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        Predictions, with ``image_id``.
-    images : polars.DataFrame
-        ``image_id``, each once, and ``image``: the pictures that the dataset has.
-    withdrawn : frozenset of str
-        Pictures that are not missing: people in them withdrew.
-
-    Returns
-    -------
-    tuple of polars.DataFrame and tuple of str
-        The predictions kept, with ``image``; notes, which are cautions where the pictures that the
-        dataset lacks are one in a hundred of those predicted or more.
-
-    Raises
-    ------
-    JoinError
-        Not one prediction is for a picture of the dataset.
-
     Examples
     --------
     >>> images = pl.DataFrame({"image_id": ["1", "2"], "image": [0, 1]})
@@ -115,21 +95,6 @@ def _with_box(placed: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 
 def on_silent(peopled: np.ndarray, drawn: np.ndarray, model: str) -> list[str]:
     """Tell how many pictures with people have no prediction; caution where that looks like a loss.
-
-    Parameters
-    ----------
-    peopled : numpy.ndarray
-        Numbers of the pictures in which there is someone to be found, each once.
-    drawn : numpy.ndarray
-        The picture of each prediction.
-    model : str
-
-    Returns
-    -------
-    list of str
-        A caution from a quarter of the pictures upward; and from one in fifty where more pictures
-        have none than have one or two: a detector that finds little in some pictures finds a
-        little in others, while a lost file leaves a hole. A note below that, from one in a hundred.
 
     Examples
     --------

@@ -74,21 +74,6 @@ _READINGS: Mapping[str, Callable[..., BoxColumns]] = {
 def as_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) -> pl.DataFrame:
     """Read the four columns of boxes as ``box_format`` says, and write them as left, top, sides.
 
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        ``image_id`` and ``box_x, box_y, box_w, box_h``: the four numbers in the order given.
-    box_format : BoxFormat
-    images : polars.DataFrame
-        ``image_id, width, height``: needed for shares of a picture's sides.
-
-    Raises
-    ------
-    SpecError
-        No such format; shares of pictures whose sizes are not known.
-    TableError
-        A box that has a negative side when it is read so.
-
     Examples
     --------
     >>> corners = pl.DataFrame({"image_id": ["1"], "box_x": [10.0], "box_y": [20.0],
@@ -131,23 +116,7 @@ def as_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) ->
 
 
 def examined(found: Found, people: People, pairs_of: Callable[[Found, People], Pairs]) -> list[str]:
-    """Ask whether predictions fit the pictures and the way in which they were read.
-
-    Parameters
-    ----------
-    found : Found
-    people : People
-    pairs_of : callable
-        How the task finds what lies on whom: boxes, masks or poses.
-
-    Raises
-    ------
-    TableError
-        At least half of the rows repeat another; boxes that overlap people far better when they
-        are read another way.
-    JoinError
-        Predictions that overlap the people of the next picture better than those of their own.
-    """
+    """Ask whether predictions fit the pictures and the way in which they were read."""
     repeats = on_repeats(found)
     peopled = np.unique(people.truths.image[people.scored.to_numpy()])
     silent = on_silent(peopled, np.asarray(found.detections.image), found.model)

@@ -17,20 +17,7 @@ _MOST = 0.5  # the share of rows that repeat another from which a file was plain
 
 
 def on_repeats(found: Found) -> list[Caution]:
-    """Caution where rows repeat another exactly; refuse where at least half of all do.
-
-    Two rows repeat each other if image, label, score and every coordinate, mask or joint are equal.
-
-    Parameters
-    ----------
-    found : Found
-        What one model gave.
-
-    Raises
-    ------
-    TableError
-        At least half of the rows repeat another: a file that was written or joined twice.
-    """
+    """Caution where rows repeat another exactly; refuse where at least half of all do."""
     n = found.rows.height
     kept = [name for name in found.rows.columns if name != "model"]
     held = [name for name in BOX if name in kept]
@@ -70,10 +57,7 @@ def on_repeats(found: Found) -> list[Caution]:
 
 
 def _tied(detections: Detections) -> npt.NDArray[np.bool_] | None:
-    """Mark the rows that have the score of a neighbour of their image: no others can be repeats.
-
-    None where rows do not lie image by image and by falling score, as detectors write them.
-    """
+    """Mark the rows that have the score of a neighbour of their image: no others can be repeats."""
     image, score = detections.image, detections.score
     beside = image[1:] == image[:-1]
     pieces = len(image) - np.count_nonzero(beside)

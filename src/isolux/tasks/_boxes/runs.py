@@ -17,8 +17,6 @@ _RUN = 4  # rows that a run must have, in the mean, for runs to be quicker
 def distinct(frame: pl.DataFrame, name: str) -> list[str]:
     """List the different values of a column, sorted, without null.
 
-    A column that repeats one value is not written out for every row.
-
     Examples
     --------
     >>> distinct(pl.DataFrame({"label": ["b", None, "a", "b"]}), "label")
@@ -38,13 +36,6 @@ def distinct(frame: pl.DataFrame, name: str) -> list[str]:
 
 def with_image_numbers(frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
     """Add the column ``image``: the number that ``images`` gives to ``image_id``, or null.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        Rows with ``image_id``, in any order, which they keep.
-    images : polars.DataFrame
-        ``image_id``, each once, and ``image``.
 
     Examples
     --------

@@ -36,22 +36,7 @@ _Scaled = Callable[[float], BoxColumns]
 
 
 def refuse_other_scale(look: Look, people: People, plain: float, *, clear: float = _CLEAR) -> None:
-    """Refuse boxes that overlap people far better when pictures are taken at another size.
-
-    Parameters
-    ----------
-    look : Look
-    people : People
-    plain : float
-        The average best overlap of the boxes as they are.
-    clear : float
-        The overlap at another size from which that size is believed.
-
-    Raises
-    ------
-    TableError
-        With the factor, or the size to which the pictures seem to have been brought.
-    """
+    """Refuse boxes that overlap people far better when pictures are taken at another size."""
     best: tuple[float, float, str] = (plain, 1.0, "")
     few = _surest(look, people)
     overlap_of = overlapping(few, people)
@@ -68,13 +53,7 @@ def refuse_other_scale(look: Look, people: People, plain: float, *, clear: float
 
 
 def refuse_other_scale_of_points(look: Look, people: People) -> None:
-    """Refuse keypoints of pictures of another size, by the boxes around them.
-
-    Raises
-    ------
-    TableError
-        As ``refuse_other_scale``.
-    """
+    """Refuse keypoints of pictures of another size, by the boxes around them."""
     around = replace(people, rows=_around_points(people.rows))
     drawn = replace(look.found, rows=_around_points(look.found.rows))
     boxes = replace(look, found=drawn)
@@ -201,11 +180,7 @@ def _other_scale(look: Look, kind: str, at: float, overlaps: tuple[float, float]
 
 
 def on_margins(look: Look, people: People) -> list[Caution]:
-    """Caution where nearly all boxes are larger, or smaller, than the people whom they find.
-
-    A model that leaves a margin is judged by how it draws: at an overlap of .5 it may find everyone
-    and at .75 no one.
-    """
+    """Caution where nearly all boxes are larger, or smaller, than the people whom they find."""
     drawn, truth = columns_of(look.found.rows), columns_of(people.rows)
     pairs = box_pairs_xywh(look.found.detections, people.truths, drawn, truth, lowest_iou=_MATCHED)
     kept = look.people[pairs.truth]

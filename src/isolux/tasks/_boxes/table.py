@@ -113,18 +113,7 @@ def read_people(
     by_class: bool,
     lacking: Mapping[str, pl.Expr],
 ) -> People:
-    """Give images and people numbers, and say who is not scored.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    person_class : str or sequence of str, optional
-        Only instances of these classes take part. Default: all.
-    by_class : bool
-        Whether a class is only found by predictions of that class.
-    lacking : mapping of str to polars.Expr
-        Who has no outline to be found, by the reason they get: ``NO_BOX``. Absent columns are null.
-    """
+    """Give images and people numbers, and say who is not scored."""
     instances = INSTANCES.conform(dataset.instances)
     flags = [
         pl.col(name).fill_null(value=value) if name in instances.columns else pl.lit(value=value)
@@ -157,18 +146,7 @@ def read_found(
     person_label: str | Sequence[str] | None,
     model: str | None,
 ) -> tuple[tuple[Found, ...], tuple[str, ...]]:
-    """Keep what is of people, in images of the dataset: one ``Found`` a model, and notes.
-
-    Raises
-    ------
-    SpecError
-        Predictions of several labels, none of which was named as people; a label that was never
-        predicted.
-    JoinError
-        Not one prediction is for an image of the dataset.
-    TableError
-        A box that is none.
-    """
+    """Keep what is of people, in images of the dataset: one ``Found`` a model, and notes."""
     frame = check(to_polars(predictions), table, where="predictions")
     _refuse_negative(frame)
     models = tuple(distinct(frame, "model")) or (model or _UNNAMED,)

@@ -74,8 +74,7 @@ def shortlist(
 ) -> tuple[_Ints, _Ints]:
     """List, for each row of ``products [b, n]``, the entries within ``slack`` of its k-th largest.
 
-    An entry whose key is the query's is passed over. Returns the rows and the entries, flat, in
-    rising order of both; all that may be taken where there are no more than k.
+    An entry whose key is the query's is passed over.
     """
     narrow = np.float32(slack)
     passed = np.empty(products.shape[1], np.int64)
@@ -128,10 +127,7 @@ def inner(
 def inner_lists(
     vectors: npt.NDArray[Any], starts: _Ints, second: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.float64]:
-    """Inner products of row i with the rows ``second[starts[i]:starts[i + 1]]``, which rise.
-
-    The rows are met a tile at a time, so that those of a tile stay near the processor.
-    """
+    """Inner products of row i with the rows ``second[starts[i]:starts[i + 1]]``, which rise."""
     n, d = vectors.shape
     out = np.empty(len(second))
     cursor = starts.copy()

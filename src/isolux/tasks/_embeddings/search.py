@@ -32,24 +32,8 @@ def nearest(
 ) -> IntArray:
     """Find the k entries of largest inner product with each query, the largest first.
 
-    Parameters
-    ----------
-    queries : [q, d] float
-        Of unit length.
-    database : [n, d] float
-        Of unit length.
-    k : int
-        At least 1.
-    query_key : [q] int
-    entry_key : [n] int
-        An entry whose key is the query's own is passed over.
-    block_bytes : int
-        Bound on the products held at once; at least one query is taken.
-
-    Returns
-    -------
-    [q, k] int
-        Rows of the database; −1 where fewer than k may be taken. Ties in the order of the rows.
+    Shapes: ``queries`` [q, d], ``database`` [n, d], ``query_key`` [q], ``entry_key`` [n]; returns
+    [q, k].
 
     Examples
     --------

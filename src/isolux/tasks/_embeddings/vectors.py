@@ -54,33 +54,7 @@ class Embedded:
 def read_embeddings(
     predictions: object, instance_ids: pl.Series, *, model: str | None, where: str = "predictions"
 ) -> tuple[tuple[Embedded, ...], tuple[str, ...]]:
-    """Bring every model's vectors to the units of a dataset.
-
-    Parameters
-    ----------
-    predictions : frame
-        ``model, instance_id, embedding``: a list or array of finite numbers, one length for each
-        model; null where the model gave none.
-    instance_ids : polars.Series
-        The units, each once.
-    model : str or None
-        What to call the model if there is no prediction to say so.
-    where : str
-        What errors call the table.
-
-    Returns
-    -------
-    models : tuple of Embedded
-        Sorted by name.
-    notes : tuple of str
-        What was left out and counted.
-
-    Raises
-    ------
-    UnknownNameError, TableError, JoinError
-        A column that is missing, vectors of unequal length or not finite, two vectors of one unit,
-        or vectors whose ids are not in the dataset.
-    """
+    """Bring every model's vectors to the units of a dataset."""
     frame = _checked(to_polars(predictions), where)
     units = pl.DataFrame({"instance_id": instance_ids.cast(pl.String)})
     met = frame.join(

@@ -82,28 +82,7 @@ class _Both:
 def compare(
     pairs: Sequence[Pair], how: Comparison, metrics: Sequence[str], distance: Distance | None
 ) -> dict[str, Measured]:
-    """Measure pairs of pictures, in memory that does not grow with their number.
-
-    Parameters
-    ----------
-    pairs : sequence of Pair
-        Files; of an archive each file is read once, in its order.
-    how : Comparison
-    metrics : sequence of str
-        Of ``lpips``, ``psnr`` and ``ssim``.
-    distance : callable or None
-        LPIPS, where it is asked for.
-
-    Returns
-    -------
-    dict of str to Measured
-        By metric.
-
-    Raises
-    ------
-    FileError
-        A picture that is damaged, cut off, too large or gone; named.
-    """
+    """Measure pairs of pictures, in memory that does not grow with their number."""
     n = len(pairs)
     result = {
         name: Measured(np.full(n, np.nan), np.full(n, None, dtype=object)) for name in metrics

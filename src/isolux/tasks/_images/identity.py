@@ -25,30 +25,7 @@ _ORIGINAL = "original_embeddings"
 def identity_cosines(
     made: pl.DataFrame, units: pl.DataFrame, original_embeddings: str, model: str | None
 ) -> tuple[dict[str, Measured], list[str]]:
-    """Compare each unit's embedding with that of its original.
-
-    Parameters
-    ----------
-    made : polars.DataFrame
-        Table ``EMBEDDINGS``: vectors of the model's pictures.
-    units : polars.DataFrame
-        Of ``units_of``.
-    original_embeddings : str
-        The path of the originals' embeddings, by the same recogniser.
-
-    Returns
-    -------
-    cosines : dict of str to Measured
-        By model: −1 to 1, higher is better.
-    notes : list of str
-
-    Raises
-    ------
-    SpecError
-        Vectors of different length.
-    FileError, TableError, JoinError
-        Embeddings that cannot be read, or whose ids are not in the dataset.
-    """
+    """Compare each unit's embedding with that of its original."""
     theirs = read_outputs(original_embeddings, model=_ORIGINAL)
     if "embedding" not in theirs.columns:
         raise SpecError(

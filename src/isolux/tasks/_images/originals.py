@@ -28,32 +28,7 @@ _HINT = "name their folder: --option originals=DIR (originals=…)"
 def originals_of(
     dataset: Dataset, uris: pl.Series, root: str | None
 ) -> tuple[dict[str, Path], tuple[str, ...]]:
-    """Find the files of original pictures.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Its ``inputs`` tell where to look if ``root`` does not.
-    uris : polars.Series
-        Paths below the root, as the dataset has them; null and web addresses have no file.
-    root : str or None
-        The folder. Default: the folder of a file that the loader read, or one of three above it,
-        whichever holds the first pictures.
-
-    Returns
-    -------
-    files : dict of str to Path
-        Those that exist, with links followed.
-    notes : tuple of str
-        The folder, and how many pictures are not there.
-
-    Raises
-    ------
-    SpecError
-        The dataset names no picture, or none is found.
-    FileError
-        A path that leads out of the folder.
-    """
+    """Find the files of original pictures."""
     known = uris.drop_nulls().unique(maintain_order=True)
     known = known.filter(~known.str.contains(_ADDRESS))
     if known.is_empty():

@@ -19,19 +19,6 @@ _K1, _K2 = 0.01, 0.03
 def peak_signal_to_noise_db(first: Pixels, second: Pixels, *, error_floor: float) -> float:
     """Return −10 · log10(mean squared difference + ``error_floor``) of pixels from 0 to 1.
 
-    Parameters
-    ----------
-    first, second : [h, w, 3] uint8
-        Of one size; the mean runs over pixels and colours.
-    error_floor : float
-        0: the textbook's, infinite for identical pictures. 1e-8: PIQ's and so FHIBE's, at most
-        80 dB; at 40 dB it takes off less than .001 dB.
-
-    Returns
-    -------
-    float
-        dB from 0, higher is better; infinite for identical pictures without a floor.
-
     Examples
     --------
     One of twelve numbers differs, by 51 of 255: the mean square is .04 / 12, hence 24.771 dB.
@@ -52,19 +39,6 @@ def peak_signal_to_noise_db(first: Pixels, second: Pixels, *, error_floor: float
 
 def structural_similarity(first: Pixels, second: Pixels) -> float:
     """Return SSIM: equation 13 of Wang et al. (2004), averaged over windows and the three colours.
-
-    Windows are Gaussian, 11 × 11 with standard deviation 1.5, and lie wholly inside the picture;
-    variances are of the population (they divide by the sum of weights).
-
-    Parameters
-    ----------
-    first, second : [h, w, 3] uint8
-        Of one size, 11 pixels or more on each side.
-
-    Returns
-    -------
-    float
-        −1 to 1, higher is better; 1 for identical pictures.
 
     Examples
     --------

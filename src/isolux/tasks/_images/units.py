@@ -26,10 +26,7 @@ _COLUMNS = {"instance_id": "people", "image_id": "images", "uri": "images' files
 
 
 def units_of(dataset: Dataset) -> pl.DataFrame:
-    """List instances in their order, with ``unit`` (the row) and their image's ``uri``.
-
-    Columns of instances that are not in the table (boxes) are kept.
-    """
+    """List instances in their order, with ``unit`` (the row) and their image's ``uri``."""
     instances = INSTANCES.conform(dataset.instances).with_row_index("unit")
     images = IMAGES.conform(dataset.images).select("image_id", "uri").unique("image_id")
     return instances.drop("uri", strict=False).join(
@@ -38,28 +35,7 @@ def units_of(dataset: Dataset) -> pl.DataFrame:
 
 
 def match_units(ids: pl.Series, units: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Find the units that each id of a prediction is of.
-
-    Parameters
-    ----------
-    ids : polars.Series
-        Ids as predictions have them; an id may stand in several rows.
-    units : polars.DataFrame
-        Of ``units_of``.
-
-    Returns
-    -------
-    matched : polars.DataFrame
-        ``instance_id`` (as in ``ids``), ``unit``: one row for each person that an id is of; all
-        the people in an image where it names an image.
-    notes : tuple of str
-        How names were read, and which of them match no one.
-
-    Raises
-    ------
-    JoinError
-        No one is matched, however the names are read.
-    """
+    """Find the units that each id of a prediction is of."""
     given = pl.DataFrame({"instance_id": ids.unique(maintain_order=True)})
     empty = pl.DataFrame(schema={"instance_id": pl.String, "unit": units["unit"].dtype})
     if given.is_empty() or units.is_empty():

@@ -30,28 +30,7 @@ def values_of(
     model: str,
     notes: Sequence[str],
 ) -> tuple[dict[str, dict[str, Measured]], list[str]]:
-    """Spread values over units, by model and metric.
-
-    Parameters
-    ----------
-    table : polars.DataFrame
-        Table ``UNIT_VALUES``.
-    matched : polars.DataFrame
-        ``instance_id`` as in the table, and the ``unit`` that it is of.
-    metrics : sequence of Metric
-        Those to take.
-    ids : polars.Series
-        The units' own ids.
-    error_floor : float
-        An infinite PSNR becomes what it is with this floor (80 dB at 1e-8); 0: null.
-    model : str
-        What to call the model if there is no value to say so.
-
-    Raises
-    ------
-    TableError
-        A value outside the metric's range.
-    """
+    """Spread values over units, by model and metric."""
     said = list(notes)
     joined = table.join(matched, on="instance_id", maintain_order="left")
     endless = joined.filter(pl.col("value").is_infinite())

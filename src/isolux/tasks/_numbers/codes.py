@@ -22,17 +22,7 @@ _FEWEST = 3  # other values beside -1: with fewer, -1, 0, 1 may be a scale
 def codes_of_missing(values: FloatArray, *, what: str, cure: str) -> list[Caution]:
     """Caution where a common code for a missing value stands among numbers that it does not fit.
 
-    A code counts where it occurs twice or more and lies further outside all other values than
-    these span; -1 also where no other value is below 0.
-
-    Parameters
-    ----------
-    values : [m] float
-        One a person, in their own unit; NaN: none.
-    what : str
-        What they are, as the sentence goes on: "the true 'age'".
-    cure : str
-        How to leave a code out, with ``{}`` where the code stands.
+    Shapes: ``values`` [m].
 
     Examples
     --------

@@ -22,22 +22,7 @@ _FAR_OFF = 5.0  # the ratio of medians from which two units of measurement are s
 
 
 def errors_of(units: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
-    """Hold each model's number against the truth.
-
-    Parameters
-    ----------
-    units : polars.DataFrame
-        ``model, unit_id, cluster_id, value``.
-    truth : polars.DataFrame
-        ``unit_id, truth``.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model, unit_id, cluster_id, truth, prediction, error`` (the prediction less the truth; 0
-        where only rounding tells them apart), ``absolute_error``, ``reason`` (null, "unknown
-        truth" or "no prediction").
-    """
+    """Hold each model's number against the truth."""
     joined = units.join(truth, on="unit_id", how="left", maintain_order="left")
     apart = pl.col("value") - pl.col("truth")
     size = pl.max_horizontal(pl.col("value").abs(), pl.col("truth").abs())
@@ -60,13 +45,7 @@ def codes(units: pl.DataFrame, truth: pl.DataFrame, target: str) -> list[str]:
 
 
 def suspicious(errors: pl.DataFrame) -> list[str]:
-    """Caution where predictions do not go with the truth, or are in another unit.
-
-    Raises
-    ------
-    JoinError
-        They go with the truth of the row before or after.
-    """
+    """Caution where predictions do not go with the truth, or are in another unit."""
     notes: list[str] = []
     for (model,), own in errors.group_by(["model"], maintain_order=True):
         known = own.filter(pl.col("reason").is_null())
@@ -107,10 +86,7 @@ def _beyond_chance(truth: object, said: object) -> float:
 
 
 def _beyond_own(other: FloatArray, said: FloatArray, own: FloatArray) -> float:
-    """Return the partial rank correlation with another row's truth, own given, over its noise.
-
-    Where a file alternates between high and low, the next row's truth follows from one's own.
-    """
+    """Return the partial rank correlation with another row's truth, own given, over its noise."""
     ones = np.ones(len(own))
     rho, of_truths, of_own = (
         float(spearman_of(a, b, ones)) for a, b in ((other, said), (other, own), (said, own))

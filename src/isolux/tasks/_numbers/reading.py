@@ -19,13 +19,7 @@ _FEWEST, _MANY = 20, 0.1
 
 
 def measured_name(predictions: pl.DataFrame) -> str | None:
-    """Return the name of the number, where the table says it in a column ``metric``.
-
-    Raises
-    ------
-    SpecError
-        It holds several numbers.
-    """
+    """Return the name of the number, where the table says it in a column ``metric``."""
     if "metric" not in predictions.columns:
         return None
     names = predictions["metric"].drop_nulls().unique().sort().to_list()
@@ -41,28 +35,7 @@ def measured_name(predictions: pl.DataFrame) -> str | None:
 def numbers_of_units(
     dataset: Dataset, predictions: object, model: str | None
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Bring each model's numbers to the units.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    predictions : frame
-        ``model, instance_id`` and ``value`` (or ``score``), one row a model and unit; null or NaN:
-        none.
-    model : str or None
-        What to call the model if there is no number to say so.
-
-    Returns
-    -------
-    units : polars.DataFrame
-        ``model, unit_id, cluster_id, value``, every unit of every model, in order.
-    notes : list of str
-
-    Raises
-    ------
-    TableError, UnknownNameError, JoinError
-        No numbers, two of one unit, numbers of no unit of the dataset.
-    """
+    """Bring each model's numbers to the units."""
     table = _checked(to_polars(predictions))
     instances = INSTANCES.conform(dataset.instances).select(
         unit_id="instance_id", cluster_id="cluster_id"
@@ -147,13 +120,7 @@ def _checked(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def number_of(dataset: Dataset, attribute: str, unknown_values: Collection[str]) -> pl.DataFrame:
-    """Return ``unit_id`` and ``number`` (null: unknown) of a numeric attribute.
-
-    Raises
-    ------
-    UnknownNameError, TableError
-        No such attribute; a value that is no number; two of one unit.
-    """
+    """Return ``unit_id`` and ``number`` (null: unknown) of a numeric attribute."""
     dataset.values_of(attribute)  # which names those there are
     rows = dataset.instance_attributes().filter(pl.col("attribute") == attribute)
     word = pl.col("value").str.strip_chars().str.to_lowercase()

@@ -85,16 +85,7 @@ def class_metrics(found: str, reference: Reference) -> tuple[Metric, ...]:
 def class_recalls(
     task: str, asked: Sequence[Asked], names: Sequence[str]
 ) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-    """Make the table ``scores`` of all models, and the evidence if a metric rests on it.
-
-    Parameters
-    ----------
-    task : str
-    asked : sequence of Asked
-        For each model; people have a row for each of their classes.
-    names : sequence of str
-        The metrics.
-    """
+    """Make the table ``scores`` of all models, and the evidence if a metric rests on it."""
     units = [frame for one in asked for frame in _score_rows(task, one, names)]
     evidence = {}
     if set(names) & set(_OVER_CLASSES):

@@ -35,21 +35,7 @@ class First:
 def people_by_class(
     dataset: Dataset, target: str | None, unknown_values: Collection[str]
 ) -> People:
-    """Give every person as many rows as they have classes, and one if they have none.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    target : str or None
-        The attribute with the classes. Default: the column ``classes``.
-    unknown_values : collection of str
-        Classes that mean "not known".
-
-    Returns
-    -------
-    People
-        Class by class; a person without one has the reason "no class".
-    """
+    """Give every person as many rows as they have classes, and one if they have none."""
     truth = instances_with_truth(dataset, target, {}, unknown_values)
     instances = INSTANCES.conform(dataset.instances).drop("classes")
     each = instances.join(
@@ -65,8 +51,6 @@ def people_by_class(
 
 def first_of_image(predictions: pl.DataFrame, limit: int | None) -> First:
     """Keep the first so many predictions of each model's image, whatever their labels.
-
-    Of equal scores those that come first in the table are kept, as COCO does.
 
     Examples
     --------
@@ -93,13 +77,7 @@ def asked_by_class(
     prediction_map: Mapping[str, str] | None,
     model: str | None,
 ) -> tuple[list[Asked], tuple[str, ...]]:
-    """Read labels as classes and pair each model's boxes with the people of their class.
-
-    Raises
-    ------
-    SpecError, JoinError, TableError
-        No label means a class; no prediction in any image of the dataset; a box that is none.
-    """
+    """Read labels as classes and pair each model's boxes with the people of their class."""
     labelled = labels_to_classes(
         predictions, people.classes or (), templates=templates, prediction_map=prediction_map
     )

@@ -33,11 +33,6 @@ class Labelled:
 def templates_of(prompt: str | Sequence[str]) -> tuple[str, ...]:
     """List the templates of prompts, each with one place for the class.
 
-    Raises
-    ------
-    SpecError
-        A template without that place, or with several.
-
     Examples
     --------
     >>> templates_of("a person who is a {}")
@@ -63,22 +58,6 @@ def labels_to_classes(
     prediction_map: Mapping[str, str] | None,
 ) -> Labelled:
     """Put the class in the place of each label that means one; other labels stay as they are.
-
-    Parameters
-    ----------
-    predictions : polars.DataFrame
-        With ``label``.
-    classes : sequence of str
-        The classes of the dataset.
-    templates : sequence of str
-        From ``templates_of``.
-    prediction_map : mapping of str to str, optional
-        The model's labels to classes; goes before names and prompts.
-
-    Raises
-    ------
-    SpecError
-        No label means a class; a label that may mean several.
 
     Examples
     --------

@@ -18,27 +18,7 @@ _FEWEST, _ROOM = 30, 0.02  # texts, and the excess over chance that is none
 
 
 def first_texts(people: pl.DataFrame, predictions: object, model: str | None) -> pl.DataFrame:
-    """Give every model's first text for each person.
-
-    Parameters
-    ----------
-    people : polars.DataFrame
-        ``unit_id, …``.
-    predictions : frame
-        ``model, instance_id, label`` and, of several answers, ``rank``.
-    model : str or None
-        What to call the model if there is no prediction to say so.
-
-    Returns
-    -------
-    polars.DataFrame
-        The people's columns, ``model``, ``text`` (null: none), a row for each person and model.
-
-    Raises
-    ------
-    UnknownNameError, JoinError
-        A column that is not there; texts of other people alone.
-    """
+    """Give every model's first text for each person."""
     frame = to_polars(predictions)
     for name in _NEEDED:
         if name not in frame.columns:
@@ -63,15 +43,7 @@ def first_texts(people: pl.DataFrame, predictions: object, model: str | None) ->
 
 
 def told_of_chance(judged: pl.DataFrame, groups: Collection[str]) -> tuple[Caution, ...]:
-    """Caution where texts name the true group no more often than they would by chance.
-
-    Parameters
-    ----------
-    judged : polars.DataFrame
-        ``model, truth, said``.
-    groups : collection of str
-        Of all that may be said; other texts name none.
-    """
+    """Caution where texts name the true group no more often than they would by chance."""
     notes = []
     named = judged.filter(pl.col("said").is_in(list(groups)), pl.col("truth").is_not_null())
     for (model,), rows in named.group_by("model", maintain_order=True):

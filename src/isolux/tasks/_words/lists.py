@@ -65,18 +65,6 @@ def built_in() -> list[str]:
 def read_word_list(named: str | Path) -> WordList:
     """Read a list of one's own, or one that comes with isolux.
 
-    Parameters
-    ----------
-    named : str or Path
-        A name of ``built_in()``, or a YAML or JSON file with ``title``, ``source``, ``groups``
-        (each with ``words`` and, if the dataset calls it otherwise, ``values``) and ``neutral``.
-
-    Raises
-    ------
-    FileError, UnknownNameError, SpecError
-        No such list; no source; fewer than two groups; a group without words; a word of two words,
-        or of two groups.
-
     Examples
     --------
     >>> words = read_word_list("english_pronouns")

@@ -42,12 +42,6 @@ def words_of(texts: pl.Series) -> pl.Series:
 def mentioned(texts: pl.Series, words: WordList) -> pl.Series:
     """Say whom each text mentions.
 
-    Returns
-    -------
-    polars.Series
-        A group's name if words of it alone are there; else ``"several groups"``, ``"neutral"``
-        (neutral words alone), ``"no word for a person"``; null where there is no text.
-
     Examples
     --------
     >>> from isolux.tasks._words.lists import read_word_list

@@ -21,23 +21,7 @@ def people_by_group(
     label_map: Mapping[str, Sequence[str]] | None,
     unknown_values: Sequence[str],
 ) -> pl.DataFrame:
-    """List the people with their group.
-
-    Parameters
-    ----------
-    label_map : mapping of str to sequence of str, optional
-        Group to the values that the dataset calls it by, where the list does not know them.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``unit_id, cluster_id, truth`` (a group of the list, null: none or several), ``reason``.
-
-    Raises
-    ------
-    SpecError
-        No value of the target is a group's; a merge into a group that the list does not have.
-    """
+    """List the people with their group."""
     own = {str(old).strip().lower(): new for new, olds in (label_map or {}).items()
            for old in ((olds,) if isinstance(olds, str) else olds)}  # fmt: skip
     strange = [new for new in own.values() if new not in words.groups]

@@ -48,11 +48,6 @@ class Mix:
 def read_mix(texts: Sequence[str], sex: str | None) -> Mix | None:
     """Read ``"18-30"`` (each year alike), or ``"0-17=20", "18-64=60"`` with weights; None: none.
 
-    Raises
-    ------
-    SpecError
-        Ages that cannot be read, that overlap, some with a weight and some without.
-
     Examples
     --------
     >>> read_mix(["18-20"], None).low.tolist(), read_mix(["18-20"], None).high.tolist()
@@ -100,28 +95,7 @@ def _refused(problem: str, expected: str, found: str) -> SpecError:
 def with_cells(
     errors: pl.DataFrame, mix: Mix, dataset: Dataset, unknown_values: Sequence[str] = ()
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Put people into the cells of a mix.
-
-    Parameters
-    ----------
-    errors : polars.DataFrame
-        As ``errors_of`` makes it.
-    mix : Mix
-    dataset : Dataset
-    unknown_values : sequence of str
-        Values of ``sex`` that mean "not known".
-
-    Returns
-    -------
-    errors : polars.DataFrame
-        And ``cell`` (from 0; null: outside the mix) and ``cell_weight``.
-    notes : tuple of str
-
-    Raises
-    ------
-    SpecError, UnknownNameError
-        A cell with no one, no such attribute.
-    """
+    """Put people into the cells of a mix."""
     year = errors["truth"].floor().to_numpy()  # 17.9 is 17 years of age
     place = np.searchsorted(mix.low, year, side="right") - 1
     inside = (place >= 0) & ~np.isnan(year)
@@ -231,8 +205,6 @@ def _sexes(
 
 def standardised_error() -> SumStatistic:
     """Make the mean of the cells' mean absolute errors, weighted as the mix says: 0 or more.
-
-    NaN where a cell has no one.
 
     Examples
     --------

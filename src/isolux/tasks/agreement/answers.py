@@ -25,13 +25,7 @@ _LARGEST = 1e100
 def answers_of(
     frame: pl.DataFrame, known: pl.Series, ignored: Collection[str]
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Check the answers, and leave out those that are none and those of other items.
-
-    Raises
-    ------
-    UnknownNameError, TableError, JoinError
-        A column that is not there; answers without an item or annotator; of no item at all.
-    """
+    """Check the answers, and leave out those that are none and those of other items."""
     for name in _NEEDED:
         if name not in frame.columns:
             raise UnknownNameError("column", name, frame.columns, where=_WHERE)
@@ -69,26 +63,7 @@ def answers_of(
 
 
 def in_circles(rows: pl.DataFrame, by: str | None) -> tuple[pl.DataFrame, list[str]]:
-    """Repeat the answers for each circle of annotators: everyone, and each group of them.
-
-    Parameters
-    ----------
-    rows : polars.DataFrame
-        Answers, with the column ``by``, one value an annotator.
-    by : str or None
-        What groups the annotators.
-
-    Returns
-    -------
-    rows : polars.DataFrame
-        With ``model``, the circle.
-    notes : list of str
-
-    Raises
-    ------
-    UnknownNameError, TableError
-        No such column; an annotator who is in two groups.
-    """
+    """Repeat the answers for each circle of annotators: everyone, and each group of them."""
     everyone = rows.with_columns(model=pl.lit(EVERYONE))
     if by is None:
         return everyone, []
@@ -122,29 +97,7 @@ def in_circles(rows: pl.DataFrame, by: str | None) -> tuple[pl.DataFrame, list[s
 
 
 def by_item(rows: pl.DataFrame, dataset: Dataset, scale: str) -> tuple[pl.DataFrame, pl.Series]:
-    """Bring each circle's answers to the items, as lists.
-
-    Parameters
-    ----------
-    rows : polars.DataFrame
-        ``model, instance_id, annotator, label``.
-    dataset : Dataset
-    scale : str
-        ``"nominal"``: answers in the order of their text; otherwise they are numbers.
-
-    Returns
-    -------
-    items : polars.DataFrame
-        ``model, unit_id, cluster_id, codes, numbers, annotators`` (lists, in the annotators'
-        order; empty: none), every item of every circle.
-    values : polars.Series
-        The answer of each code.
-
-    Raises
-    ------
-    TableError
-        Answers that are no numbers, of a scale that needs them.
-    """
+    """Bring each circle's answers to the items, as lists."""
     number = pl.col("label").cast(pl.Float64, strict=False)
     rows = rows.with_columns(number=number)
     if scale != "nominal":
@@ -189,13 +142,7 @@ def _refuse_huge(rows: pl.DataFrame) -> None:
 
 
 def refuse_several(rows: pl.DataFrame) -> None:
-    """Refuse two answers of one annotator about one item, which only sets of answers allow.
-
-    Raises
-    ------
-    SpecError
-        With the first such item.
-    """
+    """Refuse two answers of one annotator about one item, which only sets of answers allow."""
     twice = rows.filter(pl.struct("instance_id", "annotator").is_duplicated())
     if not twice.height:
         return

@@ -56,26 +56,7 @@ class Asked:
 def answered_rows(
     people: pl.Series, predictions: object, prompts: PromptFile | None, declined: Rule
 ) -> Asked:
-    """Read answers, name the question of each, and tell which are none.
-
-    Parameters
-    ----------
-    people : polars.Series
-        Their ids.
-    predictions : frame
-        ``model, instance_id, label``; ``question`` of each row, or of several labels ``rank``: the
-        first is read.
-    prompts : PromptFile or None
-        Which questions there are; others are left out, with a caution.
-    declined : Rule
-
-    Raises
-    ------
-    UnknownNameError, JoinError
-        A column that is not there; answers about others alone.
-    SpecError
-        Questions of which none is in the file; a question for nearly every row.
-    """
+    """Read answers, name the question of each, and tell which are none."""
     frame = to_polars(predictions)
     for name in _NEEDED:
         if name not in frame.columns:
@@ -211,23 +192,7 @@ class Chosen:
 
 
 def choose(asked: Asked, clusters: pl.DataFrame, share: float, seed: int = 0) -> Chosen:
-    """Keep of each question the prompt that is answered most often, model by model.
-
-    Parameters
-    ----------
-    asked : Asked
-    clusters : polars.DataFrame
-        ``unit_id, cluster_id`` of everyone.
-    share : float
-        Of the clusters, drawn at random: they choose and are not reported on. 0: everyone does
-        both.
-    seed : int
-
-    Returns
-    -------
-    Chosen
-        Of equal rates the first prompt of the alphabet.
-    """
+    """Keep of each question the prompt that is answered most often, model by model."""
     ways = asked.rows.select("question", "prompt").unique().group_by("question").len()
     if not (asked.ways and (ways["len"] > 1).any()):
         return Chosen(asked.rows, pl.Series("unit_id", [], dtype=pl.String), {}, ())
@@ -290,16 +255,7 @@ def refuse_share(share: float) -> None:
 def rules_of(
     asked: Asked, prompts: PromptFile | None, read: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Say by which rules the answers to each question are read; an empty name: as they stand.
-
-    ``read`` holds rules for all questions, or ``question=rule``. Where nothing is said and nearly
-    all answers begin with yes or no, these are read.
-
-    Raises
-    ------
-    UnknownNameError
-        A rule for a question that there is not.
-    """
+    """Say by which rules the answers to each question are read; an empty name: as they stand."""
     named = (read,) if isinstance(read, str) else tuple(read)
     owner = {_key(one): one for one in asked.questions}
     of_all: list[str] = []

@@ -43,10 +43,7 @@ def on_states(rows: pl.DataFrame, question: str) -> list[Caution]:
 
 
 def on_values(rows: pl.DataFrame, question: str, rule: Rule | None) -> list[Caution]:
-    """Caution where all answers are the same, or the rule reads nothing out of most.
-
-    ``rows`` has ``model, state, text, value``.
-    """
+    """Caution where all answers are the same, or the rule reads nothing out of most."""
     notes = []
     given = rows.filter(pl.col("state") == "answered")
     for (model,), own in given.group_by("model", maintain_order=True):

@@ -82,21 +82,6 @@ def built_in_rules() -> list[str]:
 def read_rule(named: str, *, holds: str | None = None) -> Rule:
     """Read a rule of one's own, or one that comes with isolux.
 
-    Parameters
-    ----------
-    named : str
-        A name of ``built_in_rules()``; a YAML or JSON file with ``source`` and one of ``patterns``,
-        ``values`` (value: [word, …]) and ``terms``; of terms also a text file, one a line.
-    holds : str, optional
-        What it must hold: a lexicon has terms, what tells refusals has patterns (no brackets).
-
-    Raises
-    ------
-    FileError, UnknownNameError
-        No such file or name.
-    SpecError
-        No source, nothing to read by, a pattern that is none or has no brackets.
-
     Examples
     --------
     >>> said = pl.Series(["She's a Teacher.", "teacher", "I like tea, and so on."])
@@ -249,11 +234,6 @@ def _of_words(words: Sequence[str]) -> tuple[str, ...]:
 
 def value_of(texts: pl.Series, rule: Rule | None) -> pl.Series:
     """Read a value out of each text of ``plain``; without a rule, the text as it stands.
-
-    Returns
-    -------
-    polars.Series
-        ``"nothing read"`` where the rule finds none; null where nothing was said.
 
     Examples
     --------

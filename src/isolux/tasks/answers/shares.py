@@ -33,17 +33,7 @@ def label_of(question: str, value: str, *, several: bool) -> str:
 def of_state(
     every: pl.DataFrame, rows: pl.DataFrame, metric: str, label: str | None
 ) -> pl.DataFrame:
-    """Score whether a person's answers are answers, or decline.
-
-    Parameters
-    ----------
-    every : polars.DataFrame
-        ``model, unit_id, cluster_id, reason``: everyone under every model.
-    rows : polars.DataFrame
-        Of one question: ``model, unit_id, state``.
-    metric : {"response_rate", "refusal_rate"}
-    label : str or None
-    """
+    """Score whether a person's answers are answers, or decline."""
     state = "answered" if metric == "response_rate" else "declined"
     found = rows.group_by(_ON).agg(value=(pl.col("state") == state).mean())
     return _scores(every, found, metric, label)
@@ -56,25 +46,7 @@ def of_values(
     values: Sequence[tuple[str, str | None]],
     out_of: OutOf,
 ) -> list[pl.DataFrame]:
-    """Score of each person which values their answers say.
-
-    Parameters
-    ----------
-    every : polars.DataFrame
-        As of ``of_state``.
-    rows : polars.DataFrame
-        Of one question: ``model, unit_id, state, value``.
-    metric : str
-    values : sequence of (str, str or None)
-        The values that are measured, and their labels.
-    out_of : {"answers", "everyone"}
-        Answers that are none have no value, or count as not saying it.
-
-    Returns
-    -------
-    list of polars.DataFrame
-        Tables ``scores``; of a person with several answers the share that says it.
-    """
+    """Score of each person which values their answers say."""
     answered = pl.col("state") == "answered"
     kept = rows if out_of == "everyone" else rows.filter(answered)
     silent = rows.group_by(_ON).agg(

@@ -49,10 +49,7 @@ def _held(lists: pl.Series, names: list[str]) -> FloatArray:
 
 
 def _cells(sums: FloatArray) -> FloatArray:
-    """Part sums ``[..., k]`` into ``[..., pairs, 9]``; all NaN where captions are of one gender.
-
-    Among women alone no object goes with either gender, and a share of 1 is no amplification.
-    """
+    """Part sums ``[..., k]`` into ``[..., pairs, 9]``; all NaN where captions are of one gender."""
     cells = sums.reshape(*sums.shape[:-1], -1, _CELLS)
     one = np.asarray((cells[..., 1] >= cells[..., 0]).any(axis=-1))
     found: FloatArray = np.where(one[..., None, None], np.nan, cells)
@@ -97,10 +94,7 @@ def _gender_to_object(sums: FloatArray) -> FloatArray:
 
 
 def _bias_amplification(sums: FloatArray) -> FloatArray:
-    """Zhao et al.: a gender's share of an object's captions, less that of its pictures.
-
-    Over the pairs whose gender has more than an equal share in the pictures, by object.
-    """
+    """Zhao et al.: a gender's share of an object's captions, less that of its pictures."""
     cells = _cells(sums)
     there = _divided(cells[..., 3], cells[..., 2])
     said = _divided(cells[..., 6], cells[..., 7])

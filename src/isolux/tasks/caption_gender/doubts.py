@@ -21,16 +21,7 @@ _APART = re.compile(r"[\W_]+")
 
 
 def doubts(judged: pl.DataFrame, words: Mapping[str, Sequence[str]], listed: WordList) -> list[str]:
-    """Caution about objects that captions never name, that are people, that are two, or rare.
-
-    Parameters
-    ----------
-    judged : polars.DataFrame
-        ``model, unit_id, reason, objects, said_objects``.
-    words : mapping of str to sequence of str
-        Object to the words that name it.
-    listed : WordList
-    """
+    """Caution about objects that captions never name, that are people, that are two, or rare."""
     used = judged.filter(pl.col("reason").is_null())
     if not used.height:
         return []

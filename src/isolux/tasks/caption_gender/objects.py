@@ -24,13 +24,7 @@ def true_objects(dataset: Dataset, objects: str, unknown_values: Sequence[str]) 
 
 
 def read_object_words(file: str | None, there: pl.DataFrame) -> dict[str, tuple[str, ...]]:
-    """Give each object the words that name it, in a file or its own name.
-
-    Raises
-    ------
-    FileError, SpecError
-        A file that cannot be read, or that names none of the objects.
-    """
+    """Give each object the words that name it, in a file or its own name."""
     names = there["objects"].explode().drop_nulls().unique().sort().to_list()
     if file is None:
         return {name: (name, f"{name}s") for name in names}

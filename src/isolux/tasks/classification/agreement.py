@@ -30,20 +30,7 @@ _BLOCK = 50
 
 
 def agreement_with_truth(units: pl.DataFrame) -> list[Caution]:
-    """Caution where a model's answers agree with the truth no better than chance.
-
-    Parameters
-    ----------
-    units : polars.DataFrame
-        ``model, truth`` (lists), ``prediction``, ``unjudged``, in the order of the dataset. Where
-        ``times`` says that units stand for several people each, there is no order to look at.
-
-    Raises
-    ------
-    JoinError
-        Where the answers agree with the people one or two rows on instead, in all rows or in a
-        run of them.
-    """
+    """Caution where a model's answers agree with the truth no better than chance."""
     found: list[Caution] = []
     for (model,), mine in units.group_by(["model"], maintain_order=True):
         known = mine.filter(
@@ -71,8 +58,6 @@ def agreement_with_truth(units: pl.DataFrame) -> list[Caution]:
 
 def beyond_chance(truth: Codes, answers: Codes, times: Codes | None = None) -> tuple[float, float]:
     """Count agreements: standard deviations above chance, and Cohen's kappa; NaN where neither is.
-
-    ``times`` says how many people each pair stands for; default: one.
 
     Examples
     --------
@@ -144,11 +129,7 @@ def _refuse_shifted(model: str, truth: Codes, answers: Codes) -> None:
 
 
 def _beyond_own(truth: Codes, answers: Codes, own: Codes) -> float:
-    """Count agreements with another row's truth among people whose own truth is one.
-
-    Where the file alternates between classes, the truth of the next row follows from one's own:
-    a model that takes each class for the other seems to answer about its neighbours.
-    """
+    """Count agreements with another row's truth among people whose own truth is one."""
     agreed = mean = variance = 0.0
     for value in np.unique(own):
         here = own == value

@@ -63,27 +63,7 @@ def read_answers(
     words: Words,
     model: str | None,
 ) -> Answers:
-    """Reduce raw labels to classes, and number the units that they were given to.
-
-    A unit is detected if ``detected`` says so; where it says nothing, if the first answer is not
-    null. With ``prediction_map`` the score of a class is the highest of the labels mapped to it
-    and classes are ranked by it (without scores: by the best rank). Merged classes keep the
-    place and the score of their first member.
-
-    Parameters
-    ----------
-    predictions : frame
-        Table ``predictions (labels)``.
-    units : polars.DataFrame
-        ``unit_id``; ``times`` where units stand for several people each.
-    prediction_map, words, model
-        As in ``score``.
-
-    Raises
-    ------
-    JoinError
-        Not one prediction is for a unit of the dataset.
-    """
+    """Reduce raw labels to classes, and number the units that they were given to."""
     table = check(to_polars(predictions), _UNKEYED, where="predictions")
     models = tuple(sorted(table["model"].unique())) or (model or _UNNAMED,)
     rows, notes = _numbered(table, units["unit_id"], models)

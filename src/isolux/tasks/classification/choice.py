@@ -71,13 +71,7 @@ def refuse_of_scores(**settings: object) -> None:
 
 
 def missing_inputs(answers: Answers, positive: str | None, top_k: Sequence[int]) -> dict[str, str]:
-    """Name the metrics that the input does not allow, and what each of them lacks.
-
-    Raises
-    ------
-    SpecError
-        No unit has as many answers as the largest k asks for.
-    """
+    """Name the metrics that the input does not allow, and what each of them lacks."""
     missing: dict[str, str] = {}
     if not answers.tells_detection:
         lacks = "a column `detected`, or empty answers, in the predictions"
@@ -106,17 +100,7 @@ def choose(
     top_k: Sequence[int],
     alone: bool = False,
 ) -> tuple[str, ...]:
-    """List the metrics to measure, in the order in which the task declares them.
-
-    ``alone``: there are scores and no answers of the model's own.
-
-    Raises
-    ------
-    UnknownNameError
-        The task has no metric of that name.
-    SpecError
-        A metric was asked for that the input does not allow.
-    """
+    """List the metrics to measure, in the order in which the task declares them."""
     if asked:
         wanted = {info.metric(name).name for name in asked}
         for name in sorted(wanted & set(missing)):

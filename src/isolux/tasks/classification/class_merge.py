@@ -14,11 +14,6 @@ LabelMap = Mapping[str, Sequence[str]]
 def old_to_new(label_map: LabelMap | None) -> dict[str, str]:
     """Turn "new class: the old ones it unites" round; classes it does not name stay themselves.
 
-    Raises
-    ------
-    SpecError
-        Where one old class is put in two new ones.
-
     Examples
     --------
     >>> old_to_new({"Asian": ("East Asian", "Southeast Asian")})

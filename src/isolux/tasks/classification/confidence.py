@@ -54,14 +54,7 @@ class Confidence:
 def read_confidence(
     units: pl.DataFrame, answers: Answers, positive: str | None, score_of: ScoreOf | None
 ) -> Confidence:
-    """Derive confidence and the positive class's score, or say why they cannot be had.
-
-    What the area under the curve lacks, the other metrics of the positive class's score lack too.
-
-    ``units`` has ``unit``, ``truth``, ``prediction`` and ``score`` (of the prediction). Where a
-    score is not given for the positive class, and truth and answers know two classes only, it is
-    one minus that of the other.
-    """
+    """Derive confidence and the positive class's score, or say why they cannot be had."""
     found = _read(units, answers, positive, score_of)
     if "roc_auc" in found.missing:
         lacks = dict.fromkeys(("average_precision", "class_calibration_error"),

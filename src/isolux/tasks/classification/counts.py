@@ -23,17 +23,7 @@ _MANY = 0.02
 def silent_people(
     units: pl.DataFrame, undetected: str, *, counted_as: str = "mistakes"
 ) -> list[str]:
-    """Say of how many people a model says nothing, not even whether it detected them.
-
-    An empty cell may be a face that was not found or a lookup that failed, so what it counts as
-    is told first: in a caution from 2 % of the people upward, unless they are left out by choice.
-
-    Parameters
-    ----------
-    units : polars.DataFrame
-        ``model, silent, unjudged``.
-    undetected : {"mistake", "leave-out", "both"}
-    """
+    """Say of how many people a model says nothing, not even whether it detected them."""
     known = units.filter(pl.col("unjudged").is_null())
     notes: list[str] = []
     for (model,), mine in known.group_by(["model"], maintain_order=True):

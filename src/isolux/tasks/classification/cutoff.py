@@ -50,16 +50,7 @@ class Rule:
     def found(self, scores: FloatArray, positive: npt.NDArray[np.bool_]) -> float:
         """Find the threshold: a unit is given the positive class from it on.
 
-        Parameters
-        ----------
-        scores : [m] float
-            Finite; higher is more likely positive.
-        positive : [m] bool
-
-        Raises
-        ------
-        SpecError
-            Too few of a class to set a rate on.
+        Shapes: ``scores`` [m], ``positive`` [m].
 
         Examples
         --------
@@ -122,13 +113,7 @@ def read_cutoff(
     instances: pl.DataFrame,
     seed: int,
 ) -> Cutoff | None:
-    """Read the two settings; None where no threshold was asked for.
-
-    Raises
-    ------
-    SpecError, UnknownNameError
-        A rule or a split that cannot be used.
-    """
+    """Read the two settings; None where no threshold was asked for."""
     rule = _rule(threshold)
     if rule is None or threshold_on is None:
         if threshold_on is not None:
@@ -199,19 +184,7 @@ def on_reach(
 ) -> list[Caution]:
     """Caution where a threshold parts no one who is judged, or parts them otherwise than the rest.
 
-    Parameters
-    ----------
-    cutoff : Cutoff
-    model : str
-    scores : [n] float
-        Higher is more likely the class; NaN: no score or no truth.
-    positive : [n] bool
-    at : float
-        The threshold, on the scale of ``scores``.
-    classes : (str, str)
-        The positive class, and the other.
-    sign : float
-        -1 where the file's scores are turned round: cautions name those of the file.
+    Shapes: ``scores`` [n], ``positive`` [n].
     """
     on = cutoff.on
     judged = scores if on is None else scores[~on]

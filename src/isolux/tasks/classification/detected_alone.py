@@ -20,30 +20,7 @@ _METRIC = "detection_rate"
 def detected_alone(
     dataset: Dataset, predictions: pl.DataFrame, info: TaskInfo, metrics: Sequence[str]
 ) -> Scores:
-    """Score each person 1 where a model found them and 0 where it missed them.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    predictions : polars.DataFrame
-        ``model, instance_id, detected``, one row a model and person.
-    info : TaskInfo
-        The task's.
-    metrics : sequence of str
-        What was asked for: ``detection_rate`` or nothing.
-
-    Returns
-    -------
-    Scores
-        ``units``: one row for each model and person; null, "no prediction", where it says nothing.
-
-    Raises
-    ------
-    SpecError
-        Another metric, which needs answers.
-    JoinError
-        Not one row is about a person of the dataset.
-    """
+    """Score each person 1 where a model found them and 0 where it missed them."""
     others = [name for name in metrics if info.metric(name).name != _METRIC]
     if others:
         raise SpecError(

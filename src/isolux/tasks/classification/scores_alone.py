@@ -103,13 +103,7 @@ class Alone:
 
 
 def default_positive(truth: pl.Series, positive: str | None) -> str:
-    """Return the class that scores are of: the one named, or the 1, true or yes of two.
-
-    Raises
-    ------
-    SpecError
-        It is not named, and no two classes say which it is.
-    """
+    """Return the class that scores are of: the one named, or the 1, true or yes of two."""
     if positive is not None:
         return positive
     known = truth.explode().drop_nulls().unique().sort().to_list()
@@ -146,24 +140,7 @@ def read_alone(
     smaller: Smaller,
     model: str | None,
 ) -> Alone:
-    """Turn ``model, instance_id, score`` into answers, at a threshold where one is asked for.
-
-    Parameters
-    ----------
-    predictions : polars.DataFrame
-        One row a model and unit; a null or NaN score is none.
-    instances : polars.DataFrame
-        ``unit_id, cluster_id, truth`` of two classes (lists of one; null: unknown).
-    classes : (str, str)
-        The positive class and the other.
-    cutoff : Cutoff or None
-    smaller : {"other", "positive"}
-    model : str or None
-
-    Raises
-    ------
-    TableError, UnknownNameError, JoinError, SpecError
-    """
+    """Turn ``model, instance_id, score`` into answers, at a threshold where one is asked for."""
     table = _checked(predictions)
     models = tuple(table["model"].unique().sort()) or (model or "model",)
     positive = instances["truth"].list.first().eq_missing(classes[0]).to_numpy()

@@ -38,13 +38,7 @@ def selected_alone(
     undetected: str,
     model: str | None,
 ) -> Scores:
-    """Score each person 1 who was given the positive class and 0 who was not.
-
-    Raises
-    ------
-    SpecError
-        No positive class, or one that nobody was given.
-    """
+    """Score each person 1 who was given the positive class and 0 who was not."""
     instances = instances_without_truth(dataset)
     answers = read_answers(
         predictions, instances.drop("cluster_id", "truth"), prediction_map=prediction_map,

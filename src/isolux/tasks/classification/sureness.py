@@ -26,18 +26,6 @@ _SHIFTS = (-1, 1, -2, 2)
 def confidences_of_answers(units: pl.DataFrame, confidence: pl.Series) -> list[Caution]:
     """Caution where a model is no surer of its right answers than of its wrong ones.
 
-    Parameters
-    ----------
-    units : polars.DataFrame
-        ``model, correct``, in the order of the dataset.
-    confidence : polars.Series
-        In the answer; null: none.
-
-    Raises
-    ------
-    JoinError
-        Where the confidences are those of the people one or two rows on instead.
-
     Examples
     --------
     >>> sure = pl.Series([0.9, 0.5] * 400)
@@ -94,11 +82,7 @@ def _refuse_shifted(model: str, sure: FloatArray, right: npt.NDArray[np.bool_]) 
 
 
 def _beyond_own(sure: FloatArray, moved: npt.NDArray[np.bool_], own: npt.NDArray[np.bool_]) -> bool:
-    """Tell whether it is so among the right answers alone, or among the wrong ones.
-
-    Where right and wrong alternate, as with classes that take turns in a file, the next row's
-    follows from one's own.
-    """
+    """Tell whether it is so among the right answers alone, or among the wrong ones."""
     for here in (own, ~own):
         if min(int(moved[here].sum()), int((~moved[here]).sum())) >= _LEAST:
             area, noise = _area(sure[here], moved[here])

@@ -15,18 +15,7 @@ _FEWEST, _MOST = 6, 17
 def parting(threshold: float, scores: npt.NDArray[np.float64], *, falling: bool = False) -> str:
     """Write a threshold so that, read back, it parts these scores as it does.
 
-    Parameters
-    ----------
-    threshold : float
-    scores : [n] float
-        Those that are judged and those that it was set on; NaN: none.
-    falling : bool
-        Whether scores of at most the threshold pass, not of at least.
-
-    Returns
-    -------
-    str
-        Six digits, or as many more as it takes.
+    Shapes: ``scores`` [n].
 
     Examples
     --------

@@ -67,17 +67,6 @@ def read_words(
 ) -> Words:
     """Read every spelling that occurs; equal numbers are equal labels.
 
-    Parameters
-    ----------
-    truth, answers : iterable of str
-        The distinct labels of either side.
-    merge : mapping of str to str
-        Old class to new, as a setting names them.
-    unknown_values : collection of str
-        Words that mean "not known", in truth and answers alike, compared without case.
-    named : iterable of str
-        Further labels that settings name: the positive class.
-
     Examples
     --------
     >>> words = read_words(["0", "1"], ["1.0", "-1"], {}, ["-1"])
@@ -107,18 +96,7 @@ def read_words(
 
 
 def refuse_twins(units: pl.DataFrame) -> None:
-    """Refuse classes that differ by case or blanks alone: ``Male`` and ``male``.
-
-    Parameters
-    ----------
-    units : polars.DataFrame
-        ``truth`` (lists); ``times`` where units stand for several people each.
-
-    Raises
-    ------
-    TableError
-        With how often each of them occurs.
-    """
+    """Refuse classes that differ by case or blanks alone: ``Male`` and ``male``."""
     counts = how_often(units, pl.col("truth"))
     folded = counts.with_columns(folded=pl.col("label").map_elements(_folded, pl.String))
     twins = folded.filter(pl.col("folded").is_duplicated()).sort("folded", "label")
@@ -135,21 +113,7 @@ def refuse_twins(units: pl.DataFrame) -> None:
 
 
 def foreign_answers(units: pl.DataFrame, ranked: pl.DataFrame) -> list[Caution]:
-    """Refuse a model whose answers are not the truth's classes; caution where some are not.
-
-    Parameters
-    ----------
-    units : polars.DataFrame
-        ``unit, model, truth`` (lists), ``prediction, unjudged``, one row a model and unit.
-    ranked : polars.DataFrame
-        ``unit, label``: the answers of each rank.
-
-    Raises
-    ------
-    TableError
-        None or few of a model's answers are classes that are true of anyone, or an answer is a
-        spelling of such a class.
-    """
+    """Refuse a model whose answers are not the truth's classes; caution where some are not."""
     notes = []
     judged = units.filter(pl.col("unjudged").is_null() & pl.col("prediction").is_not_null())
     for (model,), mine in judged.group_by(["model"], maintain_order=True):
@@ -288,13 +252,7 @@ def _listed(counts: pl.DataFrame) -> str:
 
 
 def refuse_unmatched(words: Words, known: Iterable[str]) -> None:
-    """Refuse a merge of a class that nobody has and no answer names.
-
-    Raises
-    ------
-    SpecError
-        With the labels there are.
-    """
+    """Refuse a merge of a class that nobody has and no answer names."""
     if words.unmatched:
         shown = sorted(set(known))[:30]
         raise SpecError(

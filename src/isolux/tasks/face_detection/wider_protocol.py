@@ -196,10 +196,7 @@ def _best_faces(pairs: Pairs) -> npt.NDArray[np.int64]:
 
 
 def _steps(score: FloatArray) -> npt.NDArray[np.int64]:
-    """Tell which of the 1,000 falling thresholds each stretched score reaches first: ``[n]``.
-
-    Where all scores are equal, all count at the first.
-    """
+    """Tell which of the 1,000 falling thresholds each stretched score reaches first: ``[n]``."""
     if not len(score):
         return np.zeros(0, dtype=np.int64)
     spread = float(score.max() - score.min())
@@ -228,12 +225,7 @@ def _firsts(one: _Judged) -> npt.NDArray[np.bool_]:
 
 
 def _evidence_of(one: _Judged, level: str | None) -> pl.DataFrame:
-    """Make one model's rows of a table like ``detections``, of one overlap.
-
-    ``score`` is the threshold at which a detection counts first. Within a threshold the wrong ones
-    stand first: precision is then highest at the threshold's end, so that the area under the
-    highest precisions at or beyond is that of the 1,000 points.
-    """
+    """Make one model's rows of a table like ``detections``, of one overlap."""
     people, kept = one.people, _kept(one.people, level)
     scored = kept & people.scored.to_numpy()
     with_faces = people.images.filter(pl.col("image_id").is_in(people.rows["image_id"].implode()))

@@ -29,21 +29,7 @@ def other_faces(
     words: Vocabulary,
     parts: Mapping[int, str],
 ) -> list[Caution]:
-    """Caution where a model's masks cover the faces of others as well as their own.
-
-    Aligned faces have their eyes in one place, so masks of another face cover much of this one:
-    thirty faces are measured again with the masks of the next, and of the one half-way on.
-
-    Parameters
-    ----------
-    truth : Truth
-    model : str
-    drawn : mapping of int to list
-        By row of the faces: part, path and row of the predictions.
-    words : Vocabulary
-    parts : mapping of int to str
-        The parts that count.
-    """
+    """Caution where a model's masks cover the faces of others as well as their own."""
     known = truth.rows.select(
         pl.col("reason").is_null() & pl.col(truth.column).is_not_null()
     ).to_series()

@@ -110,15 +110,7 @@ class Counts:
 def truth_of(
     dataset: Dataset, rows: pl.DataFrame, source: Source | None, root: str | Path | None
 ) -> Truth:
-    """Find the annotated parts: in the column asked for, else in the first that holds any.
-
-    Raises
-    ------
-    SpecError
-        No such source; no one has parts of that kind.
-    FileError
-        The pictures are nowhere.
-    """
+    """Find the annotated parts: in the column asked for, else in the first that holds any."""
     if source is not None and source not in COLUMNS:
         raise SpecError("truth is not known", expected=" or ".join(COLUMNS), found=repr(source))
     asked: Sequence[Source] = [source] if source else list(COLUMNS)
@@ -228,17 +220,7 @@ def count_pixels(
     *,
     last_wins: bool,
 ) -> dict[str, Counts]:
-    """Read one face after another, of every model, and count.
-
-    Parameters
-    ----------
-    truth : Truth
-    drawn : mapping
-        As ``files_by_face`` gives it.
-    words : Vocabulary
-    last_wins : bool
-        Where parts overlap, a pixel belongs to the last of them alone.
-    """
+    """Read one face after another, of every model, and count."""
     from isolux.tasks.face_parsing.part_kernels import finish, tally
 
     shape = truth.rows.height, len(words.names) + 1

@@ -41,25 +41,7 @@ def vocabulary_of(
     labels: Sequence[str],
     mapping: Mapping[str, str],
 ) -> Vocabulary:
-    """Bring the model's names of parts to the dataset's.
-
-    Parameters
-    ----------
-    known : sequence of str or None
-        The dataset's parts. Default: those that ``labels`` name.
-    given : sequence of str
-        The parts that the model's files name.
-    labels : sequence of str
-        What the numbers of label pictures mean, from 0.
-    mapping : mapping of str to str
-        The model's name of a part to the dataset's, where they differ.
-
-    Raises
-    ------
-    SpecError
-        A name of the model, or a name that one is mapped to, that the dataset has not: both sides
-        are listed. Labels that are none; more than 62 parts.
-    """
+    """Bring the model's names of parts to the dataset's."""
     if not labels or len(set(labels)) != len(labels) or len(labels) > 256:
         raise SpecError(
             "labels cannot be that",

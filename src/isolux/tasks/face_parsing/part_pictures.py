@@ -36,21 +36,7 @@ _DAMAGE = (
 
 
 def read_part(path: str | Path, size: Size | None, where: str | None) -> Picture:
-    """Read a part's picture: ``[height, width]``, not 0 where any colour is.
-
-    Parameters
-    ----------
-    path : str or Path
-    size : (height, width), optional
-        What the picture must measure; looked at before it is unpacked.
-    where : str, optional
-        Named in errors.
-
-    Raises
-    ------
-    FileError
-        Missing, no PNG, cut off, of another size, or of more pixels than are ever unpacked.
-    """
+    """Read a part's picture: ``[height, width]``, not 0 where any colour is."""
     image = _opened(path, size, where)
     if image.mode in ("1", "L"):
         return np.asarray(image, dtype=np.uint8)

@@ -18,12 +18,10 @@ _CHANCE = 3.0
 def agreement_of_pairs(pairs: PairList, *, turned: bool) -> list[Caution]:
     """Caution where genuine pairs are no more alike than impostor pairs.
 
-    ``turned``: the scores were said to be distances, and are held with their sign turned.
-
     Under chance the area under the curve has mean 1/2 and variance (g + i + 1) / (12 g i) for g
     genuine and i impostor pairs that are independent (Mann and Whitney 1947, "On a test of whether
     one of two random variables is stochastically larger than the other", Annals of Mathematical
-    Statistics 18, section 3). Pairs share people, so it is a bound for what stands out at all.
+    Statistics 18, section 3).
     """
     known = (pairs.genuine >= 0) & ~np.isnan(pairs.similarity)
     similarity, genuine = pairs.similarity[known], pairs.genuine[known] == 1

@@ -50,26 +50,7 @@ class Protocol:
 def hard_rule(
     dataset: Dataset, unit_ids: pl.Series, same: str | None, near: str | None, width: int
 ) -> HardRule:
-    """Lay out what two units must share, by unit.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Its attributes; of instances, of images or of subjects.
-    unit_ids : polars.Series
-    same : str or None
-        The attribute of which one value must be shared. Default: none.
-    near : str or None
-        The attribute whose ``number`` must lie within ``width``. Default: none.
-    width : int
-
-    Raises
-    ------
-    UnknownNameError
-        No such attribute.
-    SpecError
-        More than 64 values to share; levels that are not whole numbers; two levels of one unit.
-    """
+    """Lay out what two units must share, by unit."""
     bits = np.ones(len(unit_ids), dtype=np.uint64)
     level = np.zeros(len(unit_ids), dtype=np.int64)
     if not len(unit_ids):
@@ -124,24 +105,7 @@ def _of_units(dataset: Dataset, unit_ids: pl.Series, attribute: str) -> pl.DataF
 
 
 def compare(embedded: Embedded, units: pl.DataFrame, protocol: Protocol) -> tuple[PairList, int]:
-    """List the pairs of one model's embeddings with their similarities.
-
-    Parameters
-    ----------
-    embedded : Embedded
-    units : polars.DataFrame
-        ``unit_id, cluster_id, identity``, in the order of the ids; units of unknown identity are
-        compared with no one.
-    protocol : Protocol
-
-    Returns
-    -------
-    pairs : PairList
-        Their similarity is the cosine, in double precision; NaN where no template could be made
-        of one of the two.
-    n_impostors : int
-        Impostor pairs that the rule allows, of which these are all or a sample.
-    """
+    """List the pairs of one model's embeddings with their similarities."""
     from isolux.tasks._embeddings.kernels import inner_lists
     from isolux.tasks.face_verification.kernels import count_pairs, impostor_numbers, list_pairs
 
@@ -176,18 +140,7 @@ def compare(embedded: Embedded, units: pl.DataFrame, protocol: Protocol) -> tupl
 def pairs_of_embeddings(
     frame: pl.DataFrame, units: pl.DataFrame, protocol: Protocol, model: str | None
 ) -> Compared:
-    """Compare every model's embeddings, and say of whom no template could be made.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        ``model, instance_id, embedding`` (null: no template could be made).
-    units : polars.DataFrame
-        ``unit_id, cluster_id, identity``, in the order of the ids.
-    protocol : Protocol
-    model : str or None
-        What to call the model if there is no embedding to say so.
-    """
+    """Compare every model's embeddings, and say of whom no template could be made."""
     found, notes = read_embeddings(frame, units["unit_id"], model=model)
     lists, failures, more = [], [], list(notes)
     for one in found:

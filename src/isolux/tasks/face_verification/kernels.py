@@ -84,10 +84,7 @@ def impostor_numbers(
 def list_pairs(
     identity: _Ints, bits: _Bits, level: _Ints, width: int, seed: int, cut: np.uint64, room: int
 ) -> tuple[_Places, _Places, _Kinds]:
-    """List all genuine pairs and the impostors whose mixed number is at most ``cut``.
-
-    ``room`` is how many there are. The smaller place first, rising, then the larger.
-    """
+    """List all genuine pairs and the impostors whose mixed number is at most ``cut``."""
     n = len(identity)
     first, second = np.empty(room, np.int32), np.empty(room, np.int32)
     genuine = np.empty(room, np.int8)

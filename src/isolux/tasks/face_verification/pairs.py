@@ -53,25 +53,7 @@ class Compared:
 
 
 def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -> Compared:
-    """Check given pairs, and keep each once.
-
-    Parameters
-    ----------
-    predictions : frame
-        ``model, instance_id, other_id, score`` (higher is more alike; null: the comparison failed)
-        and, if known, ``genuine``: whether both are of one person, which goes before ``identity``.
-    units : polars.DataFrame
-        ``unit_id, cluster_id, identity`` of the dataset, in the order of the ids.
-    model : str or None
-        What to call the model if there is no prediction to say so.
-
-    Raises
-    ------
-    UnknownNameError, TableError, JoinError
-        A column that is missing, a similarity that is not a finite number, a pair with two
-        similarities or called both genuine and impostors, pairs of people who are not in the
-        dataset.
-    """
+    """Check given pairs, and keep each once."""
     frame, unit_ids = _checked(to_polars(predictions)), units["unit_id"]
     names = tuple(sorted(frame["model"].unique()))
     at = frame.select(

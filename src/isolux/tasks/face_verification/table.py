@@ -61,29 +61,7 @@ def pairs_table(
     draws: Sequence[npt.NDArray[np.uint32]] = (),
     most: int | None = None,
 ) -> pl.DataFrame:
-    """Lay out the evidence ``pairs``.
-
-    Parameters
-    ----------
-    lists : sequence of PairList
-        One a model.
-    units : polars.DataFrame
-        ``unit_id, cluster_id``, in the order of the ids.
-    far : float
-    thresholds : sequence of float or None
-        The common threshold of each model; null where none could be set.
-    draws : sequence of [m] uint32, optional
-        The random order of each model's pairs.
-    most : int, optional
-        How many of either kind a group takes. Default: all, and no columns ``draw`` and ``most``.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model, unit_id, cluster_id``, lists ``other_id`` (an enum), ``similarity`` (null: failed)
-        and ``genuine`` (null: unknown), ``far, threshold``; with ``most`` also the list ``draw``,
-        and ``most``.
-    """
+    """Lay out the evidence ``pairs``."""
     ids = pl.Enum(units["unit_id"])
     empty = np.zeros(0, dtype=np.uint32)
     parts = [

@@ -123,10 +123,7 @@ def _drawn_shares(sums: FloatArray, first: int) -> tuple[_Parts, FloatArray]:
 
 
 def _drawn_matrices(counts: FloatArray, first: int, n: int) -> FloatArray:
-    """Draw the matrices of replicates ``first`` to ``first + n``: ``[n, a, a]``.
-
-    A replicate's draw does not depend on how many are asked for at once.
-    """
+    """Draw the matrices of replicates ``first`` to ``first + n``: ``[n, a, a]``."""
     blocks = range(first // _BLOCK, (first + n - 1) // _BLOCK + 1)
     drawn = []
     for block in blocks:

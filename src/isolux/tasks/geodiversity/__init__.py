@@ -55,10 +55,7 @@ def _columns(evidence: pl.DataFrame) -> FloatArray:
 
 
 def _mean_of_homes(rows: FloatArray) -> Weighted:
-    """Average hits within each home, then over homes: ``[m, 2] -> ([m, r] -> [r])``.
-
-    A home is split where a group holds a part of its photos: it counts once, by those.
-    """
+    """Average hits within each home, then over homes: ``[m, 2] -> ([m, r] -> [r])``."""
     _, home, n = np.unique(rows[:, 0], return_inverse=True, return_counts=True)
     share = 1.0 / n[home]
 

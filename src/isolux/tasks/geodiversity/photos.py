@@ -32,21 +32,7 @@ _LEAST, _CHANCE = 30, 3.0  # photos, and standard deviations above chance
 def photos_at_home(
     dataset: Dataset, target: str | None, unknown_values: Collection[str], household: str | None
 ) -> pl.DataFrame:
-    """List the photos with what is true of them and whose they are.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``unit_id, cluster_id, photo`` (the row that stands for the image), ``household`` (null:
-        not known), ``truth`` (of all rows of the image; null: unknown).
-
-    Raises
-    ------
-    SpecError, UnknownNameError
-        No home, no truth, no such attribute.
-    TableError
-        A photo of two homes.
-    """
+    """List the photos with what is true of them and whose they are."""
     truth = instances_with_truth(dataset, target, {}, unknown_values)
     rows = truth.select("unit_id", "cluster_id", "truth").with_columns(
         image=INSTANCES.conform(dataset.instances)["image_id"],
@@ -97,13 +83,7 @@ def _homes(dataset: Dataset, household: str | None) -> pl.Series:
 
 
 def labels_of(table: pl.DataFrame, photos: pl.DataFrame) -> pl.DataFrame:
-    """Keep the labels of these photos, under the row that stands for each.
-
-    Raises
-    ------
-    JoinError
-        There are none.
-    """
+    """Keep the labels of these photos, under the row that stands for each."""
     whose = photos.select("photo", instance_id="unit_id")
     known = table.join(whose, on="instance_id", how="inner", maintain_order="left")
     if table.height and photos.height and not known.height:
@@ -118,23 +98,7 @@ def labels_of(table: pl.DataFrame, photos: pl.DataFrame) -> pl.DataFrame:
 def hits(
     photos: pl.DataFrame, known: pl.DataFrame, models: Sequence[str], top_k: int
 ) -> pl.DataFrame:
-    """Judge every photo under every model.
-
-    Parameters
-    ----------
-    photos : polars.DataFrame
-        As ``photos_at_home`` lists them.
-    known : polars.DataFrame
-        ``model, photo, label, rank``.
-    models : sequence of str
-    top_k : int
-
-    Returns
-    -------
-    polars.DataFrame
-        The evidence: ``model, unit_id, cluster_id, household, hit`` (1 or 0, null with the
-        ``reason``).
-    """
+    """Judge every photo under every model."""
     own = photos.filter(pl.col("unit_id") == pl.col("photo"))
     true = own.select("photo", label="truth").explode("label").drop_nulls("label")
     first = known.filter(pl.col("rank") <= top_k)

@@ -21,20 +21,7 @@ _REASONS: dict[Images, str] = {
 
 
 def leave_out(people: People, images: Images) -> tuple[People, tuple[str, ...]]:
-    """Say of each person not judged in such images that they are not, and count the images.
-
-    Parameters
-    ----------
-    people : People
-        A row for each person and class. Crowds and those without a box or class count too: they
-        stand in the picture.
-    images : {"one-of-every-class", "one-of-class", "one-person"}
-
-    Raises
-    ------
-    SpecError
-        No such choice.
-    """
+    """Say of each person not judged in such images that they are not, and count the images."""
     if images not in _REASONS:
         raise SpecError(
             "images cannot be that",

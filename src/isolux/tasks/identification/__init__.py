@@ -264,13 +264,7 @@ def _names(
     at: Sequence[At],
     roles: Roles,
 ) -> tuple[str, ...]:
-    """Choose the metrics: those asked for, or all that can be measured.
-
-    Raises
-    ------
-    SpecError
-        One that was asked for cannot be.
-    """
+    """Choose the metrics: those asked for, or all that can be measured."""
     mated = any((one.mated & ~roles.setting).any() for one in judged)
     other = any((one.other & ~roles.setting).any() for one in judged)
     at_one = not all(math.isnan(one.threshold) for one in at)

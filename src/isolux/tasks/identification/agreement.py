@@ -22,13 +22,7 @@ Places = npt.NDArray[np.int64]
 
 
 def agreement(found: Candidates, judged: Judged, roles: Roles, *, turned: bool) -> list[Caution]:
-    """Caution where people are found no more often than by chance, or by the very same picture.
-
-    Raises
-    ------
-    JoinError
-        They are found as the people of the row before or after.
-    """
+    """Caution where people are found no more often than by chance, or by the very same picture."""
     mated = judged.mated & ~judged.failed
     n = int(mated.sum())
     if n < _LEAST:

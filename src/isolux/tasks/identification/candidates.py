@@ -60,17 +60,7 @@ class Candidates:
 
 
 def searched_by(embedded: Embedded, roles: Roles, length: int) -> Candidates:
-    """Search the gallery for each image.
-
-    Parameters
-    ----------
-    embedded : Embedded
-        Of the units of ``roles``, in their order.
-    roles : Roles
-        Entries and searches of unknown identity are left out.
-    length : int
-        Entries in each list.
-    """
+    """Search the gallery for each image."""
     from isolux.tasks._embeddings.kernels import inner
 
     known, held = roles.person > 0, embedded.row >= 0

@@ -72,13 +72,7 @@ class Judged:
 
 
 def judge(found: Candidates, roles: Roles) -> Judged:
-    """Judge the searches of one model.
-
-    Parameters
-    ----------
-    found : Candidates
-    roles : Roles
-    """
+    """Judge the searches of one model."""
     n, person = roles.units.height, roles.person
     rank, own, best = np.full(n, np.inf), np.full(n, -np.inf), np.full(n, -np.inf)
     of_people = _people(found, person)
@@ -142,20 +136,7 @@ def threshold_at_fpir(
 ) -> tuple[float, int]:
     """Find the lowest score at which at most ``fpir`` of the searches return anyone.
 
-    Parameters
-    ----------
-    judged : Judged
-    found : Candidates
-        No threshold lies below its lowest score: nothing is known there.
-    setting : [n] bool
-        On whose searches it is set; where it is no one's, on everyone's.
-    fpir : float
-
-    Returns
-    -------
-    tuple of float and int
-        NaN where there are fewer than ``1 / fpir`` searches for people who are not enrolled; how
-        many there are.
+    Shapes: ``setting`` [n].
     """
     on = judged.other & setting if setting.any() else judged.other
     n = int(on.sum())

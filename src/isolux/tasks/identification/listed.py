@@ -25,26 +25,7 @@ _ROUNDING = 1e-9
 def read_lists(
     frame: pl.DataFrame, roles: Roles, *, turned: bool, model: str | None
 ) -> tuple[Candidates, ...]:
-    """Read each model's candidate lists.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        ``model, instance_id`` (who is searched for), ``other_id`` (the candidate; null: the search
-        returned no one), ``score`` or ``rank`` (from 1) or both, and ``failed`` where the file says
-        of whom no template could be made.
-    roles : Roles
-    turned : bool
-        Whether scores are distances: their sign is turned.
-    model : str or None
-        What to call the model if there is no row to say so.
-
-    Raises
-    ------
-    UnknownNameError, TableError, JoinError, SpecError
-        A column that is missing, a candidate that is not enrolled or is listed twice, ranks that
-        leave one out, ranks and scores that disagree, lists of other people.
-    """
+    """Read each model's candidate lists."""
     rows = _checked(frame, turned=turned)
     _refuse_unknown_gallery(rows, roles)
     ids = roles.units["unit_id"]
@@ -216,11 +197,7 @@ def _on_absent(mine: pl.DataFrame, roles: Roles, model: str) -> list[Caution]:
 
 
 def _on_ties(lists: pl.DataFrame, model: str) -> list[str]:
-    """Say where ranks order candidates whose scores are alike: such a tie would count otherwise.
-
-    By scores alone the person who is searched for comes last of a tie. A rank that was given
-    decides it, for or against the model, by a rule that only the engine knows.
-    """
+    """Say where ranks order candidates whose scores are alike: such a tie would count otherwise."""
     before = pl.col("score").shift(1).over("probe"), pl.col("order").shift(1).over("probe")
     size = pl.col("score").abs().clip(1.0)
     tied = ((pl.col("score") - before[0]).abs() <= _ROUNDING * size) & (pl.col("order") > before[1])
@@ -248,10 +225,7 @@ def _refuse_twice(listed: pl.DataFrame) -> None:
 
 
 def _refuse_holes(listed: pl.DataFrame) -> None:
-    """Refuse ranks that leave one out: who is missing from a list may be whom it found first.
-
-    Candidates of one rank are a tie, whether the next rank then counts on or counts them all.
-    """
+    """Refuse ranks that leave one out: who is missing from a list may be whom it found first."""
     ranks = listed.filter(pl.col("rank").is_not_null())
     most = pl.col("rank").rank("max").over("probe")
     torn = ranks.filter(pl.col("rank") > most).sort("line")

@@ -63,26 +63,7 @@ def roles_of(
     identity: str | None,
     seed: int,
 ) -> Roles:
-    """Read who is who.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    enrolled : str or None
-        ``ATTRIBUTE=VALUE`` of the images in the gallery; None: each image is searched for among all
-        others.
-    threshold_on : float, str or None
-        On whom the threshold is set, as ``part_to_set_on`` takes it; None: on everyone.
-    identity : str or None
-        The column or attribute that names the person.
-    seed : int
-        Of a random share.
-
-    Raises
-    ------
-    SpecError, UnknownNameError
-        Nothing names people, or a setting that cannot be used.
-    """
+    """Read who is who."""
     units = units_with_identity(dataset, identity).sort("unit_id")
     n = units.height
     every = np.ones(n, dtype=np.bool_)

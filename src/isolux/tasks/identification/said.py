@@ -107,11 +107,7 @@ def _count(held: pl.Series, what: str, roles: Roles) -> int:
 
 
 def _returned(scores: FloatArray, threshold: float, sign: float) -> str:
-    """Say from which score candidates are returned, in as few digits as say it truly.
-
-    Of scores that are tied, the threshold may lie above the tie by less than six digits show:
-    rounded to the tied score, "at least" would return them all.
-    """
+    """Say from which score candidates are returned, in as few digits as say it truly."""
     at_least, above = ("at most", "less than") if sign < 0 else ("at least", "more than")
     returned = scores >= threshold
     for digits in (6, 9, 12):

@@ -75,15 +75,7 @@ class Assigned:
 
 
 def poses_of(people: People, sigmas: Sequence[float] | None, area_of_box: float = 1.0) -> Poses:
-    """Read the poses of people. An area not given is that share of the box.
-
-    Raises
-    ------
-    SpecError
-        People with different keypoints; no sigmas where the keypoints are not COCO's 17.
-    TableError
-        A person with another number of keypoints than the others.
-    """
+    """Read the poses of people. An area not given is that share of the box."""
     rows = people.rows
     names = _names(rows)
     size = len(names)

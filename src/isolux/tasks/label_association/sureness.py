@@ -39,30 +39,7 @@ def sureness_by_type(
     sure: bool,
     model: str | None,
 ) -> Sureness:
-    """Take of each person the highest confidence of a label of each type among the first ones.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    predictions : polars.DataFrame
-        Table ``predictions (labels)``.
-    taxonomy : Taxonomy
-    top_k : int
-        How many labels count, by rank.
-    sure : bool
-        Whether confidences are asked about: labels without one are then refused.
-    model : str or None
-        What to call the model where no prediction does.
-
-    Raises
-    ------
-    JoinError
-        No prediction is for a person of the dataset.
-    SpecError
-        No label is in the taxonomy; labels without confidence.
-    TableError
-        A confidence outside 0 to 1.
-    """
+    """Take of each person the highest confidence of a label of each type among the first ones."""
     table = check(predictions, LABEL_PREDICTIONS, where="predictions")
     people = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
     given = _of_people(table, people["unit_id"])
@@ -100,14 +77,7 @@ def _of_people(table: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
 
 
 def _each_once(given: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Keep each label of a person where it stands first; those behind a repeat move up.
-
-    Returns
-    -------
-    known : polars.DataFrame
-    notes : list of str
-        How many labels were there again; a caution where it is more than a few.
-    """
+    """Keep each label of a person where it stands first; those behind a repeat move up."""
     person = ["model", "unit_id"]
     word = pl.col("label").str.strip_chars().str.to_lowercase()
     rows = given.sort("rank", maintain_order=True).with_columns(
@@ -157,13 +127,7 @@ def _people(
 
 
 def _types(labels: pl.Series, taxonomy: Taxonomy) -> pl.Series:
-    """Give each label its type; null: it has none.
-
-    Raises
-    ------
-    SpecError
-        A label whose synonyms are of two types.
-    """
+    """Give each label its type; null: it has none."""
     found: dict[str, str] = {}
     for label in labels.unique():
         spelled = spellings_of(label)

@@ -73,8 +73,6 @@ def plain(label: str) -> str:
 def spellings_of(label: str) -> tuple[str, ...]:
     """List what a model's label may be called: itself, its synset, each of its synonyms.
 
-    ImageNet names a class by all lemmas of its synset.
-
     Examples
     --------
     >>> spellings_of("n02084071 dog, domestic dog, Canis familiaris")
@@ -90,23 +88,6 @@ def spellings_of(label: str) -> tuple[str, ...]:
 
 def read_taxonomy(given: str | None, dataset: str) -> Taxonomy:
     """Read a taxonomy by its name, from a file, or as it goes with the dataset.
-
-    Parameters
-    ----------
-    given : str or None
-        ``casual_conversations`` or ``miap``; or a file: YAML or JSON of lists by type, or a CSV of
-        two columns, the label and its type.
-    dataset : str
-        The dataset's name, which chooses where nothing is given.
-
-    Raises
-    ------
-    SpecError
-        Nothing is given and the dataset is another; a label of two types; no label at all.
-    UnknownNameError
-        A type that there is not.
-    FileError
-        No such file, or one that cannot be read.
 
     Examples
     --------

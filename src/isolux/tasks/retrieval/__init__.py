@@ -261,14 +261,7 @@ def _partners(
 def _hits(
     query: Embedded, entry: Embedded, valid: tuple[Bits, Bits], keys: tuple[Ints, Ints], k: int
 ) -> tuple[Ints, Ints, Ints, Ints, FloatArray]:
-    """Search for one model.
-
-    Returns
-    -------
-    asked, found, hits, alike, level : ndarray
-        Who asked ``[q]``, whom each found ``[q, k + 1]``, how many of the first k are alike so far,
-        how many entries there are alike ``[q]``, and how near those found are ``[q, k + 1]``.
-    """
+    """Search for one model."""
     if len(query.vectors) and len(entry.vectors) and query.width != entry.width:
         raise SpecError(
             f"embeddings of {query.model!r} and of the database differ in length",

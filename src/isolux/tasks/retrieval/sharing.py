@@ -20,12 +20,7 @@ _SHOWN = 4
 def entries_alike(queries: Bits, entries: Bits, query_key: Ints, entry_key: Ints) -> Ints:
     """Count, for each query, the entries that share a value and that it is compared with.
 
-    Parameters
-    ----------
-    queries, entries : [q, words], [n, words] uint64
-        Values as bits.
-    query_key, entry_key : [q], [n] int
-        What a query and an entry must not share.
+    Shapes: ``query_key, entry_key`` [q].
 
     Examples
     --------
@@ -49,14 +44,7 @@ def entries_alike(queries: Bits, entries: Bits, query_key: Ints, entry_key: Ints
 def on_rare_values(truth: pl.Series, alike: Ints, ks: Sequence[int], model: str) -> list[Caution]:
     """Caution where the database holds nobody of a query's value, or fewer than k entries.
 
-    Parameters
-    ----------
-    truth : polars.Series
-        The values of each query that was asked, as lists.
-    alike : [q] int
-        As ``entries_alike`` counts them; queries with none are not scored.
-    ks : sequence of int
-    model : str
+    Shapes: ``alike`` [q].
     """
     notes = []
     every = pl.DataFrame({"truth": truth.list.join(", "), "n": alike})

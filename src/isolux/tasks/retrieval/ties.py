@@ -24,12 +24,7 @@ _SAME = 1e-9
 def nearness(queries: FloatArray, entries: FloatArray, found: IntArray) -> FloatArray:
     """Give the cosine of each query and each entry that it found; NaN: none was found.
 
-    Parameters
-    ----------
-    queries : array [q, d]
-    entries : array [e, d]
-    found : array [q, k] of int
-        Rows of ``entries``; -1: none.
+    Shapes: ``queries`` [q, d], ``entries`` [e, d], ``found`` [q, k].
 
     Examples
     --------

@@ -36,15 +36,7 @@ _EMPTY = {"mask_counts": "1", "mask_height": 1, "mask_width": 1}
 
 
 def mask_pairs_in(dataset: Dataset, settings: Settings) -> PairsOf:
-    """Pair masks that overlap enough for any metric.
-
-    Predictions may say in ``file_row`` which row they were, from 0, for errors.
-
-    Raises
-    ------
-    TableError
-        Run lengths that are none; a mask of another size than its image.
-    """
+    """Pair masks that overlap enough for any metric."""
 
     def pairs_of(found: Found, people: People) -> Pairs:
         masked = people.rows.select(
@@ -84,10 +76,7 @@ def _read(rows: pl.DataFrame, where: str, at: IntArray | None = None) -> Masks:
 
 
 def _sizes(dataset: Dataset, people: People, truths: Masks, masked: BoolArray) -> IntArray:
-    """Find each image's height and width, ``[images, 2]``: its own, else that of its first mask.
-
-    0 where nothing tells. People's masks of another size are refused.
-    """
+    """Find each image's height and width, ``[images, 2]``: its own, else that of its first mask."""
     known = people.images.select("image_id").join(
         IMAGES.conform(dataset.images).select("image_id", "height", "width"),
         on="image_id",

@@ -65,18 +65,6 @@ def max_skew_by_chance(
 ) -> float:
     """Say what MaxSkew@K is on average if the order is random.
 
-    Parameters
-    ----------
-    kinds : tuple of a-tuples
-        The distinct rows of ``member``.
-    n_of_kind : tuple of int
-        How many entries are of each.
-    expected : tuple of float
-    k : int
-    zero : {"1/k", "leave out"}
-    cut : (int, int)
-        As ``cut_at`` gives it.
-
     Examples
     --------
     One of two entries is drawn: its group has all of the top 1, so MaxSkew@1 is log 2 for sure.

@@ -44,13 +44,7 @@ class Images:
 def read_images(
     database: Dataset | None, target: str | None, unknown_values: Sequence[str]
 ) -> Images:
-    """Read whose each image of the database is; a database of one value is refused.
-
-    Raises
-    ------
-    SpecError
-        No database, or fewer than two known values of the target.
-    """
+    """Read whose each image of the database is; a database of one value is refused."""
     if database is None:
         raise SpecError(
             "nothing says which images are searched",

@@ -73,10 +73,7 @@ class OtherImages:
             self.alone[at] += float(most.var(ddof=1))
 
     def standard_error(self, k: int) -> float:
-        """Spread of the mean of MaxSkew@k that queries share, from one set of images to another.
-
-        What images do to single queries is in the spread between queries already: it is taken off.
-        """
+        """Spread of the mean of MaxSkew@k that queries share, from one set of images to another."""
         if self.queries < 2:
             return float("nan")
         at = self.ks.index(k)

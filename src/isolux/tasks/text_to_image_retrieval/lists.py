@@ -45,10 +45,7 @@ class Lists:
     def each(self, known: IntArray) -> Iterator[tuple[int, IntArray, FloatArray]]:
         """Give each query with its images and their scores; images outside ``known`` are left out.
 
-        Parameters
-        ----------
-        known : [m] int
-            Rows of the database whose group is known.
+        Shapes: ``known`` [m].
         """
         if self.vectors is not None:
             yield from _by_vectors(*self.vectors, known)
@@ -85,13 +82,7 @@ def read_lists(
     entries: pl.Series,
     model: str | None,
 ) -> tuple[tuple[Lists, ...], tuple[str, ...]]:
-    """Read scores of images by query, or embeddings of both sides; notes say what was left out.
-
-    Raises
-    ------
-    SpecError, TableError, JoinError, UnknownNameError
-        Embeddings of one side alone, a pair that is there twice, ids that none has.
-    """
+    """Read scores of images by query, or embeddings of both sides; notes say what was left out."""
     frame = to_polars(predictions)
     if "other_id" in frame.columns:
         if database_predictions is not None:

@@ -21,17 +21,7 @@ ZEROS = ("1/k", "leave out")
 def running(scores: FloatArray, member: FloatArray, *, ties: str = "shared") -> FloatArray:
     """Count each group among the first 1, 2, …, n entries by falling score.
 
-    Parameters
-    ----------
-    scores : [n] float
-    member : [n, a] float
-        Whose each entry is; rows sum to 1.
-    ties : {"shared", "first"}
-        Entries of one score hold their places in equal parts, or as they stand.
-
-    Returns
-    -------
-    [n, a] float
+    Shapes: ``scores`` [n], ``member`` [n, a]; returns [n, a].
 
     Examples
     --------
@@ -59,16 +49,7 @@ def running(scores: FloatArray, member: FloatArray, *, ties: str = "shared") -> 
 def skews(counts: FloatArray, k: int, expected: FloatArray, zero: Zero) -> FloatArray:
     """Natural log of each group's share of the first k over its expected share.
 
-    Parameters
-    ----------
-    counts : [..., a] float
-        Among the first k.
-    k : int
-    expected : [..., a] float
-        Shares, each above 0.
-    zero : {"1/k", "leave out"}
-        A group that is not among them counts as one entry (as in Berg et al.'s and VisoGender's
-        code), or has no skew: NaN. Its skew is minus infinity, of which there is no mean.
+    Shapes: ``counts`` [..., a], ``expected`` [..., a].
 
     Examples
     --------
@@ -86,16 +67,7 @@ def skews(counts: FloatArray, k: int, expected: FloatArray, zero: Zero) -> Float
 def ndkl(counts: FloatArray, expected: FloatArray) -> FloatArray:
     """Average the Kullback-Leibler divergence of every top i, weighed by 1 / log2(i + 1).
 
-    Parameters
-    ----------
-    counts : [..., n, a] float
-        Running counts.
-    expected : [a] float
-
-    Returns
-    -------
-    [...] float
-        Nats, 0 or more.
+    Shapes: ``counts`` [..., n, a], ``expected`` [a]; returns [...].
 
     Examples
     --------

@@ -63,13 +63,7 @@ class OfModel:
 
 
 def rows_of_model(lists: Lists, queries: pl.DataFrame, images: Images, asked: Asked) -> OfModel:
-    """Rank every query's images and lay its values out.
-
-    Raises
-    ------
-    SpecError
-        A K that takes in every query's list whole.
-    """
+    """Rank every query's images and lay its values out."""
     rows = _Rows(lists, queries, images, asked)
     for query, entries, scores in lists.each(images.known):
         rows.add(query, entries, scores)

@@ -67,13 +67,7 @@ class Quality:
     notes: tuple[str, ...]
 
     def write(self, out: str | Path, *, overwrite: bool = False) -> Path:
-        """Write ``types.csv``, ``groups.csv``, ``units.csv`` and ``quality.json``.
-
-        Raises
-        ------
-        OutputError
-            When the directory exists and ``overwrite`` is not set, or cannot be written.
-        """
+        """Write ``types.csv``, ``groups.csv``, ``units.csv`` and ``quality.json``."""
         from isolux.io.table_folder import write_tables
 
         tables = {name: getattr(self, name) for name in ("types", "groups", "units")}

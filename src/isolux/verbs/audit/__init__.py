@@ -114,22 +114,7 @@ class Audit:
 def run_audit(
     spec: AuditSpec, *, watched: Watched | None = None, held: Held | None = None
 ) -> Audit:
-    """Audit what a spec describes, from files to findings.
-
-    Parameters
-    ----------
-    spec : AuditSpec
-        ``isolux.vocabulary.spec.parse_spec`` makes one of loose values.
-    watched : callable, optional
-        Around the run of a model, where the spec names one; see ``Watched``.
-    held : Held, optional
-        The people and their answers, in memory; the spec's ``data`` then names no file.
-
-    Raises
-    ------
-    IsoluxError
-        Whatever is wrong with the files or the settings, named.
-    """
+    """Audit what a spec describes, from files to findings."""
     given, spec = spec, with_imported(with_protocol(spec))
     _check_comparisons(spec)
     refuse_protocol(spec)

@@ -46,13 +46,7 @@ Joined = tuple[pl.DataFrame, tuple[str, ...]]
 def people_answers(
     spec: AuditSpec, dataset: Dataset
 ) -> tuple[pl.DataFrame, tuple[str, ...], dict[str, str]]:
-    """Read what a model said of people, and join it to them.
-
-    Returns
-    -------
-    tuple of polars.DataFrame, tuple of str and dict of str to str
-        Predictions, notes, and the hash of each file read beside ``--predictions``.
-    """
+    """Read what a model said of people, and join it to them."""
     settings = spec.predictions
     _refuse_settings(settings)
     frame, notes = _read(spec, dataset)

@@ -15,20 +15,7 @@ _FILES = (".yaml", ".yml", ".json")
 
 
 def asked_for(data: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
-    """Read what is to be audited, as the command line and Python name it.
-
-    Parameters
-    ----------
-    data : str or Path
-        NAME:PATH (``fairface:labels.csv``), or a YAML file of settings.
-    settings : mapping
-        Settings by their flat names; they win over a file's.
-
-    Raises
-    ------
-    FileError, SpecError
-        No such file, or it is no YAML; no such setting, or a value that it does not take.
-    """
+    """Read what is to be audited, as the command line and Python name it."""
     text = str(data)
     if not names_file(text):
         return parse_spec({"data": text, **settings})
@@ -48,11 +35,5 @@ def names_file(data: str) -> bool:
 
 
 def read_settings(path: str | Path) -> dict[str, Any]:
-    """Read a file of settings as it stands, names written with ``_``.
-
-    Raises
-    ------
-    FileError
-        When there is no such file or it is no YAML.
-    """
+    """Read a file of settings as it stands, names written with ``_``."""
     return {key.replace("-", "_"): value for key, value in read_mapping(path).items()}

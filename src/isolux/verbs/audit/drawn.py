@@ -50,12 +50,7 @@ def _is_number(text: str) -> bool:
 
 
 def refuse_protocol(spec: AuditSpec) -> None:
-    """Refuse a paper's protocol beside weights: its tables count people once each.
-
-    Raises
-    ------
-    SpecError
-    """
+    """Refuse a paper's protocol beside weights: its tables count people once each."""
     said = spec.sample.model_dump().items()
     asked = [f"--{name.replace('_', '-')} {value}" for name, value in said if value]
     if spec.protocol is not None and asked:
@@ -67,22 +62,7 @@ def refuse_protocol(spec: AuditSpec) -> None:
 
 
 def drawn_scores(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tuple[Dataset, Scores]:
-    """Put the sample beside the scores; people who weigh 0 are left out, and counted in a note.
-
-    Parameters
-    ----------
-    spec : AuditSpec
-    dataset : Dataset
-        With ``sample``, or in memory, where its attributes hold the columns.
-    scores : Scores
-
-    Raises
-    ------
-    SpecError
-        Scores of counts, or of units that are no people.
-    TableError
-        Columns that cannot be used: see ``people.drawn``.
-    """
+    """Put the sample beside the scores; people who weigh 0 are left out, and counted in a note."""
     other_way = ways_of(spec.people.cluster)[1]
     if not is_asked(spec.sample) and other_way is None:
         return dataset, scores

@@ -51,33 +51,7 @@ def found_in(
     more: Mapping[str, Any] | None = None,
     beside: pl.DataFrame | None = None,
 ) -> tuple[Run, AuditSpec]:
-    """Put scores into groups, measure, compare and explain.
-
-    Parameters
-    ----------
-    spec : AuditSpec
-    dataset : Dataset
-    scores : Scores
-    inputs : mapping of str to str
-        Hashes of the files that were read.
-    planted : sequence of dict, optional
-        What a synthetic population holds in truth.
-    more : mapping, optional
-        What else the record keeps: how a model was run.
-    beside : polars.DataFrame, optional
-        ``group_metrics`` of the half that a paper's table sets beside this one.
-
-    Returns
-    -------
-    Run
-    AuditSpec
-        The settings, with bins of images settled.
-
-    Raises
-    ------
-    IsoluxError
-        Attributes, references or a sample that the people do not have.
-    """
+    """Put scores into groups, measure, compare and explain."""
     judged = scores.judged_units()["unit_id"]
     dataset, scores = drawn_scores(spec, dataset, scores)
     inputs = {**inputs, **population_inputs(spec)}

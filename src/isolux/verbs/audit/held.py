@@ -44,18 +44,7 @@ def holds_answers(table: object, settings: Mapping[str, Any]) -> bool:
 
 
 def held_people(table: object, attributes: object, settings: Mapping[str, Any]) -> Held:
-    """Read a table of people and answers; classes of unlike types are told or made alike.
-
-    True and False become 1 and 0 beside numbers. Text beside numbers stays, since ``"1"`` and 1
-    are one class in every file, and is told first.
-
-    Raises
-    ------
-    SpecError
-        Another table of attributes beside it.
-    TableError, UnknownNameError
-        It cannot be read; it lacks a column that a setting names.
-    """
+    """Read a table of people and answers; classes of unlike types are told or made alike."""
     if attributes is not None:
         raise SpecError(
             "a table with truth and answers says itself who is who",

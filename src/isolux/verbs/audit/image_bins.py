@@ -23,24 +23,7 @@ _END = ":images"
 
 
 def with_image_bins(spec: AuditSpec, dataset: Dataset) -> tuple[AuditSpec, Dataset]:
-    """Turn quantiles over images into edges, with a note for each.
-
-    Parameters
-    ----------
-    spec : AuditSpec
-    dataset : Dataset
-        Its instances name their images.
-
-    Returns
-    -------
-    (AuditSpec, Dataset)
-        The same settings with ``edges``; the same people with further notes.
-
-    Raises
-    ------
-    SpecError
-        Quantiles that cannot be read, or people without images or numbers.
-    """
+    """Turn quantiles over images into edges, with a note for each."""
     if not any(text.endswith(_END) for text in spec.groups.bins):
         return spec, dataset
     bins, notes = [], list(dataset.notes)

@@ -25,34 +25,7 @@ _SHAPE = (
 def read_planted(
     path: str | Path, *, task: str, by: Sequence[str], model: str | None
 ) -> list[dict[str, Any]]:
-    """Read the truths that an audit by these attributes can be held against.
-
-    Parameters
-    ----------
-    path : str or Path
-        ``planted.json``.
-    task : str
-        The audit's. Its metric that tells how often a simulated model is right is compared.
-    by : sequence of str
-        The audit's attributes and intersections, in the data's words or the world's.
-    model : str or None
-        Which model's truths; None: the only one's.
-
-    Returns
-    -------
-    list of dict
-        Rows of a run's record ``planted``: of each attribute its groups' values and the widest
-        difference; of an intersection the widest difference alone.
-
-    Raises
-    ------
-    FileError
-        No such file, or another one.
-    UnknownNameError
-        No such model in it.
-    SpecError
-        Nothing of the task is planted exactly, or several models and none is named.
-    """
+    """Read the truths that an audit by these attributes can be held against."""
     planted = _read(Path(path).expanduser())
     models, tasks = planted["models"], planted["tasks"]
     if model is None and len(models) > 1:

@@ -48,10 +48,6 @@ def with_imported(spec: AuditSpec) -> AuditSpec:
     """Take ``--model imported:FILE`` for ``--predictions FILE``, and refuse two sources of answers.
 
     A name without a family (``--model cnn``) beside ``--predictions`` is that of one of its models.
-
-    Raises
-    ------
-    SpecError
     """
     model, file = spec.model.spec, spec.predictions.file
     if model is None:
@@ -74,15 +70,7 @@ def with_imported(spec: AuditSpec) -> AuditSpec:
 def answers_of_model(
     spec: AuditSpec, dataset: Dataset, watched: Watched | None = None
 ) -> FromModel | None:
-    """Run the model that a spec names, or read what was predicted; None: neither is asked for.
-
-    Raises
-    ------
-    SpecError
-        The task does not judge what the model answers.
-    JoinError
-        The answers are about no picture of these people.
-    """
+    """Run the model that a spec names, or read what was predicted; None: neither is asked for."""
     file = spec.predictions.file
     if spec.model.spec is None and file is None:
         return None

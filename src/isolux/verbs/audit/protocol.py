@@ -24,24 +24,7 @@ _OF_ATTRIBUTES = {"group": ":", "nested": ":", "bins": "=", "reference": "="}
 
 
 def with_protocol(spec: AuditSpec) -> AuditSpec:
-    """Put a protocol's settings under those that the spec was given.
-
-    Parameters
-    ----------
-    spec : AuditSpec
-        ``protocol`` is PAPER:NAME (``facet:detection``) or None. What was set wins; settings of
-        plugins win name by name, and conditions of ``only`` are added to the protocol's.
-
-    Raises
-    ------
-    SpecError, UnknownNameError
-        No such paper, or no such protocol in it.
-
-    Notes
-    -----
-    Where the spec was given attributes of its own (``by``), the protocol's merges, bins and
-    references of others are left out: they would be about nobody.
-    """
+    """Put a protocol's settings under those that the spec was given."""
     if spec.protocol is None:
         return spec
     paper, name = _find(spec.protocol)
@@ -103,11 +86,7 @@ def beside_of(spec: AuditSpec) -> AuditSpec | None:
 
 
 def with_tables(run: Run, spec: AuditSpec, beside: pl.DataFrame | None = None) -> dict[str, Any]:
-    """Return the record of a run by a protocol: the paper's tables and its disagreements.
-
-    ``tables`` maps a caption to ``columns`` and ``rows``, as JSON has them; ``absent`` a caption to
-    why that table is not printed. ``beside`` are the ``group_metrics`` of the audit beside it.
-    """
+    """Return the record of a run by a protocol: the paper's tables and its disagreements."""
     if spec.protocol is None:
         return dict(run.record)
     paper, name = _find(spec.protocol)

@@ -35,26 +35,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def on_changes(found: Predicted, dataset: Dataset) -> list[str]:
-    """Compare what kept answers rest on with what is there now.
-
-    Parameters
-    ----------
-    found : Predicted
-        As read from its directory.
-    dataset : Dataset
-        The people to be judged by them.
-
-    Returns
-    -------
-    list of str
-        Cautions: pictures that changed or are gone, a changed file of the model, a changed table of
-        boxes. Notes: what could not be compared.
-
-    Raises
-    ------
-    JoinError
-        At least half of the pictures are not those that the answers are about.
-    """
+    """Compare what kept answers rest on with what is there now."""
     return [
         *_on_pictures(found, dataset), *_on_model(found.record), *_on_people(found, dataset)
     ]  # fmt: skip

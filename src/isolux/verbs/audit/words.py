@@ -13,17 +13,7 @@ _WIDTH, _CLAIMS, _WARNINGS, _LINES = 80, 3, 2, 5
 
 
 def audit_text(run: Run) -> str:
-    """Say in a screen what was audited, the first findings, and where the tables are.
-
-    Parameters
-    ----------
-    run : Run
-
-    Returns
-    -------
-    str
-        At most 36 lines of 80 letters.
-    """
+    """Say in a screen what was audited, the first findings, and where the tables are."""
     record = run.record
     spec, clusters = record.get("spec") or {}, record.get("clusters") or {}
     target = f" of {spec['target']}" if spec.get("target") else ""

@@ -39,13 +39,7 @@ class Classes:
 
 
 def classes_of(estimator: Any) -> Classes:
-    """Read ``classes_``.
-
-    Raises
-    ------
-    SpecError
-        There are none, or those of several questions at once.
-    """
+    """Read ``classes_``."""
     given = getattr(estimator, "classes_", None)
     if given is None:
         raise SpecError(

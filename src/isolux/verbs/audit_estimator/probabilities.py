@@ -30,25 +30,7 @@ class Probabilities:
 def probabilities(
     estimator: Any, rows: Any, answer: pl.Series, classes: Classes, positive: str | None
 ) -> Probabilities:
-    """Take from ``predict_proba`` the positive class's probability, or else that of the answer.
-
-    Parameters
-    ----------
-    estimator, rows
-        What answers, and what it is given.
-    answer : polars.Series
-        What it answers, as labels.
-    classes : Classes
-        Whose order is that of the columns.
-    positive : str or None
-
-    Raises
-    ------
-    SpecError
-        It has no ``predict_proba``.
-    TableError
-        No number a class, or numbers that are no probabilities.
-    """
+    """Take from ``predict_proba`` the positive class's probability, or else that of the answer."""
     if not hasattr(estimator, "predict_proba"):
         raise SpecError("the estimator gives no probabilities", expected="predict_proba",
                         found=type(estimator).__name__,
@@ -85,12 +67,7 @@ def _refuse_no_probabilities(given: NDArray[Any]) -> None:
 
 
 def _on_other_answers(table: NDArray[Any], own: NDArray[Any]) -> tuple[str, ...]:
-    """Say where the answer is not the likeliest class; refuse columns that run against answers.
-
-    A threshold of one's own moves answers away from the likeliest class, of most people even. But
-    whoever is answered a class is still given more of it than the others are, unless columns and
-    classes are in different orders.
-    """
+    """Say where the answer is not the likeliest class; refuse columns that run against answers."""
     known = own >= 0
     turned = told = 0
     for c in np.unique(own[known]):
@@ -117,13 +94,7 @@ def _on_other_answers(table: NDArray[Any], own: NDArray[Any]) -> tuple[str, ...]
 def decisions(
     estimator: Any, rows: Any, n: int, classes: Classes, positive: str | None
 ) -> tuple[pl.Series, str]:
-    """Take ``decision_function`` of two classes; above 0 is the positive one.
-
-    Returns
-    -------
-    tuple of polars.Series and str
-        The scores, and the class that they speak for.
-    """
+    """Take ``decision_function`` of two classes; above 0 is the positive one."""
     if not hasattr(estimator, "decision_function"):
         raise SpecError("the estimator has no decision_function", expected="scores='probability', "
                         "or 'none'", found=type(estimator).__name__)  # fmt: skip

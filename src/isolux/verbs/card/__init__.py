@@ -81,20 +81,7 @@ def card(
 
 
 def first_facts(run: Run | HasRun | str | Path, *, kind: str) -> str:
-    """Write a first file of facts for one kind of card, as YAML with a comment a line.
-
-    Parameters
-    ----------
-    run : Audit, Run, str or Path
-        A finished audit, or its directory.
-    kind : str
-        The kind of card.
-
-    Raises
-    ------
-    RunError, UnknownNameError
-        As in ``card``.
-    """
+    """Write a first file of facts for one kind of card, as YAML with a comment a line."""
     name = _named(kind)
     info = cast("CardInfo", registry.info("cards", name))
     finished = finished_run(run)

@@ -28,13 +28,7 @@ class Finished:
 
 
 def finished_run(run: Any) -> Finished:
-    """Take a run from memory, or read its directory if nothing in it was changed.
-
-    Raises
-    ------
-    RunError
-        No run, a damaged one, files that were changed, no hashes, or a comparison.
-    """
+    """Take a run from memory, or read its directory if nothing in it was changed."""
     if not isinstance(run, str | Path):
         found = held_run(run)
         if found is None:

@@ -199,10 +199,7 @@ def paired(
     first: Run, second: Run, *, id_from: IdFrom | None = None, allow_disagreement: float = 0.0,
     folders: Sequence[str] = ("", ""),
 ) -> Paired:  # fmt: skip
-    """Measure two runs on the people whom both judged; parameters and errors as in ``compare``.
-
-    ``folders`` are the runs' names, which tell two models of one name apart.
-    """
+    """Measure two runs on the people whom both judged; parameters and errors as in ``compare``."""
     spec = _shared_spec(first, second)
     names = _names(first, second, folders)
     same = same_people(first, second, spec, id_from, allow_disagreement)

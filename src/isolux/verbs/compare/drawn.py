@@ -15,21 +15,7 @@ _SAME = 1e-9
 
 
 def shared_sample(first: Run, second: Run, units_b: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Return the first run's sample as evidence of both; nothing where neither has one.
-
-    Parameters
-    ----------
-    first, second : Run
-    units_b : polars.DataFrame
-        ``unit_id`` of the second run and ``as_first``, their id in the first.
-
-    Raises
-    ------
-    SpecError
-        One run has weights or strata, and the other none.
-    JoinError
-        The same people weigh differently, or are of other strata.
-    """
+    """Return the first run's sample as evidence of both; nothing where neither has one."""
     held = [run.evidence.get(SAMPLE) for run in (first, second)]
     if held[0] is None and held[1] is None:
         return {}

@@ -47,26 +47,7 @@ class SamePeople:
 def same_people(
     first: Run, second: Run, spec: AuditSpec, id_from: IdFrom | None, allowed: float
 ) -> SamePeople:
-    """Find the people whom both runs judged.
-
-    Parameters
-    ----------
-    first, second : Run
-    spec : AuditSpec
-        The first run's.
-    id_from : {"column", "basename", "stem"}, optional
-        Which part of the ids must agree; not given: the whole.
-    allowed : float
-        Share of those who meet, 0 to 1, that may have another truth, group or file name.
-
-    Raises
-    ------
-    JoinError
-        Ids that are row numbers of different files, nobody in common, or what is known of those
-        who meet disagrees.
-    SpecError
-        No such part of an id; a share that is none.
-    """
+    """Find the people whom both runs judged."""
     if id_from is not None and id_from not in ID_FROM:
         raise SpecError("people cannot be joined so", expected=", ".join(ID_FROM), found=id_from)
     if not 0.0 <= allowed <= 1.0:
@@ -211,11 +192,7 @@ def _sides(first: Run, second: Run, units: pl.DataFrame, name: str) -> pl.DataFr
 
 
 def _values(run: Run, name: str, other: Run) -> pl.DataFrame:
-    """Give each unit's values as one text, whether or not the run read them as numbers or lists.
-
-    A run that is not by an attribute keeps it as it stands in the table, and may not have been told
-    what separates several values, where the other was.
-    """
+    """Give each unit's values as one text, whether or not the run read them as numbers or lists."""
     rows = run.attributes.filter(pl.col("attribute") == name)
     text = pl.col("value").str.strip_chars()
     if name in _NAMES:

@@ -20,18 +20,7 @@ _SORTED = ["metric", "label", "threshold", "unit_id"]
 
 
 def in_one_order(runs: Sequence[Run]) -> list[int]:
-    """Give the places of runs in an order that only what they hold decides.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-
-    Returns
-    -------
-    list of int
-        By their scores, then by their evidence; models' names and rows' order do not matter. Runs
-        that hold the same stay as they were given: their draws are alike anyway.
-    """
+    """Give the places of runs in an order that only what they hold decides."""
     sums = [float(run.scores["value"].sum()) for run in runs]
     if len(set(sums)) == len(runs):
         return sorted(range(len(runs)), key=sums.__getitem__)

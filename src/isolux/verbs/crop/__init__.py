@@ -168,15 +168,7 @@ def crop(
 
 
 def crop_pictures(dataset: Dataset, crops: str | Path) -> tuple[list[Picture], PictureFolder]:
-    """List a picture for each person: their crop, or why there is none.
-
-    Raises
-    ------
-    FileError
-        No finished directory of crops.
-    SpecError
-        Crops of other people.
-    """
+    """List a picture for each person: their crop, or why there is none."""
     table = read_crops(crops)
     known = {row["id"]: row for row in table.iter_rows(named=True)}
     ids = INSTANCES.conform(dataset.instances)["instance_id"].to_list()

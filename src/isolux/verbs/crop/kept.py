@@ -79,14 +79,7 @@ class Folder:
         self._crops = self.path / "crops"
 
     def open(self, record: Mapping[str, Any], people: Iterable[str], *, overwrite: bool) -> None:
-        """Make the directory, and take out at once whom the data do not name any more.
-
-        Raises
-        ------
-        OutputError
-            Something else is there, crops of other data or by another recipe, or it cannot be
-            written.
-        """
+        """Make the directory, and take out at once whom the data do not name any more."""
         self._refuse_other(record, overwrite=overwrite)
         try:
             self._crops.mkdir(parents=True, exist_ok=True)
@@ -171,18 +164,7 @@ class Folder:
 
 
 def read_crops(path: str | Path) -> pl.DataFrame:
-    """Read the list of a finished directory of crops.
-
-    Returns
-    -------
-    polars.DataFrame
-        The fields of ``Row``.
-
-    Raises
-    ------
-    FileError
-        It is none, or not finished.
-    """
+    """Read the list of a finished directory of crops."""
     folder = Path(path).expanduser()
     record = _record(folder)
     if record.get("state") != "finished" or not (folder / CROPS).is_file():

@@ -34,10 +34,7 @@ class Person:
 
 
 def people_of(dataset: Dataset) -> dict[str, list[Person]]:
-    """List the people of each image with their boxes and the points that are visible.
-
-    Where no one has a mask and people have masks of parts, a person's mask is their union.
-    """
+    """List the people of each image with their boxes and the points that are visible."""
     table = INSTANCES.conform(with_masks(dataset).instances)
     found: dict[str, list[Person]] = {}
     for row in table.iter_rows(named=True):

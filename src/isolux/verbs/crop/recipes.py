@@ -87,13 +87,7 @@ class Recipe:
     doubts: tuple[str, ...] = ()
 
     def settled(self, how: How) -> How:
-        """Fill in its own settings.
-
-        Raises
-        ------
-        SpecError
-            A setting that it does not know.
-        """
+        """Fill in its own settings."""
         said = {name: getattr(how, name) for name in How.__dataclass_fields__}
         for name, value in said.items():
             if value is not None and name not in self.takes:
@@ -107,13 +101,7 @@ class Recipe:
 
 
 def recipe_of(name: str) -> Recipe:
-    """Find a recipe.
-
-    Raises
-    ------
-    UnknownNameError
-        With those that there are.
-    """
+    """Find a recipe."""
     if name not in RECIPES:
         raise UnknownNameError("recipe", name, list(RECIPES), where="--recipe")
     return RECIPES[name]

@@ -48,21 +48,6 @@ class Target:
 def read_target(path: str | Path) -> Target:
     r"""Read a target composition.
 
-    Parameters
-    ----------
-    path : str or Path
-        A table with the columns ``attribute`` (or intersection, ``race*gender``), ``value`` (of an
-        intersection as it is shown, ``Black × Female``) and ``share``. Shares of an attribute are
-        divided by their sum, so that counts and per cent may stand there too.
-
-    Raises
-    ------
-    FileError, UnknownNameError
-        No such file; no such column.
-    TableError
-        A share that is no number or below 0, an empty cell, a value given twice, shares that are
-        all 0; with the row.
-
     Examples
     --------
     >>> import tempfile
@@ -129,30 +114,6 @@ def balance_row(
 ) -> dict[str, object]:
     """Hold the shares of one attribute's known groups against those they should have.
 
-    Parameters
-    ----------
-    attribute : str
-    counts : mapping of str to int
-        People in each known group, groups without anybody too. Somebody in two groups counts in
-        both, and the shares are of the sum.
-    target : Target or None
-        None, or nothing about this attribute in it: uniform.
-
-    Returns
-    -------
-    dict
-        ``evenness``: entropy over its largest value ln k, 0 (all in one group) to 1 (uniform);
-        null with one group. ``distance``: total variation distance to the target, 0 to 1: the part
-        of the people who would have to be in another group. ``least ÷ due`` and ``most ÷ due``:
-        share over target share, 1 is as it should be; null where nobody is known.
-
-    Raises
-    ------
-    SpecError
-        A target that names no group which there is.
-
-    References
-    ----------
     Pielou (1966), The measurement of diversity in different types of biological collections,
     Journal of Theoretical Biology 13, 131-144: evenness.
 

@@ -83,45 +83,6 @@ def describe_datasets(
 ) -> Description:
     """Count people, images and subjects by attribute, intersection, size and crowding.
 
-    Parameters
-    ----------
-    datasets : mapping of str to Dataset
-        What to call each, and its people: its instances, which in a set of objects may be cars
-        too (``people_filter.keep_only`` chooses). An image's or a subject's attributes are its
-        people's.
-    by : sequence of str
-        Attributes and intersections (``class*gender``). None: every attribute with at most 60
-        values (numbers: 30). An attribute that one of several datasets lacks is left out there.
-    groupings : mapping of str to Grouping, optional
-        By attribute: votes, bins, merges, words for unknown. Somebody with two values (FACET's
-        ``class1`` and ``class2``, two skin tones) counts under both.
-    target : Target, optional
-        The composition to hold the known groups against; none: uniform.
-    embeddings : mapping of str to polars.DataFrame, optional
-        By the dataset's name, table ``EMBEDDINGS`` of one model: Vendi score, distances of pairs
-        and a map, whole and by group.
-    level : float
-        Of the intervals of several datasets' shares, and of Vendi scores.
-    seed : int
-        Of what is drawn at random: pairs, subjects, the map.
-
-    Returns
-    -------
-    Description
-        Counts are of people and images; the intervals (Wilson's, with the design effect of
-        clusters) are of shares among those whose value is known, as if the people were a sample.
-
-    Raises
-    ------
-    UnknownNameError
-        No dataset has such an attribute.
-    SpecError
-        No dataset, a setting that ``groups.membership`` refuses, embeddings of several models.
-    JoinError
-        Embeddings of nobody in the dataset.
-
-    References
-    ----------
     FACET (Gustafson et al. 2023), section 5.4, appendix A.4, D; FairFace (Kärkkäinen & Joo 2021),
     section 3, Figures 1, 3, 4, 5; FHIBE (Xiang et al. 2025), "Dataset diversity".
 
@@ -247,10 +208,7 @@ def _wanted(
 def _compositions(
     everyone: Mapping[str, DescribedPeople], level: float, *, chosen: bool
 ) -> tuple[dict[str, pl.DataFrame], list[str]]:
-    """Put datasets side by side: each group's share of those known, with its sampling interval.
-
-    Where nobody chose attributes, those that one dataset alone has are left out.
-    """
+    """Put datasets side by side: each group's share of those known, with its sampling interval."""
     tables, alone = {}, []
     for names in dict.fromkeys(entry for people in everyone.values() for entry in people.by):
         having = {name: people for name, people in everyone.items() if names in people.by}

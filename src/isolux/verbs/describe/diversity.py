@@ -62,32 +62,7 @@ def diversity_of(
     level: float = 0.95,
     seed: int = 0,
 ) -> Diversity:
-    """Measure how varied people's vectors are, whole and by group.
-
-    Parameters
-    ----------
-    everyone : mapping of str to DescribedPeople
-        By the dataset's name.
-    embeddings : mapping of str to polars.DataFrame
-        Table ``EMBEDDINGS`` of one model, by the dataset's name; a dataset without any is left
-        out. Ids are people's, or else images': then an image counts once in each group that
-        somebody in it belongs to.
-    level : float
-        Of the intervals.
-    seed : int
-        Of every draw.
-
-    Returns
-    -------
-    Diversity
-
-    Raises
-    ------
-    SpecError
-        Vectors of several models in one table.
-    JoinError
-        No vector is of anybody in the dataset.
-    """
+    """Measure how varied people's vectors are, whole and by group."""
     notes: list[str] = []
     sets = []
     for name, people in everyone.items():

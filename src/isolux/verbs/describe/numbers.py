@@ -36,13 +36,7 @@ def continuous(attributes: pl.DataFrame) -> set[str]:
 
 
 def number_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
-    """Give the quantiles of each numeric attribute, for everyone and by group.
-
-    An attribute is numeric where it has numbers and they are not a few whole ones: ages by the
-    year, an angle, a share. Somebody with several numbers (three annotators) has their mean. The
-    columns: ``attribute``, ``group``, ``people`` (with a number), ``% without`` one, five
-    quantiles (linear between people) and the ``mean``; null where fewer than four have a number.
-    """
+    """Give the quantiles of each numeric attribute, for everyone and by group."""
     wanted = continuous(people.attributes)
     if not wanted:
         return {}

@@ -100,24 +100,7 @@ def _named(found: Decision, asked: Policy, run: RunSource, baseline: RunSource |
 
 
 def proposed_policy(run: Run | HasRun | str | Path) -> str:
-    """Propose a policy for a run, as YAML with a comment a line.
-
-    Parameters
-    ----------
-    run : Audit, Run, str or Path
-        A finished audit, or its directory.
-
-    Returns
-    -------
-    str
-        Margins are what people of this number can decide; whether they are what you may accept is
-        for you to say.
-
-    Raises
-    ------
-    RunError
-        As in ``gate``.
-    """
+    """Propose a policy for a run, as YAML with a comment a line."""
     from isolux.policy.proposal import proposal
     from isolux.verbs.gate.measuring import loaded, measured_run
 

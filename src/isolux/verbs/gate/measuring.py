@@ -37,13 +37,7 @@ _ALIKE = 1e-9
 
 
 def loaded(run: Any, *, what: str = "the run") -> Run:
-    """Take a run from memory, or read its directory if nothing in it was changed.
-
-    Raises
-    ------
-    RunError
-        No run, a damaged one, files that were changed, no hashes, a comparison, or a published cut.
-    """
+    """Take a run from memory, or read its directory if nothing in it was changed."""
     if not isinstance(run, str | Path):
         found = run if isinstance(run, Run) else getattr(run, "run", None)
         if not isinstance(found, Run):
@@ -89,13 +83,7 @@ def _refuse_others(run: Run, what: str, where: str | None) -> None:
 
 
 def measured_run(run: Run, looked: Mapping[SamePeople, Baseline] | None = None) -> Measured:
-    """Measure a run again from its scores, and hold the result to the run's own table.
-
-    Raises
-    ------
-    RunError
-        When its scores give other values than it holds.
-    """
+    """Measure a run again from its scores, and hold the result to the run's own table."""
     at("measuring the groups")
     try:
         spec = recorded_spec(run.record)
@@ -164,11 +152,7 @@ def _refuse_other_numbers(run: Run, estimates: Estimates) -> None:
 
 
 def against(run: Run, before: Run, people: SamePeople, most: float = 0.01) -> Baseline:
-    """Prepare the baseline: both models on the same people, or other people's own estimates.
-
-    What does not fit is said in ``problem``, by which every rule that looks back fails;
-    so does a baseline of which a larger share than ``most`` has no prediction.
-    """
+    """Prepare the baseline: both models on the same people, or other people's own estimates."""
     at("measuring the baseline")
     met = _met(run, before)
     problem = _unfit(run, before, people, met) or _silent(before, most)

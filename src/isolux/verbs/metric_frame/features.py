@@ -41,17 +41,6 @@ def series_of(values: Any, name: str) -> pl.Series:
 def features_of(values: Any, stem: str) -> pl.DataFrame:
     """Take features as a frame; those without a name are called by ``stem`` and their number.
 
-    Parameters
-    ----------
-    values : frame, mapping, series, array or list
-        ``[n]`` or ``[n, features]``.
-    stem : str
-
-    Raises
-    ------
-    TableError
-        More than two dimensions; and as ``to_polars``.
-
     Examples
     --------
     >>> features_of([["day", "old"], ["night", "young"]], "feature").columns

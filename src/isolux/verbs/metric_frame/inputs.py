@@ -77,17 +77,7 @@ def read_inputs(
     *,
     by_name: bool,
 ) -> FrameInputs:
-    """Check that everything has as many rows, and number levels and groups in sorted order.
-
-    Parameters
-    ----------
-    values : (y_true, y_pred, y_score or None)
-    features : (sensitive, control or None)
-    cluster, positive
-        As in ``metric_frame``.
-    by_name : bool
-        Whether any metric is asked for by name: truth and answer are then one value a row.
-    """
+    """Check that everything has as many rows, and number levels and groups in sorted order."""
     raw_true, raw_pred = (squeezed(one) for one in values[:2])
     read = series_of if by_name else _numbered
     true, pred = read(raw_true, "y_true"), read(raw_pred, "y_pred")
@@ -129,19 +119,7 @@ def read_inputs(
 def read_params(
     given: Mapping[str, Any] | None, metrics: Mapping[str, Any], n: int, *, alone: bool
 ) -> dict[str, dict[str, Any]]:
-    """Sort further arguments of functions by metric, each one value a row.
-
-    Parameters
-    ----------
-    given : mapping or None
-        Of one metric its arguments, of several those of each by its name.
-    metrics : mapping
-        Name to metric.
-    n : int
-        The number of rows.
-    alone : bool
-        Whether one metric was given, without a name.
-    """
+    """Sort further arguments of functions by metric, each one value a row."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):

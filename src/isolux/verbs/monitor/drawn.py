@@ -34,22 +34,7 @@ _SLACK = 1e-9
 def kept_by_weight(
     looks: Sequence[Look], heaviest: float | None, seed: int
 ) -> tuple[list[Look], tuple[str, ...]]:
-    """Keep each look's clusters by their weights, and say how many are kept.
-
-    Parameters
-    ----------
-    looks : sequence of Look
-        Of one kind of sample (``looks_of`` sees to that).
-    heaviest : float, optional
-        The largest weight that a cluster can have; default: the first look's.
-    seed : int
-
-    Raises
-    ------
-    SpecError
-        Clusters both ways; design weights and a population together; weights that differ within a
-        cluster; a weight above the heaviest; a heaviest weight of runs that have no weights.
-    """
+    """Keep each look's clusters by their weights, and say how many are kept."""
     drawn = dict(looks[0].run.record.get("sample") or {})
     by_cells = bool(drawn.get("population"))
     if not (drawn.get("weight") or by_cells):

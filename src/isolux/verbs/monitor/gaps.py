@@ -82,14 +82,7 @@ class Gap:
 def gaps_of(
     looks: Sequence[Look], metric: str | None, seed: int
 ) -> tuple[list[Gap], tuple[str, ...]]:
-    """Lay out every gap of one metric, and say which look lacks which group.
-
-    Raises
-    ------
-    UnknownNameError, SpecError
-        No such metric in a run, or one that is no mean with a range; groups cut at quantiles,
-        which are others in every run; nothing to compare.
-    """
+    """Lay out every gap of one metric, and say which look lacks which group."""
     first = recorded_spec(looks[0].run.record)
     _refuse_quantiles(first.groups)
     info = _metric_of(looks[0].run, metric)

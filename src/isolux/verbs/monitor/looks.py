@@ -42,22 +42,7 @@ class Look:
 
 
 def looks_of(runs: Sequence[RunSource], at: Sequence[str] = ()) -> list[Look]:
-    """Read runs as looks, and refuse those that cannot stand in one row.
-
-    Parameters
-    ----------
-    runs : sequence of Audit, Run, str or Path
-        In order of time.
-    at : sequence of str
-        When each was looked at, in ISO 8601 (``2026-03-05``), with an offset from UTC in each or in
-        none; empty: when each run was made.
-
-    Raises
-    ------
-    SpecError
-        Fewer than two runs, times out of order, runs of different tasks, models or settings, or
-        comparisons.
-    """
+    """Read runs as looks, and refuse those that cannot stand in one row."""
     if len(runs) < 2:
         raise SpecError(
             "there is nothing to watch", expected="two runs or more", found=f"{len(runs)}"
@@ -87,13 +72,7 @@ def looks_of(runs: Sequence[RunSource], at: Sequence[str] = ()) -> list[Look]:
 
 
 def people_once(looks: Sequence[Look], repeated: Repeated) -> tuple[list[Look], tuple[str, ...]]:
-    """Let each cluster count once, or refuse, or take equal ids as different people.
-
-    Raises
-    ------
-    SpecError
-        Clusters (or units without one) that are in several runs, unless something else is asked.
-    """
+    """Let each cluster count once, or refuse, or take equal ids as different people."""
     rows_only = [look.name for look in looks if look.run.record.get("ids") == "row numbers"]
     if repeated == "different" or len(rows_only) == len(looks):
         why = "row numbers" if repeated != "different" else "taken as different people in each run"

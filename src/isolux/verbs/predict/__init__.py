@@ -148,23 +148,7 @@ def predict(
 def run_predict(
     spec: AuditSpec, *, tell: Progress | None = None, stop: Callable[[], bool] | None = None
 ) -> Predicted:
-    """Run the model that a spec describes over the people that it describes.
-
-    Parameters
-    ----------
-    spec : AuditSpec
-        Its parts ``people``, ``model`` and ``engine``; ``model.answers`` says where the answers are
-        kept.
-    tell, stop : callable, optional
-        See ``isolux.engine.run_local``.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        ``stop`` ended it; what was committed is kept.
-    IsoluxError
-        What is wrong with the files, the model or the settings, named.
-    """
+    """Run the model that a spec describes over the people that it describes."""
     with _early(spec):
         model = _opened(spec)
         return predict_people(
@@ -182,10 +166,7 @@ def predict_people(
     stop: Callable[[], bool] | None = None,
     check: Callable[[str], None] | None = None,
 ) -> Predicted:
-    """Run a model over people who are loaded already; see ``run_predict``.
-
-    ``check`` is called with the kind of its answers before any picture is opened.
-    """
+    """Run a model over people who are loaded already; see ``run_predict``."""
     with _early(spec):
         model = model or _opened(spec)
         if check is not None:
@@ -264,13 +245,7 @@ def is_answers(path: str | Path) -> bool:
 
 
 def read_predicted(path: str | Path) -> Predicted:
-    """Read a finished directory of answers.
-
-    Raises
-    ------
-    FileError
-        It is none, or it is not finished.
-    """
+    """Read a finished directory of answers."""
     store = Store(path)
     whole, record = store.whole(), store.record()
     return Predicted(
@@ -279,15 +254,7 @@ def read_predicted(path: str | Path) -> Predicted:
 
 
 def resumed_spec(out: str | Path, **changes: Any) -> AuditSpec:
-    """Read from a directory of answers what was asked, to go on with it.
-
-    Raises
-    ------
-    FileError
-        No answers were predicted there.
-    SpecError
-        They are of a dataset or a model in memory, which no file can name.
-    """
+    """Read from a directory of answers what was asked, to go on with it."""
     said = dict(Store(out).record().get("spec") or {})
     if said.get("data") in (None, IN_MEMORY) or not said.get("model"):
         raise SpecError(

@@ -15,13 +15,7 @@ __all__ = ["executor_for", "run_shards"]
 
 
 def executor_for(spec: AuditSpec, model: Model) -> Executor | None:
-    """Choose where shards are computed: None in this process, else by workers or by Ray.
-
-    Raises
-    ------
-    SpecError
-        Settings that would do nothing, Ray that is not installed, a model that cannot be named.
-    """
+    """Choose where shards are computed: None in this process, else by workers or by Ray."""
     engine = spec.engine
     engine.refuse_what_only_ray_takes()
     if engine.name == "local" and not engine.workers:

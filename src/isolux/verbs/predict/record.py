@@ -94,14 +94,7 @@ def _plain(value: Any) -> Any:
 def same_run(
     before: Mapping[str, Any], now: Mapping[str, Any], *, overwrite: bool, where: Path
 ) -> None:
-    """Refuse to put answers about other data, or of another model, where some are.
-
-    Weights, prompts and settings may change: what they change is done again.
-
-    Raises
-    ------
-    OutputError
-    """
+    """Refuse to put answers about other data, or of another model, where some are."""
     told = [
         (what, then, today)
         for what, then, today in (
@@ -137,10 +130,7 @@ def unanswered(looks: pl.DataFrame) -> list[dict[str, Any]]:
 def notes_of(
     record: Mapping[str, Any], looks: pl.DataFrame, *, earlier: int = 0, where: Path | None = None
 ) -> tuple[str, ...]:
-    """Say which model answered, and first of all what it did not answer.
-
-    ``earlier`` is how many pictures were answered before, in the directory ``where``.
-    """
+    """Say which model answered, and first of all what it did not answer."""
     model = record["model"]
     versions = ", ".join(f"{k} {v}" for k, v in sorted(model["versions"].items()))
     notes: list[str] = []

@@ -52,30 +52,6 @@ _TELLING = ("analyses", "explained", "protocol", "planted")
 def publish(run: Run, minimum: int, *, beside: Sequence[Run] = ()) -> Run:
     """Leave out what tells of groups of fewer than ``minimum`` people.
 
-    Parameters
-    ----------
-    run : Run
-        A finished run, or a comparison of two.
-    minimum : int
-        2 or more.
-    beside : sequence of Run
-        Others that are published together with it: what is hidden of one is hidden of all.
-
-    Returns
-    -------
-    Run
-        ``group_metrics`` and ``disparities`` without small groups, and without those from which a
-        small one could be reckoned; findings made anew from them. No estimates that borrow
-        strength: they are made of hidden groups too. No scores, attributes or evidence: those are
-        of single people. No tables of analyses and protocols: they count groups of their own. No
-        two totals that are fewer than ``minimum`` apart: neither a note that would tell one, nor a
-        metric that counts a few people more or fewer than another. A note says what is not shown.
-
-    Raises
-    ------
-    SpecError
-        A minimum below 2, or fewer people in all.
-
     Examples
     --------
     >>> from isolux.verbs.audit import audit
@@ -127,12 +103,7 @@ def publish(run: Run, minimum: int, *, beside: Sequence[Run] = ()) -> Run:
 
 
 def _refuse_with_others(run: Run, beside: Sequence[Run]) -> None:
-    """Refuse weighted runs beside others, and comparisons of two: each adds sums to solve.
-
-    Raises
-    ------
-    SpecError
-    """
+    """Refuse weighted runs beside others, and comparisons of two: each adds sums to solve."""
     every = [run, *[one for one in beside if one is not run]]
     drawn = any(is_drawn(one.record) for one in every)
     if drawn and (len(every) > 1 or "models" in run.record):

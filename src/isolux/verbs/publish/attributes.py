@@ -56,24 +56,7 @@ def without_small_groups(dataset: Dataset, minimum: int) -> Dataset:
 def without_telling_scores(
     scores: pl.DataFrame, whole: Dataset, cut: Dataset, target: str | None
 ) -> pl.DataFrame:
-    """Withhold scores that name a class, of people whose truth is withheld.
-
-    Recall of a class is a score of its people alone: that there is one tells the class.
-
-    Parameters
-    ----------
-    scores : polars.DataFrame
-        Table ``scores``.
-    whole, cut : Dataset
-        Before and after ``without_small_groups``.
-    target : str or None
-        The attribute that holds the truth; None: their classes, which go with the attributes.
-
-    Returns
-    -------
-    polars.DataFrame
-        Fewer rows; scores without a ``label`` stay.
-    """
+    """Withhold scores that name a class, of people whose truth is withheld."""
     held, left = (
         rows.filter(pl.col("attribute") == target) if target is not None else rows
         for rows in (whole.instance_attributes(), cut.instance_attributes())
@@ -93,10 +76,7 @@ def refuse_too_low(minimum: int) -> None:
 
 
 def _persons(dataset: Dataset) -> pl.DataFrame:
-    """Say who each unit is, in every way that the data do: ``unit_id`` and other columns.
-
-    Null: of that unit they do not say it, and no count of people holds it.
-    """
+    """Say who each unit is, in every way that the data do: ``unit_id`` and other columns."""
     people = INSTANCES.conform(dataset.instances)
     units = people.select(
         pl.col("instance_id").alias("unit_id"),

@@ -15,24 +15,7 @@ _KEY = ("metric", "threshold", "attribute", "label")
 
 
 def shown_comparisons(table: pl.DataFrame, every: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
-    """Keep comparisons of two groups that are shown, and whole attributes that are shown whole.
-
-    Parameters
-    ----------
-    table : polars.DataFrame
-        ``disparities``.
-    every, gone : polars.DataFrame
-        The rows of ``group_metrics``, and those of them that are not published.
-
-    Returns
-    -------
-    polars.DataFrame
-        Fewer rows. Measures of a whole attribute go if a group's value that they rest on is hidden,
-        whichever groups they name: the range of three groups may be that of the two that are shown,
-        or not. Measures of several metrics at once (equalized odds, those of a verifier's two error
-        rates) are of a metric that no group has, so no row says what they rest on: they go if
-        anything of the attribute is hidden.
-    """
+    """Keep comparisons of two groups that are shown, and whole attributes that are shown whole."""
     key = [k for k in _KEY if k in table.columns]
     few = gone.select(*key, "group").unique()
     rows = table.with_row_index("_row")

@@ -38,14 +38,7 @@ _GROUP = ("model", "metric", "label", "threshold", "attribute", "values")
 
 
 def steps_of(run: Run) -> pl.DataFrame:
-    """Say to which step each row of ``group_metrics`` is rounded.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``group_metrics`` with ``_step``, in the metric's unit; null where the row must not be
-        shown: somebody weighs too much, or the metric is no mean of scores that have a range.
-    """
+    """Say to which step each row of ``group_metrics`` is rounded."""
     rows = run.group_metrics.join(
         heaviest_shares(run), on=list(_GROUP), how="left", nulls_equal=True, maintain_order="left"
     )
@@ -58,13 +51,7 @@ def steps_of(run: Run) -> pl.DataFrame:
 
 
 def telling(rows: pl.DataFrame, run: Run) -> set[Cell]:
-    """List the groups that somebody's weight gives away, by ``steps_of``.
-
-    Raises
-    ------
-    SpecError
-        Everyone's number is one of them.
-    """
+    """List the groups that somebody's weight gives away, by ``steps_of``."""
     means = [name for name, span in _spans(run).items() if span is not None]
     lost = rows.filter(
         pl.col("_step").is_null(), pl.col("metric").is_in(means), pl.col("n_units") > 0
@@ -97,15 +84,7 @@ def coarse_groups(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def coarse_pairs(table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
-    """Round comparisons by the coarser of both groups' steps.
-
-    Parameters
-    ----------
-    table : polars.DataFrame
-        ``disparities``.
-    groups : polars.DataFrame
-        The rows of ``group_metrics`` that are shown, with ``_step``.
-    """
+    """Round comparisons by the coarser of both groups' steps."""
     key = ["model", "metric", "label", "threshold"]
     told = groups.select(
         *key, "group", "_step", "attribute", _value=_to(pl.col("value"), pl.col("_step"), "round")

@@ -16,20 +16,7 @@ _MANY = 0.5  # of the groups: from that share it is worth a sentence
 
 
 def hiding(run: Run, cut: Run, minimum: int) -> str:
-    """Say how many groups are hidden where these are many, and of which attributes they are.
-
-    Parameters
-    ----------
-    run, cut : Run
-        As it was measured, and as ``publish`` made it.
-    minimum : int
-        Groups of fewer people are hidden.
-
-    Returns
-    -------
-    str
-        A few sentences; empty where most groups are shown, and some of each attribute.
-    """
+    """Say how many groups are hidden where these are many, and of which attributes they are."""
     every, shown = (_groups(one.group_metrics) for one in (run, cut))
     n, hidden = every.height, every.height - shown.height
     gone = [one for one in every["attribute"].unique(maintain_order=True)

@@ -88,23 +88,7 @@ def _numbers(counts: pl.DataFrame) -> set[float]:
 
 
 def of_nearly_all(counted: pl.DataFrame, minimum: int, means: Collection[str]) -> pl.Series:
-    """Tell which rows belong to a metric that counts a few people more or fewer than another.
-
-    Parameters
-    ----------
-    counted : polars.DataFrame
-        The rows of ``group_metrics`` that would be published, with ``n_people``.
-    minimum : int
-    means : collection of str
-        Metrics that are means of people's scores. Other metrics of one class (precision, false
-        positive rates) count people of whom those of another metric are no part.
-
-    Returns
-    -------
-    polars.Series
-        True for every row of such a metric: it is left out for all groups, as the difference of one
-        follows from those of the others. Of two metrics the first stays.
-    """
+    """Tell which rows belong to a metric that counts a few people more or fewer than another."""
     line = ["label", "metric", "threshold"]
     counts = [name for name in _COUNTS if name in counted.columns]
     told: dict[tuple[Any, ...], set[float]] = {}

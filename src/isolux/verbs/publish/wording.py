@@ -19,21 +19,6 @@ def withheld(
 ) -> str:
     """Say how many groups are not shown, and of how many others some numbers are not.
 
-    Parameters
-    ----------
-    minimum : int
-        What was asked for.
-    shown, gone : polars.DataFrame
-        The rows of ``group_metrics`` that are published, and those that are not.
-    left_out : bool
-        Whether there were tables of analyses or protocols.
-    uneven : bool
-        Whether a metric counts a few people more or fewer than another, and is left out.
-    silent : bool
-        Whether notes or warnings are left out.
-    weighted : bool
-        Whether numbers are weighted, and so rounded.
-
     Examples
     --------
     >>> rows = pl.DataFrame({"attribute": ["race"] * 2, "group": ["A", "B"]})

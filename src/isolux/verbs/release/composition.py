@@ -32,27 +32,7 @@ _ROW, _BAR, _LEFT, _WIDE = 26, 18, 170, 520
 def composition_of(
     people: pl.DataFrame, by: Sequence[str], name: str, least: int
 ) -> tuple[pl.DataFrame, int]:
-    """Count the people of each group, of one attribute and of every two; hide the small ones.
-
-    Parameters
-    ----------
-    people : polars.DataFrame
-        ``who`` (a person, however many photos: no one may be two), and a column for each attribute,
-        as text; several values are parted by ``;``.
-    by : sequence of str
-    name : str
-        What the dataset is called.
-    least : int
-        The smallest count that is told.
-
-    Returns
-    -------
-    table : polars.DataFrame
-        ``dataset, attribute, group, people, share`` (of those of whom the attribute is known);
-        of two attributes, their names are joined by ``*``.
-    hidden : int
-        Groups that are not told.
-    """
+    """Count the people of each group, of one attribute and of every two; hide the small ones."""
     one = people.unique("who", keep="first", maintain_order=True)
     many = [n for n in by if one[n].str.contains(";", literal=True).any()]
     plain = [n for n in by if n not in many]
@@ -113,20 +93,7 @@ def _as_metrics(rows: Sequence[tuple[tuple[str, ...], tuple[str, ...], int]]) ->
 
 
 def with_others(own: pl.DataFrame, beside: str | Path) -> pl.DataFrame:
-    """Put shares of other datasets beside one's own.
-
-    Parameters
-    ----------
-    own : polars.DataFrame
-        As of ``composition_of``.
-    beside : str or Path
-        A table ``dataset, attribute, group`` and ``share`` (0 to 1) or ``people``.
-
-    Raises
-    ------
-    UnknownNameError, TableError
-        A column is missing; a share that is none; shares of an attribute that exceed 1.
-    """
+    """Put shares of other datasets beside one's own."""
     where = str(beside)
     frame = read_table(Path(beside).expanduser())
     for column in ("dataset", "attribute", "group"):

@@ -24,24 +24,7 @@ def croissant_text(
     facts: Facts,
     licence: str,
 ) -> str:
-    """Write the JSON-LD, as ``mlcroissant`` validated it.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the files lie.
-    tables : mapping of str to polars.DataFrame
-        CSV files with a record set each, by file name.
-    others : sequence of str
-        Further files, by name.
-    licence : str
-        Empty: not stated.
-
-    Raises
-    ------
-    SpecError
-        ``mlcroissant`` is not installed, or refuses a fact.
-    """
+    """Write the JSON-LD, as ``mlcroissant`` validated it."""
 
     def described(mlc: Any) -> dict[str, Any]:
         files = [

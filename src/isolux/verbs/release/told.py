@@ -52,14 +52,7 @@ class Told:
 
 
 def told_by(project: Project, least: int) -> Told:
-    """Gather what a project says of itself.
-
-    Parameters
-    ----------
-    project : Project
-    least : int
-        The smallest count of people that is published.
-    """
+    """Gather what a project says of itself."""
     from isolux.curation.project import funnel, read_table
 
     given = read_table(project, "annotations").filter(pl.col("status") != "withdrawn")

@@ -67,15 +67,7 @@ def ready(
     stratify: Sequence[str], dates: Sequence[str], aggregate: Sequence[str], least: int,
     redact: str | Path | None,
 ) -> Ready:  # fmt: skip
-    """Split people, and see that all of it may be published; nothing is written.
-
-    Raises
-    ------
-    UnknownNameError
-        An attribute to stratify by that is not published.
-    SpecError, TableError
-        A column that could name people; an id that still stands in another; a region of no photo.
-    """
+    """Split people, and see that all of it may be published; nothing is written."""
     people = found.people
     for name in stratify:
         if name not in found.judgement:
@@ -129,13 +121,7 @@ def write_release(
     project: Project, stage: Path, secret: bytes, chosen: Chosen, held: Ready, journal: Journal,
     facts: Facts, terms: Mapping[str, Any], asked: Any, files: Any,
 ) -> tuple[Release, list[Card]]:  # fmt: skip
-    """Write all files of a release but its manifest.
-
-    Returns
-    -------
-    release : Release
-    cards : list of Card
-    """
+    """Write all files of a release but its manifest."""
     told = _anonymous(held, secret)
     names = copy_photos(
         held.found.people[_PHOTO_FILE].sort(), project.folder, stage, secret, files.keep_exif,

@@ -55,10 +55,7 @@ def changes_of_pairs(
     references: Mapping[str, str],
     metrics: Sequence[str],
 ) -> pl.DataFrame:
-    """Compare each two models, in the order given: the table ``changes`` of ``SideBySide``.
-
-    ``references`` and ``metrics`` as in ``compare_models``.
-    """
+    """Compare each two models, in the order given: the table ``changes`` of ``SideBySide``."""
     names = list(models.runs)
     pairs = list(combinations(range(len(names)), 2))
     frames = []

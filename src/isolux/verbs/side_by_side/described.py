@@ -26,19 +26,7 @@ _YAML = (".yaml", ".yml", ".json")
 
 
 def read_descriptions(source: str | Path | Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Read what is said of each model.
-
-    Parameters
-    ----------
-    source : str, Path or mapping
-        A YAML or JSON file, model to any of ``paradigm``, ``data`` (texts), ``images`` (that it was
-        trained on) and ``parameters`` (numbers above 0); or a table with a column ``model``.
-
-    Raises
-    ------
-    SpecError, UnknownNameError
-        Something else than these, with the model.
-    """
+    """Read what is said of each model."""
     if isinstance(source, Mapping):
         said: Mapping[str, Any] = source
     elif str(source).lower().endswith(_YAML):
@@ -94,30 +82,7 @@ def _number(name: str, key: str, value: Any, where: str) -> float:
 def described_models(
     said: Mapping[str, Mapping[str, Any]], values: pl.DataFrame, runs: Mapping[str, int]
 ) -> pl.DataFrame:
-    """Put each model's training beside its first metric.
-
-    Parameters
-    ----------
-    said : mapping
-        As ``read_descriptions`` gives it.
-    values : polars.DataFrame
-        Of ``SideBySide``.
-    runs : mapping of str to int
-        Models in order, with the number of their runs.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model, paradigm, data, images, parameters`` (whole numbers where all of them are),
-        ``runs, metric, value, low, high`` (everyone),
-        and of each attribute ``lowest: ATTRIBUTE`` and ``highest: ATTRIBUTE`` (0 to 1 or the
-        metric's unit), the extremes of its groups. Null: not said, or not judged.
-
-    Raises
-    ------
-    UnknownNameError
-        A description of a model that is not compared.
-    """
+    """Put each model's training beside its first metric."""
     for name in said:
         if name not in runs:
             raise UnknownNameError("model among those compared", name, list(runs), where="models")

@@ -14,14 +14,7 @@ _KEYS = ["metric", "threshold", "attribute", "label"]
 
 
 def class_ranks(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
-    """Rank classes by their largest gap under each model; rank 1 is the largest.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``metric, threshold, attribute, label`` and, for each model, ``rank: MODEL``, ``gap:
-        MODEL``; by the best of the ranks.
-    """
+    """Rank classes by their largest gap under each model; rank 1 is the largest."""
     found: pl.DataFrame | None = None
     for name in models:
         both = class_rankings(values, (name, name))

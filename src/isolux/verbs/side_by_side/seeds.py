@@ -125,17 +125,7 @@ def surer(
 ) -> People:
     """Say how far a mean over runs reaches, over one run's reach: both at most 1, ``[g]``.
 
-    Parameters
-    ----------
-    mean : [g, r] float
-        Replicates of the mean, or of the difference of two models' means.
-    each : sequence of [g, r] float
-        Those of each run, or of each difference of two runs. Where nobody differs in any, nothing
-        makes the mean surer: 1.
-    models : sequence of sequence of [g, r] float
-        Those of each model's runs.
-    at : int
-        The measure whose clusters are counted.
+    Shapes: ``mean`` [g, r], ``each`` [g, r], ``models`` [g, r].
     """
 
     def variance(drawn: FloatArray) -> FloatArray:
@@ -178,10 +168,7 @@ def _joined(
 
 
 def p_values(value: FloatArray, people: People, between: Between, level: float) -> FloatArray:
-    """Ask at which level the interval of a difference touches 0, ``[g]``.
-
-    ``people``: the reach on the side of 0, at ``level``.
-    """
+    """Ask at which level the interval of a difference touches 0, ``[g]``."""
     mean, shared = ((one / quantile_t(level, 0.0)) ** 2 for one in (people.mean, people.shared))
     low, high = np.full(len(value), np.log(1e-12)), np.zeros(len(value))
     for _ in range(_HALVINGS):
@@ -258,11 +245,7 @@ def shared_part(times: People) -> FloatArray:
 
 
 def _nearer(value: FloatArray, end: FloatArray, times: FloatArray, *, fraction: bool) -> FloatArray:
-    """Bring an end nearer to a value, of shares on the scale of log odds: how far it is then.
-
-    One wrong answer among 120, and three among 360, are as many percent: of these the share may be
-    well nearer to 1 than a third of what it may be of those.
-    """
+    """Bring an end nearer to a value, of shares on the scale of log odds: how far it is then."""
     from scipy.special import expit, logit
 
     if not fraction:

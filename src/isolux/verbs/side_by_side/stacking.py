@@ -24,13 +24,7 @@ _KEY = ["metric", "label", "threshold", "unit_id"]
 
 
 def one_model(run: Run) -> str:
-    """Name the only model of a run.
-
-    Raises
-    ------
-    SpecError
-        It holds several, or none.
-    """
+    """Name the only model of a run."""
     tables = [run.scores, *(t for t in run.evidence.values() if "model" in t.columns)]
     named = pl.concat([table["model"].cast(pl.String) for table in tables])
     names = named.drop_nulls().unique().to_list()
@@ -50,13 +44,7 @@ def stacked(
     id_from: IdFrom | None,
     allowed: float,
 ) -> tuple[Scores, tuple[str, ...]]:
-    """Put all runs' scores under one another, under their labels, with the first run's ids.
-
-    Raises
-    ------
-    JoinError, SpecError
-        No person in common, or not the same; other weights or strata in one run than in another.
-    """
+    """Put all runs' scores under one another, under their labels, with the first run's ids."""
     for run in runs:
         one_model(run)
     first = judged_units(runs[0])

@@ -21,17 +21,7 @@ _SCHEMA = {"attribute": pl.String, "value": pl.String, "before": pl.Int64, "afte
 def class_counts(rows: Rows, train: npt.NDArray[np.int64]) -> pl.DataFrame:
     """Count the faces that are learnt from.
 
-    Parameters
-    ----------
-    rows : Rows
-    train : [k] int
-        Rows that are learnt from.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``attribute`` (those of a balance also joined by ``*``), ``value``, ``before`` (faces),
-        ``after`` (drawn in each epoch; without a balance the same).
+    Shapes: ``train`` [k].
     """
     frame = rows.frame[train]
     names = list(dict.fromkeys((*rows.classes, *rows.balance)))

@@ -72,23 +72,7 @@ class Rows:
 
 
 def rows_of(dataset: Dataset, target: Sequence[str], balance: Sequence[str]) -> Rows:
-    """List who is learnt from.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    target : sequence of str
-        Attributes to learn; empty: race, gender and age, as far as the dataset has them.
-    balance : sequence of str
-        Attributes of which every combination is to be drawn as often.
-
-    Raises
-    ------
-    SpecError
-        Nothing to learn, an attribute of one class alone, or one that is a number.
-    UnknownNameError
-        No such attribute.
-    """
+    """List who is learnt from."""
     asked, balance = _parted(target, dataset) or _own(dataset), _parted(balance, dataset)
     frame = clusters_of(dataset)
     for name in dict.fromkeys((*asked, *balance)):

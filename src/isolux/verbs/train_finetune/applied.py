@@ -68,21 +68,7 @@ def others_of(
 def label_others(
     how: Showing, others: Sequence[tuple[str, Dataset]], learnt: Looked, folder: Path
 ) -> Written:
-    """Label other pictures; those that cannot be read have no row, and an audit says so.
-
-    Parameters
-    ----------
-    how : Showing
-    others : sequence of (str, Dataset)
-    learnt : Looked
-        The pictures that the model learnt from, or was stopped by.
-    folder : Path
-
-    Raises
-    ------
-    FileError
-        None of them can be read.
-    """
+    """Label other pictures; those that cannot be read have no row, and an audit says so."""
     stems = [Path(text.partition(":")[2]).stem or dataset.name for text, dataset in others]
     twice = {one for one, n in Counter(stems).items() if n > 1}
     made = Written()

@@ -25,29 +25,7 @@ _OF_PICTURES = (None, "instance_id", "image_id")  # kinds of ids that a file of 
 def not_withdrawn(
     others: Sequence[Features], data: Dataset | str | Path, withdrawn: str | None, **settings: Any
 ) -> tuple[list[Features], list[str]]:
-    """Leave out the features of who withdrew, by the ids of the data and by the features' own.
-
-    Parameters
-    ----------
-    others : sequence of Features
-        What is to be labelled.
-    data : Dataset, str or Path
-        Those learnt from: they tell which pictures are of a person on the list.
-    withdrawn : str or None
-        The list, or a ledger of consent.
-    **settings
-        As of ``held_people``.
-
-    Returns
-    -------
-    (list of Features, list of str)
-        And how many were left out.
-
-    Raises
-    ------
-    SpecError
-        Nobody is left to be labelled.
-    """
+    """Leave out the features of who withdrew, by the ids of the data and by the features' own."""
     if withdrawn is None or not others:
         return list(others), []
     whole = held_people(data, **settings)

@@ -29,15 +29,7 @@ _APART = 5.0  # spreads that differ by more are of another scale, or another mod
 
 
 def on_people(wanted: pl.DataFrame, met: pl.DataFrame) -> list[str]:
-    """Count the labelled people without features, and labels that mean "not known".
-
-    Parameters
-    ----------
-    wanted : polars.DataFrame
-        ``instance_id, label`` of all who have a label.
-    met : polars.DataFrame
-        Those of them with features.
-    """
+    """Count the labelled people without features, and labels that mean "not known"."""
     notes = unknown_labels(met["label"])
     lost = wanted.height - met.height
     if not lost:
@@ -63,17 +55,7 @@ def on_applied(
 ) -> list[str]:
     """Caution where pictures to be labelled were trained on, or do not look like those that were.
 
-    Parameters
-    ----------
-    probe : Probe
-    learnt : (polars.Series, [n, d] float)
-        Ids and features of those who were trained on or held out.
-    frame : polars.DataFrame
-        Features to be labelled.
-    path : Path
-        Their file.
-    silent : int
-        Its pictures without features.
+    Shapes: ``learnt`` [n, d].
     """
     notes: list[str] = []
     if silent:

@@ -124,30 +124,7 @@ def serve_view(
     allow_unmatched: bool = False,
     port: int | None = None,
 ) -> None:
-    """Serve the page to this computer alone, until Ctrl-C: for large runs, and for pictures.
-
-    Parameters
-    ----------
-    runs, metric, withdrawn, allow_unmatched
-        As for ``view``. Single people are shown, where the runs keep them.
-    ready : callable
-        Called with the address as soon as it answers, and whether single people are shown.
-    images : str or Path, optional
-        The folder of the dataset's pictures; default: none is shown.
-    may_show : bool
-        The user states that these pictures may be shown, whatever the licence says.
-    show_faces : bool
-        Show pictures as they are; False: blurred.
-    port : int, optional
-        Default: the first free one from 8765.
-
-    Raises
-    ------
-    SpecError
-        The extra ``view`` is not installed; pictures that may not be shown.
-    OutputError
-        The port is in use.
-    """
+    """Serve the page to this computer alone, until Ctrl-C: for large runs, and for pictures."""
     shown = shown_runs(runs, metric=metric, withdrawn=withdrawn, allow_unmatched=allow_unmatched)
     found = [one.run for one in shown]
     people = all(run.scores.height and COUNTS not in run.evidence for run in found)
@@ -175,8 +152,7 @@ def shown_runs(
 ) -> list[Shown]:
     """Take runs from memory or read them, with the metrics asked for, and cut them for publishing.
 
-    Files that are not as they were written are named, for the page to warn of first. ``bundled``:
-    for a file, from which no one who withdrew may be worked out.
+    Files that are not as they were written are named, for the page to warn of first.
     """
     one = isinstance(runs, str | Path) or not isinstance(runs, Sequence)
     sources: list[RunSource] = [runs] if one else list(runs)  # type: ignore[list-item, arg-type]

@@ -44,22 +44,7 @@ class Drawn:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, image: str | None, scale: float) -> dict[str, Any]:
-        """List the boxes of a picture.
-
-        Parameters
-        ----------
-        image : str or None
-            The picture's id.
-        scale : float
-            By how much the picture is made smaller as it is sent.
-
-        Returns
-        -------
-        dict
-            ``boxes``: of each ``model``, ``label``, ``score`` and ``box`` (left, upper, width and
-            height, pixels of the picture as it is sent), the surest first; ``more``: how many are
-            left out; ``why``: why there are none to show, empty where there are.
-        """
+        """List the boxes of a picture."""
         with self._lock:  # the server answers from several threads
             if self._held is None:
                 self._held, self._why = self._taken()
@@ -82,15 +67,7 @@ class Drawn:
 
 
 def drawn_by(spec: AuditSpec, dataset: Dataset) -> Drawn | None:
-    """Find what a run's model drew; None: it answers no boxes, or was not kept.
-
-    Parameters
-    ----------
-    spec : AuditSpec
-        As the run records it.
-    dataset : Dataset
-        The people whom it judged.
-    """
+    """Find what a run's model drew; None: it answers no boxes, or was not kept."""
     if registry.task_info(spec.task.name).predictions != "outputs":
         return None
     folder = spec.model.answers if spec.model.spec is not None else spec.predictions.file

@@ -136,15 +136,7 @@ def pictures_of(
     may_show: bool = False,
     show_faces: bool = False,
 ) -> RunPictures:
-    """Find the pictures of the people whom runs judged.
-
-    Raises
-    ------
-    SpecError
-        A licence does not say that pictures may be shown, and the user does not either.
-    FileError
-        No such folder, or a dataset that cannot be loaded again.
-    """
+    """Find the pictures of the people whom runs judged."""
     root = Path(images).expanduser()
     if not root.is_dir():
         raise FileError("there is no such folder of images", where=str(root))
@@ -193,11 +185,7 @@ def _opened(path: Path) -> tuple[Any, float]:
 
 
 def _blurred(image: Any, person_px: float | None) -> Any:
-    """Leave so few points that no face is known again: not this person's, and no other's.
-
-    isolux looks for no faces, and people in the background may not be annotated: the whole picture
-    is blurred.
-    """
+    """Leave so few points that no face is known again: not this person's, and no other's."""
     from PIL import Image
 
     shrink = BLUR_PICTURE_PX / max(image.size)

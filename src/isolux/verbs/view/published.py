@@ -20,23 +20,7 @@ _ROW = ("metric", "label", "threshold", "attribute", "values")
 
 
 def shown_published(before: Sequence[Shown], kept: Sequence[Shown], minimum: int) -> list[Shown]:
-    """Cut runs for publishing, by whom their values count: those who withdrew since too.
-
-    Parameters
-    ----------
-    before : sequence of Shown
-        The runs with all of their people.
-    kept : sequence of Shown
-        What the page says of each, once those who withdrew are out.
-    minimum : int
-        Groups of fewer people are hidden: what is hidden of one run is hidden of all.
-
-    Raises
-    ------
-    SpecError
-        A group has a few people more in one run than in the other, of one model or of the same
-        people: how many they are, and one model's scores of them, would be one run less the other.
-    """
+    """Cut runs for publishing, by whom their values count: those who withdrew since too."""
     runs = [replace(old.run, record=new.run.record) for old, new in zip(before, kept, strict=True)]
     cut = [publish(run, minimum, beside=runs) for run in runs]
     found = [replace(one, run=run) for one, run in zip(kept, cut, strict=True)]

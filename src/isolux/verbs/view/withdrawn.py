@@ -26,21 +26,7 @@ _HINT = "audit again with --withdrawn FILE, and view that run"
 def shown_without(
     shown: Sequence[Shown], withdrawn: str | Path, *, allow_unmatched: bool
 ) -> list[Shown]:
-    """Take out who is on a list: their rows, and whatever would tell of them by subtraction.
-
-    Parameters
-    ----------
-    shown : sequence of Shown
-    withdrawn : str or Path
-        The list of those who withdrew.
-    allow_unmatched : bool
-        Continue even if an id in the list matches nobody.
-
-    Returns
-    -------
-    list of Shown
-        A run that they were in is no longer ``whole``, and warns first of all.
-    """
+    """Take out who is on a list: their rows, and whatever would tell of them by subtraction."""
     listed = read_withdrawn(withdrawn)
     kept = runs_without([one.run for one in shown], listed, allow_unmatched=allow_unmatched)
     return [
@@ -50,14 +36,7 @@ def shown_without(
 
 
 def refuse_differences(before: Sequence[Shown], after: Sequence[Shown], *, people: bool) -> None:
-    """Refuse a file in which what is listed, less what is counted, is who withdrew.
-
-    Raises
-    ------
-    SpecError
-        Single people beside values that count those who withdrew too; or runs of the same people
-        of which one counts more of those than another.
-    """
+    """Refuse a file in which what is listed, less what is counted, is who withdrew."""
     if all(one.whole for one in after):
         return
     if people:

@@ -192,30 +192,7 @@ def replay(
     server: str | None = None,
     published_key: Sequence[str] = (),
 ) -> Sequence[Withdrawn]:
-    """Take out whoever withdrew before and is back, since a backup was restored.
-
-    Every id in the folders is hashed under the key and looked up in the ledger and its receipts.
-
-    Parameters
-    ----------
-    folders, key, server, published_key
-        As for ``withdraw``.
-    scope : sequence of str
-        Those are meant who revoked it; default: evaluation, training and publication, of those who
-        revoked evaluation.
-    ledger : str, optional
-        The ledger that was not restored: the one that knows of the revocations.
-
-    Returns
-    -------
-    sequence of Withdrawn
-        One for subjects, copyright holders and annotators each, where someone is back.
-
-    Raises
-    ------
-    SpecError, FileError, TableError, OutputError
-        As ``withdraw`` does.
-    """
+    """Take out whoever withdrew before and is back, since a backup was restored."""
     places = withdrawal.folders_of(folders)
     at = ledger_of(places, ledger)
     scopes = scopes_of(scope) or [*SCOPES]
@@ -286,33 +263,7 @@ def prove(
     photo: Sequence[str] = (),
     published_key: Sequence[str] = (),
 ) -> Proof:
-    """Search every byte below folders for people, and change nothing.
-
-    Parameters
-    ----------
-    folders : sequence of str or Path
-    who : sequence of str
-        Ids, and names of files: whatever names them.
-    list : str, optional
-        A text file (.txt) with one in each line, or a table with one column of ids.
-    kind : {"subject", "copyright", "annotator"}
-        Of what the ids are, where projects or tables still know them: what hangs on them there is
-        searched for too.
-    photo : sequence of str
-        Photos of theirs that you have: copies of these are searched for.
-    published_key : sequence of str
-        Files with the keys under which ids were published: what they were called is searched for.
-
-    Returns
-    -------
-    Proof
-        Clean only where nothing was found and every file was looked into.
-
-    Raises
-    ------
-    SpecError, FileError
-        No folder, nothing to search for, a photo that cannot be opened.
-    """
+    """Search every byte below folders for people, and change nothing."""
     places = withdrawal.folders_of(folders)
     names = [*dict.fromkeys(one.strip() for one in (*who, *listed_ids(list)) if one.strip())]
     if not names and not photo:
@@ -341,26 +292,7 @@ def _of_others(folders: Iterable[Path], terms: Terms) -> frozenset[str]:
 def verify(
     receipt: str | Path, *, ledger: str | None = None, key: str | None = None
 ) -> dict[str, Any]:
-    """See that a receipt is as it was signed.
-
-    Parameters
-    ----------
-    receipt : str or Path
-    ledger : str, optional
-        Default: ``consent.jsonl`` beside the receipt's folder.
-    key : str, optional
-        The file with the project's key; default: the ledger's name with .key.
-
-    Returns
-    -------
-    dict
-        What it says.
-
-    Raises
-    ------
-    FileError, TableError
-        No receipt, no key; a receipt that was changed or that another key signed.
-    """
+    """See that a receipt is as it was signed."""
     at = Path(receipt).expanduser().resolve()
     of = Path(ledger).expanduser() if ledger else at.parent.parent / CONSENT
     return withdrawal.check_receipt(at, ledger=of, key=key)

@@ -47,14 +47,7 @@ def refuse_unsearchable(
     places: Sequence[Path], ledger: Path, people: Sequence[str], kind: str | None,
     key: str | None, published: Sequence[bytes],
 ) -> None:  # fmt: skip
-    """Refuse folders in which no one could be found: a receipt would tell that all is done.
-
-    Raises
-    ------
-    SpecError
-        A folder or a table under pseudonyms without its key; tables that name photos and no
-        people, where nothing says whose they are (if ``kind`` is given).
-    """
+    """Refuse folders in which no one could be found: a receipt would tell that all is done."""
     known = ledger_names(ledger, key)
     files = withdrawal.places_of(places, ledger, withdrawal.projects_in(places))
     unread = unsearchable(places, files, people, kind, known, published)
@@ -138,13 +131,7 @@ def begin(
 
 
 def ledger_of(folders: Sequence[Path], ledger: str | Path | None) -> Path:
-    """Find the ledger: the one that is named, else that of the one project among the folders.
-
-    Raises
-    ------
-    SpecError
-        No project, or several, and no ledger named.
-    """
+    """Find the ledger: the one that is named, else that of the one project among the folders."""
     if ledger is not None:
         return Path(ledger).expanduser().resolve()
     found = withdrawal.projects_in(folders)

@@ -20,14 +20,7 @@ _WORDS = {TEXT: "it still holds", CELLS: "its cells still hold", NAME: "its name
 
 
 def searched(done: Proof, *, keep_alike: bool) -> Searched:
-    """Tell what is left from what a search found.
-
-    Parameters
-    ----------
-    done : Proof
-    keep_alike : bool
-        Pictures that only look like theirs are others'.
-    """
+    """Tell what is left from what a search found."""
     kept = [one for one in done.found if keep_alike and one[1] == ALIKE]
     words = [one for one in done.found if one[1].startswith(CELL)]
     notes = list(done.notes)
@@ -49,18 +42,6 @@ def counted(
     found: Iterable[tuple[str, str]], lines: Mapping[str, Sequence[int]]
 ) -> list[tuple[str, str]]:
     """Say of each file once how many ids and names it holds, and in which lines.
-
-    Parameters
-    ----------
-    found : iterable of (str, str)
-        As ``proof.prove`` finds it: a line for each name, with the name.
-    lines : mapping of str to sequence of int
-        Of files of text: the lines in which names stand.
-
-    Returns
-    -------
-    list of (str, str)
-        In the same order; what is not about a name stays as it is.
 
     Examples
     --------

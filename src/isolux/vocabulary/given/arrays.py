@@ -17,25 +17,6 @@ _SMALL_FLOATS = ("bfloat16", "float8", "float16")  # numpy or polars lack them, 
 def as_array(values: Any, name: str = "the values") -> NDArray[Any]:
     """Take a numpy array, a tensor (torch, jax, tensorflow, cupy), a series or a list.
 
-    Parameters
-    ----------
-    values : array_like
-        Tensors may need a gradient, lie on a GPU, be ``bfloat16`` or sparse: a copy is taken, and
-        they stay as they are. What is masked (``numpy.ma``) becomes None.
-    name : str
-        What they are called in messages.
-
-    Returns
-    -------
-    numpy.ndarray
-        Never of a type that numpy itself lacks: ``bfloat16`` and ``float16`` become ``float32``,
-        which holds each of their values.
-
-    Raises
-    ------
-    TableError
-        Rows of unequal length, complex numbers, or what is no array at all.
-
     Examples
     --------
     >>> as_array([[1, 2], [3, 4]]).shape

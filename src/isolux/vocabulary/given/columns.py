@@ -35,20 +35,6 @@ _WORDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 def as_series(values: Any, name: str, *, where: object = None) -> pl.Series:
     """Take one value a row; missing ones (None, NaN, NaT, NA) are null.
 
-    Parameters
-    ----------
-    values : series, array, tensor or list
-        Of polars, pandas, pyarrow, numpy, torch, jax, …; ``[n, k]`` gives a vector a row.
-    name : str
-        The column's name.
-    where : optional
-        Which table it is of, for messages.
-
-    Raises
-    ------
-    TableError
-        Values of several kinds (``"1"`` beside ``1``), or objects that are no values.
-
     Examples
     --------
     >>> as_series(np.array(["a", None, float("nan")], dtype=object), "tone").to_list()
@@ -81,11 +67,6 @@ def as_series(values: Any, name: str, *, where: object = None) -> pl.Series:
 
 def as_column(values: Any, name: str) -> pl.Series:
     """Take exactly one value a row: also ``[n, 1]``, and a frame's only column.
-
-    Raises
-    ------
-    TableError
-        Several values a row, such as classes in one-hot code; and as ``as_series``.
 
     Examples
     --------

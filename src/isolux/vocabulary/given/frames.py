@@ -22,23 +22,6 @@ _WAYS = ("to_polars", "__arrow_c_stream__", "to_arrow", "to_pandas", "__datafram
 def to_polars(frame: object) -> pl.DataFrame:
     """Take a table of any library and return a polars one.
 
-    Parameters
-    ----------
-    frame : table
-        Of polars, pandas, pyarrow, or whatever narwhals knows; a data set of Hugging Face (names
-        of a ``ClassLabel`` stand for its numbers); a mapping of columns (lists, arrays, tensors);
-        a structured array of numpy; or what gives an Arrow stream or the dataframe interchange.
-
-    Returns
-    -------
-    polars.DataFrame
-        A polars frame as it is; nothing is ever changed in place. Rows are taken by position.
-
-    Raises
-    ------
-    TableError
-        It is no table; columns of unequal length, of several kinds of values, or of one name.
-
     Examples
     --------
     >>> to_polars(pl.DataFrame({"a": [1]})).shape

@@ -22,20 +22,7 @@ def is_hugging_face(given: Any) -> bool:
 
 
 def of_hugging_face(given: Any, read: Callable[[Any], pl.DataFrame]) -> pl.DataFrame:
-    """Read a data set; a ``ClassLabel`` gives the names of its classes, and -1 is not known.
-
-    Parameters
-    ----------
-    given : datasets.Dataset
-        Rows as they are selected and shuffled; columns of pictures and sound are left out.
-    read : callable
-        Reads the table itself.
-
-    Raises
-    ------
-    TableError
-        A stream, or a number that is not one of the classes.
-    """
+    """Read a data set; a ``ClassLabel`` gives the names of its classes, and -1 is not known."""
     if not hasattr(given, "__len__"):
         raise TableError(
             "this data set is a stream, whose rows are not there yet",

@@ -18,21 +18,6 @@ _FIX += "a.reset_index(drop=True)"
 def refuse_other_rows(given: Mapping[str, Any], *, stacklevel: int = 4) -> None:
     """Refuse indices of pandas that name other rows, or the same in another order.
 
-    Rows are taken by position, as scikit-learn takes them, and not by index as pandas does. An
-    index that only counts rows from 0 says nothing, unless the other holds the same numbers in
-    another order: then a warning is given, for that may be a shuffle that one of them missed.
-
-    Parameters
-    ----------
-    given : mapping of str to object
-        What each is called, and the frame, series or array. Those without an index are left out.
-    stacklevel : int
-        Of the warning.
-
-    Raises
-    ------
-    TableError
-
     Examples
     --------
     >>> import pandas as pd

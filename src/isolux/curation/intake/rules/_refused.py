@@ -22,20 +22,6 @@ _SIGNED = rf"^(?:{_YES}|(?:{_YES},? (?:on )?)?{_DATE}|{_FORM}{_NUMBER})$"
 def refused(facts: pl.DataFrame, when: pl.Expr, words: pl.Expr | str) -> pl.DataFrame:
     """Refuse photos; of several reasons for one photo the first is told.
 
-    Parameters
-    ----------
-    facts : polars.DataFrame
-        ``image_id`` and what the expressions read.
-    when : polars.Expr
-        Whether it is refused; null: not.
-    words : polars.Expr or str
-        Why, to the person.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, reason``.
-
     Examples
     --------
     >>> facts = pl.DataFrame({"image_id": ["a", "b"], "megapixels": [5.0, 12.0]})
@@ -62,8 +48,6 @@ def known(facts: pl.DataFrame, name: str, kind: pl.DataType | type[pl.DataType])
 
 def signed(name: str) -> pl.Expr:
     """Tell whether a form was signed: a clear yes, a date or a form's number; no other word is.
-
-    A date that there is not, or that has not come yet, is none.
 
     Examples
     --------

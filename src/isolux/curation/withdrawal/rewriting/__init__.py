@@ -30,22 +30,7 @@ _TEXT = (
 
 
 def rewrite(name: str, data: bytes, beside: list[str], terms: Terms) -> Rewritten:
-    """Take what is theirs out of a file.
-
-    Parameters
-    ----------
-    name : str
-        Its path, with slashes.
-    data : bytes
-    beside : list of str
-        Paths that lie with it in an archive or a folder.
-    terms : Terms
-
-    Returns
-    -------
-    Rewritten
-        ``data`` None where the file goes whole: its name is theirs, or it is their photo.
-    """
+    """Take what is theirs out of a file."""
     path = PurePosixPath(name)
     if hashlib.sha256(data).hexdigest() in terms.pictures and data:
         return Rewritten(None, 1)

@@ -25,10 +25,7 @@ def is_archive(data: bytes) -> bool:
 
 
 def list_parts(name: str, data: bytes) -> list[tuple[str, bytes]]:
-    """List the parts of an archive, or what one file was packed into; none of another file.
-
-    Of a damaged or encrypted archive some or all are left out; the search reports that archive.
-    """
+    """List the parts of an archive, or what one file was packed into; none of another file."""
     parts: list[tuple[str, bytes]] = []
 
     def keep(part: str, content: bytes, _: list[str]) -> Rewritten:

@@ -17,16 +17,7 @@ Rule = Callable[[str], bool]
 
 
 def rule_of(terms: Terms, column: str, columns: Sequence[str] = ()) -> Rule:
-    """Give the rule of a column, by its name and by those beside it.
-
-    Parameters
-    ----------
-    terms : Terms
-    column : str
-    columns : sequence of str
-        All of the table: where none says of which kind its ids are, an id that someone else has
-        as one of another kind is taken for theirs, too.
-    """
+    """Give the rule of a column, by its name and by those beside it."""
     found = kinds_of_column(column)
     if found is None:
         return terms.in_text
@@ -120,14 +111,7 @@ def _text(cells: pl.Series) -> pl.Series | None:
 
 
 def without(frame: pl.DataFrame, terms: Terms) -> tuple[pl.DataFrame, int]:
-    """Take their rows out, and out of lists of others' rows what is about them.
-
-    Returns
-    -------
-    polars.DataFrame
-    int
-        Rows and entries of lists that went.
-    """
+    """Take their rows out, and out of lists of others' rows what is about them."""
     gone = theirs(frame, terms)
     kept = frame.filter(~gone)
     n = int(gone.sum())
