@@ -105,7 +105,11 @@ def _program() -> object:
                 found=ascii(text), hint="rename the file or folder, if it is the name of one",
             )  # fmt: skip
     args = ["--help" if text == ALL else text for text in without_json(sys.argv[1:])]
-    app = program(args, everything=ALL in sys.argv[1:])
+    words = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS")
+    if words and "_ISOLUX_COMPLETE" in os.environ:  # a shell asks what its line may become
+        app = program(words.split()[1:], everything=True)
+    else:
+        app = program(args, everything=ALL in sys.argv[1:])
     with working():
         return app(args, prog_name="isolux", standalone_mode=False)
 

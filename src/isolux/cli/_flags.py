@@ -14,6 +14,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import typer
 
+from isolux.vocabulary import registry
 from isolux.vocabulary.docstrings import described_parameters, first_sentence
 from isolux.vocabulary.plugin_options import (
     Option,
@@ -24,7 +25,17 @@ from isolux.vocabulary.plugin_options import (
 from isolux.vocabulary.spec import FLAT, STAGES, AuditSpec, flat_name, task_parameters
 from isolux.vocabulary.words import choices, wanted
 
-__all__ = ["Flag", "flag_of", "generated", "given", "of_stages", "of_task", "with_flags"]
+__all__ = [
+    "Flag",
+    "complete_dataset",
+    "data_argument",
+    "flag_of",
+    "generated",
+    "given",
+    "of_stages",
+    "of_task",
+    "with_flags",
+]
 
 _PANELS = {
     "people": "People",
@@ -39,6 +50,11 @@ _PANELS = {
     "explain": "Why groups differ",
     "report": "Output",
 }
+_ROOMS = {
+    "task": "tasks", "analysis": "analyses", "explain": "analyses", "kind": "cards",
+    "format": "predictions", "derive": "derive",
+}  # fmt: skip
+"""Flags that take the name of a plugin, and its room."""
 _OFTEN_OF_TASKS = ("target", "positive", "metrics", "person_label", "score_threshold")
 _LONGEST_DEFAULT = 60
 
@@ -166,7 +182,9 @@ def _arguments(command: Callable[..., None]) -> list[inspect.Parameter]:
             continue
         several = _typed(parameter.annotation) is not str
         argument = typer.Argument(
-            help=first_sentence(said[parameter.name]), metavar=parameter.name.upper()
+            help=first_sentence(said[parameter.name]),
+            metavar=parameter.name.upper(),
+            autocompletion=complete_dataset if parameter.name == "data" else None,
         )
         kind = list[str] if several else str
         found.append(parameter.replace(annotation=Annotated[kind, argument]))
@@ -187,6 +205,7 @@ def _parameter(flag: Flag, *, everything: bool) -> inspect.Parameter:
         show_default=False,
         hidden=not (flag.often or everything),
         metavar=_metavar(flag.kind, typed),
+        autocompletion=_completion(flag),
     )
     return inspect.Parameter(
         flag.name,
@@ -194,6 +213,38 @@ def _parameter(flag: Flag, *, everything: bool) -> inspect.Parameter:
         default=inspect.Parameter.empty if flag.required else None,
         annotation=Annotated[typed if flag.required else typed | None, option],
     )
+
+
+def _completion(flag: Flag) -> Callable[[str], list[str]] | None:
+    """Make what lists a flag's values for a shell, where they have names."""
+    room, words = _ROOMS.get(flag.name), choices(flag.kind)
+    if room is None and not words:
+        return None
+
+    def complete(incomplete: str) -> list[str]:
+        values = registry.names(room) if room else words
+        return [value for value in values if value.startswith(incomplete)]
+
+    return complete
+
+
+def data_argument(*, is_required: bool) -> inspect.Parameter:
+    """Make the argument DATA of an audit and of a prediction."""
+    text = typer.Argument(
+        help="NAME:PATH (table:people.csv), or a YAML file of settings",
+        autocompletion=complete_dataset,
+    )
+    return inspect.Parameter(
+        "data",
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=inspect.Parameter.empty if is_required else None,
+        annotation=Annotated[str if is_required else str | None, text],
+    )
+
+
+def complete_dataset(incomplete: str) -> list[str]:
+    """List the datasets whose names begin so, for a shell; a path is the shell's own."""
+    return [f"{name}:" for name in registry.names("datasets") if name.startswith(incomplete)]
 
 
 def _spelt(flag: Flag, typed: Any) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from isolux.cli import document
 from isolux.cli.streams import say
 
-__all__ = ["across", "made"]
+__all__ = ["across"]
+
+VERB = "isolux.verbs.across:across"
 
 
 def across(runs: Sequence[str], *, out: Path | None = None, **settings: Any) -> None:
@@ -59,11 +61,3 @@ def _named(runs: Sequence[str]) -> dict[str, list[str]]:
             path.strip() for path in paths.split(",") if path.strip()
         )
     return found
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.across import across as lay_out
-
-    return generated(across, lay_out)

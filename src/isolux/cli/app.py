@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from isolux.cli._flags import generated
 from isolux.cli._help import Command
 from isolux.cli.audit import audit, audit_command
 from isolux.cli.document import FLAG as JSON
@@ -23,12 +24,11 @@ from isolux.cli.streams import say
 __all__ = ["GROUPS", "WITH_JSON", "program", "without_json"]
 
 _COMMANDS = (
-    "predict", "crop", "curate", "compare", "across", "gate", "card", "monitor", "convert",
+    "predict", "crop", "curate", "compare", "gate", "card", "monitor",
     "explain", "report", "view", "export", "describe", "sample", "check", "train", "withdraw",
-    "clean",
-    "completion",
 )  # fmt: skip
-"""Files of this room, each with a command of its own name and ``made``."""
+"""Files of this room, each with a function of its own name; ``VERB`` names the public function
+whose settings are its flags too."""
 GROUPS = ("curate", "train")
 """Those that have commands of their own."""
 WITH_JSON = ("gate",)
@@ -54,7 +54,6 @@ def program(args: Sequence[str], *, everything: bool = False) -> TyperGroup:
         help="Audit vision models: for whom a model is worse, by how much, and how certain that "
         "is.",
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
@@ -67,9 +66,11 @@ def program(args: Sequence[str], *, everything: bool = False) -> TyperGroup:
     elif asked == "list":
         app.command(asked, cls=Command)(listing)
     elif asked in GROUPS:
-        app.add_typer(_module(asked).group(), name=asked)
+        app.add_typer(_group(asked), name=asked)
+    elif asked == "predict":
+        app.command(asked, cls=Command)(_module(asked).predict_command())
     elif asked in _COMMANDS:
-        app.command(asked, cls=Command)(_module(asked).made())
+        app.command(asked, cls=Command)(_command(asked))
     else:  # our own need nothing of other packages
         _add_commands_of_others(app)
     group = cast("TyperGroup", get_command(app))
@@ -109,6 +110,25 @@ def _add_json(command: Any, flag: Any) -> None:
         command.params.append(flag)
     for one in getattr(command, "commands", {}).values():
         _add_json(one, flag)
+
+
+def _command(path: str) -> Callable[..., None]:
+    """Make the command of a file, with the settings of the public function that it names."""
+    module = _module(path)
+    room, _, verb = getattr(module, "VERB", "").partition(":")
+    function = getattr(importlib.import_module(room), verb) if verb else None
+    return generated(getattr(module, path.rpartition(".")[2]), function)
+
+
+def _group(name: str) -> typer.Typer:
+    """Make a command that has commands of its own: the files of its folder."""
+    module = _module(name)
+    command = getattr(module, name)
+    app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=command.__doc__)
+    app.callback()(command)
+    for step in module.STEPS:
+        app.command(step, cls=Command)(_command(f"{name}.{step}"))
+    return app
 
 
 def _module(name: str) -> ModuleType:

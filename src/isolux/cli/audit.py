@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from isolux.cli._flags import Flag, given, of_stages, of_task, with_flags
+from isolux.cli._flags import Flag, data_argument, given, of_stages, of_task, with_flags
 from isolux.cli.streams import say
 
 if TYPE_CHECKING:
     from isolux.vocabulary.errors import IsoluxError
 
 __all__ = ["audit", "audit_command", "named_task", "unknown_flag"]
-
-_DATA = inspect.Parameter(
-    "data",
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    annotation=Annotated[
-        str, typer.Argument(help="NAME:PATH (table:people.csv), or a YAML file of settings")
-    ],
-)
-
 
 _NOTES = Flag(
     "notes", bool, help="print every note, and every warning whole", default=None, panel="Output",
@@ -76,7 +64,7 @@ def audit_command(args: Sequence[str], *, everything: bool) -> Callable[..., Non
     flags = [flag for flag in of_stages() if flag.name != "data"]
     at = next(i for i, flag in enumerate(flags) if flag.name == "task") + 1
     flags = [*flags[:at], *own, *flags[at:], _NOTES]
-    return with_flags(audit, [_DATA], flags, everything=everything)
+    return with_flags(audit, [data_argument(is_required=True)], flags, everything=everything)
 
 
 def named_task(args: Sequence[str]) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from isolux.cli import document
 
-__all__ = ["card", "made"]
+__all__ = ["card"]
 
 
 def card(
@@ -66,10 +65,3 @@ def card(
             + ", ".join(one.key for one in found.blanks)
             + f" (isolux card {run} --kind {kind} --init > facts.yaml, then --facts facts.yaml)"
         )
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(card)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,9 @@ if TYPE_CHECKING:
 
     from isolux.verbs.check import Checked
 
-__all__ = ["check", "made"]
+__all__ = ["check"]
+
+VERB = "isolux.verbs.check:check"
 
 _EXAMPLES, _LONGEST = 3, 200
 _PROBLEMS = 1
@@ -49,14 +50,6 @@ def check(data: str, *, strict: bool = False, out: Path | None = None, **setting
         document.wrote("problems", write_text(out, _written(found.problems, out)))
     if found.failed(strict=strict):
         raise typer.Exit(_PROBLEMS)
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.check import check as checked
-
-    return generated(check, checked)
 
 
 def _show(found: Checked, *, strict: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     from isolux.verbs.side_by_side import SideBySide
 
-__all__ = ["compare", "made"]
+__all__ = ["compare"]
+
+VERB = "isolux.verbs.compare:compare"
 
 _PAIR, _ROWS = 2, 30
 _OF_MANY = ("id_from", "allow_disagreement", "models", "withdrawn", "allow_unmatched")
@@ -140,14 +142,6 @@ def _show_side_by_side(found: SideBySide) -> None:
     show_table(str(first["metric"]), ["attribute", "group", "n", *models], rows)
     for text in found.record["notes"]:
         document.note(text)
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.compare import compare as compare_runs
-
-    return generated(compare, compare_runs)
 
 
 def _show_relative(disparities: pl.DataFrame) -> None:

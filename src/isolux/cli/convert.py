@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 from isolux.cli import document
 from isolux.cli.streams import say
 
-__all__ = ["convert", "made"]
+__all__ = ["convert"]
 
 
 def convert(
@@ -82,13 +81,6 @@ def convert(
         + (f", {models}" if models else "")
     )
     document.wrote("predictions", target)
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(convert)
 
 
 def _refuse_out(out: Path, source: str, *, overwrite: bool) -> None:

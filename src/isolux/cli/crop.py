@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from isolux.cli import document
 from isolux.cli.streams import say
 
-__all__ = ["crop", "made"]
+__all__ = ["crop"]
+
+VERB = "isolux.verbs.crop:crop"
 
 
 def crop(data: str, *, out: Path, **settings: Any) -> None:
@@ -27,23 +28,10 @@ def crop(data: str, *, out: Path, **settings: Any) -> None:
         The directory to write, or to resume.
     """
     from isolux.verbs.crop import crop as cropped
-    from isolux.vocabulary.notes import by_severity
 
     done = cropped(data, out=out, **settings)
-    cautions, notes = by_severity(done.notes)
-    for caution in cautions:
-        document.warn(caution)
-    for note in notes:
-        document.note(note)
+    document.note_all(done.notes)
     there = done.crops["file"].count()
     say(f"{there:,} crops of {done.crops.height:,} people: {done.made:,} cut out now")
     document.wrote("crops", done.folder)
     say(f"a model's answers: isolux predict {data} --crops {done.folder} --model … --out …")
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.crop import crop as cropped
-
-    return generated(crop, cropped)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from isolux.cli import document
 from isolux.cli.streams import say, screen
 
-__all__ = ["describe", "made"]
+__all__ = ["describe"]
+
+VERB = "isolux.verbs.describe:describe"
 
 
 def describe(data: list[str], *, out: Path | None = None, **settings: Any) -> None:
@@ -41,11 +42,3 @@ def describe(data: list[str], *, out: Path | None = None, **settings: Any) -> No
     if out is not None:
         document.wrote("page", found.report(out))
         say_figures()
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.describe import describe as described
-
-    return generated(describe, described)

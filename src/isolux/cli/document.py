@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FLAG", "SCHEMA", "answered", "asked", "fail", "give", "give_answer", "give_words", "giving",
-    "note", "print_now", "warn", "wrote",
+    "note", "note_all", "print_now", "warn", "wrote",
 ]  # fmt: skip
 
 FLAG = "--json"
@@ -143,6 +143,17 @@ def note(text: str) -> None:
         _documents[-1].notes.append(text)
     else:
         say(f"note: {text}")
+
+
+def note_all(notes: Iterable[str]) -> None:
+    """Say notes: cautions first, as warnings."""
+    from isolux.vocabulary.notes import by_severity
+
+    cautions, others = by_severity(notes)
+    for caution in cautions:
+        warn(caution)
+    for other in others:
+        note(other)
 
 
 def wrote(what: str, path: str | Path | None, more: str = "") -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from isolux.cli.streams import say
 
-__all__ = ["explain", "made"]
+__all__ = ["explain"]
+
+VERB = "isolux.verbs.explain:explain"
 
 
 def explain(
@@ -55,11 +56,3 @@ def explain(
     show_audit(found.run, Path(where) / "report.html", first=first, notes=notes)
     for name, why in found.refused.items():
         say(f"{name} did not run: {why}")
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.explain import explain as explained_by
-
-    return generated(explain, explained_by)

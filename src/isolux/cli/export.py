@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from isolux.vocabulary.containers import Dataset
 
-__all__ = ["export", "made"]
+__all__ = ["export"]
 
 _LOOK = """to look at them:
   pip install fiftyone
@@ -91,13 +91,6 @@ def export(
     document.wrote(to, folder)
     if to == "fiftyone":
         say(*_LOOK.splitlines()[:-1], _LOOK.splitlines()[-1].format(folder=folder))
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(export)
 
 
 def _saver(name: str) -> Any:

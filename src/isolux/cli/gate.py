@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-__all__ = ["gate", "made"]
+__all__ = ["gate"]
 
 _BROKEN = 4
 
@@ -71,13 +71,6 @@ def gate(
     _write({junit: found.junit, markdown: found.markdown, json_file: found.json})
     sys.stdout.write(found.json() if json else f"{found.text()}\n")
     raise typer.Exit(found.exit_code)
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(gate)
 
 
 def _refuse_flags(policy: Path | None, *, init: bool, others: tuple[object, ...]) -> None:

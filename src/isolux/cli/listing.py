@@ -10,6 +10,7 @@ import typer
 
 from isolux.cli import document
 from isolux.cli.streams import say, screen
+from isolux.vocabulary import registry
 
 if TYPE_CHECKING:
     from isolux.vocabulary.info import Info
@@ -51,10 +52,26 @@ _TOLD = ("title", "summary", "references", "assumptions", "metrics", "attributes
 """Fields of an ``INFO`` that are not printed as they are."""
 
 
+def _complete_kind(incomplete: str) -> list[str]:
+    return [kind for kind in KINDS if kind.startswith(incomplete)]
+
+
+def _complete_name(context: typer.Context, incomplete: str) -> list[str]:
+    kind = context.params.get("kind")
+    names = registry.names(room_of(kind)) if kind in KINDS else ()
+    return [name for name in names if name.startswith(incomplete)]
+
+
 def listing(
-    kind: Annotated[str | None, typer.Argument(help="what to list; not given: the kinds")] = None,
+    kind: Annotated[
+        str | None,
+        typer.Argument(help="what to list; not given: the kinds", autocompletion=_complete_kind),
+    ] = None,
     name: Annotated[
-        str | None, typer.Argument(help="one of them: its settings, metrics or protocols")
+        str | None,
+        typer.Argument(
+            help="one of them: its settings, metrics or protocols", autocompletion=_complete_name
+        ),
     ] = None,
 ) -> None:
     """List what there is: tasks, datasets, models and eight other kinds.
@@ -62,7 +79,6 @@ def listing(
     Without KIND, the kinds. With KIND, one line for each of that kind. With NAME, everything about
     one of them: every setting with its type, default and meaning, metrics, protocols, facts.
     """
-    from isolux.vocabulary import registry
     from isolux.vocabulary.errors import UnknownNameError
 
     if kind is None:
@@ -92,7 +108,6 @@ def room_of(kind: str) -> str:
 
 def _summary(room: str, name: str) -> str:
     """Say in a line what a plugin is; the licence, output or protocols that it is chosen by."""
-    from isolux.vocabulary import registry
     from isolux.vocabulary.info import DatasetInfo, ModelInfo
 
     info = registry.info(room, name)
@@ -118,7 +133,6 @@ def _show_lines(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 def _show_one(room: str, name: str) -> None:
     """Print what one plugin is, and everything that can be asked of it."""
-    from isolux.vocabulary import registry
     from isolux.vocabulary.plugin_options import described_options
 
     info = registry.info(room, name)
@@ -176,7 +190,6 @@ def _shown(value: object) -> str:
 
 def _show_parts(room: str, name: str) -> None:
     """Print a task's metrics, a paper's protocols, a family's attributes, a card's facts."""
-    from isolux.vocabulary import registry
     from isolux.vocabulary.info import CardInfo, DerivedInfo, TaskInfo
 
     info = registry.info(room, name)

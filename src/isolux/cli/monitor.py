@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from isolux.cli import document
 from isolux.cli.streams import say
 
-__all__ = ["made", "monitor"]
+__all__ = ["monitor"]
+
+VERB = "isolux.verbs.monitor:monitor"
 
 
 def monitor(
@@ -53,11 +54,3 @@ def _cell(value: object) -> str:
     if value is None:
         return "–"
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.monitor import monitor as watch
-
-    return generated(monitor, watch)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from isolux.cli import document
 from isolux.cli.streams import print_error, say
@@ -17,7 +14,7 @@ from isolux.vocabulary.printable import plain
 if TYPE_CHECKING:
     from isolux.verbs.predict import Predicted
 
-__all__ = ["made", "predict"]
+__all__ = ["predict", "predict_command"]
 
 _STAGES = ("people", "engine", "model")
 _ELSEWHERE = ("data", "answers", "sums")  # an argument, --out; a folder of counts
@@ -90,20 +87,11 @@ def _asked(data: str | None, out: str | None, said: dict[str, Any]) -> Any:
     return spec
 
 
-def made() -> Callable[..., None]:
+def predict_command() -> Callable[..., None]:
     """Make the command: its flags are the settings of the stages people, engine and model."""
-    from isolux.cli._flags import Flag, of_stages, with_flags
+    from isolux.cli._flags import Flag, data_argument, of_stages, with_flags
     from isolux.vocabulary.spec import FLAT
 
-    data = inspect.Parameter(
-        "data",
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        default=None,
-        annotation=Annotated[
-            str | None,
-            typer.Argument(help="NAME:PATH (table:people.csv), or a YAML file of settings"),
-        ],
-    )
     own = [
         Flag("out", str, None, "the directory of answers to write, or to resume"),
         Flag("resume", str, None, "resume a directory with the settings stored in it"),
@@ -115,7 +103,7 @@ def made() -> Callable[..., None]:
         if flag.name not in _ELSEWHERE
         and (flag.name in _OTHERS or FLAT.get(flag.name, ("",))[0] in _STAGES)
     ]
-    return with_flags(predict, [data], [*own, *mine], everything=True)
+    return with_flags(predict, [data_argument(is_required=False)], [*own, *mine], everything=True)
 
 
 def _show(done: Predicted, seconds: float) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from isolux.cli import document
 if TYPE_CHECKING:
     from isolux.vocabulary.containers import Run
 
-__all__ = ["made", "report"]
+__all__ = ["report"]
 
 
 def report(
@@ -78,13 +77,6 @@ def report(
     say_figures(f"isolux report {run}" + (f" --out {out}" if out is not None else ""))
     if gallery is not None and images is not None:
         _write_gallery(loaded, path, images, gallery, may_show=i_may_show_these_images)
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(report)
 
 
 def _warn_of_others(path: Path) -> None:

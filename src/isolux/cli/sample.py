@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from isolux.cli import document
 from isolux.cli.streams import say
 
-__all__ = ["made", "sample"]
+__all__ = ["sample"]
+
+VERB = "isolux.verbs.sample:sample"
 
 
 def sample(data: str, *, out: Path, overwrite: bool = False, **settings: Any) -> None:
@@ -43,14 +44,6 @@ def sample(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
     few = f", {short.height:,} of them short" if short.height else ""
     say(f"{drawn.people.height:,} people of {drawn.cells.height:,} cells{few}")
     document.wrote("ids", write_text(out, csv_text(drawn.people)))
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.sample import sample as drawn_of
-
-    return generated(sample, drawn_of)
 
 
 def _refuse_out(out: Path, data: str, *, overwrite: bool) -> None:

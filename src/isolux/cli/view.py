@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from isolux.cli import document
 from isolux.cli.streams import say
 
-__all__ = ["made", "view"]
+__all__ = ["view"]
 
 
 def view(
@@ -81,13 +81,6 @@ def view(
 
 
 _SERVED = "the local viewer shows single people to this computer alone; what leaves it is a file"
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(view)
 
 
 def _refuse(flags: dict[str, Any], needs: str, why: str) -> None:

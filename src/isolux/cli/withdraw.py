@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from isolux.curation.proof import Proof
     from isolux.curation.withdrawal import Looked, Withdrawn
 
-__all__ = ["made", "withdraw"]
+__all__ = ["withdraw"]
+
+VERB = "isolux.verbs.withdraw:withdraw"
 
 _LEFT, _SHOWN = 1, 20
 _OF_PROOF = ("who", "list", "kind", "published_key")
@@ -100,8 +102,6 @@ def _replayed(done: Sequence[Withdrawn]) -> None:
 def _proved(done: Proof) -> None:
     import polars as pl
 
-    from isolux.vocabulary.notes import by_severity
-
     for name, rows in (("found", done.found), ("not looked into", done.blind)):
         schema = {"where": pl.String, "what": pl.String}
         document.give(name, pl.DataFrame(rows, schema=schema, orient="row"))
@@ -109,11 +109,7 @@ def _proved(done: Proof) -> None:
         document.warn(f"{where}: {how}")
     for where, why in done.blind[:_SHOWN]:
         document.warn(f"{where} was not looked into, and is not clean: {why}")
-    cautions, notes = by_severity(done.notes)
-    for caution in cautions:
-        document.warn(caution)
-    for note in notes:
-        document.note(note)
+    document.note_all(done.notes)
     say(
         f"{done.files:,} files and parts of files, {done.bytes:,} bytes, {done.pictures:,}"
         f" pictures: {len(done.found):,} found, {len(done.blind):,} not looked into"
@@ -158,23 +154,10 @@ def _looked(found: Looked) -> None:
 
 
 def _done(done: Withdrawn) -> None:
-    from isolux.vocabulary.notes import by_severity
 
     _show(done)
-    cautions, notes = by_severity(done.notes)
-    for caution in cautions:
-        document.warn(caution)
-    for note in notes:
-        document.note(note)
+    document.note_all(done.notes)
     if done.receipt is None:
         say("not finished: give the same command again once what is named above is settled")
         raise typer.Exit(_LEFT)
     document.wrote("receipt", done.receipt)
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.withdraw import withdraw as verb
-
-    return generated(withdraw, verb)

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-
-import typer
-
-from isolux.cli._help import Command
-
-__all__ = ["STEPS", "curate", "group"]
+__all__ = ["STEPS", "curate"]
 
 STEPS = (
     "concepts", "candidates", "quotas",
@@ -21,12 +15,3 @@ STEPS = (
 
 def curate() -> None:
     """Build a dataset: photos come in and are judged, annotators agree, consent can be revoked."""
-
-
-def group() -> typer.Typer:
-    """Make the command with its steps."""
-    app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=curate.__doc__)
-    app.callback()(curate)
-    for step in STEPS:
-        app.command(step, cls=Command)(importlib.import_module(f"{__name__}.{step}").made())
-    return app

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from isolux.cli import document
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["add", "made"]
+__all__ = ["add"]
 
 
 def add(
@@ -61,10 +59,3 @@ def add(
         f" {done.changed:,} with new facts"
     )
     say(f"next: isolux curate intake {project}")
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(add)

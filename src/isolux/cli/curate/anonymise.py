@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from isolux.cli import document
 from isolux.cli.streams import say
 
-__all__ = ["anonymise", "made"]
+__all__ = ["anonymise"]
+
+VERB = "isolux.verbs.anonymise:anonymise"
 
 
 def anonymise(table: str, **settings: Any) -> None:
@@ -35,11 +36,3 @@ def anonymise(table: str, **settings: Any) -> None:
     for note in notes:
         document.note(note)
     document.wrote("dataset", done.folder)
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.anonymise import anonymise as made_of
-
-    return generated(anonymise, made_of)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from isolux.cli import document
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["answers", "made"]
+__all__ = ["answers"]
 
 
 def answers(
@@ -61,10 +59,3 @@ def answers(
         say(f"{numbered(done.refused, 'answer')} against the stage's rules: not counted")
     if done.sent_back:
         say(f"{numbered(done.sent_back, 'photo')} sent back to an earlier stage")
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(answers)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["candidates", "made"]
+__all__ = ["candidates"]
+
+VERB = "isolux.curation.candidates.files:candidates_of_files"
 
 
 def candidates(photos: str, *, out: Path, **settings: Any) -> None:
@@ -35,11 +36,3 @@ def candidates(photos: str, *, out: Path, **settings: Any) -> None:
     write_text(out, csv_text(found))
     show_wide("Photos of this round", found["class"].value_counts().sort("class"))
     say(f"{numbered(found.height, 'photo')}: {out}")
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.curation.candidates.files import candidates_of_files
-
-    return generated(candidates, candidates_of_files)

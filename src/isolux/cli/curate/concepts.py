@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from isolux.cli import document
 from isolux.cli.streams import say
 
-__all__ = ["concepts", "made"]
+__all__ = ["concepts"]
+
+VERB = "isolux.curation.candidates.files:concepts_of_files"
 
 
 def concepts(nouns: str, *, out: Path, **settings: Any) -> None:
@@ -40,11 +41,3 @@ def concepts(nouns: str, *, out: Path, **settings: Any) -> None:
     for reason, number in kinds.value_counts(sort=True).iter_rows():
         say(f"  {number:,} {reason}")
     say(f"concepts: {out}")
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.curation.candidates.files import concepts_of_files
-
-    return generated(concepts, concepts_of_files)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,9 @@ from isolux.cli import document
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["consensus", "made"]
+__all__ = ["consensus"]
+
+VERB = "isolux.verbs.consensus:consensus"
 
 _SHOWN = 20
 _STATUSES = ("agreed", "ask again", "discard")
@@ -53,11 +54,3 @@ def consensus(data: str, *, out: Path, overwrite: bool = False, **settings: Any)
     for note in notes:
         document.note(note)
     document.wrote("labels", done.write(out, overwrite=overwrite))
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.consensus import consensus as found_of
-
-    return generated(consensus, found_of)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from isolux.cli import document
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["consent", "made"]
+__all__ = ["consent"]
+
+VERB = "isolux.verbs.consent:check_consent"
 
 
 def consent(ledger: str, **settings: Any) -> None:
@@ -30,11 +31,3 @@ def consent(ledger: str, **settings: Any) -> None:
     say(f"{numbered(len(found.rows), 'row')}: {checked}")
     show_wide("People by what they allow", summary(found))
     say(f"head: {found.rows[-1].hash}")
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.consent import check_consent
-
-    return generated(consent, check_consent)

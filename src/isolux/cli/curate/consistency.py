@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["consistency", "made"]
+__all__ = ["consistency"]
+
+VERB = "isolux.verbs.annotation_quality:vendor_consistency"
 
 
 def consistency(
@@ -28,11 +29,3 @@ def consistency(
 
     refuse_standing(out, overwrite=overwrite)
     show_quality(vendor_consistency(table, **settings), out, overwrite=overwrite)
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.annotation_quality import vendor_consistency
-
-    return generated(consistency, vendor_consistency)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["decide", "made"]
+__all__ = ["decide"]
 
 
 def decide(
@@ -44,10 +43,3 @@ def decide(
         open_project(project, who=curator), sheet, step=step, rule=rule, unit_kind=unit
     )
     say(numbered(new, "new verdict"))
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(decide)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["golden", "made"]
+__all__ = ["golden"]
 
 
 def golden(project: str, sheet: str, *, stage: str, curator: str | None = None) -> None:
@@ -30,10 +28,3 @@ def golden(project: str, sheet: str, *, stage: str, curator: str | None = None) 
     new = made_of(open_project(project, who=curator), stage, sheet)
     say(numbered(new, "new golden task"))
     say(f"next: isolux curate push {project} --stage {stage} --training --server URL")
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(golden)

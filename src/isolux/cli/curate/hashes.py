@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from isolux.cli import document
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["hashes", "made"]
+__all__ = ["hashes"]
 
 _TOLD = 20
 
@@ -72,10 +70,3 @@ def warn_of_matches(ids: tuple[str, ...]) -> None:
         f"photos match a list of known illegal material: {told}. Do not open or copy them."
         " Nothing leaves the project until each is decided: isolux curate hashes --decided SHEET"
     )
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(hashes)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from isolux.cli.streams import say
 
-__all__ = ["init", "made"]
+__all__ = ["init"]
 
 
 def init(
@@ -35,10 +33,3 @@ def init(
     journal = read_journal(made_now)
     say(f"project {made_now.name}: {made_now.folder}")
     say(f"journal: {journal.height:,} row{'s' * (journal.height != 1)}, head {journal['hash'][-1]}")
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(init)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from isolux.cli import document
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["intake", "made"]
+__all__ = ["intake"]
 
 
 def intake(
@@ -55,10 +55,3 @@ def intake(
         write_text(letters, csv_text(told))
         say(f"letters: {letters}, {numbered(told.height, 'row')}")
     say(f"next: isolux curate status {project}")
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(intake)

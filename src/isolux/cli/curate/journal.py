@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["journal", "made"]
+__all__ = ["journal"]
 
 _SHOWN = 40
 
@@ -33,10 +31,3 @@ def journal(project: str, *, head: str | None = None, last: int = _SHOWN) -> Non
     show_wide(f"The last {min(last, rows):,} of {rows:,} rows", table.tail(last).drop("hash"))
     say(f"{numbered(rows, 'row')}: hashes, signatures and verdicts verify")
     say(f"head: {table['hash'][-1]}")
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(journal)

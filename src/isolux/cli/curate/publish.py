@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from isolux.cli import document
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["made", "publish"]
+__all__ = ["publish"]
+
+VERB = "isolux.verbs.release:publish_dataset"
 
 
 def publish(project: str, *, curator: str | None = None, **settings: Any) -> None:
@@ -42,11 +43,3 @@ def publish(project: str, *, curator: str | None = None, **settings: Any) -> Non
         document.note(note)
     document.wrote("dataset", done.folder)
     say(f"next: isolux audit curated:{done.folder} --by ATTRIBUTE …")
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.release import publish_dataset
-
-    return generated(publish, publish_dataset)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from isolux.cli import document
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["made", "pull"]
+__all__ = ["pull"]
 
 
 def pull(
@@ -58,10 +56,3 @@ def pull(
         say(f"{numbered(done.sent_back, 'photo')} sent back to an earlier stage: push it again")
     for note in notes:
         document.note(note)
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(pull)

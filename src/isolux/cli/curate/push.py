@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from isolux.cli import document
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["made", "push"]
+__all__ = ["push"]
 
 
 def push(
@@ -53,10 +51,3 @@ def push(
     say(f"annotate at {speaking.url}/projects/{done.server_project}")
     flag = " --training" if training else ""
     say(f"next: isolux curate pull {project} --stage {stage} --server {server}{flag}")
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(push)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["made", "quality"]
+__all__ = ["quality"]
+
+VERB = "isolux.verbs.annotation_quality:annotation_quality"
 
 
 def quality(
@@ -38,11 +39,3 @@ def quality(
     show_quality(
         annotation_quality(open_project(project), specialists, **settings), out, overwrite=overwrite
     )
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.annotation_quality import annotation_quality
-
-    return generated(quality, annotation_quality)

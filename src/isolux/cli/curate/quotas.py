@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["made", "quotas"]
+__all__ = ["quotas"]
 
 
 def quotas(
@@ -72,10 +71,3 @@ def quotas(
     show_wide("Countries", found.countries)
     show_wide("Groups after this round, as expected", found.groups)
     say(f"quotas: {out}")
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(quotas)

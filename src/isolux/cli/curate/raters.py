@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["made", "raters"]
+__all__ = ["raters"]
 
 
 def raters(
@@ -50,10 +50,3 @@ def raters(
             examined = annotation.examine(opened, stage)
         show_wide(f"Golden tasks of the stage {stage}", examined)
     show_wide("Who graduated, by region (95 % interval)", annotation.raters(opened))
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(raters)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 from isolux.cli import document
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["made", "review"]
+__all__ = ["review"]
 
 
 def review(
@@ -74,10 +73,3 @@ def review(
             f"of all {one.population:,}: {100 * one.value:.1f} % [{100 * one.low:.1f},"
             f" {100 * one.high:.1f}] ({METHOD}, {100 * level:g} %; {one.n:,} reviewed)"
         )
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(review)

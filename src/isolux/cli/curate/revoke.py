@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["made", "revoke"]
+__all__ = ["revoke"]
+
+VERB = "isolux.verbs.consent:add_consent"
 
 
 def revoke(ledger: str, **settings: Any) -> None:
@@ -27,11 +28,3 @@ def revoke(ledger: str, **settings: Any) -> None:
         return
     say(f"{numbered(len(rows), 'row')} added to {ledger}, the last is row {rows[-1].n:,}")
     say(f"head: {rows[-1].hash}")
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.consent import add_consent
-
-    return generated(revoke, add_consent)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from isolux.cli import document
 
-__all__ = ["made", "sample"]
+__all__ = ["sample"]
 
 
 def sample(
@@ -69,10 +69,3 @@ def sample(
     show_wide("What was drawn", done.design.strata)
     document.wrote("sheet", out / "sample.csv")
     document.wrote("design", out / "design.json")
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(sample)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,9 @@ from isolux.cli import document
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["made", "shapes"]
+__all__ = ["shapes"]
+
+VERB = "isolux.verbs.consensus_shapes:consensus_shapes"
 
 _SHOWN = 20
 
@@ -55,11 +56,3 @@ def shapes(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
     for note in notes:
         document.note(note)
     document.wrote("objects", done.write(out, overwrite=overwrite))
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.consensus_shapes import consensus_shapes as found_of
-
-    return generated(shapes, found_of)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from isolux.cli import document
@@ -12,7 +12,7 @@ from isolux.vocabulary.words import numbered
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["made", "status"]
+__all__ = ["status"]
 
 
 def status(
@@ -70,10 +70,3 @@ def _rounded(table: pl.DataFrame) -> pl.DataFrame:
 
     shares = ("left_share", "share_before", "share_after", "difference", "low", "high")
     return table.with_columns((pl.col(*shares) * 100).round(3))
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(status)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from isolux.cli import document
 from isolux.cli.streams import say
 
-__all__ = ["made", "suspects"]
+__all__ = ["suspects"]
 
 
 def suspects(
@@ -62,10 +62,3 @@ def suspects(
         document.note(note)
     say(f"{found.sheet.height:,} to review")
     document.wrote("sheet", out)
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(suspects)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 
-__all__ = ["made", "tasks"]
+__all__ = ["tasks"]
 
 
 def tasks(
@@ -36,10 +35,3 @@ def tasks(
     say(f"{numbered(number, 'open task')}: {out / 'tasks.csv'}")
     if number:
         say(f"next: isolux curate answers {project} FILE --stage {stage} --annotator NAME")
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-
-    return generated(tasks)

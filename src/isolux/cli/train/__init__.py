@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
+__all__ = ["STEPS", "train"]
 
-import typer
-
-from isolux.cli._help import Command
-
-__all__ = ["KINDS", "group", "train"]
-
-KINDS = ("fairface", "finetune", "probe")
+STEPS = ("fairface", "finetune", "probe")
 
 
 def train() -> None:
     """Train FairFace's network, or a head on a model's features, by one recipe for all compared."""
-
-
-def group() -> typer.Typer:
-    """Make the command with what can be trained."""
-    app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=train.__doc__)
-    app.callback()(train)
-    for kind in KINDS:
-        app.command(kind, cls=Command)(importlib.import_module(f"{__name__}.{kind}").made())
-    return app

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from isolux.cli import document
 from isolux.cli.streams import say
 
-__all__ = ["fairface", "made"]
+__all__ = ["fairface"]
+
+VERB = "isolux.verbs.train_fairface:train_fairface"
 
 
 def fairface(data: str, *, out: Path, **settings: Any) -> None:
@@ -27,27 +28,14 @@ def fairface(data: str, *, out: Path, **settings: Any) -> None:
         The directory to write, or to resume.
     """
     from isolux.verbs.train_fairface import train_fairface
-    from isolux.vocabulary.notes import by_severity
     from isolux.vocabulary.progress import said_to
 
     with said_to(say):
         done = train_fairface(data, out=out, **settings)
-    cautions, notes = by_severity(done.notes)
-    for caution in cautions:
-        document.warn(caution)
-    for note in notes:
-        document.note(note)
+    document.note_all(done.notes)
     document.wrote("network", done.folder)
     heads = list(done.classes)
     say(
         f"run it: isolux predict DATA --model fairface:{done.folder}"
         f" --model-option answers={heads[0]} --out ANSWERS"
     )
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.train_fairface import train_fairface
-
-    return generated(fairface, train_fairface)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from isolux.cli import document
 from isolux.cli.streams import say
 
-__all__ = ["finetune", "made"]
+__all__ = ["finetune"]
+
+VERB = "isolux.verbs.train_finetune:train_finetune"
 
 
 def finetune(data: str, *, out: Path, **settings: Any) -> None:
@@ -27,24 +28,11 @@ def finetune(data: str, *, out: Path, **settings: Any) -> None:
         The directory to write, or to resume.
     """
     from isolux.verbs.train_finetune import train_finetune
-    from isolux.vocabulary.notes import by_severity
     from isolux.vocabulary.progress import said_to
 
     with said_to(say):
         done = train_finetune(data, out=out, **settings)
-    cautions, notes = by_severity(done.notes)
-    for caution in cautions:
-        document.warn(caution)
-    for note in notes:
-        document.note(note)
+    document.note_all(done.notes)
     document.wrote("model", done.folder)
     for name in done.labels:
         document.wrote("labels", name)
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.train_finetune import train_finetune
-
-    return generated(finetune, train_finetune)

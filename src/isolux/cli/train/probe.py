@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from isolux.cli import document
 
-__all__ = ["made", "probe"]
+__all__ = ["probe"]
+
+VERB = "isolux.verbs.train_probe:train_probe"
 
 
 def probe(data: str, *, out: Path, **settings: Any) -> None:
@@ -26,22 +27,9 @@ def probe(data: str, *, out: Path, **settings: Any) -> None:
         The directory to write.
     """
     from isolux.verbs.train_probe import train_probe
-    from isolux.vocabulary.notes import by_severity
 
     done = train_probe(data, out=out, **settings)
-    cautions, notes = by_severity(done.notes)
-    for caution in cautions:
-        document.warn(caution)
-    for note in notes:
-        document.note(note)
+    document.note_all(done.notes)
     document.wrote("probe", done.folder)
     for name in done.labels:
         document.wrote("labels", name)
-
-
-def made() -> Callable[..., None]:
-    """Make the command."""
-    from isolux.cli._flags import generated
-    from isolux.verbs.train_probe import train_probe
-
-    return generated(probe, train_probe)
