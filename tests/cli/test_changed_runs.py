@@ -48,7 +48,7 @@ COMMANDS = {
     "compare": ["compare", "{whole}", "{changed}", "--out", "{out}/both"],
     "compare, first": ["compare", "{changed}", "{whole}", "--out", "{out}/both"],
     "models side by side": ["compare", "a={whole},{changed}", "b={whole}", "--out", "{out}/side"],
-    "across": ["across", "A={changed}", "--out", "{out}/across"],
+    "datasets": ["compare", "--datasets", "A={changed}", "--out", "{out}/across"],
     "monitor": ["monitor", "{whole}", "{changed}", "--out", "{out}/days"],
     "export": ["export", "{changed}", "--out", "{out}/seen"],
     "card": ["card", "{changed}", "--kind", "model_card", "--out", "{out}/cards"],

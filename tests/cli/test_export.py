@@ -82,7 +82,7 @@ def test_what_cannot_be_exported(monkeypatch, capsys, tmp_path, audited):
         return ran.plain
 
     out = ("--out", tmp_path / "seen")
-    assert "no format to export to named 'yolo'" in ask(audited, *out, "--to", "yolo")
+    assert "expected: 'fiftyone' or 'parquet'" in ask(audited, *out, "--to", "yolo")
     assert "a run says how its dataset is loaded" in ask(audited, *out, "--data-option", "a=b")
     assert "exists already" in ask(audited, "--out", tmp_path)
     assert "the data are not named" in ask("nothing", *out)

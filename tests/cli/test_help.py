@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli._run import isolux as run
 
-COMMANDS = ("describe", "check", "sample", "explain", "compare", "convert", "export", "report")
+COMMANDS = ("describe", "check", "sample", "explain", "compare", "export", "report")
 
 
 def flags(text: str) -> set[str]:

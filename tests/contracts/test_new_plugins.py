@@ -161,7 +161,9 @@ def test_a_text_of_no_format_is_refused_by_each_that_was_asked(elsewhere, tmp_pa
     words = [
         "-c",
         "from isolux.cli import main; main()",
-        "convert",
+        "export",
+        "--to",
+        "parquet",
         "net.txt",
         "--out",
         "a.parquet",

@@ -143,7 +143,7 @@ def kill_once(
     if command.target.endswith("run") or command.target.endswith("comparison"):
         server.run("explain", target, "--analysis", "no-such-analysis")
     else:
-        server.run("clean", target.parent)
+        server.run(*command.argv)
     tally.left_after_next += sum(is_stage(path.name) for path in target.parent.rglob(".*"))
     tally.lost += stood and not target.exists()
     tally.partial += target.exists() and not whole(target, command)

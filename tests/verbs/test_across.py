@@ -1,4 +1,4 @@
-"""``isolux across``: the tables on the screen and in the folder, and runs that do not fit."""
+"""``isolux compare --datasets``: the tables on the screen and in the folder, and runs that do not fit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def runs(tmp_path_factory):
 
 
 def test_tables_are_shown_and_written(runs, monkeypatch, capsys, tmp_path):
-    ran = run(monkeypatch, capsys, "across", f"One={runs / 'a'},{runs / 'b'}",
+    ran = run(monkeypatch, capsys, "compare", "--datasets", f"One={runs / 'a'},{runs / 'b'}",
               f"Two={runs / 'a'}", "--out", tmp_path / "t")  # fmt: skip
     assert ran.code == 0, ran.err
     assert "b is in no average of gender: it has no run on Two." in ran.out
@@ -41,16 +41,18 @@ def test_tables_are_shown_and_written(runs, monkeypatch, capsys, tmp_path):
     table = pl.read_csv(tmp_path / "t" / "table_3.csv")
     assert table.rows() == [("a", 0.5, 0.5), ("b", 1.0, None)]
     assert "\\toprule" in (tmp_path / "t" / "table_7.tex").read_text()
-    again = run(monkeypatch, capsys, "across", f"One={runs / 'a'}", "--out", tmp_path / "t")
+    again = run(
+        monkeypatch, capsys, "compare", "--datasets", f"One={runs / 'a'}", "--out", tmp_path / "t"
+    )
     assert "exists already" in again.plain
 
 
 def test_what_is_no_dataset_and_run_is_refused(runs, monkeypatch, capsys):
-    ran = run(monkeypatch, capsys, "across", runs / "a")
+    ran = run(monkeypatch, capsys, "compare", "--datasets", runs / "a")
     assert "not said which dataset a run is of" in ran.plain
-    ran = run(monkeypatch, capsys, "across", f"One={runs / 'a'},{runs / 'a'}")
+    ran = run(monkeypatch, capsys, "compare", "--datasets", f"One={runs / 'a'},{runs / 'a'}")
     assert "two runs are of 'a' asked for gender on One" in ran.plain
-    ran = run(monkeypatch, capsys, "across", f"One={runs / 'gone'}")
+    ran = run(monkeypatch, capsys, "compare", "--datasets", f"One={runs / 'gone'}")
     assert ran.code != 0
     assert "gone" in ran.plain
 

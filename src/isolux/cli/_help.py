@@ -23,7 +23,6 @@ _EXAMPLES = {
     "describe": 'isolux describe table:people.csv --by "race*gender" --out people.html',
     "sample": "isolux sample table:people.csv --balance race,gender --per-cell 50 --out ids.csv",
     "explain": "isolux explain runs/first --analysis confounders",
-    "convert": "isolux convert boxes.json --out boxes.parquet",
     "export": "isolux export runs/first --out for-fiftyone",
     "report": "isolux report runs/first",
 }

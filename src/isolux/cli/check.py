@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from isolux.cli import document
+from isolux.cli.outputs import refuse_file
 from isolux.cli.streams import say
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ def check(data: str, *, strict: bool = False, out: Path | None = None, **setting
     """
     from isolux.verbs.check import check as checked
 
-    _refuse_out(out)
+    if out is not None:
+        refuse_file(out, endings=(".csv", ".json"))
     found = checked(data, **settings)
     document.give("problems", found.problems)
     _show(found, strict=strict)
@@ -98,17 +100,3 @@ def _written(problems: pl.DataFrame, out: Path) -> str:
     import json
 
     return json.dumps(problems.to_dicts(), ensure_ascii=False, indent=1) + "\n"
-
-
-def _refuse_out(out: Path | None) -> None:
-    """Refuse, before anything is loaded, a file of another kind."""
-    from isolux.vocabulary.errors import OutputError
-
-    if out is not None and out.suffix.lower() not in {".csv", ".json"}:
-        raise OutputError(
-            "problems are written as CSV or JSON",
-            expected="a path that ends in .csv or .json",
-            found=repr(str(out)),
-        )
-    if out is not None and out.expanduser().is_dir():
-        raise OutputError("this path is a folder", expected="a file's path", where=str(out))

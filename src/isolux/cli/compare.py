@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolux.cli import document
+from isolux.cli.datasets_screen import show_datasets
 from isolux.cli.streams import say
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ def compare(
     out: str | None = None,
     overwrite: bool = False,
     models: str | None = None,
+    datasets: bool = False,
+    average: Sequence[str] = (),
     **settings: Any,
 ) -> None:
     """Show which groups gained and which lost from one model to another, on the same people.
@@ -37,6 +40,9 @@ def compare(
     classes by disparity, as a page and as Parquet, CSV and LaTeX.
 
     Only people who are in all runs are compared: people who withdrew from one are left out of all.
+
+    With --datasets, models are tabulated across datasets, as in FairFace's Tables 2, 3, 5 and 7,
+    from finished audits with --target race, gender or age: DATASET=RUN, or DATASET=RUN,RUN.
 
     Parameters
     ----------
@@ -48,7 +54,14 @@ def compare(
         Replace that directory.
     models : str, optional
         How each model was trained: a YAML or CSV file with paradigm, data, images and parameters.
+    datasets : bool
+        The runs are of several datasets: DATASET=RUN,RUN.
+    average : sequence of str
+        With --datasets: the datasets that are averaged, each counting once; default: all.
     """
+    if datasets:
+        show_datasets(runs, out=out, overwrite=overwrite, average=average)
+        return
     from isolux.io.atomic import refuse_existing
     from isolux.verbs.compare import compare as compare_runs
 

@@ -1,14 +1,17 @@
-"""``isolux export``: people, their groups and scores in another program's format, to look at."""
+"""``isolux export``: people and scores in FiftyOne's format, or a model's output as Parquet."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from isolux.cli import document
+from isolux.cli.outputs import refuse_file
 from isolux.cli.streams import say
+from isolux.io.frames import FORMATS
+from isolux.vocabulary import registry
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,28 +31,33 @@ def export(
     data: str,
     *,
     out: Path,
-    to: str = "fiftyone",
+    to: Literal["fiftyone", "parquet"] = "fiftyone",
     images: Path | None = None,
     masks: bool = True,
     withdrawn: str | None = None,
     allow_unmatched: bool = False,
     publish_min: int = 0,
     data_option: Sequence[str] = (),
+    format: str | None = None,  # noqa: A002  (the flag is called --format)
+    model_name: str | None = None,
+    prediction_option: Sequence[str] = (),
+    overwrite: bool = False,
 ) -> None:
-    """Export people, with their groups and a model's score for each, for viewing in FiftyOne.
+    """Export people and their scores for FiftyOne, or a model's output in any format as Parquet.
 
     From a run, this exports everybody who was judged, their attributes (computed ones too), and
     each score as a field, so that you can sort by score and filter by group. Pictures stay where
-    they are.
+    they are. With --to parquet, DATA is a model's output: its boxes, masks, keypoints, embeddings
+    or labels are written as a table that loads at once.
 
     Parameters
     ----------
     data : str
-        A run directory, whose scores are included; or NAME:PATH.
+        A run directory, whose scores are included; or NAME:PATH; or a model's output.
     out : Path
-        The folder to make.
-    to : str
-        The format: fiftyone.
+        The folder to make, or the Parquet file to write.
+    to : {"fiftyone", "parquet"}
+        The format to write.
     images : Path, optional
         The folder of the pictures, which the export then refers to.
     masks : bool
@@ -63,13 +71,25 @@ def export(
         people; 0: nothing is withheld.
     data_option : sequence of str
         For NAME:PATH: a setting specific to the dataset, NAME=VALUE.
+    format : str, optional
+        Of a model's output: one of `isolux list formats`; default: recognised.
+    model_name : str, optional
+        Of a model's output: the model's name; default: the name in the file, or else the file's.
+    prediction_option : sequence of str
+        Of a model's output: a setting specific to the format, NAME=VALUE.
+    overwrite : bool
+        Replace the Parquet file.
     """
+    if to == "parquet":
+        refuse_file(out, endings=FORMATS["parquet"], source=data, overwrite=overwrite)
+        _export_output(data, out, format, model_name, prediction_option)
+        return
     from isolux.io.atomic import refuse_existing
     from isolux.people.loading import load_people
     from isolux.verbs.publish import without_small_groups, without_telling_scores
     from isolux.vocabulary.spec import parse_spec
 
-    saver = _saver(to)
+    saver = registry.load("datasets", to).save
     consent = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched}
     refuse_existing(out, overwrite=False)
     if Path(data).expanduser().is_dir():
@@ -89,17 +109,34 @@ def export(
         made += f", {n:,} score(s) each"
     say(made)
     document.wrote(to, folder)
-    if to == "fiftyone":
-        say(*_LOOK.splitlines()[:-1], _LOOK.splitlines()[-1].format(folder=folder))
+    say(*_LOOK.splitlines()[:-1], _LOOK.splitlines()[-1].format(folder=folder))
 
 
-def _saver(name: str) -> Any:
-    from isolux.vocabulary import registry
-    from isolux.vocabulary.errors import UnknownNameError
+def _export_output(
+    path: str, out: Path, form: str | None, model: str | None, options: Sequence[str]
+) -> None:
+    """Write a model's output as Parquet, and say how much it is."""
+    from isolux.io.atomic import write_parquet
+    from isolux.predictions import output_format, read_labels, read_predictions, reads_labels
+    from isolux.vocabulary.plugin_options import read_options
 
-    if name not in registry.names("datasets") or name != "fiftyone":
-        raise UnknownNameError("format to export to", name, ["fiftyone"])
-    return registry.load("datasets", name).save
+    form = form or output_format(path)
+    plugin = registry.load("predictions", form)
+    settings = read_options(
+        read_labels if reads_labels(plugin) else plugin.read,
+        options,
+        owner=f"the format {form}",
+        flag="--prediction-option",
+        hidden=("model", "format"),
+    )
+    frame = read_predictions(path, format=form, model=model, **settings)
+    target = write_parquet(out, frame)
+    column, units = (
+        ("image_id", "images") if "image_id" in frame.columns else ("instance_id", "units")
+    )
+    models = ", ".join(["", *frame["model"].unique(maintain_order=True).to_list()[:5]])
+    say(f"{frame.height:,} rows of {frame[column].n_unique():,} {units}{models}")
+    document.wrote("predictions", target)
 
 
 def _of_run(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from isolux.cli import document
+from isolux.cli.outputs import refuse_file
 from isolux.cli.streams import say
 
 __all__ = ["sample"]
@@ -32,7 +33,7 @@ def sample(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
     from isolux.io.csv_text import csv_text
     from isolux.verbs.sample import sample as drawn_of
 
-    _refuse_out(out, data, overwrite=overwrite)
+    refuse_file(out, source=data.partition(":")[2], overwrite=overwrite)
     drawn = drawn_of(data, **settings)
     document.give("cells", drawn.cells)
     short = drawn.cells.filter(drawn.cells["short"] > 0)
@@ -44,23 +45,3 @@ def sample(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
     few = f", {short.height:,} of them short" if short.height else ""
     say(f"{drawn.people.height:,} people of {drawn.cells.height:,} cells{few}")
     document.wrote("ids", write_text(out, csv_text(drawn.people)))
-
-
-def _refuse_out(out: Path, data: str, *, overwrite: bool) -> None:
-    """Refuse, before people are loaded, a file that must not be replaced."""
-    from isolux.vocabulary.errors import OutputError
-
-    target, read = out.expanduser(), Path(data.partition(":")[2]).expanduser()
-    if target.is_dir():
-        raise OutputError("this path is a folder", expected="a file's path", where=str(target))
-    if target.exists() and read.exists() and target.samefile(read):
-        raise OutputError(
-            "this is the file that is to be read", where=str(target), hint="choose another path"
-        )
-    if target.exists() and not overwrite:
-        raise OutputError(
-            "this file exists already",
-            expected="a path where nothing is",
-            where=str(target),
-            hint="choose another path, or replace it with --overwrite",
-        )

@@ -48,7 +48,7 @@ def read(
     Parameters
     ----------
     path : str or Path
-        CSV, TSV, Parquet, JSON lines or Arrow. Also a table ``UNIT_VALUES`` as ``isolux convert``
+        CSV, TSV, Parquet, JSON lines or Arrow. Also a table ``UNIT_VALUES`` as ``isolux export``
         writes it: ``model, instance_id, metric, value``.
     model : str, optional
         The model's name; not given: the column ``model``, else the file's name.

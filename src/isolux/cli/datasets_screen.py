@@ -1,32 +1,18 @@
-"""``isolux across``: models on several datasets, as FairFace's tables."""
+"""``isolux compare --datasets``: models on several datasets, as FairFace's tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from isolux.cli import document
 from isolux.cli.streams import say
 
-__all__ = ["across"]
-
-VERB = "isolux.verbs.across:across"
+__all__ = ["show_datasets"]
 
 
-def across(runs: Sequence[str], *, out: Path | None = None, **settings: Any) -> None:
-    """Tabulate models' accuracy on several datasets: White people and others, averages, spreads.
-
-    FairFace's Tables 2, 3, 5 and 7 from finished audits with --target race, gender or age. Averages
-    are over datasets, each counting once.
-
-    Parameters
-    ----------
-    runs : sequence of str
-        DATASET=RUN, or DATASET=RUN,RUN: each dataset's audits of models and questions.
-    out : Path, optional
-        Directory to write; default: print only.
-    """
+def show_datasets(runs: Sequence[str], *, out: str | None, **settings: Any) -> None:
+    """Print the tables of models on several datasets, and write them where a folder is named."""
     from isolux.cli.screen import show_table
     from isolux.verbs.across import across as lay_out
 
