@@ -118,12 +118,12 @@ def _export_output(
     """Write a model's output as Parquet, and say how much it is."""
     from isolux.io.atomic import write_parquet
     from isolux.predictions import output_format, read_labels, read_predictions
-    from isolux.vocabulary.plugin_options import named_options, read_options
+    from isolux.vocabulary.plugin_options import read_options
 
     form = form or output_format(path)
     plugin = registry.load("predictions", form)
     settings = read_options(
-        read_labels if "column" in named_options(plugin.read) else plugin.read,
+        read_labels if form in FORMATS else plugin.read,
         options,
         owner=f"the format {form}",
         flag="--prediction-option",
