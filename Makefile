@@ -33,7 +33,7 @@ model: $(READY) ## train the demo's network again (minutes; needs PyTorch); MODE
 test: $(READY) ## the whole suite, docstrings' examples included
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-laws: $(READY) ## every simulation at full size (long), its figures into docs/methods/figures/
+laws: $(READY) ## every simulation at full size (long), its figures into tests/laws/figures/
 	ISOLUX_LAWS=full $(BIN)/python -m pytest tests/laws -n $(WORKERS) --dist worksteal
 
 fuzz: $(READY) ## a million damaged inputs to every reader (an hour; FUZZ=N: N of them)

@@ -115,9 +115,10 @@ def test_the_licence_is_whole() -> None:
     assert len(text.splitlines()) == 202
 
 
-def test_the_changelog_has_a_place_for_the_next_change() -> None:
+def test_the_changelog_begins_with_this_version_or_what_follows_it() -> None:
     sections = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert sections[0] == "Unreleased"
+    released = [name for name in sections if name != "Unreleased"]
+    assert Version(released[0]) == Version(PROJECT["project"]["version"])
 
 
 def test_ci_asks_what_contributors_ask() -> None:

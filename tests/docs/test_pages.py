@@ -55,9 +55,10 @@ def test_every_page_under_docs_is_in_the_index() -> None:
     assert not missing
 
 
-def test_decisions_are_numbered_without_gaps() -> None:
+def test_decisions_are_numbered_and_no_more_are_missing() -> None:
     numbers = sorted(int(p.name[:4]) for p in (ROOT / "docs" / "decisions").glob("*.md"))
-    assert numbers == list(range(1, len(numbers) + 1))
+    among_methods = range(32, 43)  # docs/README.md says on which pages
+    assert sorted([*numbers, *among_methods]) == list(range(1, max(numbers) + 1))
 
 
 @every_page

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "methods" / "figures"
+FOLDER = Path(__file__).with_name("figures")
 ASKED = os.environ.get("ISOLUX_LAWS", "")
 """Nothing: a small run; ``full``; or a share of the worlds (``0.02``), to reckon what all cost."""
 KEPT = ASKED == "full"

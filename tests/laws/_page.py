@@ -1,4 +1,4 @@
-"""Write the laws' figures into the pages of ``docs/methods``: ``python -m tests.laws._page``.
+"""Write the laws' figures into ``RESULTS.md`` and ``docs/methods``: ``python -m tests.laws._page``.
 
 A table stands between ``<!-- figures: NAME -->`` and ``<!-- end -->`` and is made of the JSON files
 that the full run left; a test holds the pages and the files together. NAME is one of ``_TABLES``,
@@ -15,6 +15,7 @@ from typing import Any
 
 from tests.laws._figures import FOLDER
 from tests.laws._layouts import LAYOUTS
+from tests.laws._summary import SUMMARY
 
 Row = dict[str, Any]
 _NOT_YET = "\n*Not measured yet: `make laws`.*\n\n"
@@ -23,7 +24,8 @@ _BLOCK = re.compile(r"(<!-- figures: ([a-z0-9 *_-]+?) -->\n).*?(<!-- end -->)", 
 
 def with_figures() -> list[Path]:
     """List the pages that hold tables of figures."""
-    pages = sorted(FOLDER.parent.glob("*.md"))
+    methods = Path(__file__).resolve().parents[2] / "docs" / "methods"
+    pages = [*sorted(methods.glob("*.md")), FOLDER.with_name("RESULTS.md")]
     return [page for page in pages if _BLOCK.search(page.read_text(encoding="utf-8"))]
 
 
@@ -85,12 +87,20 @@ def _table(head: list[str], body: list[list[str]], documents: list[dict[str, Any
 
 
 def _source(documents: list[dict[str, Any]]) -> str:
-    def one(key: str) -> str:
-        values = sorted({d[key] for d in documents})
-        return " and ".join(f"{v:,}" if isinstance(v, int) else str(v) for v in values)
+    drawn = _of_all(documents, "replicates")
+    replicates = "" if drawn == "1" else f", {drawn} replicates"
+    return f"*{_of_all(documents, 'worlds')} worlds{replicates}; {_how(documents)}.*"
 
-    drawn = "" if one("replicates") == "1" else f", {one('replicates')} replicates"
-    return f"*{one('worlds')} worlds{drawn}; {one('date')}; `{one('command')}`; {one('machine')}.*"
+
+def _how(documents: list[dict[str, Any]]) -> str:
+    """Say when, how and on what machine the documents' figures were measured."""
+    command = _of_all(documents, "command").replace(" and ", "` and `")
+    return f"{_of_all(documents, 'date')}; `{command}`; {_of_all(documents, 'machine')}"
+
+
+def _of_all(documents: list[dict[str, Any]], key: str) -> str:
+    values = sorted({d[key] for d in documents})
+    return " and ".join(f"{v:,}" if isinstance(v, int) else str(v) for v in values)
 
 
 def _by_correlation(name: str, cell: Any) -> str:
@@ -224,7 +234,31 @@ def _streams() -> str:
     return _plain(columns, "streams")
 
 
+def _summary() -> str:
+    """Lay out the worst cell of each question, with the bound that its law asserts."""
+    documents: list[dict[str, Any]] = []
+    lines = [
+        "| what is asked | cells | worlds each | bound, % | measured, % |",
+        "|---|---|---|---|---|",
+    ]
+    for question, names, keys, bound, worst in SUMMARY:
+        documents += (read := load(*names))
+        answers = [r[key] for r in _rows(read) for key in keys if r.get(key) is not None]
+        least, most = _percent(min(answers)), _percent(max(answers))
+        ends = {
+            "least": f"{least} or more",
+            "most": f"{most} or less",
+            "both": f"{least} to {most}",
+        }
+        cells = sum(row.get("cells", 1) for row in _rows(read))
+        lines.append(
+            f"| {question} | {cells:,} | {_of_all(read, 'worlds')} | {bound} | {ends[worst]} |"
+        )
+    return "\n".join(["", *lines, "", f"*{_how(documents)}.*", "", ""])
+
+
 _TABLES = {
+    "summary": _summary,
     "coverage": lambda: _by_correlation("coverage-icc-*", _three),
     "high rates": lambda: _by_correlation("coverage-high-*", _three),
     "methods": _methods,

@@ -1,0 +1,58 @@
+"""What the laws ask, in one table: each question, its bound, and the worst cell.
+
+By question: the records it is read from, the keys that hold its answer, the bound that its test
+asserts in a whole run, and which cell is the worst (``both``: the smallest and the largest).
+"""
+
+from __future__ import annotations
+
+SUMMARY: tuple[tuple[str, tuple[str, ...], tuple[str, ...], str, str], ...] = (
+    ("two shares that do not differ: p ≤ .05", ("grid",), ("largest cell, %",),
+     "≤ 6.5 in 99 of 100 cells", "most"),
+    ("interval of a share, where `ok`", ("grid",), ("covered where ok, smallest %",),
+     "≥ 92", "least"),
+    ("worlds that broke earlier versions: p ≤ .05", ("broken-*",), ("p <= .05, %",),
+     "≤ 6.5", "most"),
+    ("their intervals, where `ok`", ("broken-*",), ("covered where ok, %",), "≥ 92", "least"),
+    ("intervals of a planted difference and ratio", ("pair-gap-*",),
+     ("difference held, %", "ratio held, %"), "≥ 92", "least"),
+    ("mean of other scores", ("means-held-*", "means-wide-*"), ("held, %",), "≥ 93", "least"),
+    ("the same where no other group shows how scores lie", ("means-alone-*",), ("held, %",),
+     "none", "least"),
+    ("interval of a difference of other means", ("graded-*",), ("held, %",), "≥ 93", "least"),
+    ("balanced accuracy, AUC that do not differ: p ≤ .05", ("no-means-*",), ("p <= .05, %",),
+     "≤ 8", "most"),
+    ("interval of balanced accuracy", ("balanced-*",), ("covered, %",), "≥ 92", "least"),
+    ("calibration errors that do not differ: p ≤ .05", ("calibration-null-*",), ("p <= .05, %",),
+     "≤ 8.8", "most"),
+    ("root mean squared error, whatever the status", ("far-errors-*",), ("covered, %",),
+     "≥ 90, two cells ≥ 80", "least"),
+    ("a group and everyone, no means: p ≤ .05", ("against-everyone-null-*",), ("p <= .05, %",),
+     "≤ 8.8", "most"),
+    ("ten attributes, any false claim", ("family-[!n]*",), ("max-t",), "≤ 6", "most"),
+    ("all intervals of a family at once", ("simultaneous-*",), ("the family, %",),
+     "≥ 93", "least"),
+    ("an audit with four explanations, any claim", ("one-report",), ("any claim, %",),
+     "≤ 6", "most"),
+    ("boxes: recalls and their differences", ("scenes-cover-*",),
+     ("rates", "average recalls", "differences"), "90.8 to 99.2", "both"),
+    ("boxes, five groupings, any claim", ("scenes-null-*",), ("any claim",), "≤ 9.2", "most"),
+    ("range over seven groups", ("whole-*",), ("range covered",), "≥ 93", "least"),
+    ("τ", ("whole-*",), ("noise_corrected_sd covered",), "≥ 92", "least"),
+    ("the detectable difference of a family, found", ("power-*",), ("power",),
+     "75.5 to 84.5", "both"),
+    ("of two groups", ("detectable-*",), ("found, %",), "76 to 84", "both"),
+    ("sameness, claimed though false", ("sameness-false-*",), ("claimed to be within, %",),
+     "≤ 6.5", "most"),
+    ("the group that is worst off leads, where the data show it", ("leads-*",),
+     ("and the first sentence names it, %",), "≥ 95", "least"),
+    ("a second model that is as good: called better or worse", ("planned-*",), ("errs, %",),
+     "≤ 6", "most"),
+    ("changes of gaps, every group alike: any claim", ("changes-same-*",), ("any claim, %",),
+     "≤ 8.3", "most"),
+    ("interval of a change of a gap that is there", ("changes-planted-*",), ("covered, %",),
+     "≥ 91.5", "least"),
+    ("interval of one group's change", ("paired-*",), ("covered, %",), "≥ 92.5", "least"),
+    ("people for whom every photo is wrong, too few to be drawn: interval of their group",
+     ("wholly-wrong-*",), ("small group held, %",), "none", "least"),
+)  # fmt: skip
