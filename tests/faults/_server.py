@@ -32,7 +32,7 @@ MODULES = (
     "isolux.tasks.classification", "isolux.stats.roc", "isolux.stats.references",
     "isolux.stats.calibration", "isolux.stats.shrinkage", "isolux.analyses.group_gaps",
     "isolux.analyses.model_changes", "isolux.disparity.measures", "isolux.verbs.publish",
-    "isolux.report.byte_code", "jinja2", "rich.console", "scipy.special", "vl_convert",
+    "jinja2", "rich.console", "scipy.special", "vl_convert",
 )  # fmt: skip
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.report.description import MOST_BARS, render_description, write_description
-from isolux.report.figures.apart import end_renderer
 from isolux.vocabulary.info import DatasetInfo, Reference
 from tests.report._page import parse
 
@@ -182,7 +181,6 @@ def test_its_charts_are_valid_vega_lite(monkeypatch):
     import altair as alt
     import vl_convert
 
-    end_renderer()  # one that a command of another test started would draw elsewhere
     seen = []
 
     def checked(spec, **_):

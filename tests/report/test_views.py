@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from isolux.report import figures
-from isolux.report.figures.apart import end_renderer
 from isolux.report.html import render
 from isolux.report.summary import summarise
 from tests.report import _runs as runs
@@ -100,7 +99,6 @@ def test_curves_are_valid_vega_lite(monkeypatch, summary):
         seen.append(spec)
         return "<svg></svg>"
 
-    end_renderer()  # one that a command of another test started would draw elsewhere
     monkeypatch.setattr(vl_convert, "vegalite_to_svg", check)
     assert [f.svg for f in figures.curves_figures_of(summary.sections[0])] == ["<svg></svg>"]
     assert len(seen) == 1

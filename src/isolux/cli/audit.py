@@ -31,7 +31,6 @@ def audit(data: str, *, notes: bool | None = None, **settings: Any) -> None:
     from isolux.cli.lazily import load_late
     from isolux.cli.running import watching
     from isolux.io.atomic import refuse_existing
-    from isolux.report.figures.apart import draw_ahead
     from isolux.verbs.audit import asked_for, one_per_model, run_audit
 
     spec = asked_for(data, given(settings))
@@ -43,7 +42,6 @@ def audit(data: str, *, notes: bool | None = None, **settings: Any) -> None:
     runs = one_per_model(spec)
     for one in runs:
         refuse_existing(_out(one), overwrite=one.report.overwrite)  # before minutes of work
-    draw_ahead()
     load_late("numpy.f2py")
     for one in runs:
         if len(runs) > 1:

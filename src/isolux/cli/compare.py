@@ -71,11 +71,9 @@ def compare(
         return
     from isolux.cli.comparison_screen import show_comparison
     from isolux.cli.lazily import load_late
-    from isolux.report.figures.apart import draw_ahead
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
-        draw_ahead()
     load_late("numpy.f2py")
     found = compare_runs(runs[0], runs[1], **settings)
     report = found.report(out, overwrite=overwrite) if out is not None else None

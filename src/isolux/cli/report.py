@@ -46,7 +46,6 @@ def report(
     from isolux.cli.screen import say_figures, say_hidden
     from isolux.io import run_directory
     from isolux.io.ours import refuse_no_page
-    from isolux.report.figures.apart import draw_ahead
     from isolux.report.html import write_report
     from isolux.verbs.publish import publish
     from isolux.vocabulary.errors import SpecError
@@ -65,7 +64,6 @@ def report(
         )
     path = Path(out) if out is not None else Path(run) / "report.html"
     refuse_no_page(path)
-    draw_ahead()
     loaded = run_directory.load(run)
     shown = publish(loaded, publish_min) if publish_min else loaded
     write_report(shown, path)

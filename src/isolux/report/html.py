@@ -11,7 +11,7 @@ import base64
 import hashlib
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ from isolux.io.ours import refuse_no_page
 from isolux.report import figures, wording
 from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
-from isolux.report.figures.meanwhile import meanwhile
 from isolux.report.figures.svg import drawable
 from isolux.report.gaps import group_gaps, pair_gaps
 from isolux.report.strips import strips_of
@@ -33,7 +32,7 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import brief
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, FileSystemBytecodeCache
     from markupsafe import Markup
 
 __all__ = [
@@ -71,14 +70,14 @@ def render(summary: Summary) -> str:
     >>> "<b>" in html, "&lt;b&gt;" in html
     (False, True)
     """
-    with meanwhile({s.anchor: partial(_figures_of, s) for s in summary.sections}) as drawn:
-        return page(
-            "report.html.j2",
-            title=summary.title,
-            answer=summary.answer,
-            summary=summary,
-            drawn=drawn,
-        )
+    drawn = {section.anchor: _figures_of(section) for section in summary.sections}
+    return page(
+        "report.html.j2",
+        title=summary.title,
+        answer=summary.answer,
+        summary=summary,
+        drawn=drawn.__getitem__,
+    )
 
 
 def _figures_of(section: AttributeSection) -> tuple[Any, ...]:
@@ -184,15 +183,25 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
+def _byte_code() -> FileSystemBytecodeCache | None:
+    """Keep compiled templates in the user's own folder of temporary files, if there is one."""
+    from jinja2 import FileSystemBytecodeCache
+
+    from isolux import __version__
+
+    try:
+        return FileSystemBytecodeCache(pattern=f"isolux-{__version__}-%s.cache")
+    except (OSError, RuntimeError):  # nowhere to keep them, or somebody else's folder
+        return None
+
+
 @cache
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    from isolux.report.byte_code import KeptTemplates
-
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
-        bytecode_cache=KeptTemplates(TEMPLATES, Path(__file__)),
+        bytecode_cache=_byte_code(),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_printable,

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
-from isolux.report.figures.apart import addresses_are_limited, draw_apart, is_ahead
-from isolux.report.figures.widths import fit
+from isolux.vocabulary.addresses import allowed_addresses
 from isolux.vocabulary.errors import DrawingError
 
 __all__ = [
@@ -32,7 +30,9 @@ Spec = dict[str, Any]
 drawing does. A test holds every kind of chart against the schema."""
 
 FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
-"""Fonts of one width: vl-convert lays the text out before the browser draws it, see ``widths``."""
+"""Fonts of one width: vl-convert lays the text out before the browser draws it."""
+_ADDRESSES = 50 << 30
+"""Bytes of address space that the figures' engine reserves; below, it ends its process."""
 
 INK, GREY, FAINT, ACCENT, WHITE = "#1b1b1b", "#666666", "#dcdcdc", "#0b4a6f", "#ffffff"
 HATCH = "hatch"
@@ -99,11 +99,15 @@ def to_svg(spec: Mapping[str, Any], *, enlarged: float = 1.0) -> str:
 
 
 def _drawn(spec: Mapping[str, Any]) -> str:
-    if addresses_are_limited():
-        return draw_apart(spec, CONFIG)
-    if is_ahead():
-        with suppress(DrawingError):  # it ended: this process draws, as if there had been none
-            return draw_apart(spec, CONFIG)
+    """Draw a chart with vl-convert, or say why that would end the process."""
+    limit = allowed_addresses()
+    if limit is not None and limit < _ADDRESSES:
+        raise DrawingError(
+            "the report's figures cannot be drawn",
+            expected="50 GiB of address space (not memory) for the figures' engine",
+            found=f"a limit of {limit // 1024:,} KiB",
+            hint="raise the limit (ulimit -v)",
+        )
     import vl_convert
 
     # No address may be read: data are in the spec, and a name that looks like one is a name.
@@ -119,5 +123,5 @@ def _slim(svg: str) -> str:
     while True:
         emptied = _EMPTY.sub("", svg)
         if emptied == svg:
-            return fit(svg)
+            return svg
         svg = emptied
