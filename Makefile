@@ -8,6 +8,7 @@ PYTHON ?= python3
 VENV ?= .venv
 WORKERS ?= 2
 BENCH ?=
+GOLDEN ?=
 MODEL ?=
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
@@ -17,7 +18,7 @@ PINS := requirements/dev.txt
 export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help demo test site laws check lint types imports pages bench docs pins clean fuzz faults model viewer
+.PHONY: help demo test golden site laws check lint types imports pages bench docs pins clean fuzz faults model viewer
 
 help: ## say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +33,10 @@ model: $(READY) ## train the demo's network again (minutes; needs PyTorch); MODE
 
 test: $(READY) ## the whole suite, docstrings' examples included
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+golden: $(READY) ## the same commands as ever give the same tables and words (GOLDEN=--write: anew)
+	$(BIN)/python -m scripts.golden build/golden
+	$(BIN)/python -m scripts.golden --digest build/golden $(GOLDEN)
 
 laws: $(READY) ## every simulation at full size (long), its figures into tests/laws/figures/
 	ISOLUX_LAWS=full $(BIN)/python -m pytest tests/laws -n $(WORKERS) --dist worksteal

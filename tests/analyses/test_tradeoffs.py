@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import t
 
 import isolux
 from isolux.analyses.tradeoffs import COVERAGE, MATCHES, RATES, explain, meets_at
@@ -230,6 +231,18 @@ def test_no_change_is_said_with_its_interval():
     assert told.height == 1
     assert "is not shown to change a gap in error by tone; most: " in told["claim"][0]
     assert told["low"][0] < told["effect"][0] < told["high"][0]
+
+
+def test_p_and_interval_of_a_change_have_the_freedom_of_the_fewer_clusters():
+    """The interval reaches t(.975; c − 1) standard errors, and p is of the same t."""
+    run = classified(shift=0.0, subjects=30)
+    (told,) = explain(run).findings.filter(reference="jones-2021").to_dicts()
+    who = run.scores.join(run.attributes.filter(value=told["group_a"]), on="unit_id", how="semi")
+    own, others = who["cluster_id"].unique(), run.scores["cluster_id"].unique()
+    freedom = min(len(own), len(set(others) - set(own))) - 1
+    assert freedom < 20
+    se = (told["high"] - told["low"]) / 2 / t.ppf(0.975, freedom)
+    assert told["p_adjusted"] == pytest.approx(2 * t.sf(abs(told["effect"] / se), freedom))
 
 
 def test_two_models_make_one_family(run):

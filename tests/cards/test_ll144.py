@@ -107,6 +107,22 @@ def test_what_may_not_be_left_out_is_refused():
         isolux.card(hired(), kind="ll144", facts={"facts": 1, "categories_left_out": "D"})
 
 
+def test_two_percent_and_no_less_may_not_be_left_out():
+    """6 RCNY § 5-301(d): less than 2 %. Of 300 people 6 are 2 %, 5 of 299 are less."""
+    for n, small in ((6, False), (5, True)):
+        rows = [{"race": race, "value": float(k % 2)}
+                for race, of in (("A", 200), ("B", 94), ("C", n)) for k in range(of)]  # fmt: skip
+        run = audited(rows, "selection_rate", "classification")
+        notes = " ".join(table(isolux.card(run, kind="ll144"), "Selection rate by race").notes)
+        assert ("may be left out" in notes) == small
+        facts = {"facts": 1, "categories_left_out": ["C"], "exclusion_justification": "few"}
+        if small:
+            isolux.card(run, kind="ll144", facts=facts)
+        else:
+            with pytest.raises(SpecError, match=r"C may not be left out(.|\n)*2.0 %"):
+                isolux.card(run, kind="ll144", facts=facts)
+
+
 def test_a_ratio_has_an_interval_where_both_are_judged():
     """Katz's interval of the ratio of 80 of 200 and 99 of 236: .761 to 1.195."""
     rows = table(isolux.card(hired(), kind="ll144"), "Selection rate by sex").rows

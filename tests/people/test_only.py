@@ -57,6 +57,7 @@ def kept(*conditions):
         ("age<=19", "ac"),
         ("age=19", "ac"),
         ("age=20,30", "bc"),
+        ("age=20 , 30", "bc"),
         ("age!=19", "bd"),  # none of their values is 19; of d none is known
         ("weather=clear", "cd"),
         ('weather="rain, snow"', "ab"),

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from isolux.stats.small_groups import cell_estimates
 from isolux.stats.small_groups.effects import Cells, effect_covariances
@@ -47,6 +48,16 @@ def test_an_empty_cell_has_its_kins_prediction_and_a_wider_interval():
     assert 0.6 < found.value[5] < 0.85  # 0.7, 0.72 and 0.6 beside it, .85 to .95 elsewhere
     width = found.high - found.low
     assert width[5] > 2 * width[4]
+
+
+def test_of_an_empty_cell_among_equals_nothing_is_known_but_how_odd_it_may_be():
+    """65 of 100 cells may be unlike their kin by 2 (SD, in log-odds): .65 Φ(end / 2) = .025."""
+    share = np.full(12, 0.8)
+    share[5] = np.nan
+    found = _of(np.full(12, 1e4), share)
+    ends = np.array([found.low[5], found.high[5]])
+    reach = np.log(ends / (1 - ends)) - np.log(0.8 / 0.2)
+    assert reach == pytest.approx([2 * ndtri(0.025 / 0.65), -2 * ndtri(0.025 / 0.65)], abs=0.02)
 
 
 def test_cells_that_are_alike_are_pulled_together_and_stay_between_their_extremes():

@@ -82,6 +82,22 @@ def test_a_look_is_the_difference_of_cluster_means_by_hand():
     assert (gap.named["group"], gap.others) == ("a", "b")
 
 
+def test_a_metric_from_below_0_is_watched_on_the_scale_from_its_least_to_its_largest():
+    """Scores from −1 to 1, tone b .5 lower: .25 of the range, as if it had been .25 of 0 to 1."""
+    measure = {"unit": "fraction", "direction": "higher", "title": "Liking", "low": -1.0}
+    gaps = []
+    for factor, shift, low in ((1.0, 0.0, 0.0), (2.0, -1.0, -1.0)):
+        told = {"score": {**measure, "low": low, "high": 1.0}}
+        made = []
+        for number in range(3):
+            one = day(number, b=0.6)
+            scores = one.scores.with_columns(value=factor * pl.col("value") + shift)
+            made.append(replace(one, scores=scores, record={**one.record, "measures": told}))
+        gaps.append([gap.difference for gap in gaps_of(looks_of(made), None, 0)[0]])
+    for plain, wide in zip(*gaps, strict=True):
+        np.testing.assert_allclose(wide, plain)
+
+
 def test_who_has_nobody_in_a_look_is_said(runs):
     fewer = replace(runs[1], scores=runs[1].scores.filter(pl.col("unit_id").str.len_chars() < 4))
     no_b = fewer.attributes.filter(value="b")["unit_id"].to_list()

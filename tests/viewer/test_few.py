@@ -149,3 +149,17 @@ def test_who_gained_needs_ten_whom_both_scored():
     found = contents(frame, ["place"], second)
     assert groups_of(found, "distributions") >= {"a", "b", "c"}
     assert groups_of(found, "moves") == {"everyone", "a"}
+
+
+def test_who_gained_counts_the_people_whom_both_models_judged_and_not_their_photos():
+    """Group c: 12 people of four photos each in either run, 5 of them (20 photos) in both."""
+    who = (pl.int_range(pl.len()) // 4).cast(pl.String)
+    frame = world(a=400, b=300, c=76).with_columns(cluster_id=who)
+    small = pl.col("place") == "c"
+    person = pl.col("cluster_id").cast(pl.Int64) - 175
+    settings = {"by": ["place"], "replicates": 100, "min_units": 1, "min_clusters": 1}
+    runs = [isolux.audit(frame.filter(~small | kept), **settings).run
+            for kept in (person < 12, person >= 7)]  # fmt: skip
+    found = contents_of([Shown(run, f"run {i}") for i, run in enumerate(runs)])
+    assert groups_of(found, "distributions") == {"everyone", "a", "b", "c"}
+    assert groups_of(found, "moves") == {"everyone", "a"}
