@@ -19,32 +19,7 @@ _WORDS = np.array([["a woman", "a lady", "a girl"], ["a man", "a guy", "a boy"]]
 def write_captions(
     folder: str | Path, *, association: float, people: int = 2000, seed: int = 0
 ) -> dict[str, Path]:
-    """Write people with gender and objects, and captions that name both.
-
-    Parameters
-    ----------
-    folder : str or Path
-    association : float
-        Of pictures of a person of the other gender than most with that object (a man with a
-        handbag), the share more whose caption has the wrong gender; at most .9. 0: a caption's
-        gender is drawn as pictures with these objects have it, so genders and objects go together
-        in captions as often as in pictures.
-    people : int
-    seed : int
-
-    Returns
-    -------
-    dict of str to Path
-        ``people`` (id, gender, objects: parted by ``;``, light) and ``captions`` (id, caption).
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     files = write_captions(folder, association=0.0, people=8)
-    ...     pl.read_csv(files["captions"]).columns
-    ['id', 'caption']
-    """
+    """Write people with gender and objects, and captions that name both."""
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
     draw = np.random.default_rng(seed)

@@ -17,30 +17,7 @@ _LEAN = np.array([-1.0, 1.0, 0.0])
 def write_changed(
     folder: str | Path, *, association: float, scenes: int = 300, seed: int = 0
 ) -> dict[str, Path]:
-    """Write pairs of pictures that differ in perceived gender alone, and a score of each.
-
-    Parameters
-    ----------
-    folder : str or Path
-    association : float
-        How much higher the score "fits the occupation" is for the gender that the occupation is
-        taken for, in standard deviations of scenes: nurses feminine, plumbers masculine. 0: none.
-    scenes : int
-    seed : int
-
-    Returns
-    -------
-    dict of str to Path
-        ``pictures`` (id, scene, gender, occupation) and ``scores`` (id, score).
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     files = write_changed(folder, association=0.5, scenes=3)
-    ...     pl.read_csv(files["pictures"]).height
-    6
-    """
+    """Write pairs of pictures that differ in perceived gender alone, and a score of each."""
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
     draw = np.random.default_rng(seed)

@@ -23,33 +23,7 @@ def write_generated(
     counted: int = 300,
     seed: int = 0,
 ) -> dict[str, Path]:
-    """Write pictures of three prompts, a classifier's judgement of each, and its matrix.
-
-    Parameters
-    ----------
-    folder : str or Path
-    association : float
-        How far the share of feminine pictures is below a half for doctors and above it for nurses;
-        at most .5. 0: half of the pictures of any prompt.
-    pictures : int
-        Of each prompt.
-    counted : int
-        Cases of either value whose truth was known, for the matrix.
-    seed : int
-
-    Returns
-    -------
-    dict of str to Path
-        ``pictures`` (id, prompt), ``judged`` (id, label), ``matrix`` (true, labelled, count).
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     files = write_generated(folder, association=0.2, pictures=4)
-    ...     pl.read_csv(files["matrix"])["count"].sum()
-    600
-    """
+    """Write pictures of three prompts, a classifier's judgement of each, and its matrix."""
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
     draw = np.random.default_rng(seed)

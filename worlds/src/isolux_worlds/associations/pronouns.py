@@ -19,31 +19,7 @@ _PRONOUNS = np.array(["her", "his"])
 def write_pronouns(
     folder: str | Path, *, association: float, people: int = 1600, seed: int = 0
 ) -> dict[str, Path]:
-    """Write people with occupation and gender, half beside another, and a model's pronouns.
-
-    Parameters
-    ----------
-    folder : str or Path
-    association : float
-        Of people of the other gender than their occupation is taken for, the share more who get the
-        wrong pronoun; at most .8. 0: a tenth of everyone does.
-    people : int
-    seed : int
-
-    Returns
-    -------
-    dict of str to Path
-        ``people`` (id, gender, occupation, other: nobody else's, feminine or masculine) and
-        ``answers`` (id, label: a caption with a pronoun).
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     files = write_pronouns(folder, association=0.0, people=8)
-    ...     pl.read_csv(files["people"]).columns
-    ['id', 'gender', 'occupation', 'other']
-    """
+    """Write people with occupation and gender, half beside another, and a model's pronouns."""
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
     draw = np.random.default_rng(seed)

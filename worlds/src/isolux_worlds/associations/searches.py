@@ -23,34 +23,7 @@ def write_searches(
     vectors: bool = False,
     seed: int = 0,
 ) -> dict[str, Path]:
-    """Write prompts, images of known group and a model's scores of every image for every prompt.
-
-    Parameters
-    ----------
-    folder : str or Path
-    association : float
-        How much higher masculine images score for ``science`` than feminine ones, and lower for
-        ``family``, in standard deviations of a score; 0: groups are alike for each query.
-    queries, images : int
-    liking : float
-        Spread of what the model likes of an image for every query alike.
-    vectors : bool
-        Write embeddings of both sides, whose products are the scores, instead of scores.
-    seed : int
-
-    Returns
-    -------
-    dict of str to Path
-        ``prompts``, ``images`` and ``scores``; or ``texts`` and ``pictures`` of vectors.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     files = write_searches(folder, association=1.0, queries=2, images=4)
-    ...     pl.read_parquet(files["scores"]).height
-    8
-    """
+    """Write prompts, images of known group and a model's scores of every image for every prompt."""
     root = Path(folder)
     root.mkdir(parents=True, exist_ok=True)
     draw = np.random.default_rng(seed)

@@ -169,10 +169,7 @@ def _add_edges(
 
 @njit(None, **_FLAGS)
 def _ellipse_distance(shape: _Floats, x: float, y: float, enough: float) -> float:
-    """Return about how many pixels a place lies inside (below 0) or outside an ellipse.
-
-    ``enough``: beyond that, any larger number will do.
-    """
+    """Return about how many pixels a place lies inside (below 0) or outside an ellipse."""
     dx, dy = x - shape[1], y - shape[2]
     u = (dx * shape[5] + dy * shape[6]) / shape[3]
     v = (dy * shape[5] - dx * shape[6]) / shape[4]
@@ -371,24 +368,9 @@ def paint(
 ) -> None:
     """Paint shapes in order onto a picture and its label pictures, all changed in place.
 
-    Parameters
-    ----------
-    shapes : [n, COLUMNS] float
-        What ``canvas.Canvas`` collects.
-    points : [p, 2] float
-        Corners of the polygons, (x, y) in pixels.
-    picture : [h, w, 3] float32
-        Colours, 0 to 255.
-    owner, part, touched : [h, w] uint8
-        Whose pixel, which part of them, and the last person who ever covered it.
-    body_px : [256] int
-        Pixels that each person's shapes cover, whether something hides them later or not.
-    light : [3] float
-        Unit vector towards the light: right, down, to the viewer.
-    haze : [3] float
-        The colour that far shapes fade to.
-    area : [h, w] float32
-        Zeros; used for sums and left as zeros.
+    ``shapes``: [n, COLUMNS] float; ``points``: [p, 2] float; ``picture``: [h, w, 3] float32;
+    ``owner``, ``part``, ``touched``: [h, w] uint8; ``body_px``: [256] int; ``light``, ``haze``: [3]
+    float; ``area``: [h, w] float32.
     """
     for k in range(shapes.shape[0]):
         _paint_one(shapes[k], points, picture, owner, part, touched, body_px, light, haze, area)

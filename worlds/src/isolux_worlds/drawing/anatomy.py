@@ -31,10 +31,7 @@ _EYES_AT, _MOUTH_AT, _EARS_AT = -0.236, 0.455, -0.055
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Coordinates of a thing: an origin, and what one step right and one step down are in pixels.
-
-    A face reaches from −1 to 1 both ways: ear to ear, forehead to chin.
-    """
+    """Coordinates of a thing: an origin, and one step right and one step down in pixels."""
 
     origin: Point
     right: Point
@@ -81,24 +78,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A person in a photo, ready to be painted.
-
-    Parameters
-    ----------
-    owner : int
-        Their number in the owner picture, from 1.
-    joints : mapping of str to (x, y)
-        The 33 joints, pixels.
-    face : Frame
-    u : float
-        The head's height in pixels.
-    look : Look
-        The subject's own features.
-    words : mapping of str to str
-        Attributes that are drawn, each with a value.
-    rng : Generator
-        The random stream of this person in this photo.
-    """
+    """A person in a photo, ready to be painted."""
 
     owner: int
     joints: Mapping[str, Point]
@@ -114,13 +94,7 @@ class Figure:
 
 
 def joined(a: Point, b: Point, share: float) -> Point:
-    """Return the place that far from ``a`` to ``b``.
-
-    Examples
-    --------
-    >>> joined((0.0, 0.0), (10.0, 20.0), 0.1)
-    (1.0, 2.0)
-    """
+    """Return the place that far from ``a`` to ``b``."""
     return a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share
 
 
@@ -152,10 +126,7 @@ def figure_of(row: Mapping[str, Any], owner: int, seed: int) -> Figure:
 
 
 def _face_of(joints: Mapping[str, Point]) -> Frame:
-    """Return the face's frame: as wide as the ears are apart, as high as eyes and mouth say.
-
-    The face's box in ``people`` is cut at the photo's border, so it cannot give the frame.
-    """
+    """Return the face's frame: as wide as the ears are apart, as high as eyes and mouth say."""
     ears = joined(joints["right_ear"], joints["left_ear"], 0.5)
     right = (joints["left_ear"][0] - ears[0], joints["left_ear"][1] - ears[1])
     eyes = joined(joints["right_eye"], joints["left_eye"], 0.5)

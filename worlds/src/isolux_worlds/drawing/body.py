@@ -32,13 +32,7 @@ LIMBS = {
 
 
 def towards(a: Point, b: Point, pixels: float) -> Point:
-    """Return the place that many pixels from ``a`` towards ``b``.
-
-    Examples
-    --------
-    >>> towards((0.0, 0.0), (10.0, 0.0), 3.0)
-    (3.0, 0.0)
-    """
+    """Return the place that many pixels from ``a`` towards ``b``."""
     length = math.hypot(b[0] - a[0], b[1] - a[1])
     return joined(a, b, pixels / length) if length > 0 else a
 
@@ -75,15 +69,7 @@ def paint_shoes(canvas: Canvas, figure: Figure, side: str) -> None:
 
 
 def torso_outline(figure: Figure, grow: float = 0.0, drop: float = 0.0) -> list[Point]:
-    """Return the body's outline from the right shoulder round to the left.
-
-    Parameters
-    ----------
-    grow : float
-        Heads by which cloth stands off.
-    drop : float
-        Heads that the outline reaches below the hips.
-    """
+    """Return the body's outline from the right shoulder round to the left."""
     u, look, j = figure.u, figure.look, figure.joints
     waist = 0.88 - 0.10 * look.feminine
     spine = joined(figure.middle("shoulder"), figure.middle("hip"), 0.0)

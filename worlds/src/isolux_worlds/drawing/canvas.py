@@ -46,28 +46,7 @@ _PART_NUMBER = {name: k for k, name in enumerate(PARTS, start=1)}
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """What a shape is painted with.
-
-    Parameters
-    ----------
-    colour : (red, green, blue)
-        0 to 255.
-    to : (red, green, blue), optional
-        A second colour that the first fades to ``along``.
-    along : (x0, y0, x1, y1) or (x, y, radius), optional
-        Where the first colour is pure and where the second; from a centre outwards.
-    alpha : float
-        1 hides what is below.
-    soft : float
-        Pixels over which an ellipse's or a capsule's edge fades.
-    round : float
-        How much its shade follows a light from the side; the part that faces the viewer keeps its
-        colour exactly.
-    across : (x0, y0, x1, y1), optional
-        For polygons: the shape is round like a cylinder from one edge to the other.
-    grain, grain_px : float
-        A texture's strength (0.05: ±5 %) and the size of its grains.
-    """
+    """What a shape is painted with."""
 
     colour: Colour
     to: Colour | None = None
@@ -94,17 +73,7 @@ class Paint:
 
 @dataclass(slots=True)
 class Canvas:
-    """A picture of a size, its label pictures, and the shapes that wait to be painted.
-
-    Parameters
-    ----------
-    width, height : int
-        Pixels.
-    light : (x, y, z)
-        Unit vector towards the light: right, down, to the viewer.
-    haze_colour : (red, green, blue)
-        What far shapes fade to.
-    """
+    """A picture of a size, its label pictures, and the shapes that wait to be painted."""
 
     width: int
     height: int

@@ -23,25 +23,9 @@ def encoded(
     *,
     quality: int = JPEG_QUALITY,
 ) -> bytes:
-    r"""Return a picture's bytes.
+    """Return a picture's bytes.
 
-    Parameters
-    ----------
-    pixels : [h, w, 3] or [h, w] uint8
-        Colours (sRGB), or one channel (PNG alone: label pictures).
-    kind : {"jpg", "png"}
-    quality : int, 1 to 100
-        JPEG's.
-
-    Raises
-    ------
-    SpecError
-        Another kind, or a JPEG of one channel.
-
-    Examples
-    --------
-    >>> encoded(np.zeros((8, 8, 3), np.uint8), "png")[:4]
-    b'\x89PNG'
+    ``pixels``: [h, w, 3] or [h, w] uint8.
     """
     if kind == "png":
         from PIL import Image

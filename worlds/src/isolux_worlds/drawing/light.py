@@ -36,19 +36,7 @@ _CAST: Mapping[str, tuple[float, float, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Light:
-    """The light of one photo.
-
-    Parameters
-    ----------
-    direction : (x, y, z)
-        Unit vector towards the light: right, down, to the viewer.
-    exposure : float
-        1 is right.
-    cast : (red, green, blue)
-        Factors of linear light.
-    noise : float
-        Standard deviation, sRGB numbers.
-    """
+    """The light of one photo."""
 
     direction: tuple[float, float, float]
     exposure: float

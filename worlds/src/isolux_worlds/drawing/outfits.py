@@ -15,25 +15,7 @@ __all__ = ["OUTFITS", "Outfit"]
 
 @dataclass(frozen=True, slots=True)
 class Outfit:
-    """A way to be dressed.
-
-    Parameters
-    ----------
-    sleeve : float
-        0 none, 0.5 to the middle of the upper arm, 1 to the elbow, 2 to the wrist.
-    neck : {"crew", "v", "collar", "scoop", "high"}
-    hem : float
-        How far the top falls: 0 waist, 0.3 hip, 1 knee, 1.9 ankle.
-    whole : bool
-        One garment from neck to foot (``full_body_clothing``).
-    bottom : {"trousers", "shorts", "skirt"}
-    top, second, lower : str, optional
-        Colours of top, trim and bottom.
-    details : tuple of str
-        What ``clothing_details`` paints on it.
-    prop : str
-        What they hold or have next to them; empty for nothing.
-    """
+    """A way to be dressed."""
 
     sleeve: float = 0.5
     neck: Literal["crew", "v", "collar", "scoop", "high"] = "crew"

@@ -49,18 +49,7 @@ _AT_ONCE = 64
 class Rendered:
     """A photo and who is where in it.
 
-    Parameters
-    ----------
-    image_id : str
-    pixels : [h, w, 3] uint8
-        sRGB.
-    owner : [h, w] uint8
-        0 no one; k the k-th person of the photo in the order of ``world.people``; 255 an occluder.
-    part : [h, w] uint8
-        What of them: the place in ``PARTS``, from 1; 0 where it is no one's part. A prop has
-        the owner 0.
-    body_px : [people] int
-        Pixels of the photo that each person's body covers, hidden by others or not.
+    ``pixels``: [h, w, 3] uint8; ``owner``, ``part``: [h, w] uint8; ``body_px``: [people] int.
     """
 
     image_id: str
@@ -73,38 +62,7 @@ class Rendered:
 def render(
     world: PhotoWorld, image_ids: Iterable[str] | None = None, *, workers: int | None = None
 ) -> Iterator[Rendered]:
-    """Paint photos of a world, one after another.
-
-    Parameters
-    ----------
-    world : PhotoWorld
-        As ``draw_people`` gives it.
-    image_ids : iterable of str, optional
-        Which photos, in this order; all in the order of ``world.photos`` without it.
-    workers : int, optional
-        Threads that paint at the same time: as many as there are cores without it, four at most.
-        The pixels do not hang on it.
-
-    Yields
-    ------
-    Rendered
-
-    Raises
-    ------
-    UnknownNameError
-        A photo that the world has not.
-    SpecError
-        More than 254 people in a photo.
-
-    Examples
-    --------
-    >>> from isolux_worlds.photo_world.people import draw_people
-    >>> from isolux_worlds.photo_world.settings import preset
-    >>> world = draw_people(preset("fair"), seed=1)
-    >>> photo = next(render(world))
-    >>> photo.pixels.shape, str(photo.pixels.dtype)
-    ((480, 640, 3), 'uint8')
-    """
+    """Paint photos of a world, one after another."""
     photos = {row["image_id"]: row for row in world.photos.iter_rows(named=True)}
     wanted = list(photos) if image_ids is None else list(image_ids)
     for name in wanted:

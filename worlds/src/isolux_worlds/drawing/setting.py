@@ -35,16 +35,7 @@ _DUSK_TINT: Mapping[str, tuple[str, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Where a photo was taken, ready to be painted.
-
-    Parameters
-    ----------
-    canvas : Canvas
-    scene, time_of_day, weather : str
-        Values of those attributes.
-    rng : Generator
-        The random stream of this background.
-    """
+    """Where a photo was taken, ready to be painted."""
 
     canvas: Canvas
     scene: str

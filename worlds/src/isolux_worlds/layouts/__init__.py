@@ -20,21 +20,7 @@ __all__ = ["LAYOUTS", "Audits", "Ids", "Layout", "Native", "Picture", "Way", "Wr
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One dataset's files.
-
-    Parameters
-    ----------
-    summary : str
-        What is written, in a line.
-    write : callable
-        ``(world, root, pictures) -> Written``; no pictures: annotations alone.
-    ids : callable
-        ``world -> Ids``: what the loader calls photos and people.
-    audits : Audits
-        Which tasks can be audited on it, and how.
-    judges_people : bool
-        False: photos are judged (Dollar Street).
-    """
+    """One dataset's files."""
 
     summary: str
     write: Callable[[PhotoWorld, Path, Iterator[Picture] | None], Written]

@@ -38,16 +38,7 @@ Pixels = npt.NDArray[np.uint8]
 class Picture:
     """One photo as it was painted.
 
-    Parameters
-    ----------
-    image_id : str
-    pixels : [height, width, 3] uint8
-    owner : [height, width] uint8
-        0 no one, k the k-th person of ``people``, 255 something in front.
-    part : [height, width] uint8
-        0 none, k ``PARTS[k - 1]``.
-    people : polars.DataFrame
-        The rows of ``world.people`` of this photo with what is seen of them.
+    ``pixels``: [height, width, 3] uint8; ``owner``, ``part``: [height, width] uint8.
     """
 
     image_id: str
@@ -59,16 +50,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """How a layout's loader names photos and people.
-
-    Parameters
-    ----------
-    images : polars.DataFrame
-        ``image_id`` (the world's), ``native`` (the loader's), ``number`` (in COCO's results).
-    people : polars.DataFrame
-        ``person_id`` (the world's), ``native`` (the loader's ``instance_id``), ``native_image``.
-        Of a layout that judges photos, not people: no rows.
-    """
+    """How a layout's loader names photos and people."""
 
     images: pl.DataFrame
     people: pl.DataFrame
@@ -90,22 +72,7 @@ def save_pictures(
     paths: Mapping[str, str],
     each: Callable[[Picture], None] | None = None,
 ) -> PhotoWorld:
-    """Write each picture as it comes, and return the world with its people as seen.
-
-    One picture is held at a time. Without pictures the world comes back as it was.
-
-    Parameters
-    ----------
-    paths : mapping of str to str
-        ``image_id`` to the file below ``root``; its suffix says how it is encoded.
-    each : callable, optional
-        What else is to be written of each picture.
-
-    Raises
-    ------
-    SpecError
-        A photo of the world has no picture.
-    """
+    """Write each picture as it comes, and return the world with its people as seen."""
     if pictures is None:
         return world
     from isolux_worlds.drawing import encoded
@@ -146,10 +113,7 @@ def as_png(pixels: Pixels) -> bytes:
 
 
 def write_bytes(root: Path, path: str, data: bytes) -> str:
-    """Write a file below ``root``, its folders too; return ``path``.
-
-    The folder above is written whole or not at all (``io.atomic``), so a file need not be.
-    """
+    """Write a file below ``root``, its folders too; return ``path``."""
     target = root / path
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(data)
@@ -163,11 +127,5 @@ def write_json(root: Path, path: str, parts: Mapping[str, pl.DataFrame]) -> str:
 
 
 def uuid_of(*words: object) -> str:
-    """Make an id of FHIBE's form that is always the same for the same words.
-
-    Examples
-    --------
-    >>> uuid_of("image", "000001") == uuid_of("image", "000001")
-    True
-    """
+    """Make an id of FHIBE's form that is always the same for the same words."""
     return str(uuid.uuid5(_NAMESPACE, "/".join(map(str, words))))

@@ -17,11 +17,7 @@ __all__ = ["AUDITS", "Audits", "Native", "Way"]
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """What a world's attribute is called in a layout; ``values`` that have another name there.
-
-    ``exact`` is false where several of the world's values share one of the layout's, or one of
-    them is seen with mistakes.
-    """
+    """What a world's attribute is called in a layout; ``values`` that have another name there."""
 
     name: str
     values: Mapping[str, str] = field(default_factory=dict)
@@ -30,10 +26,7 @@ class Native:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One task on a layout: the folder or file below the data, and the audit's options.
-
-    ``{data}`` in an option stands for the folder of the data.
-    """
+    """One task on a layout: the folder or file below the data, and the audit's options."""
 
     task: str
     path: str = ""
@@ -55,15 +48,7 @@ class Audits:
     """Groupings that the layout's own files bring, whatever the world plants."""
 
     def grouping(self, entry: str) -> str | None:
-        """Translate an attribute or intersection; None where the layout does not know it.
-
-        Examples
-        --------
-        >>> AUDITS["facet"].grouping("skin_tone*perceived_gender_presentation")
-        'skin_tone*gender_presentation'
-        >>> AUDITS["facet"].grouping("district") is None
-        True
-        """
+        """Translate an attribute or intersection; None where the layout does not know it."""
         if self.every:
             return entry
         parts = [self.names.get(name) for name in crossed(entry)]

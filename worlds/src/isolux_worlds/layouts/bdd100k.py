@@ -160,12 +160,7 @@ def _words(rows: pl.DataFrame, name: str, words: dict[str, str]) -> pl.Expr:
 
 
 def _districts(world: PhotoWorld) -> pl.DataFrame:
-    """Give each household a district: who lives in one place and earns alike.
-
-    A place is the world's attribute ``district``, or the country; its homes are parted where the
-    incomes of all homes fall into thirds. Districts are squares side by side, and a video was
-    taken anywhere in its own, so that place and income are found again, and nothing else is.
-    """
+    """Give each household a district: who lives in one place and earns alike."""
     homes = world.households
     place = "district" if "district" in homes.columns else "country"
     rank = pl.col("income").rank("ordinal").cast(pl.Int64)

@@ -36,13 +36,7 @@ _ARTICLES = {"Netherlands": "the Netherlands", "Philippines": "the Philippines",
 
 
 def noun(occupation: str, number: int) -> str:
-    """Say how many people of a kind there are.
-
-    Examples
-    --------
-    >>> noun("nurse", 1), noun("electrician", 1), noun("guard", 2), noun("fireman", 3)
-    ('a nurse', 'an electrician', 'two guards', 'three firemen')
-    """
+    """Say how many people of a kind there are."""
     plain = occupation.replace("_", " ")
     if number == 1:
         word = _SINGULARS.get(occupation, plain)
@@ -52,28 +46,7 @@ def noun(occupation: str, number: int) -> str:
 
 
 def captions(people: pl.DataFrame, photos: pl.DataFrame) -> pl.Series:
-    """Write a sentence for each photo.
-
-    Parameters
-    ----------
-    people : polars.DataFrame
-        ``image`` (row number of the photo), ``occupation``, ``pose``.
-    photos : polars.DataFrame
-        ``country``, ``scene``, ``time_of_day``: one row for each photo, in order.
-
-    Returns
-    -------
-    polars.Series
-        ``caption``, in the order of the photos; a photo without people: null.
-
-    Examples
-    --------
-    >>> people = pl.DataFrame({"image": [0, 0, 0], "occupation": ["guard", "nurse", "guard"],
-    ...     "pose": ["standing"] * 3})
-    >>> photos = pl.DataFrame({"country": ["Kenya"], "scene": ["park"], "time_of_day": ["night"]})
-    >>> captions(people, photos)[0]
-    'Two guards and a nurse stand in a park in Kenya at night.'
-    """
+    """Write a sentence for each photo."""
     kinds = people.group_by("image", "occupation", maintain_order=True).len()
     words = _words(kinds.select("occupation", "len").unique())
     who = (

@@ -52,11 +52,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An attribute: who has it, its values, their shares, and the rules that replace those.
-
-    The first rule that holds counts. ``named``: the world names it, and does not leave it to the
-    painter's usual shares.
-    """
+    """An attribute: who has it, its values, their shares, and the rules that replace those."""
 
     name: str
     level: Level
@@ -75,12 +71,8 @@ class Node:
 class Tree:
     """Who belongs to whom, as row numbers: people, their photos and subjects, and the homes.
 
-    Parameters
-    ----------
-    households, images, subjects, people : int
-        How many there are.
-    household_of_image, household_of_subject : [images], [subjects] int
-    image_of_person, subject_of_person : [people] int
+    ``household_of_image``, ``household_of_subject``: [images], [subjects] int; ``image_of_person``,
+    ``subject_of_person``: [people] int.
     """
 
     households: int
@@ -113,17 +105,7 @@ class Tree:
 
 
 def network(settings: WorldSettings) -> tuple[Node, ...]:
-    """List a world's attributes: its own in their order, then what else the painter draws.
-
-    The settings are taken as sound (``WorldSettings`` is, once made).
-
-    Examples
-    --------
-    >>> from isolux_worlds.photo_world.settings import WorldSettings
-    >>> nodes = network(WorldSettings(name="plain", attributes={"lighting": {}}))
-    >>> nodes[0].name, nodes[0].values[:2], nodes[1].name
-    ('lighting', ('well_lit', 'dimly_lit'), 'scene')
-    """
+    """List a world's attributes: its own in their order, then what else the painter draws."""
     nodes = []
     for name, given in settings.attributes.items():
         usual = DRAWN.get(name)
@@ -146,16 +128,7 @@ def hits(
     values: Mapping[str, tuple[str, ...]],
     codes: Mapping[str, npt.NDArray[np.integer]],
 ) -> BoolArray:
-    """Tell for whom a condition holds: each person's value of each attribute is among those named.
-
-    Parameters
-    ----------
-    where : mapping of str to sequence of str
-    values : mapping of str to tuple of str
-        Attribute to its values, in order.
-    codes : mapping of str to int array
-        Attribute to the place of each one's value; the arrays broadcast together.
-    """
+    """Tell for whom a condition holds: of each attribute the value is among those named."""
     held: BoolArray = np.ones((), dtype=np.bool_)
     for name, meant in where.items():
         concerned = np.array([value in meant for value in values[name]], dtype=np.bool_)
@@ -187,13 +160,7 @@ def ancestors(nodes: Sequence[Node], names: Iterable[str]) -> list[Node]:
 
 
 def draw_codes(nodes: Sequence[Node], tree: Tree, seed: int) -> dict[str, CodeArray]:
-    """Draw every attribute for all who have it; each has a random stream of its own name.
-
-    Returns
-    -------
-    dict of str to int array
-        Attribute to the places of values, one for each home, photo, subject or person.
-    """
+    """Draw every attribute for all who have it; each has a random stream of its own name."""
     drawn: dict[str, CodeArray] = {}
     level = {node.name: node.level for node in nodes}
     values = {node.name: node.values for node in nodes}

@@ -87,21 +87,7 @@ def draw_people(settings: WorldSettings, seed: int | None = None) -> PhotoWorld:
 def draw_codes_only(
     settings: WorldSettings, seed: int, names: Iterable[str] | None = None
 ) -> tuple[Tree, dict[str, CodeArray]]:
-    """Draw who there is and their attributes' codes, and nothing else: the quick way for laws.
-
-    Parameters
-    ----------
-    settings : WorldSettings
-    seed : int
-    names : iterable of str, optional
-        The attributes that are wanted. Default: all.
-
-    Returns
-    -------
-    (Tree, dict of str to [people] int)
-        The tree, and for each attribute the place of each person's value: the very ones that
-        ``draw_people`` gives for that seed.
-    """
+    """Draw who there is and their attributes' codes, and nothing else: the quick way for laws."""
     nodes: Sequence[Node] = network(settings)
     if names is not None:
         nodes = ancestors(nodes, names)
@@ -111,12 +97,7 @@ def draw_codes_only(
 
 
 def draw_tree(settings: WorldSettings, seed: int) -> Tree:
-    """Draw how many subjects, photos and people each home has, and who is in which photo.
-
-    Photos take a home's subjects in turn, each going on where the one before stopped, so that
-    no one is left out and no one is twice in one photo. Where the draw has fewer places than
-    subjects, the first photos with room get more people.
-    """
+    """Draw how many subjects, photos and people each home has, and who is in which photo."""
     rng = stream(seed, "counts")
     n = settings.households
     subjects = rng.integers(*settings.subjects, n, endpoint=True)

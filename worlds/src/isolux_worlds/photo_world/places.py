@@ -106,16 +106,7 @@ _DEGREES = 0.5  # homes lie about their country's centre: standard deviation
 def draw_incomes(groups: IntArray | None, homes: int, seed: int) -> FloatArray:
     """Draw monthly incomes, US dollars.
 
-    Parameters
-    ----------
-    groups : [homes] int, optional
-        Place of each home's group in ``INCOMES``. Default: anywhere between the ends.
-    homes, seed : int
-
-    Examples
-    --------
-    >>> draw_incomes(np.array([0, 1, 2]), 3, seed=1).round(0).tolist()
-    [82.0, 126.0, 3233.0]
+    ``groups``: [homes] int, optional.
     """
     from scipy.special import ndtr, ndtri
 
@@ -135,19 +126,7 @@ def located(
     region: tuple[tuple[str, ...], IntArray] | None = None,
     country: tuple[tuple[str, ...], IntArray] | None = None,
 ) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Draw each home's country and its place in it.
-
-    Parameters
-    ----------
-    homes, seed : int
-    region, country : (values, [homes] int), optional
-        What the world plants: an attribute's values and the place of each home's value.
-
-    Returns
-    -------
-    (country, latitude, longitude)
-        ``[homes]``: the place in ``COUNTRIES``, and degrees.
-    """
+    """Draw each home's country and its place in it."""
     rng = stream(seed, "place")
     uniform = rng.random(homes)
     if country is not None:

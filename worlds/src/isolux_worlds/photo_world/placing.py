@@ -49,13 +49,8 @@ _MARGIN = 0.015
 class Placed:
     """Everyone's joints and boxes in pixels, and who is in front.
 
-    Parameters
-    ----------
-    joints_x, joints_y : [people, 33]
-    box, face : [people, 4]
-        x, y, width, height; inside the photo, of 8 pixels or more.
-    layer : [people] int
-        0 is the farthest of a photo.
+    ``joints_x``, ``joints_y``: [people, 33]; ``box``, ``face``: [people, 4]; ``layer``: [people]
+    int.
     """
 
     joints_x: npt.NDArray[np.float32]
@@ -77,18 +72,7 @@ def placed(
 ) -> Placed:
     """Put bodies into photos.
 
-    Parameters
-    ----------
-    body : Figures
-    view, distance : (values, [people] int)
-        The attribute's values, and the place of each one's.
-    image : [people] int
-        Each one's photo, rising.
-    stature : [people] float
-        How tall they are; 1 is usual.
-    size : (width, height)
-        Of all photos, pixels.
-    rng : numpy.random.Generator
+    ``image``: [people] int; ``stature``: [people] float.
     """
     width, height = size
     crowd = np.bincount(image)[image]
@@ -118,10 +102,7 @@ def _is(attribute: tuple[tuple[str, ...], IntArray], value: str) -> npt.NDArray[
 
 
 def _reach(body: Figures, view: tuple[tuple[str, ...], IntArray]) -> tuple[FloatArray, FloatArray]:
-    """How far people reach to the left and right of their nose, in statures.
-
-    Only who is in the photo whole has to have room for the arms.
-    """
+    """How far people reach to the left and right of their nose, in statures."""
     nose = body.x[_NOSE]
     full = _is(view, "full")
     left = np.where(full, nose - body.x.min(axis=0) + FLESH, _REACH)

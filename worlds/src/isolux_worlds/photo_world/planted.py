@@ -46,41 +46,7 @@ _SCHEMA = {
 
 
 def planted(settings: WorldSettings, model: str | ModelSettings) -> pl.DataFrame:
-    """Give a model's true rate for everyone, every group and every intersection of ``by``.
-
-    Parameters
-    ----------
-    settings : WorldSettings
-    model : str or ModelSettings
-        One of the world's, by name, or any other whose effects its attributes allow.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model``; ``attribute`` (null: everyone); ``group`` (display); ``values`` (list);
-        ``share`` (of people in photos, 0 to 1; empty groups are left out); ``value`` (chance
-        that the model is right about one of them, 0 to 1, higher is better); ``difference`` (to
-        everyone's, same unit).
-
-    Raises
-    ------
-    SpecError
-        More than ``MOST_CELLS`` combinations of values.
-    UnknownNameError
-        No such model, attribute or value.
-
-    Examples
-    --------
-    Nothing shows along one attribute, and much where two of them meet:
-
-    >>> from isolux_worlds.photo_world.settings import preset
-    >>> truth = planted(preset("masked"), "aurora")
-    >>> both = "skin_tone*perceived_gender_presentation"
-    >>> truth.filter(attribute="skin_tone")["difference"].abs().max() < 1e-12
-    True
-    >>> truth.filter(attribute=both)["value"].round(3).unique().sort().to_list()
-    [0.631, 0.85]
-    """
+    """Give a model's true rate for everyone, every group and every intersection of ``by``."""
     own = settings.model_named(model) if isinstance(model, str) else model
     nodes = network(settings)
     _check_model(own, nodes)
@@ -160,30 +126,7 @@ def planted_record(
 def planted_controlled(
     settings: WorldSettings, model: str | ModelSettings, attribute: str, control: str
 ) -> pl.DataFrame:
-    """Give the groups' true rates at one common mix of another attribute: everyone's.
-
-    Parameters
-    ----------
-    settings : WorldSettings
-    model : str or ModelSettings
-    attribute, control : str
-        Attributes of the world; what the groups are, and what is held at everyone's mix (direct
-        standardisation, as ``stats.confounding.standardised``).
-
-    Returns
-    -------
-    polars.DataFrame
-        ``group``; ``value`` (0 to 1, higher is better; null: no one of the group has a value of
-        the control that others have).
-
-    Examples
-    --------
-    >>> from isolux_worlds.photo_world.settings import preset
-    >>> at_equal_light = planted_controlled(preset("confounded"), "aurora", "skin_tone", "lighting")
-    >>> values = at_equal_light["value"]
-    >>> values.max() - values.min() < 1e-12
-    True
-    """
+    """Give the groups' true rates at one common mix of another attribute: everyone's."""
     own = settings.model_named(model) if isinstance(model, str) else model
     nodes = network(settings)
     _check_model(own, nodes)
@@ -252,10 +195,7 @@ def _conditional(
 
 
 def _by(cells: _Cells, names: Sequence[str]) -> tuple[FloatArray, FloatArray]:
-    """Share and rate of each combination of these attributes' values: one axis for each.
-
-    NaN: no one.
-    """
+    """Share and rate of each combination of these attributes' values: one axis for each."""
     kept = [cells.names.index(name) for name in names]
     others = tuple(i for i in range(len(cells.names)) if i not in kept)
     order = np.argsort(np.argsort(kept))  # axes that are left, in the order asked for

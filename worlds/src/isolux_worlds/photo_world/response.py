@@ -28,27 +28,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def rates(world: PhotoWorld, model: str | ModelSettings) -> FloatArray:
-    """Give each person's chance that a model is right about them.
-
-    Parameters
-    ----------
-    world : PhotoWorld
-    model : str or ModelSettings
-        One of the world's, by name, or any other whose effects the world's attributes allow.
-
-    Returns
-    -------
-    [people] float
-        0 to 1, in the order of ``world.people``; higher is better.
-
-    Examples
-    --------
-    >>> from isolux_worlds.photo_world.people import draw_people
-    >>> from isolux_worlds.photo_world.settings import preset
-    >>> world = draw_people(preset("biased"))
-    >>> bool(rates(world, "aurora").std() > 0)
-    True
-    """
+    """Give each person's chance that a model is right about them."""
     own = _model(world.settings, model)
     named = {name for effect in own.effects for name in effect.where}
     values = {n.name: n.values for n in network(world.settings) if n.name in named}
@@ -60,30 +40,7 @@ def rates(world: PhotoWorld, model: str | ModelSettings) -> FloatArray:
 def right(
     world: PhotoWorld, model: str | ModelSettings, *, stream_name: str = "right"
 ) -> BoolArray:
-    """Draw whether a model is right about each person.
-
-    Parameters
-    ----------
-    world : PhotoWorld
-    model : str or ModelSettings
-    stream_name : str
-        Another one gives answers that are independent but for what makes a subject hard, which
-        all models and all streams share.
-
-    Returns
-    -------
-    [people] bool
-        The same for the same world, seed, model's name and stream.
-
-    Examples
-    --------
-    >>> from isolux_worlds.photo_world.people import draw_people
-    >>> from isolux_worlds.photo_world.settings import preset
-    >>> world = draw_people(preset("fair"))
-    >>> answers = right(world, "aurora", stream_name="classification")
-    >>> bool(abs(answers.mean() - rates(world, "aurora").mean()) < 0.05)
-    True
-    """
+    """Draw whether a model is right about each person."""
     own = _model(world.settings, model)
     return correlated(
         rates(world, own), _subjects(world), world.subjects.height, own, world.seed, stream_name
@@ -100,16 +57,7 @@ def correlated(
 ) -> BoolArray:
     """Draw answers of given chances, alike within subjects.
 
-    Parameters
-    ----------
-    rate : [people] float, 0 to 1
-    subject : [people] int
-        Each one's subject, 0 to ``subjects`` − 1.
-    subjects : int
-    model : ModelSettings
-        Its ``correlation`` and name.
-    seed : int
-    stream_name : str
+    ``rate``: [people] float, 0 to 1; ``subject``: [people] int.
     """
     from scipy.special import ndtri
 
@@ -125,21 +73,7 @@ def chance(
     values: Mapping[str, tuple[str, ...]],
     codes: Mapping[str, npt.NDArray[np.integer]],
 ) -> FloatArray:
-    """Chance of being right, of people or of cells whose values are given as numbers.
-
-    Parameters
-    ----------
-    model : ModelSettings
-    values : mapping of str to tuple of str
-        Attribute to its values; those that effects name are there.
-    codes : mapping of str to int array
-        Attribute to the place of each one's value; the arrays broadcast together.
-
-    Returns
-    -------
-    float array
-        0 to 1, of the broadcast shape (without axes where there is no effect).
-    """
+    """Chance of being right, of people or of cells whose values are given as numbers."""
     total: FloatArray = np.asarray(np.log(model.base_rate / (1.0 - model.base_rate)))
     for effect in model.effects:
         total = total + effect.size * hits(effect.where, values, codes)

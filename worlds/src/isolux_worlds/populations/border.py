@@ -32,20 +32,7 @@ CHALLENGE = 25.0
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What is planted, by skin tone: darker first.
-
-    Parameters
-    ----------
-    enrolled, others : int
-        People with an image in the gallery, and people without.
-    no_template, right, wrong : (float, float)
-        Chance that no template can be made; that a template finds the right person first, above the
-        threshold; that a template of a person who is not enrolled returns someone above it.
-    older, spread : (float, float)
-        Years that people are taken for older, and the standard deviation of the error.
-    ages : (int, int)
-        Youngest and oldest; every whole year alike.
-    """
+    """What is planted, by skin tone: darker first."""
 
     enrolled: int = 600
     others: int = 600
@@ -59,17 +46,7 @@ class Gate:
 
 
 def planted_truths(gate: Gate) -> dict[str, Any]:
-    """Give the true rate of each group, as ``planted.json`` holds it.
-
-    Of the model ``engine`` it is the hit rate at rank 1, of ``estimator`` the share of people under
-    18 who are taken for 25 or older.
-
-    Examples
-    --------
-    >>> groups = planted_truths(Gate())["models"]["engine"]["groups"]
-    >>> [(one["values"], round(one["value"], 4)) for one in groups]
-    [(['darker'], 0.8075), (['lighter'], 0.9405)]
-    """
+    """Give the true rate of each group, as ``planted.json`` holds it."""
     hits = [(1.0 - gate.no_template[k]) * gate.right[k] for k in range(2)]
     minors = np.arange(gate.ages[0], 18)
     passes = []
@@ -99,16 +76,7 @@ def _truths(values: list[float]) -> dict[str, Any]:
 
 
 def border_gate(gate: Gate) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Draw the people and what the engine answers.
-
-    Returns
-    -------
-    people : polars.DataFrame
-        ``id, subject, role`` (gallery, probe), ``skin_tone, sex, age`` (years) and ``estimate`` (of
-        each image, years) and ``seconds`` (how long its search took).
-    lists : polars.DataFrame
-        ``probe, candidate, score, failed``: two candidates a search.
-    """
+    """Draw the people and what the engine answers."""
     rng = np.random.default_rng(gate.seed)
     n = gate.enrolled + gate.others
     tone, sex = rng.integers(0, 2, n), rng.integers(0, 2, n)
@@ -172,13 +140,7 @@ def _lists(
 
 
 def write_border_gate(folder: str | Path, gate: Gate, *, overwrite: bool = False) -> Path:
-    """Write ``people.csv``, ``lists.csv`` and ``planted.json``, whole or not at all.
-
-    Raises
-    ------
-    OutputError
-        The directory exists and ``overwrite`` is not set, or it holds something else.
-    """
+    """Write ``people.csv``, ``lists.csv`` and ``planted.json``, whole or not at all."""
     people, lists = border_gate(gate)
     target = Path(folder)
     with staged_directory(target, overwrite=overwrite, marks=_MARK, what="world") as stage:

@@ -16,21 +16,7 @@ __all__ = ["audit_gate"]
 def audit_gate(
     out: str | Path, *, seed: int = 0, overwrite: bool = False
 ) -> Iterator[tuple[Audit, Path]]:
-    """Write the gate's files and audit them: ``data``, ``identification``, ``age_estimation``.
-
-    Parameters
-    ----------
-    out : str or Path
-        The directory below which they go.
-    seed : int
-    overwrite : bool
-        Replace what is there.
-
-    Yields
-    ------
-    tuple of Audit and Path
-        Each audit, and its report.
-    """
+    """Write the gate's files and audit them: ``data``, ``identification``, ``age_estimation``."""
     folder = Path(out)
     data = write_border_gate(folder / "data", Gate(seed=seed), overwrite=overwrite)
     common: dict[str, Any] = {

@@ -46,12 +46,7 @@ _SCHEMA = {
 class States:
     """What a unit can carry of one attribute: each set of values, and its probability.
 
-    Parameters
-    ----------
-    carried : tuple of tuple of str
-        One value, or a value and the next.
-    probability : [n_states]
-        They sum to 1.
+    ``probability``: [n_states].
     """
 
     carried: tuple[tuple[str, ...], ...]
@@ -79,12 +74,7 @@ class States:
 class RateTable:
     """A model's rate at every combination of the attributes that its effects name.
 
-    Parameters
-    ----------
-    axes : tuple of str
-        Those attributes; one axis of ``rate`` each.
-    rate : [n_states of the first axis, …]
-        Probability of a right answer. No axes: one number.
+    ``rate``: [n_states of the first axis, …].
     """
 
     axes: tuple[str, ...]
@@ -92,13 +82,7 @@ class RateTable:
 
 
 def rate_table(population: Population, model: Model) -> RateTable:
-    """Add up a model's effects at every combination of values that they name.
-
-    Raises
-    ------
-    SpecError
-        If effects on the accuracy scale take a rate out of 0 to 1; it names the people.
-    """
+    """Add up a model's effects at every combination of values that they name."""
     named = {name for effect in model.effects for name in effect.where}
     axes = [a for a in (*population.attributes, population.target) if a.name in named]
     states = [States.of(a) for a in axes]

@@ -42,21 +42,7 @@ Answer = Callable[[Dataset, pl.DataFrame, Simulated], pl.DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class Predictor:
-    """How one task's answers are simulated, and what of them is known exactly.
-
-    Parameters
-    ----------
-    answers : callable or None
-        ``(dataset, right, model) -> predictions``; None where pictures are written instead.
-    metric : str
-        The metric whose value in a group tells the share of ``right`` there.
-    threshold : float or None
-        Of that metric.
-    exact : bool
-        True: its expected value in every group is the share of ``right``. False: it rises with it.
-    needs : str
-        What the dataset must hold.
-    """
+    """How one task's answers are simulated, and what of them is known exactly."""
 
     answers: Answer | None
     metric: str
@@ -90,42 +76,7 @@ PREDICTORS: Mapping[str, Predictor] = {
 def simulate_answers(
     task: str, dataset: Dataset, right: pl.DataFrame, model: Simulated
 ) -> pl.DataFrame:
-    """Simulate a model's answers to a task.
-
-    Parameters
-    ----------
-    task : str
-        One of ``PREDICTORS`` whose answers are a table.
-    dataset : Dataset
-    right : polars.DataFrame
-        ``instance_id`` and ``right`` (Boolean): whom the model serves.
-    model : Simulated
-
-    Returns
-    -------
-    polars.DataFrame
-        Predictions of the task's kind.
-
-    Raises
-    ------
-    UnknownNameError
-        No such task.
-    SpecError, TableError
-        Its answers are pictures; the dataset lacks what it needs; a person is left out.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> two = Dataset(
-    ...     name="two people",
-    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["1", "2"],
-    ...                             "classes": [["nurse"], ["guard"]]}),
-    ... )
-    >>> right = pl.DataFrame({"instance_id": ["a", "b"], "right": [True, False]})
-    >>> simulate_answers("classification", two, right, Simulated(name="m"))["label"].to_list()
-    ['nurse', 'nurse']
-    """
+    """Simulate a model's answers to a task."""
     answers = _predictor(task).answers
     if answers is None:
         raise SpecError(
@@ -143,23 +94,7 @@ def write_simulated(
     *,
     root: str | Path | None = None,
 ) -> Path:
-    """Write a simulated model's answers to a task as files that an audit reads.
-
-    Parameters
-    ----------
-    task, dataset, right, model
-        As in ``simulate_answers``; any task of ``PREDICTORS``.
-    folder : str or Path
-        It exists; written are ``<task>.csv``, ``.json``, ``.parquet``, ``.npy``, or a folder of
-        pictures ``<task>``.
-    root : str or Path, optional
-        Where the dataset's pictures are; needed by tasks whose answers are pictures.
-
-    Returns
-    -------
-    Path
-        What ``isolux audit --predictions`` takes.
-    """
+    """Write a simulated model's answers to a task as files that an audit reads."""
     predictor, folder = _predictor(task), Path(folder)
     if predictor.answers is not None:
         return write_answers(predictor.answers(dataset, right, model), folder, task)

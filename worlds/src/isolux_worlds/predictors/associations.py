@@ -27,23 +27,7 @@ _LEAST, _MOST = 0.15, 0.6  # of the label that tells: above the paper's threshol
 
 
 def associated(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Give each person five labels: one is human where the model is right, else one is harmful.
-
-    ``jitter`` and ``false_alarms`` do nothing.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    right : polars.DataFrame
-        ``instance_id``, ``right``.
-    model : Simulated
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``predictions (labels)``. From a confidence of 0 to .15 the rate of non-harmful labels
-        in any group is the share of ``right`` there, and that of harmful ones is the rest.
-    """
+    """Give each person five labels: one is human where the model is right, else one is harmful."""
     people = people_and_right(dataset, right)
     n = people.height
     rng = model.stream("associations")
@@ -58,29 +42,7 @@ def associated(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.Da
 
 
 def five_guesses(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Give each photo five labels, one of them true where the model is right, else none.
-
-    The true one is any of the five; the others are labels of no photo.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        With ``classes``.
-    right : polars.DataFrame
-        ``instance_id``, ``right``.
-    model : Simulated
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``predictions (labels)``. The share of photos that are hits in any group is the
-        share of ``right`` there.
-
-    Raises
-    ------
-    SpecError
-        No photo has a class.
-    """
+    """Give each photo five labels, one of them true where the model is right, else none."""
     photos = people_and_right(dataset, right)
     truth = photos["classes"].cast(pl.List(pl.String)).list.first()
     if truth.is_null().all():

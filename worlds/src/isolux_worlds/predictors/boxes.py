@@ -30,28 +30,7 @@ _TRIES = 20
 def detected(
     dataset: Dataset, right: pl.DataFrame, model: Simulated, *, label: str = "person"
 ) -> pl.DataFrame:
-    """Draw the boxes of whom a detector finds, and its false alarms.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Instances with boxes; who has none is not found.
-    right : polars.DataFrame
-        ``instance_id``, ``right``.
-    model : Simulated
-    label : str
-        What every box is called.
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``predictions (boxes)``. ``recall_at_iou`` .5 in any group is its share of ``right``.
-
-    Raises
-    ------
-    SpecError
-        No instance has a box.
-    """
+    """Draw the boxes of whom a detector finds, and its false alarms."""
     people = people_and_right(dataset, right)
     found = _of_people(people, model, "boxes").select("image_id", *_BOX, "score")
     alarms = _of_nobody(dataset, people, model).with_columns(label=pl.lit(label))
@@ -59,15 +38,7 @@ def detected(
 
 
 def named(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Draw boxes with the classes of the people in them, as open-vocabulary models do.
-
-    Who is found has a box for each of their classes; false alarms are called by any class.
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``predictions (boxes)``, ``label`` being a class.
-    """
+    """Draw boxes with the classes of the people in them, as open-vocabulary models do."""
     people = people_and_right(dataset, right)
     classes = _classes(people, dataset)
     found = _of_people(people, model, "boxes").explode("classes").drop_nulls("classes")
@@ -81,14 +52,7 @@ def named(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFra
 
 
 def grounded(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Answer each class of each image with one box: on the person if right, else next to everyone.
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``predictions (boxes)``, ``label`` being a class. One box for each class in an image;
-        of two people of one class the first's.
-    """
+    """Answer each class of each image with one box: on the person if right, else in a corner."""
     people = people_and_right(dataset, right)
     _classes(people, dataset)
     found = _of_people(people, model, "boxes").explode("classes").drop_nulls("classes")

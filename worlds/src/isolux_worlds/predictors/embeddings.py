@@ -19,32 +19,7 @@ __all__ = ["encoded", "recognised"]
 def recognised(
     dataset: Dataset, right: pl.DataFrame, model: Simulated, *, dimensions: int = 128
 ) -> pl.DataFrame:
-    """Give each picture of a face a vector: near its subject's if right, else near no one's.
-
-    Two right pictures of one subject have a cosine of about 1 / (1 + 4 jitter²), any other two
-    about 0 ± 1 / √dimensions. So a subject's pair is accepted, at any sensible threshold, where
-    both of its pictures are right.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Instances with ``subject_id``.
-    right : polars.DataFrame
-        ``instance_id``, ``right``.
-    model : Simulated
-    dimensions : int
-        Length of the vectors.
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``predictions (embeddings)``.
-
-    Raises
-    ------
-    SpecError
-        The dataset does not know its subjects.
-    """
+    """Give each picture of a face a vector: near its subject's if right, else near no one's."""
     people = people_and_right(dataset, right)
     if people["subject_id"].is_null().any():
         raise SpecError(
@@ -64,20 +39,7 @@ def encoded(
     target: str | None = None,
     dimensions: int = 128,
 ) -> pl.DataFrame:
-    """Give each picture a vector: near those of its class if right, else near none.
-
-    Parameters
-    ----------
-    dataset, right, model, dimensions
-        As in ``recognised``.
-    target : str, optional
-        The attribute whose values lie together. Default: the first of ``classes``.
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``predictions (embeddings)``.
-    """
+    """Give each picture a vector: near those of its class if right, else near none."""
     people = people_and_right(dataset, right)
     if target is None:
         kind = people["classes"].cast(pl.List(pl.String)).list.first()

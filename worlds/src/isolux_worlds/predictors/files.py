@@ -18,29 +18,7 @@ _BOX = ("box_x", "box_y", "box_w", "box_h")
 
 
 def write_answers(frame: pl.DataFrame, folder: str | Path, name: str) -> Path:
-    """Write one model's answers in the format of their kind.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        A table of predictions, of one model.
-    folder : str or Path
-        It exists.
-    name : str
-        The file's name without suffix.
-
-    Returns
-    -------
-    Path
-        Labels are CSV (``id, label, score``); boxes, masks and poses that are all called alike are
-        COCO results (category 1), the others Parquet, which keeps names; embeddings are an array
-        ``.npy`` with its ``.ids.txt``.
-
-    Raises
-    ------
-    SpecError
-        The frame is not a table of predictions.
-    """
+    """Write one model's answers in the format of their kind."""
     folder, columns = Path(folder), set(frame.columns)
     if {"instance_id", "label", "rank"} <= columns:
         table = frame.select(id="instance_id", label="label", score="score")

@@ -19,32 +19,7 @@ _PER_JITTER = 0.01
 def posed(
     dataset: Dataset, right: pl.DataFrame, model: Simulated, *, label: str = "person"
 ) -> pl.DataFrame:
-    """Give a pose to whom a model finds.
-
-    Each keypoint lies off by a normal error whose standard deviation is ``jitter`` / 100 of the
-    square root of the person's box: small against COCO's own sigmas, so that a found pose is one
-    under every threshold that a person would set. Who is not found has no pose.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Instances with ``keypoints_x``, ``keypoints_y``, ``keypoints_v``, and boxes.
-    right : polars.DataFrame
-        ``instance_id``, ``right``.
-    model : Simulated
-    label : str
-        What every pose is called.
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``predictions (keypoints)``; ``keypoints_v`` is 2 where a keypoint is labelled.
-
-    Raises
-    ------
-    SpecError
-        No one has keypoints.
-    """
+    """Give a pose to whom a model finds."""
     people = people_and_right(dataset, right)
     if not set(_POINTS) <= set(people.columns) or not people[_POINTS[0]].list.len().sum():
         raise SpecError("nobody has keypoints that could be found", expected=", ".join(_POINTS))

@@ -15,31 +15,7 @@ __all__ = ["classified"]
 def classified(
     dataset: Dataset, right: pl.DataFrame, model: Simulated, *, target: str | None = None
 ) -> pl.DataFrame:
-    """Give each person a class: right ones their first, the others one that is not theirs.
-
-    Wrong classes are as frequent as the classes are. ``jitter`` and ``false_alarms`` do nothing.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        With ``classes``, or the attribute that ``target`` names. Who has no class gets an answer
-        too, drawn from all classes.
-    right : polars.DataFrame
-        ``instance_id``, ``right``.
-    model : Simulated
-    target : str, optional
-        The attribute that holds the truth.
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``predictions (labels)``. Its accuracy in any group is the share of ``right`` there.
-
-    Raises
-    ------
-    SpecError
-        Fewer than two classes.
-    """
+    """Give each person a class: right ones their first, the others one that is not theirs."""
     people = people_and_right(dataset, right)
     truth = _truth(dataset, people, target)
     classes = truth.explode(keep_nulls=False, empty_as_null=False).unique().sort()

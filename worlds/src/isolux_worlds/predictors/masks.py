@@ -21,33 +21,7 @@ _CONCENTRATION = 8.0
 def segmented(
     dataset: Dataset, right: pl.DataFrame, model: Simulated, *, label: str = "person"
 ) -> pl.DataFrame:
-    """Draw the masks of whom a model finds.
-
-    A mask is the true one without its rightmost columns: about ``jitter`` of the box's width, and
-    never more than half of the pixels, so that the two overlap by .5 or more. It overlaps no one
-    else more than the true one does. There are no false alarms among masks.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Instances with ``mask_counts``, ``mask_height``, ``mask_width``; who has none is not found.
-    right : polars.DataFrame
-        ``instance_id``, ``right``.
-    model : Simulated
-    label : str
-        What every mask is called.
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``predictions (masks)``. ``recall_at_iou`` .5 in any group is its share of ``right``
-        among who has a mask of any pixel.
-
-    Raises
-    ------
-    SpecError
-        No one has a mask.
-    """
+    """Draw the masks of whom a model finds."""
     people = people_and_right(dataset, right)
     if not set(_MASK) <= set(people.columns) or not people["mask_counts"].is_not_null().any():
         raise SpecError("nobody has a mask that could be found", expected=", ".join(_MASK))

@@ -29,34 +29,7 @@ _COMBINED = "combined.png"
 def restored(
     dataset: Dataset, right: pl.DataFrame, model: Simulated, folder: Path, *, root: str | Path
 ) -> Path:
-    """Write each person's picture with noise: little where the model is right, four times as much.
-
-    The noise is normal, its standard deviation ``jitter`` of full white (at least .02), so that a
-    right picture's PSNR is about −20 log10(jitter) decibels and a wrong one's 12 below.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Its images' ``uri`` lead to the originals, below ``root``.
-    right : polars.DataFrame
-        ``instance_id``, ``right``.
-    model : Simulated
-    folder : Path
-        Written to: ``<instance_id>.png``.
-    root : str or Path
-
-    Returns
-    -------
-    Path
-        The folder, for the format ``image_files``.
-
-    Raises
-    ------
-    SpecError
-        The dataset does not say where its pictures are.
-    FileError
-        A picture is missing or damaged.
-    """
+    """Write each person's picture with noise: four times as much where the model is wrong."""
     from PIL import Image
 
     sigma = max(model.jitter, _LEAST)
@@ -73,22 +46,7 @@ def restored(
 def parsed(
     dataset: Dataset, right: pl.DataFrame, model: Simulated, folder: Path, *, root: str | Path
 ) -> Path:
-    """Write each face's parts as a label picture: a little off if right, half the picture if not.
-
-    A little is a tenth of ``jitter`` of the picture's width, and a pixel at least.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Faces with ``part_mask_uri``, a picture with the number of each pixel's part.
-    right, model, folder, root
-        As in ``restored``; written are ``<instance_id>/combined.png``.
-
-    Returns
-    -------
-    Path
-        The folder, for the format ``part_masks``.
-    """
+    """Write each face's parts as a label picture: half a picture off where the model is wrong."""
     from PIL import Image
 
     for name, is_right, uri in _rows(dataset, right, "part_mask_uri"):

@@ -23,20 +23,7 @@ _SURE, _UNSURE = (6.0, 2.0), (4.0, 3.0)  # Beta shapes of confidences: no claim 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """A model that never was.
-
-    Parameters
-    ----------
-    name : str
-        The value of ``model`` in its predictions.
-    jitter : float, 0 to below .5
-        How far right answers are from perfect: of boxes and masks the mean of 1 − IoU; of
-        keypoints their standard deviation as a share of √area, a hundredth of this; of embeddings
-        the noise added to a unit vector; of pictures the noise's share of full white.
-    false_alarms : float
-        Mean number of false alarms (boxes or masks) in each image.
-    seed : int
-    """
+    """A model that never was."""
 
     name: str
     jitter: float = 0.1
@@ -68,19 +55,7 @@ class Simulated:
 
 
 def people_and_right(dataset: Dataset, right: pl.DataFrame) -> pl.DataFrame:
-    """Add who is answered rightly to the dataset's people, as the column ``right``.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    right : polars.DataFrame
-        ``instance_id`` and ``right`` (Boolean), a row for every instance.
-
-    Raises
-    ------
-    TableError
-        A person has no row, or null.
-    """
+    """Add who is answered rightly to the dataset's people, as the column ``right``."""
     rows = INSTANCES.conform(dataset.instances)
     joined = rows.join(
         right.select(pl.col("instance_id").cast(pl.String), pl.col("right").cast(pl.Boolean)),

@@ -56,19 +56,7 @@ def truth_of(asked: Asked, stage: str) -> Answer:
 
 
 def answered(asked: Asked, stage: str, who: Annotator, seed: int) -> Given:
-    """Answer a task as one annotator does.
-
-    Parameters
-    ----------
-    asked : Asked
-    stage : str
-    who : Annotator
-    seed : int
-
-    Returns
-    -------
-    Given
-    """
+    """Answer a task as one annotator does."""
     named = (who.name, stage, asked.image_id, box_text(asked), str(asked.round), str(asked.golden))
     return _ANSWERS[stage](asked, who, stream(seed, *named))
 
@@ -205,13 +193,7 @@ _ANSWERS: dict[str, Callable[[Asked, Annotator | None, _Draw], Given]] = {
 
 
 def label_studio(answer: Answer, size: tuple[int, int]) -> list[dict[str, Any]]:
-    """Write an answer as the ``result`` of an annotation: in per cent of the picture.
-
-    Examples
-    --------
-    >>> label_studio({"choices": {"people": ["2"]}}, SIZE)[0]["value"]
-    {'choices': ['2']}
-    """
+    """Write an answer as the ``result`` of an annotation: in per cent of the picture."""
     rows: list[dict[str, Any]] = [
         {"id": f"c{k}", "type": "choices", "from_name": question, "to_name": "image",
          "value": {"choices": list(said)}}

@@ -17,24 +17,7 @@ Finder = Literal["rule", "review", "annotators", "ledger"]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One kind of damage.
-
-    Parameters
-    ----------
-    name : str
-    level : {"photo", "subject", "copy"}
-        What is damaged: a photo, a person (in all their photos), or there is a photo too many.
-    finder : {"rule", "review", "annotators", "ledger"}
-        Who should find it: a rule of intake, people who look at photos, annotators in the stage of
-        counting, or the ledger of consent.
-    step, rule : str
-        Where a photo leaves for it.
-    share : float
-        Of photos; one at the least. Of people: of photos, divided by the four that each is in.
-    first : str
-        The rule by which the photo leaves first, where that is another one: a file that tells no
-        device has no device's year either.
-    """
+    """One kind of damage."""
 
     name: str
     level: Level

@@ -50,22 +50,7 @@ _QUALITY, _AGAIN = 90, 70
 
 
 def write_inbox(inbox: Inbox, folder: str | Path, *, overwrite: bool = False) -> pl.DataFrame:
-    """Paint the photos and write the sheets and the truth.
-
-    Parameters
-    ----------
-    inbox : Inbox
-    folder : str or Path
-        Made whole or not at all.
-    overwrite : bool
-        Replace an inbox that was written there.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``Inbox.people`` with boxes as seen and ``mask_counts``, COCO's run lengths: as it stands in
-        ``truth/people.csv``.
-    """
+    """Paint the photos and write the sheets and the truth."""
     target = Path(folder).expanduser()
     with staged_directory(target, overwrite=overwrite, marks=MARKS, what="inbox") as stage:
         (stage / "photos").mkdir()

@@ -35,24 +35,7 @@ _DARK = ["6", "7", "8", "9", "10"]
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
-    """What was sent in, and what is true of it.
-
-    Parameters
-    ----------
-    world : PhotoWorld
-        Whom the photos show; pictures are painted from it.
-    photos : polars.DataFrame
-        One row a photo, in the order of the sheet: ``image_id, file, source`` (the photo of the
-        world that it shows), ``fault`` (null: none), ``of`` (the source of what it is a copy of),
-        ``taken`` (datetime), ``make, model, place, country, country_seen, copyright``.
-    people : polars.DataFrame
-        One row a person in a photo, with everything that is true of them: ``image_id, person_id``
-        (null: named in the sheet and not in the photo), ``subject_id, stands`` (in the sheet),
-        ``class`` (null: none), ``found`` (whether the model finds them), the world's attributes.
-    subjects : polars.DataFrame
-        One row a person who takes part: ``subject_id, age, age_group, country, language_right,
-        consent`` (whether they granted it), ``fault`` (null: none).
-    """
+    """What was sent in, and what is true of it."""
 
     world: PhotoWorld
     photos: pl.DataFrame
@@ -61,13 +44,7 @@ class Inbox:
 
 
 def settings_of(photos: int, *, seed: int = 0) -> WorldSettings:
-    """Describe the world of a rehearsal: one or two people in a photo, and a model that errs.
-
-    Examples
-    --------
-    >>> settings_of(120).model_named("aurora").base_rate
-    0.92
-    """
+    """Describe the world of a rehearsal: one or two people in a photo, and a model that errs."""
     occupations = dict.fromkeys(CLASSES, 1 / len(CLASSES))
     return parse_world(
         {
@@ -102,30 +79,7 @@ def settings_of(photos: int, *, seed: int = 0) -> WorldSettings:
 
 
 def draw_inbox(photos: int = 600, *, seed: int = 0) -> Inbox:
-    """Draw what people send in.
-
-    Parameters
-    ----------
-    photos : int
-        Candidates, copies included; 100 or more.
-    seed : int
-        The same seed gives the same photos, faults and people.
-
-    Returns
-    -------
-    Inbox
-
-    Raises
-    ------
-    SpecError
-        Too few photos for every fault.
-
-    Examples
-    --------
-    >>> inbox = draw_inbox(120, seed=1)
-    >>> inbox.photos.height, inbox.photos["fault"].drop_nulls().n_unique()
-    (120, 29)
-    """
+    """Draw what people send in."""
     random = stream(seed, "rehearsal")
     eager = numbers(photos)["too many"]
     world = _with_eager(draw_people(settings_of(photos, seed=seed)), eager)

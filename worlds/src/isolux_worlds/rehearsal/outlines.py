@@ -14,15 +14,7 @@ _CORNERS = 60
 
 
 def outline_of(counts: str, size: tuple[int, int]) -> npt.NDArray[np.float64]:
-    """Trace a mask: ``[corners, 2]`` x, y in pixels, at most 60 corners.
-
-    Parameters
-    ----------
-    counts : str
-        COCO's compressed run lengths.
-    size : (int, int)
-        Width and height.
-    """
+    """Trace a mask: ``[corners, 2]`` x, y in pixels, at most 60 corners."""
     width, height = size
     told = {"size": [height, width], "counts": counts}
     masks = masks_from_coco([told], np.array([height]), np.array([width]))

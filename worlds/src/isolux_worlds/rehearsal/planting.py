@@ -25,24 +25,7 @@ _FAR = timedelta(days=8)
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A photo as it is sent in.
-
-    Parameters
-    ----------
-    source : str
-        The photo of the world that it shows.
-    household : str
-    subjects : tuple of str
-        Who is in it.
-    taken : datetime
-    place : str
-    fault : str
-        "" for none.
-    of : str
-        Of a copy and of what was taken beside another: that one's ``source``.
-    claimed : tuple of str
-        Whom the sheet names, where these are others than who take part and are seen.
-    """
+    """A photo as it is sent in."""
 
     source: str
     household: str
@@ -56,13 +39,7 @@ class Sent:
 
 
 def numbers(photos: int) -> dict[str, int]:
-    """Tell how often each fault is planted in so many photos.
-
-    Examples
-    --------
-    >>> numbers(600)["minor"], numbers(600)["zoomed"], numbers(600)["bystander"]
-    (2, 6, 18)
-    """
+    """Tell how often each fault is planted in so many photos."""
     if photos < LEAST_PHOTOS:
         raise SpecError(
             "there are too few photos for every fault", expected=f"{LEAST_PHOTOS} or more",
@@ -81,28 +58,7 @@ def copies(photos: int) -> int:
 def planted(
     sent: Sequence[Sent], photos: int, random: np.random.Generator
 ) -> tuple[list[Sent], dict[str, str]]:
-    """Plant every fault.
-
-    Parameters
-    ----------
-    sent : sequence of Sent
-        Photos without a fault, a home's in the order in which they were taken.
-    photos : int
-        How many there will be with their copies.
-    random : numpy.random.Generator
-
-    Returns
-    -------
-    list of Sent
-        Those, and after them the copies.
-    dict of str to str
-        Subjects, and the fault of those who have one.
-
-    Raises
-    ------
-    SpecError
-        There is no room for a fault.
-    """
+    """Plant every fault."""
     held = {one.source: one for one in sent}
     count = numbers(photos)
     people = _plant_people(held, count, random)

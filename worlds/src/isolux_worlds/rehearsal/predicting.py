@@ -34,32 +34,7 @@ _SHAKE = 0.02
 def predict(
     objects: str | Path, photos: str | Path, inbox: str | Path, out: str | Path, *, seed: int = 0
 ) -> int:
-    """Write the model's boxes.
-
-    Parameters
-    ----------
-    objects : str or Path
-        The published COCO file: which photos, and the numbers of their classes.
-    photos : str or Path
-        The folder of the published photos.
-    inbox : str or Path
-        The photos as they were sent in, and who is in them.
-    out : str or Path
-        A file of COCO's results: ``image_id, category_id, bbox, score``; ``.csv``: a table
-        ``image_id, label, box_x, box_y, box_w, box_h, score`` with the ids of ``people.csv``, which
-        lies beside the published photos.
-    seed : int
-
-    Returns
-    -------
-    int
-        How many boxes.
-
-    Raises
-    ------
-    FileError
-        A published photo that is none of the inbox's.
-    """
+    """Write the model's boxes."""
     from isolux_worlds.rehearsal.sight import read_people
 
     held = json.loads(Path(objects).expanduser().read_text(encoding="utf-8"))

@@ -31,25 +31,7 @@ def shift(
     training: bool = False,
     seed: int = 0,
 ) -> tuple[int, int]:
-    """Answer what is open, on a sheet or at a server.
-
-    Parameters
-    ----------
-    project, inbox : str or Path
-    stage : str
-    out : str or Path, optional
-        The sheet, or
-    server : str, optional
-        a Label Studio, at which everyone signs up; its token is in LABEL_STUDIO_TOKEN.
-    training : bool
-        The golden tasks, by everyone.
-    seed : int
-
-    Returns
-    -------
-    int, int
-        Answers, and those with a slip; each is noted in ``truth/slips.csv`` of the inbox.
-    """
+    """Answer what is open, on a sheet or at a server."""
     if (out is None) == (server is None):
         raise SpecError(
             "it is not said where answers go", expected="--out FILE or --server URL",

@@ -27,26 +27,7 @@ _SIDES = ("x", "y", "w", "h")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A task as someone sees it.
-
-    Parameters
-    ----------
-    task_id, image_id, unit_id : str
-    round : int
-    golden : bool
-    wanted : int
-        Annotators who are asked.
-    people : tuple of dict
-        Everyone truly in the photo: rows of the inbox's ``people``.
-    person : dict or None
-        Whom the box that is shown holds, where there is one.
-    box : Box or None
-        That box, in pixels.
-    primary : str or None
-        Its class.
-    server_project, server_task : int or None
-        Where it was sent.
-    """
+    """A task as someone sees it."""
 
     task_id: str
     image_id: str
@@ -63,13 +44,7 @@ class Asked:
 
 
 def read_people(inbox: str | Path) -> pl.DataFrame:
-    """Read who is truly in the photos of an inbox, ``truth/people.csv``; its other columns as text.
-
-    Parameters
-    ----------
-    inbox : str or Path
-        Its folder.
-    """
+    """Read who is truly in the photos of an inbox: ``truth/people.csv``."""
     path = Path(inbox).expanduser() / "truth" / "people.csv"
     held = pl.read_csv(path, infer_schema=False)
     boxes = [name for name in held.columns if name.startswith(("box_", "face_"))]
@@ -83,21 +58,7 @@ def read_people(inbox: str | Path) -> pl.DataFrame:
 def tasks_of(
     project: Project, stage: str, people: pl.DataFrame, *, training: bool = False
 ) -> list[Asked]:
-    """List the open tasks of a stage, or its golden ones, with what can be seen.
-
-    Parameters
-    ----------
-    project : Project
-    stage : str
-    people : polars.DataFrame
-        Of ``read_people``.
-    training : bool
-
-    Returns
-    -------
-    list of Asked
-        By photo, box and round, so that their order does not hang on the project's key.
-    """
+    """List the open tasks of a stage, or its golden ones, with what can be seen."""
     tasks = read_table(project, "tasks").filter(stage=stage, golden=training)
     if not training:
         tasks = tasks.filter(status="open")
@@ -149,11 +110,5 @@ def box_text(asked: Asked) -> str:
 
 
 def iou(first: Box, second: Box) -> float:
-    """Overlap of two boxes over what they cover together.
-
-    Examples
-    --------
-    >>> iou((0.0, 0.0, 2.0, 2.0), (1.0, 0.0, 2.0, 2.0))
-    0.3333333333333333
-    """
+    """Overlap of two boxes over what they cover together."""
     return float(pairs_iou_xywh(np.array([first]), np.array([second]))[0])

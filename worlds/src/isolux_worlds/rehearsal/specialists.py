@@ -43,24 +43,7 @@ def read_photos(inbox: str | Path) -> pl.DataFrame:
 
 
 def reviewed(photos: pl.DataFrame, stand: Sequence[str], fault: str, *, seed: int) -> pl.DataFrame:
-    """Look at photos for one kind of fault.
-
-    Parameters
-    ----------
-    photos : polars.DataFrame
-        Of ``read_photos``.
-    stand : sequence of str
-        Ids of the photos that are looked at.
-    fault : str
-        One of ``REVIEWED``.
-    seed : int
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, verdict`` ("out"), ``reason``: those that the reviewer takes for faulty: 90 %
-        of those that are, 0.5 % of the others.
-    """
+    """Look at photos for one kind of fault."""
     looked = photos.filter(pl.col("image_id").is_in(list(stand))).sort("image_id")
     chance = [
         float(stream(seed, "review", fault, name).random()) for name in looked["image_id"]
@@ -75,21 +58,7 @@ def reviewed(photos: pl.DataFrame, stand: Sequence[str], fault: str, *, seed: in
 
 
 def logo_marks(photos: pl.DataFrame, stand: Sequence[str], *, seed: int) -> pl.DataFrame:
-    """Mark logos as a detector does: rows for `isolux curate suspects --evidence`.
-
-    Parameters
-    ----------
-    photos : polars.DataFrame
-        Of ``read_photos``.
-    stand : sequence of str
-    seed : int
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, kind, score``: every logo, from .55 to 1; 3 % of the other photos, from .3 to
-        .8. Below .6 they are passed over.
-    """
+    """Mark logos as a detector does: rows for `isolux curate suspects --evidence`."""
     rows = []
     here = photos.filter(pl.col("image_id").is_in(list(stand))).sort("image_id")
     for image, fault in here.select("image_id", "fault").iter_rows():
@@ -103,21 +72,7 @@ def logo_marks(photos: pl.DataFrame, stand: Sequence[str], *, seed: int) -> pl.D
 
 
 def looked(sheet: pl.DataFrame, inbox: str | Path, *, seed: int) -> pl.DataFrame:
-    """Fill a sheet of suspects: of photos, whether a logo is there; of people, whether they lied.
-
-    Parameters
-    ----------
-    sheet : polars.DataFrame
-        Of `isolux curate suspects`: ``unit_kind, unit_id``.
-    inbox : str or Path
-    seed : int
-
-    Returns
-    -------
-    polars.DataFrame
-        The sheet with ``verdict`` (out, in) and ``reason``; 90 % of what is so is found, .5 % of
-        the rest is taken for it.
-    """
+    """Fill a sheet of suspects: whether a photo has a logo, whether a person lied."""
     truth = Path(inbox).expanduser() / "truth"
     held = {
         unit: dict(
@@ -139,13 +94,7 @@ def looked(sheet: pl.DataFrame, inbox: str | Path, *, seed: int) -> pl.DataFrame
 
 
 def regions(people: pl.DataFrame, photos: pl.DataFrame, found: Sequence[str]) -> pl.DataFrame:
-    """Mark the bystanders of photos in which a reviewer saw one.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, x, y, w, h`` (pixels), around everyone who is in the photo and not in its sheet.
-    """
+    """Mark the bystanders of photos in which a reviewer saw one."""
     there = people.filter(
         pl.col("image_id").is_in(list(found)), pl.col("person_id").is_not_null(), ~pl.col("stands")
     )
@@ -157,19 +106,7 @@ def regions(people: pl.DataFrame, photos: pl.DataFrame, found: Sequence[str]) ->
 
 
 def golden_sheet(asked: Sequence[Asked], stage: str) -> pl.DataFrame:
-    """Write the right answers of units, for `isolux curate golden`.
-
-    Parameters
-    ----------
-    asked : sequence of Asked
-        Of ``tasks_of``.
-    stage : str
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id`` or ``instance_id``, and ``question, answer`` or ``label, x, y, w, h``.
-    """
+    """Write the right answers of units, for `isolux curate golden`."""
     rows: list[dict[str, Any]] = []
     for one in asked:
         answer = truth_of(one, stage)

@@ -30,24 +30,7 @@ SLIPS: dict[str, Any] = {
 def work(
     tasks: Sequence[Asked], stage: str, crew: Sequence[Annotator], desk: Desk, *, seed: int = 0
 ) -> pl.DataFrame:
-    """Answer tasks.
-
-    Parameters
-    ----------
-    tasks : sequence of Asked
-        Golden tasks are answered by everyone, others by as many as they ask for.
-    stage : str
-    crew : sequence of Annotator
-    desk : Desk
-    seed : int
-
-    Returns
-    -------
-    polars.DataFrame
-        One row an answer that was given: ``stage, annotator, image_id, person_id`` (null: a whole
-        photo), ``box`` (that was shown: x,y,w,h in pixels, "" for none), ``round, golden, slips``
-        (their names with ``, `` between; "" for none).
-    """
+    """Answer tasks."""
     told: list[tuple[object, ...]] = []
     for asked in tasks:
         people = crew if asked.golden else _drawn(asked, stage, crew, seed)

@@ -77,12 +77,7 @@ class Detector:
 
 
 def check_detector(scene: Scene, detector: Detector) -> None:
-    """Refuse a detector whose effects name what the scene has not.
-
-    Raises
-    ------
-    UnknownNameError, SpecError
-    """
+    """Refuse a detector whose effects name what the scene has not."""
     for effect in (*detector.effects, *detector.overlap_effects):
         check_effect(effect, scene.values)
     of_images = scene.of_level("image", "cluster") | dict((CROWDING,))
@@ -93,16 +88,7 @@ def check_detector(scene: Scene, detector: Detector) -> None:
 def found_rate(
     scene: Scene, detector: Detector, code: Mapping[str, IntArray], octaves: FloatArray
 ) -> FloatArray:
-    """Chance of being found, 0 to 1.
-
-    Parameters
-    ----------
-    scene, detector : Scene, Detector
-    code : mapping of str to int array
-        Attribute to the place of each one's value.
-    octaves : float array
-        How many times each one's side is the scene's median side doubled.
-    """
+    """Chance of being found, 0 to 1."""
     planted = summed_effects(detector.effects, scene.values, code)
     return _logistic(_logit(detector.base_rate) + planted + detector.per_doubling * octaves)
 

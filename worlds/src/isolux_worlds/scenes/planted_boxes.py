@@ -165,10 +165,7 @@ def planted_detection_record(scene: Scene, detector: Detector) -> list[dict[str,
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """Combinations of values, one axis each, the last one narrow bins of size.
-
-    ``code`` broadcasts over the axes; ``share`` is whole and sums to 1.
-    """
+    """Combinations of values, one axis each, the last one narrow bins of size."""
 
     names: tuple[str, ...]
     code: dict[str, IntArray]
@@ -177,10 +174,7 @@ class _Cells:
 
 
 def _cells(scene: Scene, detector: Detector, entry: str | None) -> _Cells:
-    """Lay out what an effect or a grouping names, crowding, occlusion and size.
-
-    Attributes are independent, so that the others can be left out.
-    """
+    """Lay out what an effect or a grouping names, crowding, occlusion and size."""
     named = set(crossed(entry) if entry else ())
     effects: tuple[Effect, ...] = (
         *scene.size_effects,

@@ -171,16 +171,7 @@ def summed_effects(
     values: Mapping[str, tuple[str, ...]],
     code: Mapping[str, IntArray],
 ) -> FloatArray | float:
-    """Add up effects for people (or cells) whose values are given as numbers.
-
-    Parameters
-    ----------
-    effects : sequence of Effect
-    values : mapping of str to tuple of str
-        Attribute to its values.
-    code : mapping of str to int array
-        Attribute to the place of each one's value; the arrays broadcast together.
-    """
+    """Add up effects for people (or cells) whose values are given as numbers."""
     total: FloatArray | float = 0.0
     for effect in effects:
         hit: npt.NDArray[np.bool_] | bool = True

@@ -134,11 +134,7 @@ def simulate_scene(
 
 @dataclass(frozen=True, slots=True)
 class _People:
-    """Who there is: people ``[n]`` in images ``[m]`` of clusters.
-
-    ``code`` is of people, ``image_code`` of images: an attribute to the places of values.
-    ``difficulty`` is the cluster's standard normal, of each person.
-    """
+    """Who there is: people ``[n]`` in images ``[m]`` of clusters."""
 
     cluster_of_image: IntArray
     image: IntArray
@@ -267,11 +263,7 @@ def _drawn(
 def _who_is_found(
     scene: Scene, detector: Detector, crowd: _People, rng: np.random.Generator
 ) -> npt.NDArray[np.bool_]:
-    """Draw who is found: each with the planted chance, people of a cluster alike.
-
-    A normal variable behind each answer is shared in part within the cluster. Its own distribution
-    is the standard normal whatever the share, so every chance stays as planted.
-    """
+    """Draw who is found: each with the planted chance, people of a cluster alike."""
     from scipy.special import ndtr
 
     rate = found_rate(scene, detector, crowd.code, np.log2(crowd.side / scene.side_px))
@@ -283,11 +275,7 @@ def _who_is_found(
 def _about(
     boxes: _Boxes, overlap: FloatArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Boxes of exactly that overlap: cut off above, cut off at the right, or moved up or down.
-
-    A box cut to a share q of itself overlaps the whole by q; one moved by (1 − q) / (1 + q) of its
-    height, by q.
-    """
+    """Boxes of exactly that overlap: cut off above, cut off at the right, or moved up or down."""
     kind = rng.integers(0, 4, len(overlap))
     moved = boxes.height * (1 - overlap) / (1 + overlap)
     cut = boxes.height * (1 - overlap)

@@ -44,21 +44,7 @@ _OWN = {*_MARK, "README.txt", "people.csv", "data", "predictions"}
 
 @dataclass(frozen=True, slots=True)
 class Synthesized:
-    """A written world.
-
-    Parameters
-    ----------
-    path : Path
-        The directory.
-    world : PhotoWorld
-        As it was seen, if it was painted.
-    commands : tuple of str
-        The audits that its README.txt names, to be run in the directory.
-    notes : tuple of str
-        What a reader must know.
-    seconds : float
-        How long it took.
-    """
+    """A written world."""
 
     path: Path
     world: PhotoWorld
@@ -68,18 +54,7 @@ class Synthesized:
 
 
 def world_named(text: str | Path) -> WorldSettings:
-    """Return the preset of that name, or the world of that YAML file.
-
-    Raises
-    ------
-    UnknownNameError
-        Neither a preset nor a file.
-
-    Examples
-    --------
-    >>> world_named("fair").name
-    'fair'
-    """
+    """Return the preset of that name, or the world of that YAML file."""
     if str(text) in PRESETS:
         return preset(str(text))
     if not Path(text).suffix and not Path(text).exists():
@@ -97,44 +72,7 @@ def synthesize(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Synthesized:
-    """Write a world, pictures and all, with its simulated models' answers.
-
-    One picture is held at a time; what is kept of all of them is who is seen where.
-
-    Parameters
-    ----------
-    settings : WorldSettings, str or Path
-        A world, a preset's name or a YAML file.
-    out : str or Path
-        The directory to make, whole or not at all.
-    layout : str
-        One of ``isolux_worlds.layouts.LAYOUTS``: whose files.
-    seed : int, optional
-        In place of the world's own.
-    pixels : bool
-        Paint the pictures; without them there are no masks, and no task that needs any.
-    overwrite : bool
-        Replace a directory that holds a written world.
-    progress : callable, optional
-
-    Returns
-    -------
-    Synthesized
-
-    Raises
-    ------
-    IsoluxError
-        The world cannot be used; there is no such layout; the directory exists.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> small = world_named("biased").model_copy(update={"households": 20})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     done = synthesize(small, Path(folder) / "world", pixels=False)
-    ...     sorted(path.name for path in done.path.iterdir())
-    ['README.txt', 'data', 'people.csv', 'planted.json', 'predictions', 'world.yaml']
-    """
+    """Write a world, pictures and all, with its simulated models' answers."""
     began = time.monotonic()
     if layout not in LAYOUTS:
         raise UnknownNameError("layout", layout, LAYOUTS)

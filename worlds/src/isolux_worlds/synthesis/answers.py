@@ -31,15 +31,7 @@ _BY_CLASS = ("classification", "open_vocabulary", "grounding")
 
 
 def people_table(world: PhotoWorld, layout: Layout) -> pl.DataFrame:
-    """Lay everyone out: a row for each person in each photo, under the ids of the loader.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``instance_id``, ``image_id``, ``subject_id``, ``household_id``, what the world says of
-        them and of their photo and home. Where a layout judges photos ``instance_id`` is the
-        world's own number of the person.
-    """
+    """Lay everyone out: a row for each person in each photo, under the ids of the loader."""
     names = layout.ids(world)
     flat = [name for name, kind in world.people.schema.items() if not kind.is_nested()]
     people = world.people.select(flat).drop("mask_counts", strict=False)
@@ -69,11 +61,7 @@ def _named(people: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
 
 
 def write_occupations(world: PhotoWorld, people: Path, model: ModelSettings, folder: Path) -> None:
-    """Write what a model says each person's occupation is: ``occupation.csv``.
-
-    This can be audited by every attribute of the world, those too that the layout has no place
-    for.
-    """
+    """Write what a model says each person's occupation is: ``occupation.csv``."""
     dataset = load("table", str(people), id="instance_id")
     answers = pl.DataFrame(
         {
@@ -93,20 +81,7 @@ def write_ways(
     stage: Path,
     tell: Callable[[str, int, int], None],
 ) -> None:
-    """Write every model's answers to every task: ``predictions/<model>/<task>…``.
-
-    Parameters
-    ----------
-    world : PhotoWorld
-    name : str
-        The loader's.
-    layout : Layout
-    ways : tuple of Way
-    stage : Path
-        It holds ``data``.
-    tell : callable
-        Called with the progress.
-    """
+    """Write every model's answers to every task: ``predictions/<model>/<task>…``."""
     read: dict[tuple[str, tuple[str, ...]], Dataset] = {}
     for done, way in enumerate(ways, start=1):
         files = (way.path, way.options)

@@ -79,21 +79,7 @@ def ids(world: PhotoWorld) -> Ids:
 
 
 def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> Written:
-    """Write the world as FACET.
-
-    Parameters
-    ----------
-    world : PhotoWorld
-    root : Path
-        An existing, empty folder.
-    pictures : iterator of Picture, optional
-        One for each photo. Default: annotations alone, without masks.
-
-    Returns
-    -------
-    Written
-        The files, and the world as it was seen.
-    """
+    """Write the world as FACET."""
     names = ids(world)
     places = names.images.with_columns(
         path=pl.format("imgs_{}/{}", 1 + pl.col("number") % _FOLDERS, "native")
@@ -117,13 +103,7 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
 
 
 def annotation_table(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
-    """Make ``annotations.csv``: all of FACET's columns, in its order.
-
-    Parameters
-    ----------
-    people : polars.DataFrame
-        ``world.people`` with ``filename``.
-    """
+    """Make ``annotations.csv``: all of FACET's columns, in its order."""
     first = _label(world, people, "occupation", OCCUPATIONS)
     second = "second_occupation"  # a world's own, where it has one
     box = [pl.col(f"box_{side}").round(2) for side in "xywh"]

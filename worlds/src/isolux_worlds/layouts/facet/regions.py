@@ -16,19 +16,7 @@ HAIR = ("head_hair",)
 
 
 def united_parts(people: pl.DataFrame, parts: Sequence[str]) -> pl.DataFrame:
-    """Unite the masks of these parts of each person.
-
-    Parameters
-    ----------
-    people : polars.DataFrame
-        People as seen (``part_masks``) with ``width`` and ``height`` of their photo.
-
-    Returns
-    -------
-    polars.DataFrame
-        The rows of ``people`` of whom any of these parts is seen, with ``counts``, COCO's
-        compressed run lengths of the photo's size.
-    """
+    """Unite the masks of these parts of each person."""
     rows = people.with_row_index("row").drop("counts", strict=False)
     seen = (
         rows.select("row", "height", "width", "part_masks")

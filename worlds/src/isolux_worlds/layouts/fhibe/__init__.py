@@ -87,10 +87,7 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
 
 
 def _named(world: PhotoWorld) -> pl.DataFrame:
-    """Give every person their photo's, subject's and own id, and the photo's folder.
-
-    A photo lies in the folder of its primary subject, who stands nearest.
-    """
+    """Give every person their photo's, subject's and own id, and the photo's folder."""
     people = world.people.select("person_id", "image_id", "subject_id", "layer")
     tables = [
         pl.DataFrame({column: names, new: [uuid_of(world.seed, column, one) for one in names]})

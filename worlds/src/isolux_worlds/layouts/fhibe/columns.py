@@ -54,14 +54,7 @@ def with_annotators(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFram
 
 
 def as_cells(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
-    """Write every cell as Python prints it, in the order of ``columns``.
-
-    Examples
-    --------
-    >>> rows = pl.DataFrame({"pronoun": [["1. He/him/his"]], "consent": [True]})
-    >>> as_cells(rows, ("consent", "pronoun")).row(0)
-    ('True', "['1. He/him/his']")
-    """
+    """Write every cell as Python prints it, in the order of ``columns``."""
     written = []
     for name in columns:
         kind = rows.schema[name]

@@ -53,13 +53,7 @@ class Face:
 def write_face(
     picture: Picture, k: int, person: Mapping[str, Any], folder: str, name: str, root: Path
 ) -> Face | None:
-    """Cut out, align and write the face of the k-th person (from 1) of a picture.
-
-    Returns
-    -------
-    Face or None
-        None where too little of the face is seen; nothing is written then.
-    """
+    """Cut out, align and write the face of the k-th person (from 1) of a picture."""
     from PIL import Image
 
     own = np.where(picture.owner == k, picture.part, 0).astype(np.uint8)

@@ -49,12 +49,7 @@ def _turn(bits: _Bits, y: int, x: int, dx: int, dy: int) -> int:
 def walk_outlines(
     bits: _Bits, walked: _Bits, corners: npt.NDArray[np.int32], ends: npt.NDArray[np.int64]
 ) -> int:
-    """Walk along the pixels' edges around every region, the region on the right.
-
-    ``corners`` [c, 2] takes x, y of each turn, loop after loop; ``ends`` [l] where each loop ends.
-    Regions that touch at a corner only are two. The border of ``bits`` is empty. Returns the
-    number of loops. Holes are walked too, the other way round.
-    """
+    """Walk along the pixels' edges around every region, the region on the right."""
     n, loops = 0, 0
     height, width = bits.shape
     for y0 in range(1, height):

@@ -20,15 +20,7 @@ Polygon = npt.NDArray[np.int32]
 
 
 def outlines(masks: Masks, k: int) -> list[Polygon]:
-    """Trace mask ``k``.
-
-    Examples
-    --------
-    >>> from isolux.geometry.masks import masks_from_counts
-    >>> mask = masks_from_counts([[1, 2, 2, 2, 5]], np.array([4]), np.array([3]))
-    >>> outlines(mask, 0)[0].tolist()
-    [[2, 1], [2, 3], [0, 3], [0, 1]]
-    """
+    """Trace mask ``k``."""
     from isolux_worlds.layouts.fhibe.outline_kernels import fill_bitmap
 
     left, top, width, height = (int(side) for side in masks.box_xywh[k])

@@ -54,10 +54,7 @@ _OF_NUMBER = np.array([CLASS_OF_PART.get(part, -1) for part in ("", *PARTS)], dt
 
 
 def keypoint_cells(people: pl.DataFrame) -> pl.Series:
-    """Write each person's joints that lie in the photo: ``{'0. Nose': [x, y, 1], …}``.
-
-    The third number is 1 for a joint that is seen. Before rendering nothing hides a joint.
-    """
+    """Write each person's joints that lie in the photo: ``{'0. Nose': [x, y, 1], …}``."""
     hidden = pl.col("joints_v") if "joints_v" in people.columns else None
     inside = pl.col("x").is_between(0, pl.col("width"), closed="left") & pl.col("y").is_between(
         0, pl.col("height"), closed="left"
@@ -115,15 +112,7 @@ def segments_of_picture(
 ) -> tuple[str, dict[int, npt.NDArray[np.bool_]]]:
     """Write the polygons of one person's parts from a picture of them.
 
-    Parameters
-    ----------
-    labels : [height, width] uint8
-        0 none, k ``PARTS[k - 1]``.
-
-    Returns
-    -------
-    (str, dict)
-        The cell, and the mask of each class that is seen.
+    ``labels``: [height, width] uint8.
     """
     classes = _OF_NUMBER[labels]
     present = np.flatnonzero(np.bincount(labels.ravel()))

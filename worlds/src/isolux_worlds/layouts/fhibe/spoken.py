@@ -191,14 +191,7 @@ _NATIONS = {
 
 
 def answers(world: PhotoWorld) -> pl.DataFrame:
-    """Give FHIBE's answers of each person of the world, in the order of ``world.people``.
-
-    Returns
-    -------
-    polars.DataFrame
-        FHIBE's columns of image and subject but paths, joints, polygons and annotators. Questions
-        with several answers are lists of text.
-    """
+    """Give FHIBE's answers of each person of the world, in the order of ``world.people``."""
     homes = world.households.select("household_id", "country", "country_code", "region")
     photos = world.photos.select("image_id", "household_id").join(homes, on="household_id")
     own = ("household_id", "country", "country_code", "region")

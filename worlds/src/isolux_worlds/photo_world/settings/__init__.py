@@ -75,30 +75,7 @@ class WorldSettings(WorldFields):
 
 
 def parse_world(values: Mapping[str, Any], *, where: str | None = None) -> WorldSettings:
-    """Make a world of loose values, or say which of them is wrong.
-
-    Parameters
-    ----------
-    values : mapping of str to object
-    where : str, optional
-        The file that they come from, for errors.
-
-    Raises
-    ------
-    SpecError
-        With the file, the key (``attributes.lighting.given[0].shares``), what was expected there
-        and what was found.
-
-    Examples
-    --------
-    >>> parse_world({"name": "empty", "households": 0})
-    Traceback (most recent call last):
-        ...
-    isolux.vocabulary.errors.SpecError: the world cannot be used as it is written
-      expected: Input should be greater than or equal to 1
-      found: 0
-      where: key 'households'
-    """
+    """Make a world of loose values, or say which of them is wrong."""
     try:
         return WorldSettings.model_validate(values)
     except ValidationError as error:
@@ -145,13 +122,7 @@ def preset(name: str) -> WorldSettings:
 
 
 def world_text(settings: WorldSettings) -> str:
-    """Write a world as YAML that ``read_world`` reads as the same world.
-
-    Examples
-    --------
-    >>> print(world_text(WorldSettings(name="plain", households=10)).splitlines()[0])
-    name: plain
-    """
+    """Write a world as YAML that ``read_world`` reads as the same world."""
     import yaml
 
     values = settings.model_dump(mode="json", exclude_none=True)

@@ -37,13 +37,7 @@ Where = Mapping[str, Sequence[str]]
 
 
 def check_world(settings: WorldFields) -> None:
-    """Refuse a world whose parts contradict one another.
-
-    Raises
-    ------
-    SpecError, UnknownNameError
-        ``where`` is the key, such as ``key 'attributes.lighting.given[0].where'``.
-    """
+    """Refuse a world whose parts contradict one another."""
     _check_counts(settings)
     for name in ("attributes", "models", "by"):
         if len(getattr(settings, name)) > MOST_ATTRIBUTES:

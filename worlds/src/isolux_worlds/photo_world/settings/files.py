@@ -21,15 +21,7 @@ _BOOL, _TEXT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:str"
 
 
 def read_yaml_file(path: str | Path) -> dict[str, Any]:
-    """Read a YAML file that holds one mapping.
-
-    Raises
-    ------
-    FileError
-        No such file, too large, not UTF-8 or not YAML, with the line.
-    SpecError
-        It holds something else than a mapping, a key twice, or an anchor.
-    """
+    """Read a YAML file that holds one mapping."""
     try:
         with Path(path).open("rb") as file:
             content = file.read(LARGEST_BYTES + 1)
@@ -48,13 +40,7 @@ def read_yaml_file(path: str | Path) -> dict[str, Any]:
 
 
 def read_yaml_text(text: str, *, where: str | None = None) -> dict[str, Any]:
-    """Read YAML text that holds one mapping; errors as in ``read_yaml_file``.
-
-    Examples
-    --------
-    >>> read_yaml_text("facial_hair: {no: 0.8, yes: 0.2}")
-    {'facial_hair': {'no': 0.8, 'yes': 0.2}}
-    """
+    """Read YAML text that holds one mapping; errors as in ``read_yaml_file``."""
     import yaml
 
     try:

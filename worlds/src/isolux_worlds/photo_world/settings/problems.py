@@ -17,13 +17,7 @@ _SHORT.maxstring = _SHORT.maxother = 80
 
 
 def key_path(parts: Sequence[object]) -> str:
-    """Write where a key stands.
-
-    Examples
-    --------
-    >>> key_path(("attributes", "lighting", "given", 0, "shares"))
-    'attributes.lighting.given[0].shares'
-    """
+    """Write where a key stands."""
     text = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in parts)
     return text.removeprefix(".")
 
