@@ -19,6 +19,7 @@ import numpy.typing as npt
 from isolux_worlds._draw import FloatArray, IntArray, stream
 from isolux_worlds.photo_world.places import PLACE_VALUES
 from isolux_worlds.photo_world.vocabulary import DRAWN, Level
+from isolux_worlds.populations.population import hits
 
 if TYPE_CHECKING:
     from isolux_worlds.photo_world.settings import WorldSettings
@@ -30,7 +31,6 @@ __all__ = [
     "Tree",
     "ancestors",
     "draw_codes",
-    "hits",
     "network",
     "rule_numbers",
 ]
@@ -38,7 +38,6 @@ __all__ = [
 CodeArray = npt.NDArray[np.int16]
 """Places of values in an attribute's list."""
 
-BoolArray = npt.NDArray[np.bool_]
 Where = Mapping[str, Sequence[str]]
 
 
@@ -121,19 +120,6 @@ def network(settings: WorldSettings) -> tuple[Node, ...]:
             values = tuple(drawn.shares)
             nodes.append(Node(name, drawn.level, values, _row(values, drawn.shares), named=False))
     return tuple(nodes)
-
-
-def hits(
-    where: Where,
-    values: Mapping[str, tuple[str, ...]],
-    codes: Mapping[str, npt.NDArray[np.integer]],
-) -> BoolArray:
-    """Tell for whom a condition holds: of each attribute the value is among those named."""
-    held: BoolArray = np.ones((), dtype=np.bool_)
-    for name, meant in where.items():
-        concerned = np.array([value in meant for value in values[name]], dtype=np.bool_)
-        held = np.asarray(held & concerned[codes[name]])
-    return held
 
 
 def rule_numbers(

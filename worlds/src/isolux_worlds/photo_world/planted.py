@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +20,7 @@ from isolux.vocabulary.spec import crossed
 from isolux_worlds._draw import FloatArray, IntArray
 from isolux_worlds.photo_world.joint import Node, ancestors, network, rule_numbers
 from isolux_worlds.photo_world.response import chance
+from isolux_worlds.populations.planted import GROUP_RATES, group_rows, widest_gaps
 
 if TYPE_CHECKING:
     from isolux_worlds.photo_world.settings import ModelSettings, WorldSettings
@@ -29,20 +29,6 @@ __all__ = ["MOST_CELLS", "planted", "planted_controlled", "planted_record"]
 
 MOST_CELLS = 10_000_000
 """Combinations of values that are laid out, at most: some 300 MB."""
-
-_SAME = 1e-12
-"""Rates that differ by less differ by rounding."""
-
-_TRUTH = ("metric", "label", "attribute", "kind", "group_a", "group_b", "value", "note")
-_SCHEMA = {
-    "model": pl.String(),
-    "attribute": pl.String(),
-    "group": pl.String(),
-    "values": pl.List(pl.String()),
-    "share": pl.Float64(),
-    "value": pl.Float64(),
-    "difference": pl.Float64(),
-}
 
 
 def planted(settings: WorldSettings, model: str | ModelSettings) -> pl.DataFrame:
@@ -56,22 +42,9 @@ def planted(settings: WorldSettings, model: str | ModelSettings) -> pl.DataFrame
     for entry in settings.groupings:
         names = crossed(entry)
         share, rate = _by(_cells(nodes, own, names), names)
-        values = product(*(_named(nodes, name).values for name in names))
-        for group, held, value in zip(values, share.ravel(), rate.ravel(), strict=True):
-            if held > 0:
-                told = float(value)
-                rows.append(
-                    (
-                        own.name,
-                        entry,
-                        " × ".join(group),
-                        list(group),
-                        float(held),
-                        told,
-                        told - everyone,
-                    )
-                )
-    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+        values = [_named(nodes, name).values for name in names]
+        rows += [(own.name, *row) for row in group_rows(entry, values, share, rate, everyone)]
+    return pl.DataFrame(rows, schema={"model": pl.String(), **GROUP_RATES}, orient="row")
 
 
 def planted_record(
@@ -102,25 +75,8 @@ def planted_record(
     {0.0}
     """
     truth = planted(settings, model).drop_nulls("attribute")
-    rounded = pl.col("value").round(12)
-    ends = truth.group_by("attribute", maintain_order=True).agg(
-        group_a=pl.col("group").get(rounded.arg_min()),
-        group_b=pl.col("group").get(rounded.arg_max()),
-        first=pl.col("group").get(0),
-        second=pl.col("group").get(1, null_on_oob=True),
-        value=(pl.col("value").min() - pl.col("value").max()).round(12),
-    )
-    same = pl.col("value").abs() < _SAME
-    told = ends.with_columns(
-        metric=pl.lit(metric),
-        label=pl.lit(None, dtype=pl.String),
-        kind=pl.lit("difference"),
-        group_a=pl.when(same).then("first").otherwise("group_a"),
-        group_b=pl.when(same).then("second").otherwise("group_b"),
-        value=pl.when(same).then(0.0).otherwise("value"),
-        note=pl.when(same).then(pl.lit("nothing was planted here")).otherwise(pl.lit("")),
-    )
-    return told.drop_nulls("group_b").select(*_TRUTH).to_dicts()
+    named = truth.with_columns(metric=pl.lit(metric), label=pl.lit(None, dtype=pl.String))
+    return widest_gaps(named).to_dicts()
 
 
 def planted_controlled(

@@ -16,7 +16,8 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux_worlds._draw import FloatArray, IntArray, stream
-from isolux_worlds.photo_world.joint import hits, network
+from isolux_worlds.photo_world.joint import network
+from isolux_worlds.populations.population import hits
 
 if TYPE_CHECKING:
     from isolux_worlds.photo_world.settings import ModelSettings, WorldSettings

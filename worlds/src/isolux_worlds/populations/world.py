@@ -14,7 +14,7 @@ from isolux.io.csv_text import csv_text
 from isolux.vocabulary.errors import UnknownNameError
 from isolux_worlds._draw import FloatArray, IntArray, stream, subject_rate
 from isolux_worlds.populations.planted import States, planted_rates, rate_table
-from isolux_worlds.populations.population import Attribute, Model, Population
+from isolux_worlds.populations.population import Attribute, Model, Population, range_of
 
 __all__ = ["World", "model_table", "simulate", "write_csv"]
 
@@ -59,8 +59,8 @@ def simulate(population: Population, seed: int = 0) -> World:
     >>> world.people.columns[:4]
     ['photo', 'subject', 'perceived_skin_tone', 'perceived_age_group']
     """
-    low, high = population.photo_range
-    counts = stream(seed, "photos").integers(low, high, population.subjects, endpoint=True)
+    most = range_of(population.photos)
+    counts = stream(seed, "photos").integers(*most, population.subjects, endpoint=True)
     subject = np.repeat(np.arange(population.subjects), counts)
     within = np.arange(len(subject)) - np.repeat(np.cumsum(counts) - counts, counts)
     drawn = {
@@ -136,10 +136,9 @@ def _text(attribute: Attribute, state: IntArray, separator: str) -> pl.Series:
 
 
 def _rate(population: Population, model: Model, drawn: dict[str, IntArray]) -> FloatArray:
-    table = rate_table(population, model)
+    axes, rate = rate_table(population, model)
     n = len(drawn[population.target.name])
-    at = table.rate[tuple(drawn[name] for name in table.axes)]
-    return np.broadcast_to(at, (n,)).astype(np.float64)
+    return np.broadcast_to(rate[tuple(drawn[name] for name in axes)], (n,)).astype(np.float64)
 
 
 def _answers(

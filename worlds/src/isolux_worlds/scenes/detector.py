@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 
-from isolux.vocabulary.errors import SpecError
 from isolux_worlds._draw import FloatArray, IntArray
-from isolux_worlds.populations.population import Effect
-from isolux_worlds.scenes.scene import CROWDING, Scene, check_effect, summed_effects
+from isolux_worlds.populations.population import Effect, check_effect, check_ranges
+from isolux_worlds.scenes.scene import CROWDING, Scene, summed_effects
 
 __all__ = ["Detector", "check_detector", "false_alarm_rate", "found_rate", "overlap_shapes"]
 
@@ -60,20 +60,17 @@ class Detector:
     false_alarm_effects: tuple[Effect, ...] = ()
 
     def __post_init__(self) -> None:
-        tests = (
-            ("base_rate", 0 < self.base_rate < 1, "more than 0 and less than 1"),
-            ("overlap", 0 < self.overlap < 1, "more than 0 and less than 1"),
-            ("concentration", self.concentration > 0, "more than 0"),
-            ("false_alarms", self.false_alarms >= 0, "0 or more an image"),
-            ("per_doubling", np.isfinite(self.per_doubling), "a finite number"),
+        open_unit = "more than 0 and less than 1"
+        check_ranges(
+            (
+                ("base_rate", 0 < self.base_rate < 1, open_unit, self.base_rate),
+                ("overlap", 0 < self.overlap < 1, open_unit, self.overlap),
+                ("concentration", self.concentration > 0, "more than 0", self.concentration),
+                ("false_alarms", self.false_alarms >= 0, "0 or more an image", self.false_alarms),
+                ("per_doubling", isfinite(self.per_doubling), "a finite number", self.per_doubling),
+            ),
+            self.name,
         )
-        for name, good, expected in tests:
-            if not good:
-                raise SpecError(
-                    f"{name} of {self.name!r} is out of range",
-                    expected=expected,
-                    found=repr(getattr(self, name)),
-                )
 
 
 def check_detector(scene: Scene, detector: Detector) -> None:

@@ -17,12 +17,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import crossed
 from isolux_worlds._draw import FloatArray, IntArray
-from isolux_worlds.populations.population import Effect
+from isolux_worlds.populations.population import (
+    Effect,
+    check_effect,
+    check_ranges,
+    check_shares,
+    hits,
+    range_of,
+)
 
 __all__ = [
     "CROWDING",
@@ -34,8 +40,6 @@ __all__ = [
     "Level",
     "Scene",
     "SceneAttribute",
-    "check_effect",
-    "ends_of",
     "summed_effects",
 ]
 
@@ -52,7 +56,6 @@ SIZE_EDGES_PX = (32.0, 96.0)
 """COCO's: small is an area below 32² square pixels, large one above 96²."""
 SIDE_PX = (8.0, 512.0)
 """The smallest and the largest side that a person's box has, the side being √area."""
-_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,13 +78,7 @@ class SceneAttribute:
     varies: Level = "person"
 
     def __post_init__(self) -> None:
-        total = sum(self.shares.values())
-        if not self.shares or min(self.shares.values()) <= 0 or abs(total - 1) > _TOLERANCE:
-            raise SpecError(
-                f"the shares of {self.name!r} are not a distribution",
-                expected="at least one value, positive shares, a sum of 1",
-                found=f"{dict(self.shares)}, sum {total:.6g}",
-            )
+        check_shares(self.name, self.shares)
         if self.varies not in ("person", "image", "cluster"):
             raise SpecError(
                 f"{self.name!r} cannot vary so",
@@ -135,7 +132,25 @@ class Scene:
 
     def __post_init__(self) -> None:
         _check_counts(self)
-        _check_numbers(self)
+        low, high = SIDE_PX
+        check_ranges(
+            (
+                (
+                    "side_px",
+                    low <= self.side_px <= high,
+                    f"{low:g} to {high:g} pixels",
+                    self.side_px,
+                ),
+                ("side_spread", self.side_spread > 0, "more than 0 octaves", self.side_spread),
+                ("occluded", 0 < self.occluded < 1, "more than 0 and less than 1", self.occluded),
+                (
+                    "correlation",
+                    0 <= self.correlation < 1,
+                    "0 or more and less than 1",
+                    self.correlation,
+                ),
+            )
+        )
         names = [a.name for a in self.attributes]
         twice = sorted({n for n in names if names.count(n) > 1 or n in DERIVED})
         if twice:
@@ -174,34 +189,14 @@ def summed_effects(
     """Add up effects for people (or cells) whose values are given as numbers."""
     total: FloatArray | float = 0.0
     for effect in effects:
-        hit: npt.NDArray[np.bool_] | bool = True
-        for name in effect.where:
-            concerned = np.isin(values[name], effect.values(name))
-            hit = hit & concerned[code[name]]
-        total = total + effect.size * np.asarray(hit, dtype=np.float64)
+        held = hits({name: effect.values(name) for name in effect.where}, values, code)
+        total = total + effect.size * np.asarray(held, dtype=np.float64)
     return total
-
-
-def check_effect(effect: Effect, known: Mapping[str, tuple[str, ...]]) -> None:
-    """Refuse an effect that names no group, or one that is not there."""
-    if not effect.where:
-        raise SpecError("an effect names no group", hint="change the base instead")
-    for name in effect.where:
-        if name not in known:
-            raise UnknownNameError("attribute", name, known)
-        for value in effect.values(name):
-            if value not in known[name]:
-                raise UnknownNameError("value", value, known[name], where=name)
-
-
-def ends_of(number: int | tuple[int, int]) -> tuple[int, int]:
-    """Fewest and most."""
-    return (number, number) if isinstance(number, int) else number
 
 
 def _check_counts(scene: Scene) -> None:
     for name, number in (("images", scene.images), ("people", scene.people)):
-        low, high = ends_of(number)
+        low, high = range_of(number)
         if low < 1 or high < low:
             raise SpecError(
                 f"a scene needs {name}",
@@ -210,18 +205,3 @@ def _check_counts(scene: Scene) -> None:
             )
     if scene.clusters < 1:
         raise SpecError("a scene needs clusters", expected="1 or more", found=repr(scene.clusters))
-
-
-def _check_numbers(scene: Scene) -> None:
-    low, high = SIDE_PX
-    tests = (
-        ("side_px", low <= scene.side_px <= high, f"{low:g} to {high:g} pixels"),
-        ("side_spread", scene.side_spread > 0, "more than 0 octaves"),
-        ("occluded", 0 < scene.occluded < 1, "more than 0 and less than 1"),
-        ("correlation", 0 <= scene.correlation < 1, "0 or more and less than 1"),
-    )
-    for name, good, expected in tests:
-        if not good:
-            raise SpecError(
-                f"{name} is out of range", expected=expected, found=repr(getattr(scene, name))
-            )

@@ -20,6 +20,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, BOX_PREDICTIONS, IMAGES, INSTANCES
 from isolux_worlds._draw import FloatArray, IntArray, stream
+from isolux_worlds.populations.population import range_of
 from isolux_worlds.scenes.detector import (
     Detector,
     check_detector,
@@ -35,7 +36,6 @@ from isolux_worlds.scenes.scene import (
     SIZE,
     SIZE_EDGES_PX,
     Scene,
-    ends_of,
     summed_effects,
 )
 
@@ -164,9 +164,9 @@ class _Ids:
 
 def _people(scene: Scene, seed: int) -> _People:
     rng = stream(seed, "counts")
-    per_cluster = rng.integers(*ends_of(scene.images), scene.clusters, endpoint=True)
+    per_cluster = rng.integers(*range_of(scene.images), scene.clusters, endpoint=True)
     cluster_of_image = np.repeat(np.arange(scene.clusters), per_cluster)
-    per_image = rng.integers(*ends_of(scene.people), len(cluster_of_image), endpoint=True)
+    per_image = rng.integers(*range_of(scene.people), len(cluster_of_image), endpoint=True)
     image = np.repeat(np.arange(len(cluster_of_image)), per_image)
     place = np.arange(len(image)) - np.repeat(np.cumsum(per_image) - per_image, per_image)
     cluster = cluster_of_image[image]
