@@ -117,7 +117,7 @@ class Canvas:
         self._clip, self._labels = before
 
     def ellipse(
-        self, centre: Point, rx: float, ry: float, paint_with: Paint, turn: float = 0.0
+        self, centre: Point, rx: float, ry: float, paint_with: Paint | Colour, turn: float = 0.0
     ) -> None:
         """Append an ellipse; ``turn`` radians, clockwise as pictures have y downwards."""
         if rx <= 0 or ry <= 0:
@@ -125,11 +125,11 @@ class Canvas:
         geometry = [centre[0], centre[1], rx, ry, math.cos(turn), math.sin(turn)]
         self._append(ELLIPSE, geometry, paint_with)
 
-    def capsule(self, a: Point, ra: float, b: Point, rb: float, paint_with: Paint) -> None:
+    def capsule(self, a: Point, ra: float, b: Point, rb: float, paint_with: Paint | Colour) -> None:
         """Append a limb from ``a`` to ``b`` with a radius at each end, both ends round."""
         self._append(CAPSULE, [*a, max(ra, 0.0), *b, max(rb, 0.0)], paint_with)
 
-    def polygon(self, corners: Places, paint_with: Paint) -> None:
+    def polygon(self, corners: Places, paint_with: Paint | Colour) -> None:
         """Append a polygon with straight edges."""
         array = np.asarray(corners, dtype=np.float64)
         first = self._n_points
@@ -137,16 +137,18 @@ class Canvas:
         self._n_points += len(array)
         self._append(POLYGON, [first, self._n_points, 0.0, 0.0, 0.0, 0.0], paint_with)
 
-    def blob(self, corners: Places, paint_with: Paint, steps: int = 6) -> None:
+    def blob(self, corners: Places, paint_with: Paint | Colour, steps: int = 6) -> None:
         """Append a closed curve through its corners (Catmull–Rom)."""
         self.polygon(_closed_curve(np.asarray(corners, dtype=np.float64), steps), paint_with)
 
-    def line(self, places: Sequence[Point], width: float, paint_with: Paint) -> None:
+    def line(self, places: Sequence[Point], width: float, paint_with: Paint | Colour) -> None:
         """Append a line of that width through places, with round joints."""
         for a, b in pairwise(places):
             self.capsule(a, width / 2, b, width / 2, paint_with)
 
-    def curve(self, places: Places, width: float, paint_with: Paint, steps: int = 4) -> None:
+    def curve(
+        self, places: Places, width: float, paint_with: Paint | Colour, steps: int = 4
+    ) -> None:
         """Append a smooth line through places: one polygon, so that alpha is even."""
         path = _open_curve(np.asarray(places, dtype=np.float64), steps)
         step = np.concatenate([path[1:2] - path[:1], path[2:] - path[:-2], path[-1:] - path[-2:-1]])
@@ -158,46 +160,24 @@ class Canvas:
         """Paint what was collected, then forget it."""
         shapes = np.array(self._rows, dtype=np.float64).reshape(-1, COLUMNS)
         points = np.concatenate(self._points) if self._points else np.zeros((0, 2))
-        paint(
-            shapes,
-            points,
-            self.picture,
-            self.owner,
-            self.part,
-            self._touched,
-            self.body_px,
-            np.array(self.light),
-            np.array(self.haze_colour),
-            self._area,
-        )
+        labels = (self.owner, self.part, self._touched, self.body_px)
+        light, haze = np.array(self.light), np.array(self.haze_colour)
+        paint(shapes, points, self.picture, *labels, light, haze, self._area)
         self._rows, self._points, self._n_points = [], [], 0
 
-    def _append(self, kind: int, geometry: list[float], paint_with: Paint) -> None:
-        self._rows += [
-            float(kind),
-            *geometry,
-            *paint_with.numbers(),
-            *self._labels,
-            *self._clip,
-            paint_with.grain,
-            paint_with.grain_px,
-            self.haze,
-        ]
+    def _append(self, kind: int, geometry: list[float], paint_with: Paint | Colour) -> None:
+        fill = paint_with if isinstance(paint_with, Paint) else Paint(paint_with)
+        self._rows += [float(kind), *geometry, *fill.numbers(), *self._labels, *self._clip]
+        self._rows += [fill.grain, fill.grain_px, self.haze]
 
 
 @cache
 def _basis(steps: int) -> _Floats:
     """Catmull–Rom weights of four neighbours: [steps, 4]."""
     t = np.arange(steps)[:, None] / steps
-    return 0.5 * np.concatenate(
-        [
-            -(t**3) + 2 * t**2 - t,
-            3 * t**3 - 5 * t**2 + 2,
-            -3 * t**3 + 4 * t**2 + t,
-            t**3 - t**2,
-        ],
-        axis=1,
-    )
+    before, here = -(t**3) + 2 * t**2 - t, 3 * t**3 - 5 * t**2 + 2
+    after, beyond = -3 * t**3 + 4 * t**2 + t, t**3 - t**2
+    return 0.5 * np.concatenate([before, here, after, beyond], axis=1)
 
 
 def _closed_curve(corners: _Floats, steps: int) -> _Floats:

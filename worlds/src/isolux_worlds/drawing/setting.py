@@ -93,7 +93,9 @@ class Setting:
             return mix(base, self.tint("#f0f4f8"), 0.85)
         return mix(base, (30.0, 34.0, 40.0), 0.25) if self.weather == "rainy" else base
 
-    def rectangle(self, x0: float, y0: float, x1: float, y1: float, paint_with: Paint) -> None:
+    def rectangle(
+        self, x0: float, y0: float, x1: float, y1: float, paint_with: Paint | Colour
+    ) -> None:
         """Paint a rectangle."""
         self.canvas.polygon([(x0, y0), (x1, y0), (x1, y1), (x0, y1)], paint_with)
 
