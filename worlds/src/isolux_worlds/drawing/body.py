@@ -57,7 +57,7 @@ def paint_shoes(canvas: Canvas, figure: Figure, side: str) -> None:
     u, j, look = figure.u, figure.joints, figure.look
     ankle, heel, toe = (j[f"{side}_{n}"] for n in ("ankle", "heel", "foot_index"))
     fill = Paint(look.shoes, round=0.4)
-    sole = Paint(mix(look.shoes, (240.0, 238.0, 232.0), 0.6))
+    sole = mix(look.shoes, (240.0, 238.0, 232.0), 0.6)
     down = 0.055 * u
     with canvas.as_part(figure.owner, f"{side}_shoe"):
         canvas.capsule(
@@ -209,7 +209,4 @@ def paint_tattoo(canvas: Canvas, figure: Figure) -> None:
 
 def _across(place: Point, a: Point, b: Point, pixels: float) -> Point:
     length = max(math.hypot(b[0] - a[0], b[1] - a[1]), 1e-6)
-    return (
-        place[0] - (b[1] - a[1]) / length * pixels,
-        place[1] + (b[0] - a[0]) / length * pixels,
-    )
+    return (place[0] - (b[1] - a[1]) / length * pixels, place[1] + (b[0] - a[0]) / length * pixels)

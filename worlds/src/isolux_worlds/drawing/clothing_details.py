@@ -55,10 +55,10 @@ class _Cloth:
         """Paint a rectangle in the middle."""
         self.shape([(-half, top), (half, top), (half, low), (-half, low)], colour)
 
-    def dot(self, x: float, y: float, r: float, colour: Colour, **paint: float) -> None:
+    def dot(self, x: float, y: float, r: float, fill: Paint | Colour) -> None:
         """Paint a disc, so many heads in radius."""
         r = r * self.u
-        self.canvas.ellipse(self.chest.at(x, y), r, r, Paint(colour, **paint))
+        self.canvas.ellipse(self.chest.at(x, y), r, r, fill)
 
 
 def _trunk_frame(figure: Figure) -> Frame:
@@ -288,7 +288,7 @@ def _harness(c: _Cloth) -> None:
 
 def _glitter(c: _Cloth) -> None:
     for x, y in c.figure.rng.uniform((-0.9, -0.2), (0.9, 1.2), (40, 2)).tolist():
-        c.dot(x, y, 0.022, light(c.colour, 0.75), alpha=0.9)
+        c.dot(x, y, 0.022, Paint(light(c.colour, 0.75), alpha=0.9))
 
 
 def _dots(c: _Cloth) -> None:
@@ -312,7 +312,7 @@ def _cross(c: _Cloth) -> None:
 def _suit_panel(c: _Cloth) -> None:
     c.card(0.42, 0.34, 0.78, (196.0, 200.0, 206.0))
     for k, ink in enumerate(((200.0, 60.0, 50.0), (70.0, 130.0, 190.0), (90.0, 170.0, 100.0))):
-        c.dot(-0.24 + 0.24 * k, 0.5, 0.06, ink, round=0.5)
+        c.dot(-0.24 + 0.24 * k, 0.5, 0.06, Paint(ink, round=0.5))
     c.across(-0.14, 0.5, 0.2, c.colour)
 
 

@@ -133,9 +133,9 @@ def _mouth(canvas: Canvas, figure: Figure) -> None:
         (x - 0.45 * half, y + 0.04 + full * 1.05),
     ]
     with canvas.as_part(figure.owner, "lower_lip"):
-        canvas.blob(face.all(lower), Paint(look.skin.lower_lip), steps=4)
+        canvas.blob(face.all(lower), look.skin.lower_lip, steps=4)
     with canvas.as_part(figure.owner, "upper_lip"):
-        canvas.blob(face.all(upper), Paint(look.skin.upper_lip), steps=4)
+        canvas.blob(face.all(upper), look.skin.upper_lip, steps=4)
     w, h = face.half_width, face.half_height
     if w < _FINE_PX:
         return
@@ -147,7 +147,7 @@ def _mouth(canvas: Canvas, figure: Figure) -> None:
         (x + half, y + corner),
     ]
     with canvas.as_part(figure.owner, "inner_mouth"):
-        canvas.curve(face.all(smile), max(0.9, 0.022 * h), Paint(dark(look.skin.upper_lip, 0.55)))
+        canvas.curve(face.all(smile), max(0.9, 0.022 * h), dark(look.skin.upper_lip, 0.55))
     gloss = Paint(light(look.skin.lower_lip, 0.4), alpha=0.4, soft=0.06 * w)
     with canvas.only_on(figure.owner, "lower_lip"):
         canvas.ellipse(face.at(x, y + 0.07 + full * 0.3), 0.3 * half * w, 0.022 * h, gloss)
@@ -229,12 +229,12 @@ def _eye(canvas: Canvas, figure: Figure, side: str) -> None:
     outline = _eye_outline(inner, outer, tall)
     white = mix((246.0, 243.0, 238.0), look.skin.tone, 0.12)
     with canvas.as_part(figure.owner, f"{side}_eye"):
-        canvas.blob(face.all(outline), Paint(white), steps=4)
+        canvas.blob(face.all(outline), white, steps=4)
     centre, r = face.at(x, y - 0.006), 0.112 * look.eye * w
     with canvas.only_on(figure.owner, f"{side}_eye"):
-        canvas.ellipse(centre, r, r, Paint(dark(look.iris, 0.35)))
+        canvas.ellipse(centre, r, r, dark(look.iris, 0.35))
         canvas.ellipse(centre, r * 0.82, r * 0.82, Paint(look.iris, soft=0.3 * r))
-        canvas.ellipse(centre, r * 0.45, r * 0.45, Paint((12.0, 10.0, 10.0)))
+        canvas.ellipse(centre, r * 0.45, r * 0.45, (12.0, 10.0, 10.0))
         shadow = Paint(dark(look.skin.shadow, 0.5), alpha=0.4, soft=0.06 * h)
         canvas.ellipse(face.at(x, y - tall), size * w, 0.035 * h, shadow, face.turn)
     if w < _FINE_PX:

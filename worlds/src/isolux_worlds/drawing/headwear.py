@@ -17,7 +17,7 @@ def paint_back_headwear(canvas: Canvas, figure: Figure) -> None:
     with canvas.as_part(figure.owner, "headwear"):
         canvas.blob(
             figure.face.all([(-1.1, -1.0), (1.1, -1.0), (1.25, 0.3), (1.3, 1.3), (0.0, 1.75),
-                             (-1.3, 1.3), (-1.25, 0.3)]), Paint(colour), steps=5,
+                             (-1.3, 1.3), (-1.25, 0.3)]), colour, steps=5,
         )  # fmt: skip
 
 
@@ -52,7 +52,7 @@ def _cap(canvas: Canvas, figure: Figure) -> None:
     seam = Paint(dark(colour, 0.35), alpha=0.6)
     for x in (-0.45, 0.0, 0.45):
         canvas.curve(face.all([(0.0, -1.78), (x * 1.2, -1.35), (x * 1.5, -0.78)]), 0.025 * w, seam)
-    canvas.ellipse(face.at(0.0, -1.79), 0.09 * w, 0.06 * w, Paint(dark(colour, 0.2)))
+    canvas.ellipse(face.at(0.0, -1.79), 0.09 * w, 0.06 * w, dark(colour, 0.2))
     brim = [
         (-1.02, -0.72), (-0.5, -0.9), (0.0, -0.93), (0.5, -0.9), (1.02, -0.72), (0.86, -0.5),
         (0.0, -0.42), (-0.86, -0.5),
@@ -99,7 +99,7 @@ def paint_spectacles(canvas: Canvas, figure: Figure) -> None:
     if figure.words["eyewear"] != "glasses":
         return
     face, w, h = figure.face, figure.face.half_width, figure.face.half_height
-    rim = Paint((28.0, 24.0, 24.0) if figure.look.style < 0.6 else (96.0, 62.0, 40.0))
+    rim = (28.0, 24.0, 24.0) if figure.look.style < 0.6 else (96.0, 62.0, 40.0)
     thick = max(1.2, 0.06 * w)
     places = {}
     for side in ("right", "left"):
@@ -167,9 +167,7 @@ def paint_mask(canvas: Canvas, figure: Figure) -> None:
         for s in (-1.0, 1.0):
             for y in (top + 0.24, 0.6):
                 canvas.line(
-                    [face.at(s * 0.9, y), face.at(s * 1.03, 0.06)],
-                    0.03 * w,
-                    Paint((235.0, 238.0, 240.0)),
+                    [face.at(s * 0.9, y), face.at(s * 1.03, 0.06)], 0.03 * w, (235.0, 238.0, 240.0)
                 )
     with canvas.only_on(figure.owner, "face_mask"):
         for k in range(3):
