@@ -9,19 +9,20 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError
+from isolux_worlds._tables import left_join
 from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = [
     "Ids",
     "Picture",
     "Written",
-    "as_png",
     "save_pictures",
     "uuid_of",
     "write_bytes",
@@ -58,9 +59,8 @@ class Ids:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a layout wrote: the files, relative to its root, and the world as it was seen."""
+    """What a layout wrote: the world as it was seen, and what a reader must know."""
 
-    files: tuple[str, ...]
     world: PhotoWorld
     notes: tuple[str, ...] = ()
 
@@ -81,8 +81,8 @@ def save_pictures(
     drawn: set[str] = set()
     for picture in pictures:
         path = paths[picture.image_id]
-        jpeg = path.endswith(".jpg")
-        write_bytes(root, path, encoded(picture.pixels) if jpeg else as_png(picture.pixels))
+        kind: Literal["jpg", "png"] = "jpg" if path.endswith(".jpg") else "png"
+        write_bytes(root, path, encoded(picture.pixels, kind))
         if each is not None:
             each(picture)
         seen.append(picture.people)
@@ -95,35 +95,21 @@ def save_pictures(
             found=f"none of {missing['image_id'][0]!r}",
         )
     people = pl.concat(seen, how="diagonal_relaxed") if seen else world.people
-    order = world.people.select("person_id")
-    people = order.join(people, on="person_id", how="left", maintain_order="left")
+    people = left_join(world.people.select("person_id"), people, "person_id")
     return replace(world, people=people)
 
 
-def as_png(pixels: Pixels) -> bytes:
-    """Encode a picture or a mask without loss, for speed rather than size."""
-    import io
-    import zlib
-
-    from PIL import Image
-
-    stream = io.BytesIO()
-    Image.fromarray(pixels).save(stream, format="PNG", compress_level=1, compress_type=zlib.Z_RLE)
-    return stream.getvalue()
-
-
-def write_bytes(root: Path, path: str, data: bytes) -> str:
-    """Write a file below ``root``, its folders too; return ``path``."""
+def write_bytes(root: Path, path: str, data: bytes) -> None:
+    """Write a file below ``root``, its folders too."""
     target = root / path
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(data)
-    return path
 
 
-def write_json(root: Path, path: str, parts: Mapping[str, pl.DataFrame]) -> str:
+def write_json(root: Path, path: str, parts: Mapping[str, pl.DataFrame]) -> None:
     """Write a JSON object of lists: each frame's rows as objects, under its name."""
     lists = [f'"{name}":{frame.write_json()}' for name, frame in parts.items()]
-    return write_bytes(root, path, ("{" + ",\n".join(lists) + "}").encode())
+    write_bytes(root, path, ("{" + ",\n".join(lists) + "}").encode())
 
 
 def uuid_of(*words: object) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 
 from isolux_worlds._draw import stream
+from isolux_worlds._tables import left_join
 from isolux_worlds.layouts._written import (
     Ids,
     Picture,
@@ -49,15 +50,10 @@ _THIRDS = ("low", "middle", "high")
 def ids(world: PhotoWorld) -> Ids:
     """Name frames ``<video>-<number>.jpg`` and boxes ``<frame>#<place in its labels>``."""
     frames = _frames(world)
-    people = (
-        world.people.select("person_id", "image_id")
-        .with_columns(place=pl.int_range(pl.len()).over("image_id"))
-        .join(frames, on="image_id", how="left", maintain_order="left")
-    )
+    place = pl.int_range(pl.len()).over("image_id").alias("place")
+    people = left_join(world.people.select("person_id", "image_id", place), frames)
     return Ids(
-        frames.with_row_index("number", offset=1).select(
-            "image_id", native="name", number="number"
-        ),
+        frames.select("image_id", native="name", number=pl.int_range(1, pl.len() + 1)),
         people.select("person_id", native=pl.format("{}#{}", "name", "place"), native_image="name"),
     )
 
@@ -65,19 +61,14 @@ def ids(world: PhotoWorld) -> Ids:
 def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> Written:
     """Write the world as BDD100K; see ``facet.write``."""
     frames = _frames(world)
-    paths = {
-        image: f"images/100k/val/{name}" for image, name in frames.select("image_id", "name").rows()
-    }
-    world = save_pictures(world, root, pictures, paths)
+    path = pl.format("images/100k/val/{}", "name")
+    world = save_pictures(world, root, pictures, dict(frames.select("image_id", path).iter_rows()))
     districts = _districts(world)
     data = _frame_rows(world, frames).write_json().encode()
-    files = [
-        write_bytes(root, "labels/det_20/det_val.json", data),
-        *_write_places(world, districts, root),
-        *_write_districts(districts, root),
-        *(paths.values() if pictures is not None else ()),
-    ]
-    return Written(tuple(files), world)
+    write_bytes(root, "labels/det_20/det_val.json", data)
+    _write_places(frames, districts, root)
+    _write_districts(districts, root)
+    return Written(world)
 
 
 def _frames(world: PhotoWorld) -> pl.DataFrame:
@@ -88,55 +79,31 @@ def _frames(world: PhotoWorld) -> pl.DataFrame:
         {"household_id": homes, "video": [f"{name[:8]}-{name[8:16]}" for name in short]},
         schema={"household_id": pl.String, "video": pl.String},
     )
-    return (
-        world.photos.select("image_id", "household_id")
-        .join(videos, on="household_id", how="left", maintain_order="left")
-        .with_columns(index=pl.int_range(pl.len()).over("household_id"))
-        .with_columns(
-            name=pl.format("{}-{}.jpg", "video", (pl.col("index") + 1).cast(pl.String).str.zfill(7))
-        )
-    )
+    index = pl.int_range(pl.len()).over("household_id")
+    number = (index + 1).cast(pl.String).str.zfill(7)
+    frames = left_join(world.photos.select("image_id", "household_id"), videos, "household_id")
+    return frames.with_columns(index=index, name=pl.format("{}-{}.jpg", "video", number))
 
 
 def _frame_rows(world: PhotoWorld, frames: pl.DataFrame) -> pl.DataFrame:
     """Make an object of each frame, as Scalabel writes it."""
-    sized = world.people.join(
-        world.photos.select("image_id", "width", "height"),
-        on="image_id",
-        how="left",
-        maintain_order="left",
-    )
+    sized = world.people_in_photos(width="width", height="height")
     right, lower = pl.col("box_x") + pl.col("box_w"), pl.col("box_y") + pl.col("box_h")
-    box = pl.struct(
-        x1=pl.col("box_x").round(2),
-        y1=pl.col("box_y").round(2),
-        x2=right.round(2),
-        y2=lower.round(2),
-    )
-    edge = (
-        (pl.col("box_x") < _EDGE_PX)
-        | (pl.col("box_y") < _EDGE_PX)
-        | (right > pl.col("width") - _EDGE_PX)
-        | (lower > pl.col("height") - _EDGE_PX)
-    )
+    x, y, width, height = pl.col("box_x"), pl.col("box_y"), pl.col("width"), pl.col("height")
+    box = pl.struct(x1=x.round(2), y1=y.round(2), x2=right.round(2), y2=lower.round(2))
+    edge = pl.min_horizontal(x, y, width - right, height - lower) < _EDGE_PX
     rides = _known(sized, "occupation").is_in(list(RIDERS)).fill_null(value=False)
     hidden = (_known(sized, "occlusion") != "none").fill_null(value=False)
     marks = pl.struct(occluded=hidden, truncated=edge, trafficLightColor=pl.lit("NA"))
-    labels = (
-        sized.select(
-            "image_id",
-            label=pl.struct(
-                id=pl.col("person_id").cast(pl.String),
-                category=pl.when(rides).then(pl.lit("rider")).otherwise(pl.lit("pedestrian")),
-                attributes=marks,
-                box2d=box,
-            ),
-        )
-        .group_by("image_id", maintain_order=True)
-        .agg(labels="label")
+    label = pl.struct(
+        id=pl.col("person_id").cast(pl.String),
+        category=pl.when(rides).then(pl.lit("rider")).otherwise(pl.lit("pedestrian")),
+        attributes=marks,
+        box2d=box,
     )
-    photos = world.photos.join(frames, on="image_id", how="left", maintain_order="left")
-    return photos.join(labels, on="image_id", how="left", maintain_order="left").select(
+    labels = sized.group_by("image_id", maintain_order=True).agg(labels=label)
+    photos = left_join(world.photos, frames)
+    return left_join(photos, labels).select(
         "name",
         videoName="video",
         frameIndex="index",
@@ -165,21 +132,14 @@ def _districts(world: PhotoWorld) -> pl.DataFrame:
     place = "district" if "district" in homes.columns else "country"
     rank = pl.col("income").rank("ordinal").cast(pl.Int64)
     third = 3 * (rank - 1) // pl.col("income").count().cast(pl.Int64)
-    named = homes.with_columns(
-        area=pl.format(
-            "{}, {} incomes",
-            place,
-            third.replace_strict(dict(enumerate(_THIRDS)), default="unknown"),
-        )
-    )
-    areas = named["area"].unique().sort()
-    number = pl.DataFrame({"area": areas}).with_row_index("number")
+    words = third.replace_strict(dict(enumerate(_THIRDS)), default="unknown")
+    named = homes.with_columns(area=pl.format("{}, {} incomes", place, words))
+    areas = pl.DataFrame({"area": named["area"].unique().sort()})
+    number = areas.with_columns(number=pl.int_range(pl.len()))
     random = stream(world.seed, "places", "bdd100k")
     within = random.uniform(0.1, 0.9, (homes.height, 2))
-    cells = named.join(number, on="area", how="left", maintain_order="left").with_columns(
-        pl.col("number").cast(pl.Int64)
-    )
-    row, column = cells["number"].to_numpy() // _PER_ROW, cells["number"].to_numpy() % _PER_ROW
+    cells = left_join(named, number, "area")
+    row, column = np.divmod(cells["number"].to_numpy(), _PER_ROW)
     return cells.select(
         "household_id",
         "area",
@@ -191,20 +151,17 @@ def _districts(world: PhotoWorld) -> pl.DataFrame:
     )
 
 
-def _write_places(world: PhotoWorld, districts: pl.DataFrame, root: Path) -> list[str]:
+def _write_places(frames: pl.DataFrame, districts: pl.DataFrame, root: Path) -> None:
     """Write where each video was taken."""
-    frames = _frames(world).unique("household_id", maintain_order=True)
-    placed = frames.join(districts, on="household_id", how="left", maintain_order="left")
-    files = []
+    videos = frames.unique("household_id", maintain_order=True)
+    placed = left_join(videos, districts, "household_id")
     for video, latitude, longitude in placed.select("video", "latitude", "longitude").rows():
         spot = {"latitude": latitude, "longitude": longitude, "speed": 0.0, "timestamp": 0}
         info = {"filename": f"{video}.mov", "locations": [spot], "gps": [spot]}
-        path = f"info/100k/val/{video}.json"
-        files.append(write_bytes(root, path, msgspec.json.encode(info)))
-    return files
+        write_bytes(root, f"info/100k/val/{video}.json", msgspec.json.encode(info))
 
 
-def _write_districts(districts: pl.DataFrame, root: Path) -> tuple[str, str]:
+def _write_districts(districts: pl.DataFrame, root: Path) -> None:
     """Write the districts' squares, and their median incomes in US dollars a year."""
     table = (
         districts.group_by("postalCode", "area", "number")
@@ -226,7 +183,5 @@ def _write_districts(districts: pl.DataFrame, root: Path) -> tuple[str, str]:
         )
     shapes = {"type": "FeatureCollection", "features": features}
     incomes = table.select("postalCode", "median_income", "area").write_csv()
-    return (
-        write_bytes(root, "districts/districts.geojson", msgspec.json.encode(shapes)),
-        write_bytes(root, "districts/income.csv", incomes.encode()),
-    )
+    write_bytes(root, "districts/districts.geojson", msgspec.json.encode(shapes))
+    write_bytes(root, "districts/income.csv", incomes.encode())

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from isolux_worlds._draw import stream
+from isolux_worlds._tables import left_join
 from isolux_worlds.layouts._annotators import error_of, labelled, tone_votes
 from isolux_worlds.layouts._written import (
     Ids,
@@ -67,64 +68,45 @@ def ids(world: PhotoWorld) -> Ids:
         native=pl.format("sa_{}.jpg", pl.int_range(1, pl.len() + 1)),
         number=pl.int_range(1, pl.len() + 1),
     )
-    people = world.people.select(
-        "person_id", "image_id", native=pl.col("person_id").cast(pl.String)
-    ).join(
-        images.select("image_id", native_image="native"),
-        on="image_id",
-        how="left",
-        maintain_order="left",
-    )
-    return Ids(images, people.drop("image_id"))
+    people = left_join(world.people.select("person_id", "image_id"), images)
+    native = pl.col("person_id").cast(pl.String)
+    return Ids(images, people.select("person_id", native=native, native_image="native"))
 
 
 def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> Written:
     """Write the world as FACET."""
     names = ids(world)
-    places = names.images.with_columns(
-        path=pl.format("imgs_{}/{}", 1 + pl.col("number") % _FOLDERS, "native")
-    )
-    paths = dict(places.select("image_id", "path").iter_rows())
+    path = pl.format("imgs_{}/{}", 1 + pl.col("number") % _FOLDERS, "native")
+    paths = dict(names.images.select("image_id", path).iter_rows())
     world = save_pictures(world, root, pictures, paths)
-    people = world.people.join(
+    people = left_join(
+        world.people_in_photos(width="width", height="height"),
         names.images.select("image_id", filename="native", number="number"),
-        on="image_id",
-        how="left",
-        maintain_order="left",
     )
     table = annotation_table(world, people).write_csv().encode()
-    files = [write_bytes(root, "annotations/annotations.csv", table)]
-    files.append(_boxes(world, names, people, root))
+    write_bytes(root, "annotations/annotations.csv", table)
+    images = left_join(names.images, world.photos.select("image_id", "width", "height")).select(
+        "width", "height", id="number", file_name="native"
+    )
+    _write_boxes(images, people, root)
     if "mask_counts" in people.columns:
-        files.append(_masks(world, names, people, root))
-    if pictures is not None:
-        files += paths.values()
-    return Written(tuple(files), world)
+        _write_masks(images, people, root)
+    return Written(world)
 
 
 def annotation_table(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
     """Make ``annotations.csv``: all of FACET's columns, in its order."""
     first = _label(world, people, "occupation", OCCUPATIONS)
     second = "second_occupation"  # a world's own, where it has one
-    box = [pl.col(f"box_{side}").round(2) for side in "xywh"]
+    other = pl.col(second) if second in people.columns else pl.lit(None, dtype=pl.String)
+    words = zip(('{"x": ', ', "y": ', ', "width": ', ', "height": '), "xywh", strict=True)
+    box = [e for word, s in words for e in (pl.lit(word), pl.col(f"box_{s}").round(2))]
     head = people.select(
         "person_id",
         "filename",
-        first.fill_null(people["occupation"]).alias("class1"),
-        (pl.col(second) if second in people.columns else pl.lit(None, dtype=pl.String)).alias(
-            "class2"
-        ),
-        pl.concat_str(
-            pl.lit('{"x": '),
-            box[0],
-            pl.lit(', "y": '),
-            box[1],
-            pl.lit(', "width": '),
-            box[2],
-            pl.lit(', "height": '),
-            box[3],
-            pl.lit("}"),
-        ).alias("bounding_box"),
+        class1=first.fill_null(people["occupation"]),
+        class2=other,
+        bounding_box=pl.concat_str(*box, pl.lit("}")),
     )
     parts = [head]
     parts += [
@@ -198,29 +180,18 @@ def _flags(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
 
 def _visible(people: pl.DataFrame) -> pl.DataFrame:
     """Mark what is seen: a photo of a face shows no torso; who is nearly hidden is minimal."""
-    view = people["view"] if "view" in people.columns else pl.Series(["full"] * people.height)
-    hidden = (
-        people["occlusion"] == "heavy"
-        if "occlusion" in people.columns
-        else pl.Series([False] * people.height, dtype=pl.Boolean)
+    view = pl.col("view") if "view" in people.columns else pl.lit("full")
+    occlusion = pl.col("occlusion") if "occlusion" in people.columns else pl.lit("none")
+    marks = people.select(
+        "person_id",
+        visible_torso=(view != "face").cast(pl.Int64),
+        visible_face=pl.lit(1, dtype=pl.Int64),
+        visible_minimal=(occlusion == "heavy").cast(pl.Int64),
     )
-    return pl.DataFrame(
-        {
-            "visible_torso": (view != "face").cast(pl.Int64),
-            "visible_face": pl.Series([1] * people.height, dtype=pl.Int64),
-            "visible_minimal": hidden.cast(pl.Int64),
-        }
-    )
+    return marks.drop("person_id")
 
 
-def _images(world: PhotoWorld, names: Ids) -> pl.DataFrame:
-    sizes = world.photos.select("image_id", "width", "height")
-    return names.images.join(sizes, on="image_id", how="left", maintain_order="left").select(
-        "width", "height", id="number", file_name="native"
-    )
-
-
-def _boxes(world: PhotoWorld, names: Ids, people: pl.DataFrame, root: Path) -> str:
+def _write_boxes(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None:
     categories = pl.DataFrame({"id": range(1, len(OCCUPATIONS) + 1), "name": OCCUPATIONS})
     of_class = dict(categories.select("name", "id").iter_rows())
     occupation = pl.col("occupation") if "occupation" in people.columns else pl.lit(OCCUPATIONS[0])
@@ -231,35 +202,29 @@ def _boxes(world: PhotoWorld, names: Ids, people: pl.DataFrame, root: Path) -> s
         bbox=pl.concat_list(pl.col(f"box_{side}").round(2) for side in "xywh"),
         person_id="person_id",
     )
-    parts = {"images": _images(world, names), "annotations": rows, "categories": categories}
-    return write_json(root, "annotations/coco_boxes.json", parts)
+    parts = {"images": images, "annotations": rows, "categories": categories}
+    write_json(root, "annotations/coco_boxes.json", parts)
 
 
-def _masks(world: PhotoWorld, names: Ids, people: pl.DataFrame, root: Path) -> str:
+def _write_masks(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None:
     """Write person, clothing and hair masks; what is not seen of a person has no entry."""
-    sized = people.join(
-        world.photos.select("image_id", "width", "height"),
-        on="image_id",
-        how="left",
-        maintain_order="left",
-    )
-    whole = sized.select("person_id", "number", "width", "height", counts="mask_counts")
-    parts = [
-        whole.with_columns(category_id=pl.lit(1, dtype=pl.Int64)),
-        united_parts(sized, CLOTHING).with_columns(category_id=pl.lit(2, dtype=pl.Int64)),
-        united_parts(sized, HAIR).with_columns(category_id=pl.lit(3, dtype=pl.Int64)),
+    parts = {
+        "person": people.with_columns(counts="mask_counts"),
+        "clothing": united_parts(people, CLOTHING),
+        "hair": united_parts(people, HAIR),
+    }
+    masks = pl.struct(size=pl.concat_list("height", "width"), counts="counts")
+    rows = [
+        part.drop_nulls("counts").select(
+            image_id="number",
+            category_id=pl.lit(k, dtype=pl.Int64),
+            segmentation=masks,
+            iscrowd=pl.lit(0),
+            person_id="person_id",
+        )
+        for k, part in enumerate(parts.values(), start=1)
     ]
-    columns = ["person_id", "number", "width", "height", "counts", "category_id"]
-    rows = pl.concat([part.select(columns) for part in parts]).drop_nulls("counts")
-    segmentation = pl.struct(size=pl.concat_list("height", "width"), counts="counts")
-    annotations = rows.select(
-        pl.int_range(1, pl.len() + 1).alias("id"),
-        pl.col("number").alias("image_id"),
-        "category_id",
-        segmentation.alias("segmentation"),
-        pl.lit(0).alias("iscrowd"),
-        "person_id",
-    )
-    categories = pl.DataFrame({"id": [1, 2, 3], "name": ["person", "clothing", "hair"]})
-    named = {"images": _images(world, names), "annotations": annotations, "categories": categories}
-    return write_json(root, "annotations/coco_masks.json", named)
+    annotations = pl.concat(rows).select(pl.int_range(1, pl.len() + 1).alias("id"), pl.all())
+    categories = pl.DataFrame({"id": [1, 2, 3], "name": list(parts)})
+    named = {"images": images, "annotations": annotations, "categories": categories}
+    write_json(root, "annotations/coco_masks.json", named)

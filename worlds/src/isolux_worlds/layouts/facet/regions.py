@@ -27,14 +27,9 @@ def united_parts(people: pl.DataFrame, parts: Sequence[str]) -> pl.DataFrame:
     if seen.is_empty():
         return rows.head(0).drop("row").with_columns(counts=pl.lit(None, dtype=pl.String))
     found = seen["row"].unique(maintain_order=True)
-    place = seen["row"].replace_strict(
-        dict(zip(found.to_list(), range(len(found)), strict=True)), return_dtype=pl.Int64
-    )
+    place = seen["row"].rle_id()
     masks = masks_from_counts(seen["counts"], seen["height"].to_numpy(), seen["width"].to_numpy())
     whole = union_of_parts(masks, place.to_numpy().astype(np.int64), len(found))
-    counts = [one["counts"].decode("ascii") for one in masks_to_coco(whole)]
-    return (
-        rows.join(pl.DataFrame({"row": found, "counts": counts}), on="row", how="inner")
-        .sort("row")
-        .drop("row")
-    )
+    counts = [mask["counts"].decode("ascii") for mask in masks_to_coco(whole)]
+    united = pl.DataFrame({"row": found, "counts": counts})
+    return rows.join(united, on="row", maintain_order="left").drop("row")

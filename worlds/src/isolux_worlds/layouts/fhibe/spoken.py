@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 
 from isolux_worlds._draw import stream
+from isolux_worlds._tables import left_join
 from isolux_worlds.layouts._annotators import error_of
 from isolux_worlds.photo_world.world import PhotoWorld
 
@@ -152,7 +153,7 @@ _FIXED = {
     "model": "made up", "user_date_captured": "May-2023", "consent": True,
     "subject_position": "4. None", "head_pose": "0. Typical",
 }  # fmt: skip
-_SIDES = ("left", "right")
+_EYES = [f"{k}_{s}_eye_color" for k in ("natural", "apparent") for s in ("left", "right")]
 _DISTANCES = ((50, "0. CD I"), (300, "1. CD II"), (900, "2. CD III"), (1500, "3. CD IV"))
 _FARTHER = "4. CD V"  # a face of 1,500 pixels or more
 
@@ -195,9 +196,7 @@ def answers(world: PhotoWorld) -> pl.DataFrame:
     homes = world.households.select("household_id", "country", "country_code", "region")
     photos = world.photos.select("image_id", "household_id").join(homes, on="household_id")
     own = ("household_id", "country", "country_code", "region")
-    people = world.people.drop(own, strict=False).join(
-        photos, on="image_id", how="left", maintain_order="left"
-    )
+    people = left_join(world.people.drop(own, strict=False), photos)
     found = people.select(
         **{name: _answer(people, *asked) for name, asked in _ONE.items()},
         **{name: pl.concat_list(_answer(people, *asked)) for name, asked in _LISTS.items()},
@@ -213,11 +212,7 @@ def answers(world: PhotoWorld) -> pl.DataFrame:
     ).with_columns(pl.col(old).alias(new) for new, old in _SAME.items())
     bearded = pl.col("facial_hairstyle").list.first() != "0. None"
     beard = pl.when(bearded).then("natural_hair_color").otherwise(none)
-    eyes = {
-        f"{kind}_{side}_eye_color": pl.lit(["7. Not listed"])
-        for kind in ("natural", "apparent")
-        for side in _SIDES
-    }
+    eyes = dict.fromkeys(_EYES, pl.lit(["7. Not listed"]))
     alone = pl.Series(people.select(pl.len().over("image_id") == 1).to_series())
     return found.with_columns(
         natural_facial_haircolor=beard,
