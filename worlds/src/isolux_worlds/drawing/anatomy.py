@@ -8,7 +8,7 @@ drawing does not hang on the photo's size.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from isolux_worlds.drawing.look import Look, look_of
 from isolux_worlds.photo_world.tables import JOINTS
 from isolux_worlds.photo_world.vocabulary import DRAWN
 
-__all__ = ["Figure", "Frame", "figure_of", "joined", "words_of"]
+__all__ = ["Figure", "Frame", "figure_of", "joined", "mirrored", "words_of"]
 
 _HEAD_PER_FACE = 1.2
 """A head's height by that of a face from forehead to chin, as in ``photo_world/poses.py``."""
@@ -92,10 +92,20 @@ class Figure:
         """Return the middle between the right and the left joint of a name (``shoulder``)."""
         return joined(self.joints[f"right_{name}"], self.joints[f"left_{name}"], 0.5)
 
+    @property
+    def middle_of_mouth(self) -> Point:
+        """The middle between the corners of the mouth."""
+        return joined(self.joints["mouth_right"], self.joints["mouth_left"], 0.5)
+
 
 def joined(a: Point, b: Point, share: float) -> Point:
     """Return the place that far from ``a`` to ``b``."""
     return a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share
+
+
+def mirrored(first: Point, half: Sequence[Point], last: Point) -> list[Point]:
+    """Return an outline: down one half, and up the same on the other side of the axis."""
+    return [first, *half, last, *((-x, y) for x, y in reversed(half))]
 
 
 def words_of(row: Mapping[str, Any]) -> dict[str, str]:

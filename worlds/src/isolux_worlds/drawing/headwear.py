@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isolux_worlds.drawing.anatomy import Figure
+from isolux_worlds.drawing.anatomy import Figure, mirrored
 from isolux_worlds.drawing.canvas import Canvas, Paint
 from isolux_worlds.drawing.colour import Colour, dark, light
 
@@ -101,44 +101,25 @@ def paint_spectacles(canvas: Canvas, figure: Figure) -> None:
     face, w, h = figure.face, figure.face.half_width, figure.face.half_height
     rim = (28.0, 24.0, 24.0) if figure.look.style < 0.6 else (96.0, 62.0, 40.0)
     thick = max(1.2, 0.06 * w)
-    places = {}
-    for side in ("right", "left"):
-        x, y = face.inverse(figure.joints[f"{side}_eye"])
-        places[side] = (x, y)
-        rx, ry = 0.345 * w, 0.20 * h
-        centre = face.at(x, y + 0.02)
+    eyes = [face.inverse(figure.joints[f"{side}_eye"]) for side in ("right", "left")]
+    for x, y in eyes:
         lens = Paint((214.0, 232.0, 242.0), alpha=0.16)
-        canvas.ellipse(centre, rx, ry, lens, face.turn)
+        canvas.ellipse(face.at(x, y + 0.02), 0.345 * w, 0.20 * h, lens, face.turn)
+        middle, top = y + 0.02, ((-0.24, -0.19), (0.0, -0.21), (0.24, -0.19))
+        rest = ((0.345, -0.06), (0.28, 0.13), (0.0, 0.205), (-0.28, 0.13), (-0.345, -0.06))
+        around = [(x + dx, middle + dy) for dx, dy in ((-0.345, -0.06), *top, *rest)]
         with canvas.as_part(figure.owner, "eyewear"):
-            _ring(canvas, figure, (x, y + 0.02), thick, rim)
+            canvas.curve(face.all(around), thick, rim, steps=3)
     with canvas.as_part(figure.owner, "eyewear"):
-        (rx0, ry0), (lx0, ly0) = places["right"], places["left"]
+        (x0, y0), (x1, y1) = eyes
         bridge = [
-            (rx0 + 0.32, ry0 - 0.02),
-            ((rx0 + lx0) / 2, (ry0 + ly0) / 2 - 0.06),
-            (lx0 - 0.32, ly0 - 0.02),
+            (x0 + 0.32, y0 - 0.02),
+            ((x0 + x1) / 2, (y0 + y1) / 2 - 0.06),
+            (x1 - 0.32, y1 - 0.02),
         ]
         canvas.curve(face.all(bridge), thick, rim)
-        for x, y, s in ((rx0, ry0, -1.0), (lx0, ly0, 1.0)):
+        for (x, y), s in zip(eyes, (-1.0, 1.0), strict=True):
             canvas.line([face.at(x + s * 0.33, y - 0.02), face.at(s * 1.0, y - 0.06)], thick, rim)
-
-
-def _ring(
-    canvas: Canvas, figure: Figure, centre: tuple[float, float], thick: float, rim: Paint
-) -> None:
-    x, y = centre
-    around = [
-        (x - 0.345, y - 0.06),
-        (x - 0.24, y - 0.19),
-        (x, y - 0.21),
-        (x + 0.24, y - 0.19),
-        (x + 0.345, y - 0.06),
-        (x + 0.28, y + 0.13),
-        (x, y + 0.205),
-        (x - 0.28, y + 0.13),
-        (x - 0.345, y - 0.06),
-    ]
-    canvas.curve(figure.face.all(around), thick, rim, steps=3)
 
 
 def paint_mask(canvas: Canvas, figure: Figure) -> None:
@@ -150,30 +131,16 @@ def paint_mask(canvas: Canvas, figure: Figure) -> None:
     colour: Colour = (158.0, 198.0, 214.0) if figure.look.style < 0.7 else (58.0, 60.0, 66.0)
     across = (*face.at(-0.95, 0.0), *face.at(0.95, 0.0))
     top, j = nose - 0.10, figure.look.jaw
-    outline = [
-        (0.0, top - 0.05),
-        (0.42, top + 0.06),
-        (0.93, top + 0.2),
-        (0.88 * j + 0.06, 0.62),
-        (0.52 * j, 0.98),
-        (0.0, 1.07),
-        (-0.52 * j, 0.98),
-        (-0.88 * j - 0.06, 0.62),
-        (-0.93, top + 0.2),
-        (-0.42, top + 0.06),
-    ]
+    half = [(0.42, top + 0.06), (0.93, top + 0.2), (0.88 * j + 0.06, 0.62), (0.52 * j, 0.98)]
+    outline = mirrored((0.0, top - 0.05), half, (0.0, 1.07))
     with canvas.as_part(figure.owner, "face_mask"):
         canvas.blob(face.all(outline), Paint(colour, round=0.4, across=across), steps=4)
         for s in (-1.0, 1.0):
             for y in (top + 0.24, 0.6):
-                canvas.line(
-                    [face.at(s * 0.9, y), face.at(s * 1.03, 0.06)], 0.03 * w, (235.0, 238.0, 240.0)
-                )
+                loop = [face.at(s * 0.9, y), face.at(s * 1.03, 0.06)]
+                canvas.line(loop, 0.03 * w, (235.0, 238.0, 240.0))
     with canvas.only_on(figure.owner, "face_mask"):
         for k in range(3):
             y = nose + 0.28 + 0.16 * k
-            canvas.curve(
-                face.all([(-0.8, y), (0.0, y + 0.05), (0.8, y)]),
-                0.03 * w,
-                Paint(dark(colour, 0.25), alpha=0.7),
-            )
+            pleat = face.all([(-0.8, y), (0.0, y + 0.05), (0.8, y)])
+            canvas.curve(pleat, 0.03 * w, Paint(dark(colour, 0.25), alpha=0.7))

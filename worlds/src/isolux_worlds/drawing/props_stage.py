@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from isolux_worlds.drawing.anatomy import joined
-from isolux_worlds.drawing.canvas import Paint, Point
+from isolux_worlds.drawing.canvas import Paint
 from isolux_worlds.drawing.colour import dark
 from isolux_worlds.drawing.prop_hold import BRASS, INK, WOOD, Hold, Prop, stick
 
@@ -64,19 +64,15 @@ def _reporter_microphone(h: Hold) -> None:
     h.slab(h.hand("right", 0.05, -0.2), 0.13, 0.11, (196.0, 52.0, 48.0))
 
 
-def _mouth(h: Hold) -> Point:
-    return joined(h.figure.joints["mouth_right"], h.figure.joints["mouth_left"], 0.5)
-
-
 def _flute(h: Hold) -> None:
-    a, b = h.around(_mouth(h), (-0.25, 0.12), (1.7, 0.3))
+    a, b = h.around(h.figure.middle_of_mouth, (-0.25, 0.12), (1.7, 0.3))
     h.rod(a, b, 0.085, (208.0, 212.0, 220.0))
     for k in range(7):
         h.disc(joined(a, b, 0.35 + 0.08 * k), 0.03, (120.0, 124.0, 132.0))
 
 
 def _trumpet(h: Hold) -> None:
-    start, end = h.around(_mouth(h), (0.04, 0.16), (1.15, 0.5))
+    start, end = h.around(h.figure.middle_of_mouth, (0.04, 0.16), (1.15, 0.5))
     h.rod(start, end, 0.1, BRASS)
     for k in range(3):
         valve = joined(start, end, 0.35 + 0.13 * k)

@@ -23,7 +23,10 @@ from isolux_worlds._draw import stream
 from isolux_worlds._tables import left_join
 from isolux_worlds.layouts._written import (
     Ids,
+    Layout,
+    Native,
     Picture,
+    Way,
     Written,
     save_pictures,
     uuid_of,
@@ -31,7 +34,7 @@ from isolux_worlds.layouts._written import (
 )
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["RIDERS", "ids", "write"]
+__all__ = ["LAYOUT", "RIDERS", "ids", "write"]
 
 RIDERS = ("horseman", "motorcyclist", "skateboarder")
 """Occupations of riders; everyone else is a pedestrian."""
@@ -185,3 +188,29 @@ def _write_districts(districts: pl.DataFrame, root: Path) -> None:
     incomes = table.select("postalCode", "median_income", "area").write_csv()
     write_bytes(root, "districts/districts.geojson", msgspec.json.encode(shapes))
     write_bytes(root, "districts/income.csv", incomes.encode())
+
+
+LAYOUT = Layout(
+    "frames of streets: pedestrians and riders, weather, places and their incomes",
+    write,
+    ids,
+    ways=(
+        Way(
+            "detection",
+            options=(
+                "--data-option", "info={data}/info/100k/val",
+                "--data-option", "districts={data}/districts/districts.geojson",
+                "--data-option", "incomes={data}/districts/income.csv",
+            ),
+        ),
+    ),
+    names={
+        "weather": Native("weather"),
+        "time_of_day": Native("timeofday", {"dawn_dusk": "dawn/dusk"}),
+        "scene": Native("scene", {"city_street": "city street"}, exact=False),
+        "occlusion": Native(
+            "occluded", {"none": "false", "partial": "true", "heavy": "true"}, exact=False
+        ),
+    },
+    also=("--by", "income", "--bins", "income=quantile:3"),
+)  # fmt: skip

@@ -17,11 +17,19 @@ import polars as pl
 from isolux.geometry.keypoints import COCO_KEYPOINTS
 from isolux.geometry.masks import masks_from_counts
 from isolux_worlds._tables import left_join
-from isolux_worlds.layouts._written import Ids, Picture, Written, save_pictures, write_json
+from isolux_worlds.layouts._written import (
+    Ids,
+    Layout,
+    Picture,
+    Way,
+    Written,
+    save_pictures,
+    write_json,
+)
 from isolux_worlds.photo_world.tables import JOINTS, PEOPLE
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["ids", "write"]
+__all__ = ["LAYOUT", "ids", "write"]
 
 _SPLIT = "val2017"
 _PLACES = [JOINTS.index(name.replace(" ", "_")) for name in COCO_KEYPOINTS]
@@ -126,3 +134,16 @@ def _points(people: pl.DataFrame, name: str) -> np.ndarray[tuple[int, int], np.d
     """Take one number of each of the 17 joints: ``[people, 17]``; null: NaN."""
     whole = people[name].explode().cast(pl.Float64).to_numpy().reshape(-1, len(JOINTS))
     return whole[:, _PLACES]
+
+
+LAYOUT = Layout(
+    "boxes, masks, 17 joints, captions; every attribute of the world",
+    write,
+    ids,
+    ways=(
+        Way("detection", "annotations/instances_val2017.json"),
+        Way("keypoints", "annotations/person_keypoints_val2017.json"),
+        Way("segmentation", "annotations/instances_val2017.json", pictures=True),
+    ),
+    every=True,
+)

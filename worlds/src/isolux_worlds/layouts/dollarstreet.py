@@ -17,7 +17,10 @@ import polars as pl
 from isolux_worlds._tables import left_join
 from isolux_worlds.layouts._written import (
     Ids,
+    Layout,
+    Native,
     Picture,
+    Way,
     Written,
     save_pictures,
     uuid_of,
@@ -25,7 +28,7 @@ from isolux_worlds.layouts._written import (
 )
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["SCENE_TOPICS", "TOPICS", "ids", "write"]
+__all__ = ["LAYOUT", "SCENE_TOPICS", "TOPICS", "ids", "write"]
 
 TOPICS: Mapping[str, tuple[str, str, int]] = {
     "Street view": ("street_view", "street sign", 919),
@@ -79,12 +82,11 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
     shown = None if pictures is None else (p for p in pictures if p.image_id in paths)
     missing = world.photos.height - photos.height
     if missing:
-        tables = {"photos": world.photos, "people": world.people}
-        kept = {
-            name: table.join(photos, on="image_id", how="semi", maintain_order="left")
-            for name, table in tables.items()
-        }
-        world = replace(world, **kept)
+        shown_photos, shown_people = (
+            table.join(photos, on="image_id", how="semi", maintain_order="left")
+            for table in (world.photos, world.people)
+        )
+        world = replace(world, photos=shown_photos, people=shown_people)
     world = save_pictures(world, root, shown, paths)
     table = _table(photos)
     tested = pl.int_range(pl.len()) % _TEST == 0
@@ -123,8 +125,8 @@ def _used(world: PhotoWorld) -> pl.DataFrame:
     """List what the people of each photo use."""
     if "occupation" not in world.people.columns:
         return pl.DataFrame(schema={"image_id": pl.String, "used": pl.List(pl.String)})
-    topics = {"default": None, "return_dtype": pl.String}
-    used = pl.col("occupation").replace_strict(dict(_OF_OCCUPATION), **topics)
+    topic = dict(_OF_OCCUPATION)
+    used = pl.col("occupation").replace_strict(topic, default=None, return_dtype=pl.String)
     rows = world.people.select("image_id", used=used).drop_nulls().unique(maintain_order=True)
     return rows.group_by("image_id", maintain_order=True).agg("used")
 
@@ -174,3 +176,19 @@ def _addresses(photos: pl.DataFrame) -> pl.DataFrame:
         lat="latitude",
         lng="longitude",
     )
+
+
+LAYOUT = Layout(
+    "photos of homes: what they show, country and income; photos are judged, not people",
+    write,
+    ids,
+    ways=(Way("classification"), Way("geodiversity")),
+    names={
+        "income_group": Native("income_bucket", {"middle": "medium"}),
+        "region": Native(
+            "region", {"af": "Africa", "am": "The Americas", "as": "Asia", "eu": "Europe"}
+        ),
+        "country": Native("country"),
+    },
+    judges_people=False,
+)

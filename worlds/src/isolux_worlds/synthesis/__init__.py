@@ -95,7 +95,7 @@ def synthesize(
             folder = stage / "predictions" / model.name
             folder.mkdir(parents=True)
             write_occupations(world, stage / "people.csv", model, folder)
-        ways = tuple(way for way in chosen.audits.ways if pixels or not way.pictures)
+        ways = tuple(way for way in chosen.ways if pixels or not way.pictures)
         write_ways(world, layout, chosen, ways, stage, tell)
         audits = commands(found, layout, chosen, ways, stage)
         told = guide(found, layout, chosen, audits, written.notes, pixels=pixels)

@@ -38,7 +38,7 @@ def commands(
                     "--predictions",
                     answers,
                     *_metric(way.task, model.name),
-                    *layout.audits.options,
+                    *layout.options,
                     *(option.format(data="data") for option in way.options),
                     *by,
                     "--out",
@@ -62,12 +62,12 @@ def _of_table(settings: WorldSettings, model: str) -> list[str]:
 
 def _groupings(settings: WorldSettings, layout: Layout) -> list[str]:
     """Give ``--by`` for each grouping that the layout knows, or for the first attributes."""
-    known = [layout.audits.grouping(entry) for entry in _asked(settings)]
+    known = [layout.grouping(entry) for entry in _asked(settings)]
     told = [entry for entry in known if entry is not None]
-    if not told and not layout.audits.also:
-        told = [native.name for native in list(layout.audits.names.values())[:2]]
+    if not told and not layout.also:
+        told = [native.name for native in list(layout.names.values())[:2]]
     by = [word for entry in dict.fromkeys(told) for word in ("--by", entry)]
-    return [*by, *layout.audits.also]
+    return [*by, *layout.also]
 
 
 def _asked(settings: WorldSettings) -> tuple[str, ...]:
@@ -128,10 +128,10 @@ def truth(settings: WorldSettings, layout: Layout) -> dict[str, Any]:
 def _in_data(layout: Layout, row: Mapping[str, Any]) -> dict[str, Any] | None:
     if row["attribute"] is None:
         return None
-    entry = layout.audits.grouping(row["attribute"])
+    entry = layout.grouping(row["attribute"])
     if entry is None:
         return None
-    return {"attribute": entry, "values": layout.audits.values(row["attribute"], row["values"])}
+    return {"attribute": entry, "values": layout.values(row["attribute"], row["values"])}
 
 
 def stamped_world(settings: WorldSettings, layout: str, *, pixels: bool) -> str:
@@ -154,7 +154,7 @@ def guide(
     pixels: bool,
 ) -> str:
     """Write README.txt."""
-    lost = [e for e in settings.groupings if layout.audits.grouping(e) is None]
+    lost = [e for e in settings.groupings if layout.grouping(e) is None]
     parts = [
         f"{settings.name}: people who never lived, in the files of {name}.",
         settings.about,
@@ -176,7 +176,7 @@ def guide(
         parts.append(
             "Photos are judged: a model is right about one if it is about the first in it."
         )
-    if any(not native.exact for native in layout.audits.names.values()):
+    if any(not native.exact for native in layout.names.values()):
         parts.append(
             "Some values are told apart less finely here than in the world, or seen by annotators"
             " who err: the groups' true rates are then mixtures of those in planted.json."

@@ -20,7 +20,10 @@ from isolux_worlds._tables import left_join
 from isolux_worlds.layouts._annotators import error_of, labelled, tone_votes
 from isolux_worlds.layouts._written import (
     Ids,
+    Layout,
+    Native,
     Picture,
+    Way,
     Written,
     save_pictures,
     write_bytes,
@@ -30,7 +33,7 @@ from isolux_worlds.layouts.facet.regions import CLOTHING, HAIR, united_parts
 from isolux_worlds.photo_world.vocabulary import OCCUPATIONS
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["ids", "write"]
+__all__ = ["LAYOUT", "ids", "write"]
 
 _ANNOTATORS = 3  # FACET's; a world may have others, but the columns hold 0 to 3
 _FOLDERS = 3
@@ -228,3 +231,35 @@ def _write_masks(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None
     categories = pl.DataFrame({"id": [1, 2, 3], "name": list(parts)})
     named = {"images": images, "annotations": annotations, "categories": categories}
     write_json(root, "annotations/coco_masks.json", named)
+
+
+LAYOUT = Layout(
+    "occupations, boxes, masks; what three annotators perceived",
+    write,
+    ids,
+    ways=(
+        Way("classification"),
+        Way("detection"),
+        Way("label_association", options=("--taxonomy", "miap")),
+        Way("open_vocabulary"),
+        Way("grounding"),
+        Way("retrieval"),
+        Way("segmentation", pictures=True),
+    ),
+    names={
+        "perceived_gender_presentation": Native(
+            "gender_presentation", {"masculine": "masc", "feminine": "fem"}
+        ),
+        "skin_tone": Native("skin_tone", exact=False),
+        "age_group": Native("age_presentation"),
+        "hair_color": Native("hair_color", exact=False),
+        "hair_type": Native("hairtype"),
+        "lighting": Native("lighting"),
+        "facial_hair": Native("has_facial_hair"),
+        "tattoo": Native("has_tattoo"),
+        "eyewear": Native("has_eyeware", {"glasses": "yes", "none": "no"}),
+        "mask": Native("has_mask", {"mask": "yes", "none": "no"}),
+        "occupation": Native("class"),
+    },
+    options=("--votes", "top"),
+)

@@ -18,7 +18,9 @@ import polars as pl
 
 from isolux_worlds.layouts._written import (
     Ids,
+    Layout,
     Picture,
+    Way,
     Written,
     save_pictures,
     uuid_of,
@@ -32,10 +34,10 @@ from isolux_worlds.layouts.fhibe.columns import (
 )
 from isolux_worlds.layouts.fhibe.faces import SIDE_PX, Face, write_face
 from isolux_worlds.layouts.fhibe.points import keypoint_cells, segment_cells
-from isolux_worlds.layouts.fhibe.spoken import answers
+from isolux_worlds.layouts.fhibe.spoken import NAMES, answers
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["ids", "write"]
+__all__ = ["LAYOUT", "ids", "write"]
 
 _RAW = "data/raw/fhibe_downsampled"
 _PROCESSED = "data/processed"
@@ -182,3 +184,22 @@ def _subject(row: dict[str, Any]) -> dict[str, Any]:
         if name in row
     }
     return {**row, **literal}
+
+
+LAYOUT = Layout(
+    "photos and aligned faces; what people say of themselves; joints and parts",
+    write,
+    ids,
+    ways=(
+        Way("detection"),
+        Way("face_detection", options=("--data-option", "box=face")),
+        Way("keypoints", options=("--data-option", "keypoint_set=coco")),
+        Way("face_verification", options=("--data-option", "release=face"), pictures=True),
+        Way(
+            "face_parsing",
+            options=("--format", "part_masks", "--data-option", "release=face"),
+            pictures=True,
+        ),
+    ),
+    names=NAMES,
+)

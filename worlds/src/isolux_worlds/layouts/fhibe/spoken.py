@@ -23,9 +23,10 @@ import polars as pl
 from isolux_worlds._draw import stream
 from isolux_worlds._tables import left_join
 from isolux_worlds.layouts._annotators import error_of
+from isolux_worlds.layouts._written import Native
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["SKIN_LEVEL", "answers"]
+__all__ = ["NAMES", "SKIN_LEVEL", "answers"]
 
 SKIN_LEVEL: Mapping[str, int] = {
     "1": 5, "2": 5, "3": 4, "4": 4, "5": 3, "6": 2, "7": 1, "8": 1, "9": 0, "10": 0,
@@ -189,6 +190,33 @@ _NATIONS = {
     "it": "99. Italian", "nl": "59. Dutch", "ro": "166. Romanian", "rs": "176. Serbian",
     "es": "187. Spanish", "se": "195. Swedish", "ua": "212. Ukrainian",
 }  # fmt: skip
+
+
+def _native(column: str) -> Native:
+    """Say an attribute in the loader's words: the answers without their numbers."""
+    attribute = {**_ONE, **_LISTS}[column][1]
+    return Native(column, {value: text.rpartition(". ")[2] for value, text in attribute.items()})
+
+
+NAMES: Mapping[str, Native] = {
+    "perceived_gender_presentation": _native("pronoun"),
+    "skin_tone": Native(
+        "natural_skin_color",
+        {tone: ("VI", "V", "IV", "III", "II", "I")[level] for tone, level in SKIN_LEVEL.items()},
+        exact=False,
+    ),
+    "lighting": _native("lighting"),
+    "weather": _native("weather"),
+    "facial_hair": _native("facial_hairstyle"),
+    "tattoo": _native("facial_marks"),
+    "time_of_day": _native("user_hour_captured"),
+    "district": Native("location_region"),
+    "country": Native("location_country"),
+    "region": Native(
+        "ancestry_region", {code: text.rpartition(". ")[2] for code, text in _REGIONS.items()}
+    ),
+}
+"""A world's attributes in FHIBE's words, as its loader says them."""
 
 
 def answers(world: PhotoWorld) -> pl.DataFrame:
