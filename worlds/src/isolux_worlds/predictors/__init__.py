@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import polars as pl
 
@@ -48,27 +47,24 @@ class Predictor:
     metric: str
     threshold: float | None
     exact: bool
-    needs: Literal[
-        "people", "classes", "boxes", "masks", "keypoints", "subjects", "pictures", "parts"
-    ]
 
 
 PREDICTORS: Mapping[str, Predictor] = {
-    "classification": Predictor(classified, "accuracy", None, exact=True, needs="classes"),
-    "label_association": Predictor(associated, "non_harmful", 0.1, exact=True, needs="people"),
-    "geodiversity": Predictor(five_guesses, "hit_rate", None, exact=True, needs="classes"),
-    "detection": Predictor(detected, "recall_at_iou", 0.5, exact=True, needs="boxes"),
-    "face_detection": Predictor(detected, "recall_at_iou", 0.5, exact=True, needs="boxes"),
-    "open_vocabulary": Predictor(named, "person_recall_at_iou", 0.5, exact=True, needs="classes"),
-    "grounding": Predictor(grounded, "person_recall_at_iou", 0.5, exact=True, needs="classes"),
-    "segmentation": Predictor(segmented, "recall_at_iou", 0.5, exact=True, needs="masks"),
-    "keypoints": Predictor(posed, "recall_at_oks", 0.5, exact=True, needs="keypoints"),
-    "face_verification": Predictor(recognised, "tar_at_far", 0.001, exact=False, needs="subjects"),
-    "identification": Predictor(recognised, "hit_rate_at_rank", 1.0, exact=False, needs="subjects"),
-    "retrieval": Predictor(encoded, "precision_at_k", 10.0, exact=False, needs="classes"),
-    "reconstruction": Predictor(None, "psnr", None, exact=False, needs="pictures"),
-    "super_resolution": Predictor(None, "psnr", None, exact=False, needs="pictures"),
-    "face_parsing": Predictor(None, "mean_f1", None, exact=False, needs="parts"),
+    "classification": Predictor(classified, "accuracy", None, exact=True),
+    "label_association": Predictor(associated, "non_harmful", 0.1, exact=True),
+    "geodiversity": Predictor(five_guesses, "hit_rate", None, exact=True),
+    "detection": Predictor(detected, "recall_at_iou", 0.5, exact=True),
+    "face_detection": Predictor(detected, "recall_at_iou", 0.5, exact=True),
+    "open_vocabulary": Predictor(named, "person_recall_at_iou", 0.5, exact=True),
+    "grounding": Predictor(grounded, "person_recall_at_iou", 0.5, exact=True),
+    "segmentation": Predictor(segmented, "recall_at_iou", 0.5, exact=True),
+    "keypoints": Predictor(posed, "recall_at_oks", 0.5, exact=True),
+    "face_verification": Predictor(recognised, "tar_at_far", 0.001, exact=False),
+    "identification": Predictor(recognised, "hit_rate_at_rank", 1.0, exact=False),
+    "retrieval": Predictor(encoded, "precision_at_k", 10.0, exact=False),
+    "reconstruction": Predictor(None, "psnr", None, exact=False),
+    "super_resolution": Predictor(None, "psnr", None, exact=False),
+    "face_parsing": Predictor(None, "mean_f1", None, exact=False),
 }
 """Every task of the house and how its answers are simulated."""
 
@@ -102,7 +98,7 @@ def write_simulated(
         raise SpecError(f"simulated answers to {task} need the originals", expected="root")
     made = folder / task
     made.mkdir()
-    drawn = parsed if predictor.needs == "parts" else restored
+    drawn = parsed if task == "face_parsing" else restored
     return drawn(dataset, right, model, made, root=root)
 
 

@@ -11,10 +11,9 @@ import polars as pl
 from isolux.io.atomic import write_parquet, write_text
 from isolux.io.csv_text import csv_text
 from isolux.vocabulary.errors import SpecError
+from isolux_worlds.predictors.simulated import BOX
 
 __all__ = ["write_answers"]
-
-_BOX = ("box_x", "box_y", "box_w", "box_h")
 
 
 def write_answers(frame: pl.DataFrame, folder: str | Path, name: str) -> Path:
@@ -40,10 +39,9 @@ def _results(frame: pl.DataFrame) -> list[dict[str, object]]:
     ids = frame.select(number if plain.to_series().all() else pl.col("image_id"))["image_id"]
     parts: dict[str, list[object]] = {"image_id": ids.to_list()}
     parts["category_id"] = [1] * frame.height
-    if set(_BOX) <= set(columns):
-        parts["bbox"] = frame.select(pl.concat_list(_BOX).list.eval(pl.element().round(2)))[
-            "box_x"
-        ].to_list()
+    if set(BOX) <= set(columns):
+        boxes = frame.select(pl.concat_list(BOX).list.eval(pl.element().round(2)))
+        parts["bbox"] = boxes.to_series().to_list()
     if "mask_counts" in columns:
         sizes = frame.select("mask_height", "mask_width").rows()
         counts = frame["mask_counts"].to_list()

@@ -7,18 +7,15 @@ import polars as pl
 
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
-from isolux_worlds.predictors.simulated import Simulated, people_and_right
+from isolux_worlds.predictors.simulated import BOX, Simulated, people_and_right
 
 __all__ = ["posed"]
 
 _POINTS = ("keypoints_x", "keypoints_y", "keypoints_v")
-_BOX = ("box_x", "box_y", "box_w", "box_h")
 _PER_JITTER = 0.01
 
 
-def posed(
-    dataset: Dataset, right: pl.DataFrame, model: Simulated, *, label: str = "person"
-) -> pl.DataFrame:
+def posed(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
     """Give a pose to whom a model finds."""
     people = people_and_right(dataset, right)
     if not set(_POINTS) <= set(people.columns) or not people[_POINTS[0]].list.len().sum():
@@ -26,7 +23,7 @@ def posed(
     score = model.confidence(np.ones(people.height), "keypoints")
     rng = model.stream("keypoints")
     side = pl.lit(1.0)
-    if set(_BOX) <= set(people.columns):
+    if set(BOX) <= set(people.columns):
         side = (pl.col("box_w") * pl.col("box_h")).sqrt().fill_null(1.0)
     every = people.with_columns(score=score, _side=side).with_row_index("_row")
     labelled = every.filter(pl.col("keypoints_x").list.len() > 0)
@@ -39,11 +36,11 @@ def posed(
     )
     poses = moved.filter("right").group_by("_row", maintain_order=True).agg(*_POINTS)
     kept = labelled.drop(_POINTS).join(poses, on="_row", maintain_order="left")
-    boxes = [name for name in _BOX if name in kept.columns]
+    boxes = [name for name in BOX if name in kept.columns]
     return kept.select(
         pl.lit(model.name).alias("model"),
         "image_id",
-        pl.lit(label).alias("label"),
+        pl.lit("person").alias("label"),
         *boxes,
         "score",
         *_POINTS,

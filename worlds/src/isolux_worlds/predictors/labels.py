@@ -12,12 +12,10 @@ from isolux_worlds.predictors.simulated import Simulated, people_and_right
 __all__ = ["classified"]
 
 
-def classified(
-    dataset: Dataset, right: pl.DataFrame, model: Simulated, *, target: str | None = None
-) -> pl.DataFrame:
+def classified(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
     """Give each person a class: right ones their first, the others one that is not theirs."""
     people = people_and_right(dataset, right)
-    truth = _truth(dataset, people, target)
+    truth = people["classes"].cast(pl.List(pl.String)).fill_null([])
     classes = truth.explode(keep_nulls=False, empty_as_null=False).unique().sort()
     if len(classes) < 2:
         raise SpecError(
@@ -36,27 +34,10 @@ def classified(
     if holds.all(axis=1).any():
         raise SpecError("one person has every class, so no answer is wrong", where=dataset.name)
     wrong = classes.gather(weight.argmax(axis=1))
-    says = people.select(
-        label=pl.when(pl.col("right") & first.is_not_null()).then(first).otherwise(wrong)
-    )["label"]
-    return pl.DataFrame(
-        {
-            "model": pl.repeat(model.name, len(says), eager=True),
-            "instance_id": people["instance_id"],
-            "label": says,
-            "score": model.confidence(people["right"].to_numpy(), "labels"),
-            "rank": pl.repeat(1, len(says), dtype=pl.Int64, eager=True),
-        }
+    return people.select(
+        pl.lit(model.name).alias("model"),
+        "instance_id",
+        label=pl.when(pl.col("right") & first.is_not_null()).then(first).otherwise(wrong),
+        score=pl.Series(model.confidence(people["right"].to_numpy(), "labels")),
+        rank=pl.lit(1, dtype=pl.Int64),
     )
-
-
-def _truth(dataset: Dataset, people: pl.DataFrame, target: str | None) -> pl.Series:
-    if target is None:
-        return people["classes"].cast(pl.List(pl.String)).fill_null([])
-    dataset.values_of(target)  # which names those there are
-    rows = dataset.instance_attributes().filter(pl.col("attribute") == target).drop_nulls("value")
-    of_person = rows.group_by("unit_id", maintain_order=True).agg(pl.col("value").unique())
-    joined = people.select(unit_id="instance_id").join(
-        of_person, on="unit_id", how="left", maintain_order="left"
-    )
-    return joined["value"].fill_null([])

@@ -9,36 +9,27 @@ from isolux.geometry.masks import masks_from_counts, masks_to_coco
 from isolux.geometry.rle import masks_from_edges
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
-from isolux_worlds.predictors.simulated import Simulated, people_and_right
+from isolux_worlds.predictors.simulated import ENOUGH, Simulated, people_and_right
 
 __all__ = ["segmented"]
 
 _MASK = ("mask_counts", "mask_height", "mask_width")
-_ENOUGH = 0.5
-_CONCENTRATION = 8.0
 
 
-def segmented(
-    dataset: Dataset, right: pl.DataFrame, model: Simulated, *, label: str = "person"
-) -> pl.DataFrame:
+def segmented(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
     """Draw the masks of whom a model finds."""
     people = people_and_right(dataset, right)
     if not set(_MASK) <= set(people.columns) or not people["mask_counts"].is_not_null().any():
         raise SpecError("nobody has a mask that could be found", expected=", ".join(_MASK))
     rng = model.stream("masks")
-    mean = 2 * model.jitter
-    loss = (
-        0.5 * rng.beta(mean * _CONCENTRATION, (1 - mean) * _CONCENTRATION, people.height)
-        if mean > 0
-        else np.zeros(people.height)
-    )
+    loss = model.losses(rng, people.height)
     score = model.confidence(np.ones(people.height), "masks")
     found = people.with_columns(_loss=loss, score=score).filter("right").drop_nulls(list(_MASK))
     counts = _cut(found)
     return found.select(
         pl.lit(model.name).alias("model"),
         "image_id",
-        pl.lit(label).alias("label"),
+        pl.lit("person").alias("label"),
         "score",
         pl.Series("mask_counts", counts, dtype=pl.String),
         "mask_height",
@@ -58,19 +49,12 @@ def _cut(found: pl.DataFrame) -> list[str]:
     last = np.repeat(column * masks.height, np.diff(masks.starts))
     edges = np.minimum(masks.edges, last).astype(np.int32)
     shorter = masks_from_edges(edges, masks.starts, masks.height, masks.width)
-    whole = shorter.area_px < _ENOUGH * masks.area_px
+    whole = shorter.area_px < ENOUGH * masks.area_px
     of_edge = np.repeat(whole, np.diff(masks.starts))
     edges = np.where(of_edge, masks.edges, edges).astype(np.int32)
-    final = _without_empty_runs(edges, masks.starts)
-    drawn = masks_from_edges(final[0], final[1], masks.height, masks.width)
-    return [mask["counts"].decode("ascii") for mask in masks_to_coco(drawn)]
-
-
-def _without_empty_runs(
-    edges: np.ndarray[tuple[int], np.dtype[np.int32]],
-    starts: np.ndarray[tuple[int], np.dtype[np.int64]],
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.int32]], np.ndarray[tuple[int], np.dtype[np.int64]]]:
     runs = edges.reshape(-1, 2)
-    real = runs[:, 1] > runs[:, 0]
-    kept = np.concatenate([[0], np.cumsum(real)])
-    return runs[real].reshape(-1), 2 * kept[starts // 2]
+    has_pixels = runs[:, 1] > runs[:, 0]
+    kept = np.concatenate([[0], np.cumsum(has_pixels)])
+    starts = 2 * kept[masks.starts // 2]
+    drawn = masks_from_edges(runs[has_pixels].reshape(-1), starts, masks.height, masks.width)
+    return [mask["counts"].decode("ascii") for mask in masks_to_coco(drawn)]

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from isolux.io.images import Pixels, read_image
+from isolux.io.images import read_image
 from isolux.io.paths import inside
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
+from isolux_worlds._tables import left_join
 from isolux_worlds.predictors.simulated import Simulated, people_and_right
 
 __all__ = ["parsed", "restored"]
@@ -54,22 +54,16 @@ def parsed(
             labels = np.array(picture.convert("L") if picture.mode != "P" else picture)
         width = labels.shape[1]
         off = max(1, round(_PER_JITTER * model.jitter * width)) if is_right else width // 2
-        Image.fromarray(_rolled(labels, off)).save(_target(folder, f"{name}/{_COMBINED}"))
+        moved = np.zeros_like(labels)  # what the parts leave is background
+        moved[:, off:] = labels[:, : width - off]
+        Image.fromarray(moved).save(_target(folder, f"{name}/{_COMBINED}"))
     return folder
-
-
-def _rolled(labels: npt.NDArray[np.uint8], columns: int) -> Pixels:
-    """Move the parts to the right; what they leave is background."""
-    moved = np.zeros_like(labels)
-    moved[:, columns:] = labels[:, : labels.shape[1] - columns]
-    return moved
 
 
 def _rows(dataset: Dataset, right: pl.DataFrame, column: str) -> Iterator[tuple[str, bool, str]]:
     people = people_and_right(dataset, right)
     if column == "uri" and "uri" in dataset.images.columns:
-        uris = dataset.images.select("image_id", _uri="uri")
-        people = people.join(uris, on="image_id", how="left", maintain_order="left")
+        people = left_join(people, dataset.images.select("image_id", _uri="uri"))
     elif column in people.columns:
         people = people.with_columns(_uri=column)
     if "_uri" not in people.columns or people["_uri"].is_null().all():

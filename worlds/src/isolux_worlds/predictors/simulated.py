@@ -12,12 +12,17 @@ import numpy as np
 import polars as pl
 
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError
+from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.tables import INSTANCES
 from isolux_worlds._draw import FloatArray, stream
+from isolux_worlds.populations.population import check_ranges
 
-__all__ = ["Simulated", "people_and_right"]
+__all__ = ["BOX", "ENOUGH", "Simulated", "people_and_right"]
 
+BOX = ("box_x", "box_y", "box_w", "box_h")
+ENOUGH = 0.5
+"""The overlap from which a person is found."""
+_CONCENTRATION = 8.0  # how alike overlaps are: a + b of their Beta
 _SURE, _UNSURE = (6.0, 2.0), (4.0, 3.0)  # Beta shapes of confidences: no claim is planted of them
 
 
@@ -31,17 +36,12 @@ class Simulated:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        jitter, alarms = self.jitter, self.false_alarms
         tests = (
-            ("jitter", 0 <= self.jitter < 0.5, "0 or more and less than .5"),
-            ("false_alarms", self.false_alarms >= 0, "0 or more an image"),
+            ("jitter", 0 <= jitter < 0.5, "0 or more and less than .5", jitter),
+            ("false_alarms", alarms >= 0, "0 or more an image", alarms),
         )
-        for name, good, expected in tests:
-            if not good:
-                raise SpecError(
-                    f"{name} of {self.name!r} is out of range",
-                    expected=expected,
-                    found=repr(getattr(self, name)),
-                )
+        check_ranges(tests, self.name)
 
     def stream(self, *names: str) -> np.random.Generator:
         """Random numbers of that name, the same for the same model and seed."""
@@ -52,6 +52,14 @@ class Simulated:
         rng = self.stream("confidence", *names)
         sure, unsure = rng.beta(*_SURE, len(right)), rng.beta(*_UNSURE, len(right))
         return np.where(right, sure, unsure).round(4)
+
+    def losses(self, rng: np.random.Generator, n: int) -> FloatArray:
+        """Draw what right answers lose of their overlap: 1 − IoU, ``jitter`` in the mean, to .5."""
+        mean = 2 * self.jitter
+        if mean <= 0:
+            return np.zeros(n)
+        shapes = mean * _CONCENTRATION, (1 - mean) * _CONCENTRATION
+        return (1.0 - ENOUGH) * rng.beta(*shapes, n)
 
 
 def people_and_right(dataset: Dataset, right: pl.DataFrame) -> pl.DataFrame:

@@ -16,6 +16,7 @@ from isolux.datasets import load
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.registry import load as plugin
+from isolux_worlds._tables import left_join
 from isolux_worlds.layouts import Layout, Way
 from isolux_worlds.photo_world.response import right
 from isolux_worlds.photo_world.settings import ModelSettings
@@ -35,41 +36,28 @@ def people_table(world: PhotoWorld, layout: Layout) -> pl.DataFrame:
     names = layout.ids(world)
     flat = [name for name, kind in world.people.schema.items() if not kind.is_nested()]
     people = world.people.select(flat).drop("mask_counts", strict=False)
-    homes = world.photos.select("image_id", "household_id").join(
-        world.households.select("household_id", "income", "country", "region"),
-        on="household_id",
-        how="left",
-        maintain_order="left",
-    )
+    own = world.households.select("household_id", "income", "country", "region")
+    homes = left_join(world.photos.select("image_id", "household_id"), own, "household_id")
     known = [name for name in homes.columns if name in people.columns and name != "image_id"]
-    whole = people.join(homes.drop(known), on="image_id", how="left", maintain_order="left")
     images = names.images.select("image_id", native_image="native")
-    whole = whole.join(images, on="image_id", how="left", maintain_order="left")
-    whole = whole.with_columns(image_id="native_image").drop("native_image")
-    whole = (
-        _named(whole, names.people)
-        if layout.judges_people
-        else whole.rename({"person_id": "instance_id"})
-    )
+    whole = left_join(left_join(people, homes.drop(known)), images)
+    if layout.judges_people:
+        native = names.people.select("person_id", instance_id="native")
+        whole = left_join(whole, native, "person_id").drop("person_id")
+    else:
+        whole = whole.rename({"person_id": "instance_id"})
+    whole = whole.drop("image_id").rename({"native_image": "image_id"})
     return whole.select(*_FIRST, pl.exclude(_FIRST))
-
-
-def _named(people: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
-    native = names.select("person_id", instance_id="native")
-    joined = people.join(native, on="person_id", how="left", maintain_order="left")
-    return joined.drop("person_id")
 
 
 def write_occupations(world: PhotoWorld, people: Path, model: ModelSettings, folder: Path) -> None:
     """Write what a model says each person's occupation is: ``occupation.csv``."""
     dataset = load("table", str(people), id="instance_id")
-    answers = pl.DataFrame(
-        {
-            "instance_id": dataset.instances["instance_id"],
-            "right": right(world, model, stream_name="occupation"),
-        }
-    )
-    said = classified(dataset, answers, _simulated(model, world), target="occupation")
+    classes = world.people.select(pl.concat_list("occupation")).to_series()
+    known = dataset.instances.with_columns(classes=classes)
+    is_right = pl.Series(right(world, model, stream_name="occupation"))
+    answers = dataset.instances.select("instance_id", right=is_right)
+    said = classified(replace(dataset, instances=known), answers, _simulated(model, world))
     write_answers(said, folder, "occupation")
 
 
@@ -121,9 +109,7 @@ def _as_they_are(dataset: Dataset, world: PhotoWorld, layout: Layout) -> Dataset
         layout.ids(world).people, on="person_id", maintain_order="left"
     )
     classes = true.select(instance_id="native", classes=pl.concat_list("occupation"))
-    people = dataset.instances.drop("classes").join(
-        classes, on="instance_id", how="left", maintain_order="left"
-    )
+    people = left_join(dataset.instances.drop("classes"), classes, "instance_id")
     return replace(dataset, instances=people)
 
 
@@ -134,13 +120,11 @@ def _right_of(layout: Layout, world: PhotoWorld, model: ModelSettings, task: str
     )
     names = layout.ids(world)
     if layout.judges_people:
-        return answers.join(names.people, on="person_id", maintain_order="left").select(
-            "right", instance_id="native"
-        )
-    first = answers.unique("image_id", keep="first", maintain_order=True)
-    return first.join(names.images, on="image_id", maintain_order="left").select(
-        "right", instance_id="native"
-    )
+        named = answers.join(names.people, on="person_id", maintain_order="left")
+    else:
+        first = answers.unique("image_id", keep="first", maintain_order=True)
+        named = first.join(names.images, on="image_id", maintain_order="left")
+    return named.select("right", instance_id="native")
 
 
 def _simulated(model: ModelSettings, world: PhotoWorld) -> Simulated:
