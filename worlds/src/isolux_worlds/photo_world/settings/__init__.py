@@ -33,12 +33,6 @@ from isolux_worlds.photo_world.settings.problems import first_problem
 
 __all__ = [
     "PRESETS",
-    "AnnotatorSettings",
-    "AttributeSettings",
-    "Conditional",
-    "EffectSettings",
-    "ErrorSettings",
-    "ImageSettings",
     "ModelSettings",
     "WorldSettings",
     "parse_world",
@@ -74,12 +68,25 @@ class WorldSettings(WorldFields):
         raise UnknownNameError("model", name, [m.name for m in self.models], where=self.name)
 
 
+_KINDS = (
+    WorldSettings,
+    AttributeSettings,
+    Conditional,
+    ImageSettings,
+    AnnotatorSettings,
+    ErrorSettings,
+    ModelSettings,
+    EffectSettings,
+)
+_NAMES = [name for kind in _KINDS for name in kind.model_fields]
+
+
 def parse_world(values: Mapping[str, Any], *, where: str | None = None) -> WorldSettings:
     """Make a world of loose values, or say which of them is wrong."""
     try:
         return WorldSettings.model_validate(values)
     except ValidationError as error:
-        raise first_problem(error, _settings_names(), where) from error
+        raise first_problem(error, _NAMES, where) from error
     except RecursionError as error:
         raise SpecError("the world is nested too deep to be one", where=where) from error
     except IsoluxError as error:
@@ -128,17 +135,3 @@ def world_text(settings: WorldSettings) -> str:
     values = settings.model_dump(mode="json", exclude_none=True)
     text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=100)
     return text
-
-
-def _settings_names() -> list[str]:
-    kinds = (
-        WorldSettings,
-        AttributeSettings,
-        Conditional,
-        ImageSettings,
-        AnnotatorSettings,
-        ErrorSettings,
-        ModelSettings,
-        EffectSettings,
-    )
-    return [name for kind in kinds for name in kind.model_fields]

@@ -31,11 +31,8 @@ def read_yaml_file(path: str | Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise FileError("the file cannot be read", found=str(error), where=str(path)) from error
     if len(content) > LARGEST_BYTES:
-        raise FileError(
-            "the file is too large to be a world",
-            expected=f"at most {LARGEST_BYTES:,} bytes",
-            where=str(path),
-        )
+        expected = f"at most {LARGEST_BYTES:,} bytes"
+        raise FileError("the file is too large to be a world", expected=expected, where=str(path))
     return read_yaml_text(text, where=str(path))
 
 
@@ -72,12 +69,12 @@ def _check_nodes(root: Any, where: str | None) -> None:
     while waiting:
         node = waiting.pop()
         if id(node) in seen:
-            raise SpecError(
+            problem, expected = (
                 "a world is written without anchors",
-                expected="every value where it is meant",
-                found="an alias such as *name",
-                where=_line(node, where),
+                "every value where it is meant",
             )
+            found = "an alias such as *name"
+            raise SpecError(problem, expected=expected, found=found, where=_line(node, where))
         seen.add(id(node))
         if node.id == "mapping":
             _check_keys(node, where)
@@ -92,11 +89,8 @@ def _check_keys(node: Any, where: str | None) -> None:
     seen: set[str] = set()
     for key, _ in node.value:
         if key.id == "scalar" and key.value in seen:
-            raise SpecError(
-                f"the key {key.value[:80]!r} occurs twice",
-                expected="every key once",
-                where=_line(key, where),
-            )
+            problem = f"the key {key.value[:80]!r} occurs twice"
+            raise SpecError(problem, expected="every key once", where=_line(key, where))
         seen.add(str(key.value))
 
 

@@ -10,14 +10,14 @@ from pydantic import ValidationError
 
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["first_problem", "key_path"]
+__all__ = ["first_problem"]
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 80
 
 
-def key_path(parts: Sequence[object]) -> str:
-    """Write where a key stands."""
+def _key_path(parts: Sequence[object]) -> str:
+    """Write where a key stands: ``attributes.lighting.given[0].shares``."""
     text = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in parts)
     return text.removeprefix(".")
 
@@ -26,7 +26,7 @@ def first_problem(error: ValidationError, known: Sequence[str], where: str | Non
     """Say what pydantic found first; ``known`` are names of settings, for a hint."""
     first = error.errors(include_url=False)[0]
     parts = [p for p in first["loc"] if p != "[key]"]
-    key = f"key {key_path(parts)!r}" if parts else None
+    key = f"key {_key_path(parts)!r}" if parts else None
     place = ", ".join(p for p in (where, key) if p) or None
     if first["type"] == "extra_forbidden":
         name = str(parts[-1])
