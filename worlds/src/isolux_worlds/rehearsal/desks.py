@@ -83,19 +83,15 @@ class ServerDesk:
             },
             method="POST",
         )
-        _sent(request, self._server)
-
-
-def _sent(request: urllib.request.Request, server: Server) -> None:
-    try:
-        with urllib.request.urlopen(request, timeout=server.timeout_s) as answer:  # noqa: S310
-            answer.read()
-    except urllib.error.HTTPError as error:
-        with error:
-            raise FileError(
-                "an annotator's answer was not taken", found=f"{error.code} {error.read(200)!r}",
-                where=server.url,
-            ) from error  # fmt: skip
+        timeout = self._server.timeout_s
+        try:
+            with urllib.request.urlopen(request, timeout=timeout) as reply:  # noqa: S310
+                reply.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                found = f"{error.code} {error.read(200)!r}"
+                problem = "an annotator's answer was not taken"
+                raise FileError(problem, found=found, where=self._server.url) from error
 
 
 class SheetDesk:

@@ -17,13 +17,18 @@ Finder = Literal["rule", "review", "annotators", "ledger"]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One kind of damage."""
+    """One kind of damage: what is damaged, who should find it, and by which rule a photo leaves.
+
+    ``share`` is of photos (of people: divided by the four photos that each is in); ``first`` the
+    rule by which the photo leaves first, where that is another one: a file that tells no device has
+    no device's year either.
+    """
 
     name: str
-    level: Level
-    finder: Finder
     step: str
     rule: str
+    level: Level = "photo"
+    finder: Finder = "rule"
     share: float = 0.01
     first: str = ""
 
@@ -33,41 +38,35 @@ class Fault:
         return self.first or self.rule
 
 
-def _of_rule(
-    name: str, step: str, rule: str, level: Level = "photo", *, share: float = 0.01, first: str = ""
-) -> Fault:
-    return Fault(name, level, "rule", step, rule, share, first)
-
-
 FAULTS: tuple[Fault, ...] = (
-    _of_rule("damaged file", "specifications", "readable", first="device_year"),
-    _of_rule("PNG named JPEG", "specifications", "format"),
-    _of_rule("no Exif", "specifications", "exif", first="device_year"),
-    _of_rule("device too old", "specifications", "device_year"),
-    _of_rule("too few pixels", "specifications", "megapixels"),
-    _of_rule("too long", "specifications", "aspect"),
-    _of_rule("editor named", "specifications", "editing"),
-    _of_rule("cropped", "specifications", "editing"),
-    _of_rule("zoomed", "specifications", "zoom"),
-    _of_rule("panorama", "specifications", "camera_modes"),
-    _of_rule("portrait mode", "specifications", "camera_modes"),
-    _of_rule("three subjects", "specifications", "subjects"),
-    _of_rule("minor", "people", "adults", "subject"),
-    _of_rule("no age", "people", "adults", "subject"),
-    _of_rule("language", "people", "language", "subject"),
-    _of_rule("no consent", "consent", "consent", "subject"),
-    _of_rule("copyright pending", "consent", "copyright"),
-    _of_rule("sent twice", "series", "days_apart", "copy"),
-    _of_rule("sent by another", "series", "same_file", "copy"),
-    _of_rule("same day", "series", "days_apart"),
-    _of_rule("same place", "series", "days_apart"),
-    _of_rule("too many", "series", "per_subject", share=0.005),
-    Fault("hidden filter", "photo", "review", "review", "hidden filter", 0.02),
-    Fault("saved anew", "copy", "review", "review", "saved anew", 0.02),
-    Fault("logo", "photo", "review", "suspicious", "logo", 0.02),
-    Fault("contradictory place", "subject", "review", "suspicious", "contradictory place", 0.02),
-    Fault("bystander", "photo", "review", "privacy", "redacted", 0.03),
-    Fault("no one of the classes", "photo", "annotators", "annotation", "no one matches", 0.02),
-    Fault("withdrawn", "subject", "ledger", "consent", "consent"),
+    Fault("damaged file", "specifications", "readable", first="device_year"),
+    Fault("PNG named JPEG", "specifications", "format"),
+    Fault("no Exif", "specifications", "exif", first="device_year"),
+    Fault("device too old", "specifications", "device_year"),
+    Fault("too few pixels", "specifications", "megapixels"),
+    Fault("too long", "specifications", "aspect"),
+    Fault("editor named", "specifications", "editing"),
+    Fault("cropped", "specifications", "editing"),
+    Fault("zoomed", "specifications", "zoom"),
+    Fault("panorama", "specifications", "camera_modes"),
+    Fault("portrait mode", "specifications", "camera_modes"),
+    Fault("three subjects", "specifications", "subjects"),
+    Fault("minor", "people", "adults", "subject"),
+    Fault("no age", "people", "adults", "subject"),
+    Fault("language", "people", "language", "subject"),
+    Fault("no consent", "consent", "consent", "subject"),
+    Fault("copyright pending", "consent", "copyright"),
+    Fault("sent twice", "series", "days_apart", "copy"),
+    Fault("sent by another", "series", "same_file", "copy"),
+    Fault("same day", "series", "days_apart"),
+    Fault("same place", "series", "days_apart"),
+    Fault("too many", "series", "per_subject", share=0.005),
+    Fault("hidden filter", "review", "hidden filter", "photo", "review", 0.02),
+    Fault("saved anew", "review", "saved anew", "copy", "review", 0.02),
+    Fault("logo", "suspicious", "logo", "photo", "review", 0.02),
+    Fault("contradictory place", "suspicious", "contradictory place", "subject", "review", 0.02),
+    Fault("bystander", "privacy", "redacted", "photo", "review", 0.03),
+    Fault("no one of the classes", "annotation", "no one matches", "photo", "annotators", 0.02),
+    Fault("withdrawn", "consent", "consent", "subject", "ledger"),
 )
 """All of them. A photo with a bystander stays; the bystander is to be filled in."""

@@ -100,8 +100,7 @@ def _plant_photos(
         before = _before(held, one)
         if fault.name in ("same day", "same place") and before is not None:
             held[before.source] = replace(before, locked=True)
-            hours = 2 if fault.name == "same day" else 3 * 24
-            at = before.taken + timedelta(hours=hours)
+            at = before.taken + timedelta(hours=2 if fault.name == "same day" else 3 * 24)
             place = before.place if fault.name == "same place" else one.place
             one = replace(one, taken=at, place=place, of=before.source)
         elif fault.name == "three subjects":
@@ -111,15 +110,12 @@ def _plant_photos(
         held[one.source] = replace(one, fault=fault.name)
 
 
-_Fits = Callable[[dict[str, Sent], Sent], bool]
-
-
 def _after_another(held: dict[str, Sent], one: Sent) -> bool:
     before = _before(held, one)
     return before is not None and not before.fault and set(one.subjects) <= set(before.subjects)
 
 
-_FITS: dict[str, _Fits] = {
+_FITS: dict[str, Callable[[dict[str, Sent], Sent], bool]] = {
     "bystander": lambda _, one: len(one.subjects) == 2,
     "same day": _after_another,
     "same place": _after_another,
@@ -136,15 +132,11 @@ def _before(held: dict[str, Sent], one: Sent) -> Sent | None:
 
 def _drawn(held: dict[str, Sent], name: str, random: np.random.Generator) -> Sent:
     fits = _FITS.get(name)
-    free = [
-        one
-        for one in held.values()
-        if not one.fault and not one.locked and (fits is None or fits(held, one))
-    ]
+    free = [one for one in held.values() if not one.fault and not one.locked]
+    free = [one for one in free if fits is None or fits(held, one)]
     if not free:
-        raise SpecError(
-            f"there is no photo left for the fault {name!r}", expected="more photos", where="photos"
-        )
+        problem = f"there is no photo left for the fault {name!r}"
+        raise SpecError(problem, expected="more photos", where="photos")
     return free[int(random.integers(len(free)))]
 
 

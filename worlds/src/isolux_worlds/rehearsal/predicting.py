@@ -57,13 +57,9 @@ def predict(
         own = people.filter(pl.col("image_id") == names[best], pl.col("person_id").is_not_null())
         for person in own.iter_rows(named=True):
             if person["class"] in CLASSES and person["class"] in category and person["found"]:
-                box = _shaken(
-                    person, stream(seed, "predict", names[best], str(person["person_id"]))
-                )
-                found.append(
-                    {"image_id": image["id"], "category_id": category[person["class"]],
-                     "bbox": box, "score": 0.9}
-                )  # fmt: skip
+                random = stream(seed, "predict", names[best], str(person["person_id"]))
+                of_image = {"image_id": image["id"], "category_id": category[person["class"]]}
+                found.append(of_image | {"bbox": _shaken(person, random), "score": 0.9})
     target = Path(out).expanduser()
     if target.suffix == ".csv":
         write_text(target, csv_text(_as_table(found, held, Path(photos).expanduser())))

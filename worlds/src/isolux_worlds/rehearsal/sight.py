@@ -7,7 +7,7 @@ the overlap: nothing of the truth is in the project.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ __all__ = ["Asked", "Box", "box_of", "box_text", "iou", "read_people", "tasks_of
 
 Box = tuple[float, float, float, float]
 _SAME = 0.1  # overlap from which a box may be of a person
-_SIDES = ("x", "y", "w", "h")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +74,17 @@ def tasks_of(
     return sorted(found, key=lambda a: (a.image_id, a.box or (), a.round))
 
 
-_TOLD = (
-    "task_id", "image_id", "unit_id", "round", "golden", "wanted", "server_project", "server_task",
-)  # fmt: skip
-
-
 def _asked(
     task: Mapping[str, Any],
     people: list[dict[str, Any]],
     drawn: Mapping[str, Any] | None,
     kind: str,
 ) -> Asked:
-    head = {name: task[name] for name in _TOLD}
+    head = {f.name: task[f.name] for f in fields(Asked) if f.name in task}
     if kind == "image" or drawn is None or drawn["x"] is None:
         return Asked(**head, people=tuple(people))
-    box = (float(drawn["x"]), float(drawn["y"]), float(drawn["w"]), float(drawn["h"]))
+    x, y, w, h = (float(drawn[side]) for side in "xywh")
+    box = x, y, w, h
     overlaps = [iou(box, box_of(person)) for person in people]
     best = int(np.argmax(overlaps)) if overlaps else 0
     whom = people[best] if overlaps and overlaps[best] >= _SAME else None
@@ -98,10 +93,8 @@ def _asked(
 
 def box_of(person: Mapping[str, Any]) -> Box:
     """Give a person's true box."""
-    return (
-        float(person["box_x"]), float(person["box_y"]), float(person["box_w"]),
-        float(person["box_h"]),
-    )  # fmt: skip
+    x, y, w, h = (float(person[f"box_{side}"]) for side in "xywh")
+    return x, y, w, h
 
 
 def box_text(asked: Asked) -> str:

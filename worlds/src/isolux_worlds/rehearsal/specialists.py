@@ -44,17 +44,14 @@ def read_photos(inbox: str | Path) -> pl.DataFrame:
 
 def reviewed(photos: pl.DataFrame, stand: Sequence[str], fault: str, *, seed: int) -> pl.DataFrame:
     """Look at photos for one kind of fault."""
-    looked = photos.filter(pl.col("image_id").is_in(list(stand))).sort("image_id")
-    chance = [
-        float(stream(seed, "review", fault, name).random()) for name in looked["image_id"]
-    ]  # of each photo's own: whoever else is looked at
-    there = looked["fault"] == fault
-    limit = pl.when(pl.col("there")).then(1 - _OVERLOOKED).otherwise(_SEEN_WRONGLY)
-    told = looked.with_columns(there=there.fill_null(value=False), chance=pl.Series(chance))
-    found = told.filter(pl.col("chance") < limit)
-    return found.select(
-        "image_id", verdict=pl.lit("out"), reason=pl.lit(_WORDS.get(fault, f"{fault}."))
-    )
+    here = photos.filter(pl.col("image_id").is_in(list(stand))).sort("image_id")
+    # Each photo has a chance of its own, whoever else is looked at.
+    chance = [float(stream(seed, "review", fault, name).random()) for name in here["image_id"]]
+    is_there = pl.col("fault").eq_missing(fault)
+    limit = pl.when(is_there).then(1 - _OVERLOOKED).otherwise(_SEEN_WRONGLY)
+    found = here.filter(pl.Series(chance, dtype=pl.Float64) < limit)
+    reason = pl.lit(_WORDS.get(fault, f"{fault}."))
+    return found.select("image_id", verdict=pl.lit("out"), reason=reason)
 
 
 def logo_marks(photos: pl.DataFrame, stand: Sequence[str], *, seed: int) -> pl.DataFrame:
@@ -74,16 +71,14 @@ def logo_marks(photos: pl.DataFrame, stand: Sequence[str], *, seed: int) -> pl.D
 def looked(sheet: pl.DataFrame, inbox: str | Path, *, seed: int) -> pl.DataFrame:
     """Fill a sheet of suspects: whether a photo has a logo, whether a person lied."""
     truth = Path(inbox).expanduser() / "truth"
-    held = {
-        unit: dict(
-            pl.read_csv(truth / f"{unit}.csv", infer_schema=False).select(key, "fault").rows()
-        )
-        for unit, key in (("photos", "image_id"), ("subjects", "subject_id"))
-    }
+    held = {}
+    for kind, file in (("image", "photos"), ("subject", "subjects")):
+        table = pl.read_csv(truth / f"{file}.csv", infer_schema=False)
+        held[kind] = dict(table.select(f"{kind}_id", "fault").iter_rows())
     verdicts, reasons = [], []
     for kind, unit in sheet.select("unit_kind", "unit_id").iter_rows():
         fault = _OF_UNIT[kind]
-        there = held["photos" if kind == "image" else "subjects"].get(unit) == fault
+        there = held[kind].get(unit) == fault
         chance = float(stream(seed, "look", fault, unit).random())
         out = chance < (1 - _OVERLOOKED if there else _SEEN_WRONGLY)
         verdicts.append("out" if out else "in")

@@ -24,6 +24,7 @@ from isolux_worlds._draw import stream
 from isolux_worlds._tables import left_join
 from isolux_worlds.layouts._annotators import error_of
 from isolux_worlds.layouts._written import Native
+from isolux_worlds.photo_world.places import COUNTRIES
 from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["NAMES", "SKIN_LEVEL", "answers"]
@@ -158,38 +159,7 @@ _EYES = [f"{k}_{s}_eye_color" for k in ("natural", "apparent") for s in ("left",
 _DISTANCES = ((50, "0. CD I"), (300, "1. CD II"), (900, "2. CD III"), (1500, "3. CD IV"))
 _FARTHER = "4. CD V"  # a face of 1,500 pixels or more
 
-_ANCESTRY: Mapping[str, tuple[str, ...]] = {
-    "1. Northern Africa": ("eg", "tn"),
-    "2. Eastern Africa": ("et", "ke", "mw", "rw"),
-    "3. Middle Africa": ("cm",),
-    "4. Southern Africa": ("za",),
-    "5. Western Africa": ("bf", "gh", "ng"),
-    "7. Caribbean": ("ht",),
-    "8. Central America": ("gt", "mx"),
-    "9. South America": ("ar", "bo", "br", "co", "pe"),
-    "10. Northern America": ("ca", "us"),
-    "13. Eastern Asia": ("cn", "kr"),
-    "14. South-eastern Asia": ("kh", "id", "ph", "vn"),
-    "15. Southern Asia": ("bd", "in", "np", "pk"),
-    "16. Western Asia": ("jo",),
-    "18. Eastern Europe": ("ro", "ua"),
-    "19. Northern Europe": ("dk", "se"),
-    "20. Southern Europe": ("it", "rs", "es"),
-    "21. Western Europe": ("fr", "nl"),
-}
 _REGIONS = {"af": "0. Africa", "am": "6. Americas", "as": "11. Asia", "eu": "17. Europe"}
-_NATIONS = {
-    "bf": "31. Burkinan", "cm": "35. Cameroonian", "eg": "62. Egyptian", "et": "68. Ethiopian",
-    "gh": "78. Ghanaian", "ke": "105. Kenyan", "mw": "122. Malawian", "ng": "146. Nigerian",
-    "rw": "168. Rwandan", "za": "184. South African", "tn": "206. Tunisian", "ar": "8. Argentine",
-    "bo": "23. Bolivian", "br": "26. Brazilian", "ca": "36. Canadian", "co": "43. Colombian",
-    "mx": "131. Mexican", "pe": "159. Peruvian", "us": "3. American", "bd": "15. Bangladeshi",
-    "kh": "34. Cambodian", "cn": "42. Chinese", "in": "93. Indian", "id": "94. Indonesian",
-    "jo": "103. Jordanian", "np": "143. Nepalese", "pk": "153. Pakistani", "ph": "71. Filipino",
-    "kr": "185. South Korean", "vn": "218. Vietnamese", "dk": "55. Danish", "fr": "73. French",
-    "it": "99. Italian", "nl": "59. Dutch", "ro": "166. Romanian", "rs": "176. Serbian",
-    "es": "187. Spanish", "se": "195. Swedish", "ua": "212. Ukrainian",
-}  # fmt: skip
 
 
 def _native(column: str) -> Native:
@@ -262,11 +232,10 @@ def _answer(people: pl.DataFrame, attribute: str, words: Mapping[str, str], othe
 
 def _places(people: pl.DataFrame) -> dict[str, pl.Expr]:
     """Say where a household lives, and, as its people's, that country's ancestry and nation."""
-    of_code = {code: sub for sub, codes in _ANCESTRY.items() for code in codes}
     code = pl.col("country_code")
-    sub = code.replace_strict(of_code, default=None, return_dtype=pl.String)
+    sub = code.replace_strict({c.code: c.ancestry for c in COUNTRIES}, return_dtype=pl.String)
+    nation = code.replace_strict({c.code: c.nationality for c in COUNTRIES}, return_dtype=pl.String)
     region = pl.col("region").replace_strict(_REGIONS, default=None, return_dtype=pl.String)
-    nation = code.replace_strict(_NATIONS, default="225. Not listed", return_dtype=pl.String)
     return {
         "location_country": pl.col("country"),
         "location_region": pl.col("district") if "district" in people.columns else pl.lit(""),
