@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from isolux_worlds._draw import FloatArray, IntArray, stream
 from isolux_worlds.photo_world.places import PLACE_VALUES
-from isolux_worlds.photo_world.vocabulary import DRAWN, Level
+from isolux_worlds.photo_world.vocabulary import DRAWN, Drawn, Level
 from isolux_worlds.populations.population import hits
 
 if TYPE_CHECKING:
@@ -58,7 +58,6 @@ class Node:
     values: tuple[str, ...]
     shares: FloatArray
     rules: tuple[Rule, ...] = ()
-    named: bool = True
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -93,32 +92,33 @@ class Tree:
         """Hand the values of those above down to a level: a home's to its photos."""
         if owner == level:
             return codes
-        if level == "person":
-            if owner == "image":
-                return codes[self.image_of_person]
-            if owner == "subject":
-                return codes[self.subject_of_person]
-            return codes[self.household_of_image[self.image_of_person]]
-        of = self.household_of_image if level == "image" else self.household_of_subject
-        return codes[of]
+        rows = {
+            ("household", "image"): self.household_of_image,
+            ("household", "subject"): self.household_of_subject,
+            ("household", "person"): self.household_of_image[self.image_of_person],
+            ("image", "person"): self.image_of_person,
+            ("subject", "person"): self.subject_of_person,
+        }
+        handed_down: CodeArray = codes[rows[owner, level]]
+        return handed_down
 
 
 def network(settings: WorldSettings) -> tuple[Node, ...]:
     """List a world's attributes: its own in their order, then what else the painter draws."""
+    usual = dict(DRAWN)
+    for name, places in PLACE_VALUES.items():
+        usual[name] = Drawn("household", dict.fromkeys(places, 1.0))
     nodes = []
     for name, given in settings.attributes.items():
-        usual = DRAWN.get(name)
-        shares: Mapping[str, float] = given.shares or (usual.shares if usual else {})
-        if not shares:
-            shares = dict.fromkeys(PLACE_VALUES[name], 1.0)
+        shares = given.shares or usual[name].shares
         values = tuple(shares)
         rules = tuple(Rule(rule.where, _row(values, rule.shares)) for rule in given.given)
-        level = given.level or (usual.level if usual else "household")
+        level = given.level or usual[name].level
         nodes.append(Node(name, level, values, _row(values, shares), rules))
     for name, drawn in DRAWN.items():
         if name not in settings.attributes:
             values = tuple(drawn.shares)
-            nodes.append(Node(name, drawn.level, values, _row(values, drawn.shares), named=False))
+            nodes.append(Node(name, drawn.level, values, _row(values, drawn.shares)))
     return tuple(nodes)
 
 
