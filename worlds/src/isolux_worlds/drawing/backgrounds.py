@@ -147,12 +147,9 @@ def _tree(s: Setting, x: float, foot: float, tall: float) -> None:
         (-0.08, 0.68, 0.2, 0.06), (0.12, 0.74, 0.16, -0.08),
     ):  # fmt: skip
         colour = dark(leaf, shade) if shade >= 0 else light(leaf, -shade)
-        s.canvas.ellipse(
-            (x + dx * tall, foot - dy * tall),
-            r * tall,
-            r * 0.88 * tall,
-            Paint(colour, round=0.35, grain=0.22, grain_px=grain),
-        )
+        leaves = Paint(colour, round=0.35, grain=0.22, grain_px=grain)
+        place = (x + dx * tall, foot - dy * tall)
+        s.canvas.ellipse(place, r * tall, r * 0.88 * tall, leaves)
 
 
 def _house(s: Setting, x: float, wide: float, foot: float) -> None:
@@ -164,30 +161,18 @@ def _house(s: Setting, x: float, wide: float, foot: float) -> None:
     y = foot - tall
     s.rectangle(x, y, x + wide, foot, Paint(wall, grain=0.03, grain_px=3.0))
     peak = y - 0.30 * wide
-    s.canvas.polygon(
-        [(x - 0.06 * wide, y), (x + 0.5 * wide, peak), (x + 1.06 * wide, y)],
-        Paint(roof, grain=0.08, grain_px=3.0),
-    )
-    s.rectangle(
-        x + 0.43 * wide,
-        foot - 0.3 * wide,
-        x + 0.57 * wide,
-        foot,
-        s.one_of("#6b3a2c", "#37586b", "#4a5d43"),
-    )
+    gable = [(x - 0.06 * wide, y), (x + 0.5 * wide, peak), (x + 1.06 * wide, y)]
+    s.canvas.polygon(gable, Paint(roof, grain=0.08, grain_px=3.0))
+    door = s.one_of("#6b3a2c", "#37586b", "#4a5d43")
+    s.rectangle(x + 0.43 * wide, foot - 0.3 * wide, x + 0.57 * wide, foot, door)
     for k in (0.12, 0.70):
         for up in (0.14, 0.42) if tall > 0.2 * s.height else (0.2,):
             pane = _LAMP if _lit(s, 0.6) else s.tint("#87a3b4")
             x0, y0 = x + k * wide, foot - up * wide - 0.13 * wide
-            s.rectangle(
-                x0 - 2, y0 - 2, x0 + 0.18 * wide + 2, y0 + 0.13 * wide + 2, s.tint("#f4f1ea")
-            )
-            s.rectangle(x0, y0, x0 + 0.18 * wide, y0 + 0.13 * wide, pane)
-            s.canvas.line(
-                [(x0 + 0.09 * wide, y0), (x0 + 0.09 * wide, y0 + 0.13 * wide)],
-                1.5,
-                s.tint("#f4f1ea"),
-            )
+            x1, y1, frame = x0 + 0.18 * wide, y0 + 0.13 * wide, s.tint("#f4f1ea")
+            s.rectangle(x0 - 2, y0 - 2, x1 + 2, y1 + 2, frame)
+            s.rectangle(x0, y0, x1, y1, pane)
+            s.canvas.line([(x0 + 0.09 * wide, y0), (x0 + 0.09 * wide, y1)], 1.5, frame)
 
 
 def _residential(s: Setting) -> None:
@@ -229,26 +214,12 @@ def _park(s: Setting) -> None:
     _ground(s, lawn, mix(lawn, far, 0.3), 0.12, 3.0)
     path = s.ground("#c8b48e")
     bend = s.uniform(0.3, 0.7)
-    s.canvas.blob(
-        [
-            s.at(bend, _EDGE),
-            s.at(bend + 0.02, _EDGE),
-            s.at(bend + 0.12, 0.72),
-            s.at(bend - 0.02, 0.85),
-            s.at(bend + 0.2, 1.1),
-            s.at(bend - 0.35, 1.1),
-            s.at(bend - 0.2, 0.85),
-            s.at(bend + 0.02, 0.72),
-        ],
-        Paint(path, grain=0.07, grain_px=2.0),
-        steps=6,
-    )
-    for x in (
-        s.uniform(-0.02, 0.12),
-        s.uniform(0.22, 0.38),
-        s.uniform(0.6, 0.78),
-        s.uniform(0.86, 1.02),
-    ):
+    down = ((0.0, _EDGE), (0.02, _EDGE), (0.12, 0.72), (-0.02, 0.85), (0.2, 1.1))
+    back = ((-0.35, 1.1), (-0.2, 0.85), (0.02, 0.72))
+    edge = s.all(*((bend + x, y) for x, y in (*down, *back)))
+    s.canvas.blob(edge, Paint(path, grain=0.07, grain_px=2.0), steps=6)
+    columns = ((-0.02, 0.12), (0.22, 0.38), (0.6, 0.78), (0.86, 1.02))
+    for x in [s.uniform(*column) for column in columns]:
         y = s.uniform(0.6, 0.66)
         _tree(s, x * w, y * h, s.uniform(0.42, 0.62) * h)
     x, y, wood = s.uniform(0.15, 0.6) * w, 0.665 * h, s.tint("#7a5638")
@@ -272,34 +243,19 @@ def _highway(s: Setting) -> None:
     verge, road = s.ground("#8a9660"), s.ground("#595b60")
     _ground(s, verge, dark(verge, 0.05), 0.1, 3.0)
     vanish = s.uniform(0.35, 0.65)
-    s.canvas.polygon(
-        [s.at(vanish - 0.02, 0.58), s.at(vanish + 0.02, 0.58), s.at(1.25, 1.0), s.at(-0.25, 1.0)],
-        Paint(road, grain=0.06, grain_px=2.0),
-    )
+    asphalt = s.all((vanish - 0.02, 0.58), (vanish + 0.02, 0.58), (1.25, 1.0), (-0.25, 1.0))
+    s.canvas.polygon(asphalt, Paint(road, grain=0.06, grain_px=2.0))
     line = s.tint("#ece8da")
     for share in (-0.16, 1.16):
-        s.canvas.polygon(
-            [
-                s.at(vanish, 0.58),
-                s.at(vanish, 0.58),
-                s.at(share + 0.012, 1.0),
-                s.at(share - 0.012, 1.0),
-            ],
-            line,
-        )
+        far, right, left = (vanish, 0.58), (share + 0.012, 1.0), (share - 0.012, 1.0)
+        s.canvas.polygon(s.all(far, far, right, left), line)
     for lane in (0.28, 0.72):
         for near in (0.05, 0.12, 0.22, 0.38, 0.62):
             y0, y1 = near, near * 1.35
             x0, x1 = vanish + (lane - vanish) * y0, vanish + (lane - vanish) * y1
-            s.canvas.polygon(
-                [
-                    s.at(x0 - 0.008 * y0, 0.58 + 0.42 * y0),
-                    s.at(x0 + 0.008 * y0, 0.58 + 0.42 * y0),
-                    s.at(x1 + 0.008 * y1, 0.58 + 0.42 * y1),
-                    s.at(x1 - 0.008 * y1, 0.58 + 0.42 * y1),
-                ],
-                line,
-            )
+            sides = ((x0, -0.008, y0), (x0, 0.008, y0), (x1, 0.008, y1), (x1, -0.008, y1))
+            dash = s.all(*((x + half * y, 0.58 + 0.42 * y) for x, half, y in sides))
+            s.canvas.polygon(dash, line)
     rail, y = s.tint("#aeb4ba"), s.horizon + 0.035 * h
     s.rectangle(0, y, (vanish - 0.12) * w, y + 0.014 * h, rail)
     s.rectangle((vanish + 0.12) * w, y, w, y + 0.014 * h, rail)

@@ -106,9 +106,8 @@ def _bush(p: _Place) -> None:
         s.canvas.ellipse((x, y), r, r, Paint(shade, grain=0.25, grain_px=grain, round=0.25))
     for x, y in s.rng.uniform(0, 1, (24, 2)).tolist():
         place = (x0 + x * wide, top + r + y * max(p.tall - r, 1.0))
-        s.canvas.ellipse(
-            place, 0.05 * wide, 0.03 * wide, Paint(light(leaf, 0.16), alpha=0.5), x * 3
-        )
+        glint = Paint(light(leaf, 0.16), alpha=0.5)
+        s.canvas.ellipse(place, 0.05 * wide, 0.03 * wide, glint, x * 3)
 
 
 def _pole(p: _Place) -> None:
@@ -129,24 +128,13 @@ def _trunk(p: _Place) -> None:
         bark, round=0.5, across=(x0, 0.0, x1, 0.0), grain=0.2, grain_px=max(2.0, 0.12 * wide)
     )
     flare = 0.12 * wide
-    s.canvas.polygon(
-        [
-            (x0, -4.0),
-            (x1, -4.0),
-            (x1, foot - 0.15 * p.tall),
-            (x1 + flare, foot),
-            (x0 - flare, foot),
-            (x0, foot - 0.15 * p.tall),
-        ],
-        fill,
-    )
+    root = foot - 0.15 * p.tall
+    right = [(x1, -4.0), (x1, root), (x1 + flare, foot)]
+    s.canvas.polygon([(x0, -4.0), *right, (x0 - flare, foot), (x0, root)], fill)
     for k in range(4):
         x = x0 + (k + 0.5) / 4 * wide
-        s.canvas.line(
-            [(x, 0.0), (x + 0.04 * wide, 0.5 * foot), (x, foot)],
-            0.03 * wide,
-            Paint(dark(bark, 0.4), alpha=0.6),
-        )
+        crack = [(x, 0.0), (x + 0.04 * wide, 0.5 * foot), (x, foot)]
+        s.canvas.line(crack, 0.03 * wide, Paint(dark(bark, 0.4), alpha=0.6))
 
 
 def _wall(p: _Place) -> None:
@@ -173,9 +161,8 @@ def _table(p: _Place) -> None:
     s.rectangle(x0, top, p.x1, p.foot, Paint(cloth, grain=0.03, grain_px=3.0))
     for k in range(7):
         x = x0 + (k + 0.5) / 7 * wide
-        s.canvas.line(
-            [(x, top + 0.1 * p.tall), (x, p.foot)], 2.0, Paint(dark(cloth, 0.25), alpha=0.5)
-        )
+        fold = Paint(dark(cloth, 0.25), alpha=0.5)
+        s.canvas.line([(x, top + 0.1 * p.tall), (x, p.foot)], 2.0, fold)
     s.rectangle(x0 - 0.04 * wide, top, p.x1 + 0.04 * wide, top + 0.1 * p.tall, light(wood, 0.12))
 
 
@@ -201,35 +188,16 @@ def _car(p: _Place) -> None:
     middle = (p.x0 + p.x1) / 2
     x0, x1 = middle - long / 2, middle + long / 2
     belt = top + 0.40 * tall
-    body = [
-        (x0, belt + 0.1 * tall),
-        (x0 + 0.06 * long, belt),
-        (x1 - 0.05 * long, belt),
-        (x1, belt + 0.14 * tall),
-        (x1, foot - 0.1 * tall),
-        (x0, foot - 0.1 * tall),
-    ]
-    roof = [
-        (x0 + 0.12 * long, belt + 2),
-        (x0 + 0.24 * long, top),
-        (x1 - 0.27 * long, top),
-        (x1 - 0.13 * long, belt + 2),
-    ]
-    s.canvas.polygon(roof, paint)
-    glass = mix(s.tint("#2e3c48"), s.sky[1], 0.25)
-    s.canvas.polygon(
-        [
-            (x0 + 0.16 * long, belt),
-            (x0 + 0.26 * long, top + 0.06 * tall),
-            (x1 - 0.29 * long, top + 0.06 * tall),
-            (x1 - 0.17 * long, belt),
-        ],
-        glass,
-    )
+    bonnet = [(x0, belt + 0.1 * tall), (x0 + 0.06 * long, belt), (x1 - 0.05 * long, belt)]
+    sill = [(x1, foot - 0.1 * tall), (x0, foot - 0.1 * tall)]
+    roof = [(x0 + 0.12 * long, belt + 2), (x0 + 0.24 * long, top), (x1 - 0.27 * long, top)]
+    s.canvas.polygon([*roof, (x1 - 0.13 * long, belt + 2)], paint)
+    glass, upper = mix(s.tint("#2e3c48"), s.sky[1], 0.25), top + 0.06 * tall
+    pane = [(x0 + 0.16 * long, belt), (x0 + 0.26 * long, upper), (x1 - 0.29 * long, upper)]
+    s.canvas.polygon([*pane, (x1 - 0.17 * long, belt)], glass)
     s.canvas.line([(middle, top), (middle, belt)], 0.02 * long, paint)
-    s.canvas.polygon(
-        body, Paint(light(paint, 0.12), to=dark(paint, 0.25), along=(0, belt, 0, foot))
-    )
+    sheen = Paint(light(paint, 0.12), to=dark(paint, 0.25), along=(0, belt, 0, foot))
+    s.canvas.polygon([*bonnet, (x1, belt + 0.14 * tall), *sill], sheen)
     for k in (0.2, 0.8):
         wheel = (x0 + k * long, foot - 0.12 * tall)
         r = min(0.085 * long, 0.24 * tall)

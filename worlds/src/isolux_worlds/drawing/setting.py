@@ -103,6 +103,10 @@ class Setting:
         """Return the pixel of parts of width and height."""
         return x * self.width, y * self.height
 
+    def all(self, *places: Point) -> list[Point]:
+        """Return the pixels of places in parts of width and height."""
+        return [self.at(x, y) for x, y in places]
+
     def uniform(self, low: float, high: float) -> float:
         """Draw a number."""
         return float(self.rng.uniform(low, high))
