@@ -28,7 +28,7 @@ COLUMNS = 28
 KIND, GEO, SOFT, ALPHA, RED, RED_B, MODE, GRAD, ROUND = 0, 1, 7, 8, 9, 12, 15, 16, 20
 OWNER, PART, CLIP_OWNER, CLIP_PART, GRAIN, GRAIN_PX, HAZE = 21, 22, 23, 24, 25, 26, 27
 POLYGON, ELLIPSE, CAPSULE = 0, 1, 2
-FLAT, LINEAR, RADIAL, CYLINDER = 0, 1, 2, 3
+FLAT, LINEAR, CYLINDER = 0, 1, 2
 
 _Floats = npt.NDArray[np.float64]
 _Picture = npt.NDArray[np.float32]
@@ -226,13 +226,8 @@ def _shade(shape: _Floats, x: float, y: float, u: float, v: float, light: _Float
 @njit(None, **_FLAGS)
 def _along(shape: _Floats, x: float, y: float) -> float:
     """Return where between its two colours a shape is, 0 to 1."""
-    t: float = 0.0
-    mode = int(shape[MODE])
-    if mode == LINEAR:
-        gx, gy = shape[GRAD + 2] - shape[GRAD], shape[GRAD + 3] - shape[GRAD + 1]
-        t = ((x - shape[GRAD]) * gx + (y - shape[GRAD + 1]) * gy) / max(gx * gx + gy * gy, 1e-9)
-    elif mode == RADIAL:
-        t = math.hypot(x - shape[GRAD], y - shape[GRAD + 1]) / max(shape[GRAD + 2], 1e-9)
+    gx, gy = shape[GRAD + 2] - shape[GRAD], shape[GRAD + 3] - shape[GRAD + 1]
+    t: float = ((x - shape[GRAD]) * gx + (y - shape[GRAD + 1]) * gy) / max(gx * gx + gy * gy, 1e-9)
     return min(1.0, max(0.0, t))
 
 
@@ -242,8 +237,7 @@ def _blend(
 ) -> None:
     """Lay a shape's colour over a pixel."""
     far = shape[HAZE]
-    mode = int(shape[MODE])
-    t = _along(shape, x + 0.5, y + 0.5) if LINEAR <= mode <= RADIAL else 0.0
+    t = _along(shape, x + 0.5, y + 0.5) if int(shape[MODE]) == LINEAR else 0.0
     for c in range(3):
         colour = shape[RED + c]
         if t > 0.0:

@@ -39,10 +39,8 @@ class Frame:
 
     def at(self, x: float, y: float) -> Point:
         """Return the pixel of a place."""
-        return (
-            self.origin[0] + x * self.right[0] + y * self.down[0],
-            self.origin[1] + x * self.right[1] + y * self.down[1],
-        )
+        (ox, oy), (rx, ry), (dx, dy) = self.origin, self.right, self.down
+        return ox + x * rx + y * dx, oy + x * ry + y * dy
 
     def all(self, places: Places) -> _Floats:
         """Return the pixels of several places: [n, 2]."""
@@ -52,13 +50,9 @@ class Frame:
 
     def inverse(self, point: Point) -> Point:
         """Return the place of a pixel."""
-        dx, dy = point[0] - self.origin[0], point[1] - self.origin[1]
-        wide = self.right[0] ** 2 + self.right[1] ** 2
-        tall = self.down[0] ** 2 + self.down[1] ** 2
-        return (
-            (dx * self.right[0] + dy * self.right[1]) / wide,
-            (dx * self.down[0] + dy * self.down[1]) / tall,
-        )
+        x, y = point[0] - self.origin[0], point[1] - self.origin[1]
+        (rx, ry), (dx, dy) = self.right, self.down
+        return (x * rx + y * ry) / (rx**2 + ry**2), (x * dx + y * dy) / (dx**2 + dy**2)
 
     @property
     def half_width(self) -> float:
@@ -118,10 +112,8 @@ def words_of(row: Mapping[str, Any]) -> dict[str, str]:
 
 def figure_of(row: Mapping[str, Any], owner: int, seed: int) -> Figure:
     """Return the figure of one row of ``people``."""
-    joints = {
-        name: (float(x), float(y))
-        for name, x, y in zip(JOINTS, row["joints_x"], row["joints_y"], strict=True)
-    }
+    places = zip(JOINTS, row["joints_x"], row["joints_y"], strict=True)
+    joints = {name: (float(x), float(y)) for name, x, y in places}
     face = _face_of(joints)
     words = words_of(row)
     return Figure(

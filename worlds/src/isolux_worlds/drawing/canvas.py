@@ -25,7 +25,6 @@ from isolux_worlds.drawing._raster import (
     FLAT,
     LINEAR,
     POLYGON,
-    RADIAL,
     _Floats,
     _Labels,
     _Picture,
@@ -50,7 +49,7 @@ class Paint:
 
     colour: Colour
     to: Colour | None = None
-    along: tuple[float, ...] = ()
+    along: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     alpha: float = 1.0
     soft: float = 0.0
     round: float = 0.0
@@ -63,10 +62,8 @@ class Paint:
         mode, place = FLAT, (0.0, 0.0, 0.0, 0.0)
         if self.across is not None:
             mode, place = CYLINDER, self.across
-        elif self.to is not None and len(self.along) == 4:
-            mode, place = LINEAR, (self.along[0], self.along[1], self.along[2], self.along[3])
         elif self.to is not None:
-            mode, place = RADIAL, (self.along[0], self.along[1], self.along[2], 0.0)
+            mode, place = LINEAR, self.along
         to = self.colour if self.to is None else self.to
         return [self.soft, self.alpha, *self.colour, *to, float(mode), *place, self.round]
 

@@ -28,12 +28,8 @@ def rgb(text: str) -> Colour:
 
 def mix(first: Colour, second: Colour, share: float) -> Colour:
     """Return the colour that lies between two, ``share`` of the way to the second."""
-    keep = 1.0 - share
-    return (
-        first[0] * keep + second[0] * share,
-        first[1] * keep + second[1] * share,
-        first[2] * keep + second[2] * share,
-    )
+    r, g, b = (a * (1.0 - share) + b * share for a, b in zip(first, second, strict=True))
+    return r, g, b
 
 
 def dark(colour: Colour, share: float) -> Colour:

@@ -13,7 +13,7 @@ def paint_back_headwear(canvas: Canvas, figure: Figure) -> None:
     """Paint the part of a headscarf that lies behind neck and shoulders."""
     if figure.words["headwear"] != "headscarf":
         return
-    colour = dark(_cloth(figure), 0.25)
+    colour = dark(figure.look.second, 0.25)
     with canvas.as_part(figure.owner, "headwear"):
         canvas.blob(
             figure.face.all([(-1.1, -1.0), (1.1, -1.0), (1.25, 0.3), (1.3, 1.3), (0.0, 1.75),
@@ -33,22 +33,16 @@ def paint_headwear(canvas: Canvas, figure: Figure) -> None:
             _scarf(canvas, figure)
 
 
-def _cloth(figure: Figure) -> Colour:
-    return figure.look.second
-
-
 def _cap(canvas: Canvas, figure: Figure) -> None:
-    face, colour, w = figure.face, _cloth(figure), figure.face.half_width
+    face, colour, w = figure.face, figure.look.second, figure.face.half_width
     across = (*face.at(-1.12, 0.0), *face.at(1.12, 0.0))
     dome = [
         (-1.12, -0.62), (-1.13, -1.0), (-0.86, -1.5), (-0.4, -1.75), (0.0, -1.8), (0.4, -1.75),
         (0.86, -1.5), (1.13, -1.0), (1.12, -0.62), (0.6, -0.76), (0.0, -0.8), (-0.6, -0.76),
     ]  # fmt: skip
-    canvas.blob(
-        face.all(dome),
-        Paint(colour, round=0.5, across=across, grain=0.04, grain_px=max(1.0, 0.05 * w)),
-        steps=5,
-    )
+    grain_px = max(1.0, 0.05 * w)
+    felt = Paint(colour, round=0.5, across=across, grain=0.04, grain_px=grain_px)
+    canvas.blob(face.all(dome), felt, steps=5)
     seam = Paint(dark(colour, 0.35), alpha=0.6)
     for x in (-0.45, 0.0, 0.45):
         canvas.curve(face.all([(0.0, -1.78), (x * 1.2, -1.35), (x * 1.5, -0.78)]), 0.025 * w, seam)
@@ -58,11 +52,8 @@ def _cap(canvas: Canvas, figure: Figure) -> None:
         (0.0, -0.42), (-0.86, -0.5),
     ]  # fmt: skip
     canvas.blob(face.all(brim), Paint(dark(colour, 0.22), round=0.4, across=across), steps=5)
-    canvas.curve(
-        face.all([(-0.84, -0.51), (0.0, -0.44), (0.84, -0.51)]),
-        0.03 * w,
-        Paint(light(colour, 0.3), alpha=0.6),
-    )
+    edge = face.all([(-0.84, -0.51), (0.0, -0.44), (0.84, -0.51)])
+    canvas.curve(edge, 0.03 * w, Paint(light(colour, 0.3), alpha=0.6))
     shade = Paint(figure.look.skin.shadow, alpha=0.4, soft=0.2 * w)
     with canvas.only_on(figure.owner, "face_skin"):
         canvas.ellipse(face.at(0.0, -0.38), 0.85 * w, 0.12 * w, shade, face.turn)
@@ -70,7 +61,7 @@ def _cap(canvas: Canvas, figure: Figure) -> None:
 
 def _scarf(canvas: Canvas, figure: Figure) -> None:
     """Paint a scarf round the head and under the chin."""
-    face, colour, w = figure.face, _cloth(figure), figure.face.half_width
+    face, colour, w = figure.face, figure.look.second, figure.face.half_width
     across = (*face.at(-1.25, 0.0), *face.at(1.25, 0.0))
     fill = Paint(colour, round=0.45, across=across, grain=0.03, grain_px=max(1.0, 0.06 * w))
     outer = [

@@ -48,13 +48,9 @@ def paint_home(s: Setting) -> None:
     floor_y = s.horizon + 0.02 * h
     s.rectangle(0, 0, w, floor_y, Paint(light(wall, 0.12), to=wall, along=(0, 0, 0, floor_y)))
     boards = s.one_of("#9b7048", "#855c3c", "#b08a5f")
-    s.rectangle(
-        0,
-        floor_y,
-        w,
-        h,
-        Paint(dark(boards, 0.12), to=boards, along=(0, floor_y, 0, h), grain=0.05, grain_px=4.0),
-    )
+    down = (0, floor_y, 0, h)
+    wood = Paint(dark(boards, 0.12), to=boards, along=down, grain=0.05, grain_px=4.0)
+    s.rectangle(0, floor_y, w, h, wood)
     for k in range(15):
         a, b = (k / 14 * w, floor_y), ((k / 14 - 0.5) * 2.4 * w + w / 2, h)
         s.canvas.line([a, b], 1.3, Paint(dark(boards, 0.4), alpha=0.5))
@@ -65,14 +61,8 @@ def paint_home(s: Setting) -> None:
     x = (0.52 if left else 0.2) * w
     s.rectangle(x, 0.14 * h, x + 0.17 * w, 0.33 * h, s.tint("#5a4332"))
     inside = (x + 0.012 * w, 0.155 * h, x + 0.158 * w, 0.315 * h)
-    s.rectangle(
-        *inside,
-        Paint(
-            s.one_of("#d9a86a", "#7fa0b0", "#b86f5c"),
-            to=s.one_of("#f1e3c2", "#3e5a66"),
-            along=(0, inside[1], 0, inside[3]),
-        ),
-    )
+    ink, ground = s.one_of("#d9a86a", "#7fa0b0", "#b86f5c"), s.one_of("#f1e3c2", "#3e5a66")
+    s.rectangle(*inside, Paint(ink, to=ground, along=(0, inside[1], 0, inside[3])))
     _sofa(s, (0.3 if left else 0.08) * w)
     _lamp_and_plant(s, floor_y, left=left)
     rug = s.one_of("#8d4a44", "#4f6b7c", "#93854f", "#6a5878")
@@ -87,10 +77,8 @@ def _sofa(s: Setting, x: float) -> None:
     s.rectangle(x - 0.02 * w, y, x + 1.02 * w, y + 0.15 * h, Paint(cloth, grain=0.03, grain_px=2.0))
     s.rectangle(x, y + 0.09 * h, x + w, y + 0.17 * h, light(cloth, 0.14))
     for k in (0.0, 1.0):
-        side = x + k * w
-        s.canvas.capsule(
-            (side, y + 0.07 * h), 0.032 * h, (side, y + 0.17 * h), 0.032 * h, dark(cloth, 0.12)
-        )
+        top, low = (x + k * w, y + 0.07 * h), (x + k * w, y + 0.17 * h)
+        s.canvas.capsule(top, 0.032 * h, low, 0.032 * h, dark(cloth, 0.12))
     s.canvas.line([(x + w / 2, y + 0.09 * h), (x + w / 2, y + 0.17 * h)], 2.0, dark(cloth, 0.3))
     cushion = s.one_of("#d8a35a", "#c9d0c4", "#b55b4e")
     s.canvas.ellipse((x + 0.16 * w, y + 0.06 * h), 0.045 * h, 0.04 * h, Paint(cushion, round=0.3))
@@ -103,23 +91,16 @@ def _lamp_and_plant(s: Setting, floor_y: float, *, left: bool) -> None:
     if s.night:
         r = 0.2 * h
         s.canvas.ellipse((x, 0.24 * h), r, r, Paint(_LAMP, alpha=0.35, soft=r * 1.6))
-    shade = [
-        (x - 0.03 * w, 0.18 * h),
-        (x + 0.03 * w, 0.18 * h),
-        (x + 0.05 * w, 0.28 * h),
-        (x - 0.05 * w, 0.28 * h),
-    ]
+    edge = ((-0.03, 0.18), (0.03, 0.18), (0.05, 0.28), (-0.05, 0.28))
+    shade = [(x + dx * w, y * h) for dx, y in edge]
     s.canvas.polygon(shade, _LAMP if s.night else s.tint("#efe3c4"))
     x = (0.02 if left else 0.97) * w
-    s.rectangle(
-        x - 0.03 * w, floor_y - 0.06 * h, x + 0.03 * w, floor_y + 0.04 * h, s.tint("#b0704e")
-    )
+    rim, pot = floor_y - 0.06 * h, s.tint("#b0704e")
+    s.rectangle(x - 0.03 * w, rim, x + 0.03 * w, floor_y + 0.04 * h, pot)
     for k in range(9):
         a = -2.6 + 0.55 * k
         tip = (x + 0.05 * w * a / 2, floor_y - (0.26 - 0.05 * abs(a)) * h)
-        s.canvas.capsule(
-            (x, floor_y - 0.06 * h), 2.0, tip, 6.0, dark(s.tint("#557f46"), 0.12 * (k % 2))
-        )
+        s.canvas.capsule((x, rim), 2.0, tip, 6.0, dark(s.tint("#557f46"), 0.12 * (k % 2)))
 
 
 def paint_shop(s: Setting) -> None:

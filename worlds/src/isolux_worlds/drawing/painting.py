@@ -85,20 +85,11 @@ def _jobs(
 
 
 def _rows_by_image(people: pl.DataFrame, wanted: list[str]) -> dict[str, list[int]]:
-    of_image = (
-        people.select("image_id")
-        .with_row_index("row")
-        .filter(pl.col("image_id").is_in(wanted))
-        .group_by("image_id", maintain_order=True)
-        .agg("row")
-    )
-    return dict(of_image.iter_rows())
+    rows = people.select("image_id").with_row_index("row").filter(pl.col("image_id").is_in(wanted))
+    return dict(rows.group_by("image_id", maintain_order=True).agg("row").iter_rows())
 
 
 def _in_order(jobs: Iterator[_Job], workers: int) -> Iterator[Rendered]:
-    if workers <= 1:
-        yield from (_photo(*job) for job in jobs)
-        return
     waiting: deque[Future[Rendered]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         for job in jobs:
@@ -112,47 +103,29 @@ def _in_order(jobs: Iterator[_Job], workers: int) -> Iterator[Rendered]:
 def _photo(photo: _Row, people: list[_Row], seed: int) -> Rendered:
     name = str(photo["image_id"])
     if len(people) > _MOST_PEOPLE:
-        raise SpecError(
-            "too many people in one photo to paint",
-            expected=f"at most {_MOST_PEOPLE}",
-            found=str(len(people)),
-            where=f"photo {name}",
-        )
+        problem, expected = "too many people in one photo to paint", f"at most {_MOST_PEOPLE}"
+        raise SpecError(problem, expected=expected, found=str(len(people)), where=f"photo {name}")
     words = words_of(photo)
     light = light_of(words["lighting"], words["time_of_day"], stream(seed, "light", name))
     canvas = Canvas(int(photo["width"]), int(photo["height"]), light=light.direction)
-    setting = Setting(
-        canvas,
-        words["scene"],
-        words["time_of_day"],
-        words["weather"],
-        stream(seed, "background", name),
-    )
+    rng = stream(seed, "background", name)
+    setting = Setting(canvas, words["scene"], words["time_of_day"], words["weather"], rng)
     canvas.haze_colour = haze_colour(setting)
     paint_background(setting)
     paint_fog_and_puddles(setting)
     canvas.paint()
     soften(canvas.picture, max(1, canvas.height // 300))
-    figures = [
-        figure_of({**photo, **row}, owner, seed) for owner, row in enumerate(people, start=1)
-    ]
-    order = sorted(range(len(figures)), key=lambda k: (people[k]["layer"], k))
-    for k in order:
-        _one(setting, figures[k])
+    for k in sorted(range(len(people)), key=lambda k: (people[k]["layer"], k)):
+        figure = figure_of({**photo, **people[k]}, k + 1, seed)
+        canvas.haze = haze_of(setting, 7.6 * figure.u / setting.height)
+        _ground_shadow(setting, figure)
+        paint_person(canvas, figure)
+        paint_occluder(setting, figure)
     canvas.haze = 0.0
     paint_falling(setting)
     canvas.paint()
     pixels = expose(canvas.picture, light, zlib.crc32(f"{seed}/{name}".encode()))
-    return Rendered(name, pixels, canvas.owner, canvas.part, canvas.body_px[1 : len(figures) + 1])
-
-
-def _one(setting: Setting, figure: Figure) -> None:
-    """Paint a person, the shadow under them, and what stands in front of them."""
-    canvas = setting.canvas
-    canvas.haze = haze_of(setting, 7.6 * figure.u / setting.height)
-    _ground_shadow(setting, figure)
-    paint_person(canvas, figure)
-    paint_occluder(setting, figure)
+    return Rendered(name, pixels, canvas.owner, canvas.part, canvas.body_px[1 : len(people) + 1])
 
 
 def _ground_shadow(setting: Setting, figure: Figure) -> None:

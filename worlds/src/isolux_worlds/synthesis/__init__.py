@@ -14,7 +14,6 @@ that stands whole or not at all::
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -38,7 +37,6 @@ Progress = Callable[[str, int, int], None]
 _MARK = ("world.yaml", "planted.json")
 """The files that make a directory a written world; one without them is never replaced."""
 
-_MOST_WORKERS = 4
 _OWN = {*_MARK, "README.txt", "people.csv", "data", "predictions"}
 
 
@@ -99,13 +97,11 @@ def synthesize(
         write_ways(world, layout, chosen, ways, stage, tell)
         audits = commands(found, layout, chosen, ways, stage)
         told = guide(found, layout, chosen, audits, written.notes, pixels=pixels)
-        texts = {
-            "README.txt": told,
-            "world.yaml": stamped_world(found, layout, pixels=pixels),
-            "planted.json": json.dumps(truth(found, chosen), indent=1, ensure_ascii=False),
-        }
-        for name, text in texts.items():
-            (stage / name).write_text(text, encoding="utf-8")
+        (stage / "README.txt").write_text(told, encoding="utf-8")
+        stamped = stamped_world(found, layout, pixels=pixels)
+        (stage / "world.yaml").write_text(stamped, encoding="utf-8")
+        truths = json.dumps(truth(found, chosen), indent=1, ensure_ascii=False)
+        (stage / "planted.json").write_text(truths, encoding="utf-8")
     return Synthesized(target, world, audits, written.notes, time.monotonic() - began)
 
 
@@ -118,15 +114,9 @@ def _pictures(world: PhotoWorld, tell: Progress) -> Iterator[Picture]:
     from isolux_worlds.drawing import render, seen
 
     n = world.photos.height
-    for done, rendered in enumerate(render(world, workers=_workers()), start=1):
-        people = seen(world, rendered)
-        yield Picture(rendered.image_id, rendered.pixels, rendered.owner, rendered.part, people)
+    for done, photo in enumerate(render(world), start=1):
+        yield Picture(photo.image_id, photo.pixels, photo.owner, photo.part, seen(world, photo))
         tell("painting photos", done, n)
-
-
-def _workers() -> int:
-    """Paint with a thread for each processor, four at most: the pixels stay the same."""
-    return min(_MOST_WORKERS, os.cpu_count() or 1)
 
 
 def _refuse_more(target: Path) -> None:
