@@ -26,7 +26,6 @@ __all__ = [
     "Native",
     "Picture",
     "Way",
-    "Written",
     "save_pictures",
     "uuid_of",
     "write_bytes",
@@ -59,14 +58,6 @@ class Ids:
 
     images: pl.DataFrame
     people: pl.DataFrame
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What a layout wrote: the world as it was seen, and what a reader must know."""
-
-    world: PhotoWorld
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +96,7 @@ class Layout:
     """
 
     summary: str
-    write: Callable[[PhotoWorld, Path, Iterator[Picture] | None], Written]
+    write: Callable[[PhotoWorld, Path, Iterator[Picture] | None], PhotoWorld]
     ids: Callable[[PhotoWorld], Ids]
     ways: tuple[Way, ...]
     names: Mapping[str, Native] = field(default_factory=dict)

@@ -27,7 +27,6 @@ from isolux_worlds.layouts._written import (
     Native,
     Picture,
     Way,
-    Written,
     save_pictures,
     uuid_of,
     write_bytes,
@@ -40,8 +39,6 @@ RIDERS = ("horseman", "motorcyclist", "skateboarder")
 """Occupations of riders; everyone else is a pedestrian."""
 
 _SCENES = {"city_street": "city street", "residential": "residential", "highway": "highway"}
-_TIMES = {"daytime": "daytime", "dawn_dusk": "dawn/dusk", "night": "night"}
-_WEATHER = ("rainy", "snowy", "clear", "overcast", "foggy")
 _EDGE_PX = 0.75  # a box this near to the frame's edge is cut off by it
 
 _CORNER = (40.5, -74.3)  # of the synthetic districts: latitude, longitude
@@ -61,7 +58,7 @@ def ids(world: PhotoWorld) -> Ids:
     )
 
 
-def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> Written:
+def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> PhotoWorld:
     """Write the world as BDD100K; see ``facet.write``."""
     frames = _frames(world)
     path = pl.format("images/100k/val/{}", "name")
@@ -71,7 +68,7 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
     write_bytes(root, "labels/det_20/det_val.json", data)
     _write_places(frames, districts, root)
     _write_districts(districts, root)
-    return Written(world)
+    return world
 
 
 def _frames(world: PhotoWorld) -> pl.DataFrame:
@@ -95,9 +92,10 @@ def _frame_rows(world: PhotoWorld, frames: pl.DataFrame) -> pl.DataFrame:
     x, y, width, height = pl.col("box_x"), pl.col("box_y"), pl.col("width"), pl.col("height")
     box = pl.struct(x1=x.round(2), y1=y.round(2), x2=right.round(2), y2=lower.round(2))
     edge = pl.min_horizontal(x, y, width - right, height - lower) < _EDGE_PX
-    rides = _known(sized, "occupation").is_in(list(RIDERS)).fill_null(value=False)
-    hidden = (_known(sized, "occlusion") != "none").fill_null(value=False)
-    marks = pl.struct(occluded=hidden, truncated=edge, trafficLightColor=pl.lit("NA"))
+    rides = pl.col("occupation").is_in(list(RIDERS))
+    marks = pl.struct(
+        occluded=pl.col("occlusion") != "none", truncated=edge, trafficLightColor=pl.lit("NA")
+    )
     label = pl.struct(
         id=pl.col("person_id").cast(pl.String),
         category=pl.when(rides).then(pl.lit("rider")).otherwise(pl.lit("pedestrian")),
@@ -113,20 +111,14 @@ def _frame_rows(world: PhotoWorld, frames: pl.DataFrame) -> pl.DataFrame:
         timestamp=pl.lit(10_000),
         size=pl.struct("width", "height"),
         attributes=pl.struct(
-            weather=_words(photos, "weather", {word: word for word in _WEATHER}),
-            scene=_words(photos, "scene", _SCENES),
-            timeofday=_words(photos, "time_of_day", _TIMES),
+            weather="weather",
+            scene=pl.col("scene").replace_strict(
+                _SCENES, default="undefined", return_dtype=pl.String
+            ),
+            timeofday=pl.col("time_of_day").str.replace("_", "/"),
         ),
         labels="labels",
     )
-
-
-def _known(rows: pl.DataFrame, name: str) -> pl.Expr:
-    return pl.col(name) if name in rows.columns else pl.lit(None, dtype=pl.String)
-
-
-def _words(rows: pl.DataFrame, name: str, words: dict[str, str]) -> pl.Expr:
-    return _known(rows, name).replace_strict(words, default="undefined", return_dtype=pl.String)
 
 
 def _districts(world: PhotoWorld) -> pl.DataFrame:
@@ -135,7 +127,7 @@ def _districts(world: PhotoWorld) -> pl.DataFrame:
     place = "district" if "district" in homes.columns else "country"
     rank = pl.col("income").rank("ordinal").cast(pl.Int64)
     third = 3 * (rank - 1) // pl.col("income").count().cast(pl.Int64)
-    words = third.replace_strict(dict(enumerate(_THIRDS)), default="unknown")
+    words = third.replace_strict(dict(enumerate(_THIRDS)))
     named = homes.with_columns(area=pl.format("{}, {} incomes", place, words))
     areas = pl.DataFrame({"area": named["area"].unique().sort()})
     number = areas.with_columns(number=pl.int_range(pl.len()))

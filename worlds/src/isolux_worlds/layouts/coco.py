@@ -22,7 +22,6 @@ from isolux_worlds.layouts._written import (
     Layout,
     Picture,
     Way,
-    Written,
     save_pictures,
     write_json,
 )
@@ -51,7 +50,7 @@ def ids(world: PhotoWorld) -> Ids:
     return Ids(images, people.select("person_id", native=native, native_image="native"))
 
 
-def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> Written:
+def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> PhotoWorld:
     """Write the world as COCO; see ``facet.write``. Before rendering there are no masks."""
     names = ids(world)
     files = names.images.with_columns(file_name=pl.format("{}.jpg", pl.col("native").str.zfill(12)))
@@ -80,7 +79,7 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
     for name, parts in files_of.items():
         common = {"licenses": licences, "images": images.drop("caption")}
         write_json(root, f"annotations/{name}_{_SPLIT}.json", common | parts)
-    return Written(world)
+    return world
 
 
 def _annotations(people: pl.DataFrame) -> pl.DataFrame:

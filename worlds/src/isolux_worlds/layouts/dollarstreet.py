@@ -9,7 +9,6 @@ are left out. De Vries et al. (2019); Gaviria Rojas et al. (2022).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -21,7 +20,6 @@ from isolux_worlds.layouts._written import (
     Native,
     Picture,
     Way,
-    Written,
     save_pictures,
     uuid_of,
     write_bytes,
@@ -75,19 +73,11 @@ def ids(world: PhotoWorld) -> Ids:
     return Ids(images, pl.DataFrame(schema=nobody))
 
 
-def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> Written:
+def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> PhotoWorld:
     """Write the world as Dollar Street; see ``facet.write``."""
     photos = _photos(world)
     paths = dict(photos.select("image_id", pl.format("assets/{}.jpg", "id")).iter_rows())
-    shown = None if pictures is None else (p for p in pictures if p.image_id in paths)
-    missing = world.photos.height - photos.height
-    if missing:
-        shown_photos, shown_people = (
-            table.join(photos, on="image_id", how="semi", maintain_order="left")
-            for table in (world.photos, world.people)
-        )
-        world = replace(world, photos=shown_photos, people=shown_people)
-    world = save_pictures(world, root, shown, paths)
+    world = save_pictures(world, root, pictures, paths)
     table = _table(photos)
     tested = pl.int_range(pl.len()) % _TEST == 0
     parts = {"": table, "_imagenet_test": table.filter(tested)}
@@ -96,20 +86,18 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
         write_bytes(root, f"images_v2{name}.csv", rows.write_csv().encode())
     addresses = _addresses(photos).write_json().encode()
     write_bytes(root, "metadata_full_dollar_street.json", addresses)
-    note = f"{missing:,} photo(s) of homes without an income are left out: Dollar Street has none."
-    return Written(world, (note,) if missing else ())
+    return world
 
 
 def _photos(world: PhotoWorld) -> pl.DataFrame:
     """Describe each photo: whose home, which topics."""
-    homes = world.households.filter(pl.col("income") > 0).select(
+    homes = world.households.select(
         "household_id", "country", "country_code", "region", "income", "latitude", "longitude"
     )
-    scene = pl.col("scene") if "scene" in world.photos.columns else pl.lit("home")
     photos = world.photos.select(
         "image_id",
         "household_id",
-        topic=scene.replace_strict(dict(SCENE_TOPICS), default="Home", return_dtype=pl.String),
+        topic=pl.col("scene").replace_strict(dict(SCENE_TOPICS), return_dtype=pl.String),
     ).join(homes, on="household_id", how="inner", maintain_order="left")
     uuids = [uuid_of(world.seed, "dollarstreet", name) for name in photos["image_id"]]
     topics = pl.concat_list("topic", pl.col("used").fill_null([]))
@@ -123,8 +111,6 @@ def _photos(world: PhotoWorld) -> pl.DataFrame:
 
 def _used(world: PhotoWorld) -> pl.DataFrame:
     """List what the people of each photo use."""
-    if "occupation" not in world.people.columns:
-        return pl.DataFrame(schema={"image_id": pl.String, "used": pl.List(pl.String)})
     topic = dict(_OF_OCCUPATION)
     used = pl.col("occupation").replace_strict(topic, default=None, return_dtype=pl.String)
     rows = world.people.select("image_id", used=used).drop_nulls().unique(maintain_order=True)

@@ -46,7 +46,7 @@ HOUSEHOLDS = Table(
     "a home: its photos show its people",
     (
         Column("household_id", S, "identifier, unique: h00001"),
-        Column("income", F, "US dollars a month", nullable=True),
+        Column("income", F, "US dollars a month"),
         Column("country", S, "a country's name"),
         Column("country_code", S, "two letters"),
         Column("region", S, "af, am, as or eu: Dollar Street's regions"),

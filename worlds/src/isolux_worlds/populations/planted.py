@@ -230,12 +230,9 @@ def _groups(population: Population, name: str) -> list[_Group]:
     merged = {v for values in unions.values() for v in values}
     unions |= {v: (v,) for v in attribute.shares if v not in merged}
     states = States.of(attribute)
+    known = 1 - attribute.unknown
     groups = [
-        _Group(
-            group,
-            values,
-            float(states.probability @ states.carry(values)) * (1 - attribute.unknown),
-        )
+        _Group(group, values, float(states.probability @ states.carry(values)) * known)
         for group, values in unions.items()
     ]
     return [*groups, _Group(_UNKNOWN, (), attribute.unknown)] if attribute.unknown else groups

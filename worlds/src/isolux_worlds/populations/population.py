@@ -268,11 +268,10 @@ def check_effect(effect: Effect, known: Mapping[str, tuple[str, ...]]) -> None:
 def _check_counts(population: Population) -> None:
     low, high = range_of(population.photos)
     if population.subjects < 1 or low < 1 or high < low:
-        raise SpecError(
-            "a population needs subjects, and photos of each",
-            expected="1 subject or more, 1 photo or more, the range's lower end first",
-            found=f"{population.subjects} subjects, {population.photos} photos",
-        )
+        expected = "1 subject or more, 1 photo or more, the range's lower end first"
+        found = f"{population.subjects} subjects, {population.photos} photos"
+        problem = "a population needs subjects, and photos of each"
+        raise SpecError(problem, expected=expected, found=found)
 
 
 def _check_target(population: Population) -> None:

@@ -104,21 +104,18 @@ def write_csv(world: World, path: str | Path, *, model: str | None = None) -> Pa
 
 
 def _identifiers(subject: IntArray, within: IntArray) -> list[pl.Series]:
-    who = pl.Series("subject", subject)
-    ids = pl.select(
-        photo=pl.format("s{}_{}", who.cast(pl.String).str.zfill(5), pl.Series(within + 1)),
-        subject=pl.format("s{}", who.cast(pl.String).str.zfill(5)),
-    )
-    return ids.get_columns()
+    who = pl.Series(subject).cast(pl.String).str.zfill(5)
+    photo = pl.format("s{}_{}", who, pl.Series(within + 1))
+    return pl.select(photo=photo, subject=pl.format("s{}", who)).get_columns()
 
 
 def _draw_states(attribute: Attribute, seed: int, subject: IntArray, subjects: int) -> IntArray:
     rng = stream(seed, "attribute", attribute.name)
     probability = States.of(attribute).probability
-    if attribute.varies == "photo":
-        return rng.choice(len(probability), len(subject), p=probability)
-    of_subject: IntArray = rng.choice(len(probability), subjects, p=probability)[subject]
-    return of_subject
+    is_of_photo = attribute.varies == "photo"
+    size = len(subject) if is_of_photo else subjects
+    states: IntArray = rng.choice(len(probability), size, p=probability)
+    return states if is_of_photo else states[subject]
 
 
 def _draw_known(

@@ -47,7 +47,6 @@ class Synthesized:
     path: Path
     world: PhotoWorld
     commands: tuple[str, ...]
-    notes: tuple[str, ...]
     seconds: float
 
 
@@ -85,9 +84,8 @@ def synthesize(
         drawn = draw_people(found)
         (stage / "data").mkdir()
         pictures = _pictures(drawn, tell) if pixels else None
-        written = chosen.write(drawn, stage / "data", pictures)
+        world = chosen.write(drawn, stage / "data", pictures)
         write_marker(stage / "data", "`isolux synthesize`")
-        world = written.world
         people_table(world, chosen).write_csv(stage / "people.csv")
         for model in found.models:
             folder = stage / "predictions" / model.name
@@ -96,13 +94,13 @@ def synthesize(
         ways = tuple(way for way in chosen.ways if pixels or not way.pictures)
         write_ways(world, layout, chosen, ways, stage, tell)
         audits = commands(found, layout, chosen, ways, stage)
-        told = guide(found, layout, chosen, audits, written.notes, pixels=pixels)
+        told = guide(found, layout, chosen, audits, pixels=pixels)
         (stage / "README.txt").write_text(told, encoding="utf-8")
         stamped = stamped_world(found, layout, pixels=pixels)
         (stage / "world.yaml").write_text(stamped, encoding="utf-8")
         truths = json.dumps(truth(found, chosen), indent=1, ensure_ascii=False)
         (stage / "planted.json").write_text(truths, encoding="utf-8")
-    return Synthesized(target, world, audits, written.notes, time.monotonic() - began)
+    return Synthesized(target, world, audits, time.monotonic() - began)
 
 
 def _nobody(what: str, done: int, of: int) -> None:

@@ -149,7 +149,6 @@ def guide(
     name: str,
     layout: Layout,
     audits: Sequence[str],
-    notes: Sequence[str],
     *,
     pixels: bool,
 ) -> str:
@@ -181,4 +180,4 @@ def guide(
             "Some values are told apart less finely here than in the world, or seen by annotators"
             " who err: the groups' true rates are then mixtures of those in planted.json."
         )
-    return "\n".join(part for part in (*parts, *notes) if part is not None) + "\n"
+    return "\n".join(parts) + "\n"

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from isolux_worlds._draw import stream
@@ -24,7 +23,6 @@ from isolux_worlds.layouts._written import (
     Native,
     Picture,
     Way,
-    Written,
     save_pictures,
     write_bytes,
     write_json,
@@ -41,16 +39,8 @@ _MARKS = (
     ("perceived_gender_presentation", "gender_presentation_", ("masc", "fem", "non_binary", "na")),
     ("skin_tone", "skin_tone_", ()),
     ("age_group", "age_presentation_", ("young", "middle", "older", "na")),
-    (
-        "hair_color",
-        "hair_color_",
-        ("brown", "blonde", "grey", "na", "black", "colored", "red"),
-    ),
-    (
-        "hair_type",
-        "hairtype_",
-        ("coily", "dreadlocks", "bald", "straight", "curly", "wavy", "na"),
-    ),
+    ("hair_color", "hair_color_", ("brown", "blonde", "grey", "na", "black", "colored", "red")),
+    ("hair_type", "hairtype_", ("coily", "dreadlocks", "bald", "straight", "curly", "wavy", "na")),
 )
 _LIGHTING = ("underexposed", "dimly_lit", "well_lit", "na", "overexposed")
 _SHORT = {"masculine": "masc", "feminine": "fem"}
@@ -76,7 +66,7 @@ def ids(world: PhotoWorld) -> Ids:
     return Ids(images, people.select("person_id", native=native, native_image="native"))
 
 
-def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> Written:
+def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> PhotoWorld:
     """Write the world as FACET."""
     names = ids(world)
     path = pl.format("imgs_{}/{}", 1 + pl.col("number") % _FOLDERS, "native")
@@ -94,7 +84,7 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
     _write_boxes(images, people, root)
     if "mask_counts" in people.columns:
         _write_masks(images, people, root)
-    return Written(world)
+    return world
 
 
 def annotation_table(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
@@ -132,10 +122,8 @@ def _values(words: Sequence[str]) -> tuple[str, ...]:
 
 def _label(world: PhotoWorld, people: pl.DataFrame, name: str, known: Sequence[str]) -> pl.Series:
     """Let the annotators label an attribute; one that the world lacks is unknown."""
-    if name not in people.columns:
-        return pl.Series(name, [None] * people.height, dtype=pl.String)
     values = people[name]
-    if name == "hair_color" and "hair_type" in people.columns:  # who is bald shows none
+    if name == "hair_color":  # who is bald shows none
         values = values.set(people["hair_type"] == "bald", None)
     return labelled(
         values,
@@ -153,55 +141,41 @@ def _marks(labels: pl.Series, beginning: str, words: Sequence[str]) -> pl.DataFr
 
 
 def _tones(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
-    columns = [f"skin_tone_{tone}" for tone in range(1, 11)]
-    n = people.height
-    votes = np.zeros((n, 10), dtype=np.int64)
-    known = np.zeros(n, dtype=bool)
-    if "skin_tone" in people.columns:
-        tones = people["skin_tone"].cast(pl.Int64, strict=False)
-        tones = tones.set(~tones.is_between(1, 10).fill_null(value=False), None)
-        known = tones.is_not_null().to_numpy()
-        votes[known] = tone_votes(
-            tones.drop_nulls().to_numpy(),
-            annotators=_ANNOTATORS,
-            error=error_of(world, people)[known],
-            random=stream(world.seed, "annotators", "facet", "skin_tone"),
-        )
-    counted = pl.DataFrame(votes, schema=columns, orient="row")
-    return counted.with_columns(skin_tone_na=pl.Series(np.where(known, 0, _ANNOTATORS)))
+    votes = tone_votes(
+        people["skin_tone"].cast(pl.Int64).to_numpy(),
+        annotators=_ANNOTATORS,
+        error=error_of(world, people),
+        random=stream(world.seed, "annotators", "facet", "skin_tone"),
+    )
+    counted = pl.DataFrame(votes, schema=[f"skin_tone_{t}" for t in range(1, 11)], orient="row")
+    return counted.with_columns(skin_tone_na=pl.lit(0, dtype=pl.Int64))
 
 
 def _flags(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
     """Write the marks of what people have or wear; what is unknown is not there."""
     columns = {}
     for column, name, value in _FLAGS:
-        known = sorted(people[name].unique().drop_nulls()) if name in people.columns else []
-        label = _label(world, people, name, known)
+        label = _label(world, people, name, sorted(people[name].unique()))
         columns[column] = (label == value).fill_null(value=False).cast(pl.Int64)
     return pl.DataFrame(columns)
 
 
 def _visible(people: pl.DataFrame) -> pl.DataFrame:
     """Mark what is seen: a photo of a face shows no torso; who is nearly hidden is minimal."""
-    view = pl.col("view") if "view" in people.columns else pl.lit("full")
-    occlusion = pl.col("occlusion") if "occlusion" in people.columns else pl.lit("none")
-    marks = people.select(
-        "person_id",
-        visible_torso=(view != "face").cast(pl.Int64),
+    return people.select(
+        visible_torso=(pl.col("view") != "face").cast(pl.Int64),
         visible_face=pl.lit(1, dtype=pl.Int64),
-        visible_minimal=(occlusion == "heavy").cast(pl.Int64),
+        visible_minimal=(pl.col("occlusion") == "heavy").cast(pl.Int64),
     )
-    return marks.drop("person_id")
 
 
 def _write_boxes(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None:
     categories = pl.DataFrame({"id": range(1, len(OCCUPATIONS) + 1), "name": OCCUPATIONS})
     of_class = dict(categories.select("name", "id").iter_rows())
-    occupation = pl.col("occupation") if "occupation" in people.columns else pl.lit(OCCUPATIONS[0])
     rows = people.select(
         id="person_id",
         image_id="number",
-        category_id=occupation.replace_strict(of_class, default=1, return_dtype=pl.Int64),
+        category_id=pl.col("occupation").replace_strict(of_class, return_dtype=pl.Int64),
         bbox=pl.concat_list(pl.col(f"box_{side}").round(2) for side in "xywh"),
         person_id="person_id",
     )

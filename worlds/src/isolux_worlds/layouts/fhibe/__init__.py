@@ -21,7 +21,6 @@ from isolux_worlds.layouts._written import (
     Layout,
     Picture,
     Way,
-    Written,
     save_pictures,
     uuid_of,
     write_bytes,
@@ -60,7 +59,7 @@ def ids(world: PhotoWorld) -> Ids:
     )
 
 
-def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> Written:
+def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> PhotoWorld:
     """Write the world as FHIBE; see ``facet.write``. Without pictures there are no faces."""
     named = _named(world)
     folders = dict(named.select("image_id", "folder").iter_rows())
@@ -83,7 +82,7 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
         of_faces = _face_rows(rows, faces)
         _write_table(of_faces, FACE, "fhibe_face_crop_align", root)
         _write_json(of_faces.drop("person_bbox", "face_bbox"), root)
-    return Written(world)
+    return world
 
 
 def _named(world: PhotoWorld) -> pl.DataFrame:

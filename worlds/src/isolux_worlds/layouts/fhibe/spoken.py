@@ -196,8 +196,8 @@ def answers(world: PhotoWorld) -> pl.DataFrame:
     own = ("household_id", "country", "country_code", "region")
     people = left_join(world.people.drop(own, strict=False), photos)
     found = people.select(
-        **{name: _answer(people, *asked) for name, asked in _ONE.items()},
-        **{name: pl.concat_list(_answer(people, *asked)) for name, asked in _LISTS.items()},
+        **{name: _answer(*asked) for name, asked in _ONE.items()},
+        **{name: pl.concat_list(_answer(*asked)) for name, asked in _LISTS.items()},
         **{name: pl.lit(value) for name, value in _FIXED.items()},
         **_places(people),
         age="age",
@@ -224,9 +224,7 @@ def answers(world: PhotoWorld) -> pl.DataFrame:
     )
 
 
-def _answer(people: pl.DataFrame, attribute: str, words: Mapping[str, str], other: str) -> pl.Expr:
-    if attribute not in people.columns:
-        return pl.lit(other)
+def _answer(attribute: str, words: Mapping[str, str], other: str) -> pl.Expr:
     return pl.col(attribute).replace_strict(dict(words), default=other, return_dtype=pl.String)
 
 
@@ -246,12 +244,7 @@ def _places(people: pl.DataFrame) -> dict[str, pl.Expr]:
 
 def _skin(world: PhotoWorld, people: pl.DataFrame) -> dict[str, pl.Series]:
     """Give the natural colour as it is, and the apparent one as annotators see it: they may err."""
-    if "skin_tone" not in people.columns:
-        middle = pl.Series([_SKIN[2]] * people.height)
-        return {"natural_skin_color": middle, "apparent_skin_color": middle}
-    level = (
-        people["skin_tone"].replace_strict(dict(SKIN_LEVEL), default=2, return_dtype=pl.Int64)
-    ).to_numpy()
+    level = people["skin_tone"].replace_strict(dict(SKIN_LEVEL), return_dtype=pl.Int64).to_numpy()
     random = stream(world.seed, "annotators", "fhibe", "apparent_skin_color")
     wrong = random.random(len(level)) < error_of(world, people)
     other = (level + random.integers(1, len(_SKIN), len(level))) % len(_SKIN)
