@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from isolux_worlds.layouts import bdd100k, coco, dollarstreet, facet, fhibe
-from isolux_worlds.layouts._written import Layout, Picture, Way
+from isolux_worlds.layouts._files import Picture
+from isolux_worlds.layouts._layout import Layout, Way
 
 __all__ = ["LAYOUTS", "Layout", "Picture", "Way"]
 

@@ -17,14 +17,8 @@ import polars as pl
 from isolux.geometry.keypoints import COCO_KEYPOINTS
 from isolux.geometry.masks import masks_from_counts
 from isolux_worlds._tables import left_join
-from isolux_worlds.layouts._written import (
-    Ids,
-    Layout,
-    Picture,
-    Way,
-    save_pictures,
-    write_json,
-)
+from isolux_worlds.layouts._files import Picture, save_pictures, write_json
+from isolux_worlds.layouts._layout import Ids, Layout, Way
 from isolux_worlds.photo_world.tables import JOINTS, PEOPLE
 from isolux_worlds.photo_world.world import PhotoWorld
 

@@ -14,16 +14,8 @@ from pathlib import Path
 import polars as pl
 
 from isolux_worlds._tables import left_join
-from isolux_worlds.layouts._written import (
-    Ids,
-    Layout,
-    Native,
-    Picture,
-    Way,
-    save_pictures,
-    uuid_of,
-    write_bytes,
-)
+from isolux_worlds.layouts._files import Picture, save_pictures, uuid_of, write_bytes
+from isolux_worlds.layouts._layout import Ids, Layout, Native, Way
 from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["LAYOUT", "SCENE_TOPICS", "TOPICS", "ids", "write"]

@@ -17,12 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux_worlds._draw import FloatArray, IntArray
-from isolux_worlds.photo_world.poses import (
-    FLESH,
-    HIPS_TO_TOP,
-    SHOULDERS_TO_TOP,
-    Figures,
-)
+from isolux_worlds.photo_world.poses import FLESH, HIPS_TO_TOP, SHOULDERS_TO_TOP, Figures
 from isolux_worlds.photo_world.tables import JOINTS
 
 __all__ = ["LEAST_PX", "Placed", "placed"]
@@ -207,11 +202,7 @@ def _face_ends(body: Figures) -> _Ends:
 
 
 def _clipped(
-    ends: _Ends,
-    scale: FloatArray,
-    x0: FloatArray,
-    y0: FloatArray,
-    size: tuple[int, int],
+    ends: _Ends, scale: FloatArray, x0: FloatArray, y0: FloatArray, size: tuple[int, int]
 ) -> FloatArray:
     """Boxes inside the photo, widened about their middle where they are too small."""
     found = []

@@ -182,9 +182,7 @@ class Scene:
 
 
 def summed_effects(
-    effects: Sequence[Effect],
-    values: Mapping[str, tuple[str, ...]],
-    code: Mapping[str, IntArray],
+    effects: Sequence[Effect], values: Mapping[str, tuple[str, ...]], code: Mapping[str, IntArray]
 ) -> FloatArray | float:
     """Add up effects for people (or cells) whose values are given as numbers."""
     total: FloatArray | float = 0.0

@@ -145,12 +145,7 @@ def stamped_world(settings: WorldSettings, layout: str, *, pixels: bool) -> str:
 
 
 def guide(
-    settings: WorldSettings,
-    name: str,
-    layout: Layout,
-    audits: Sequence[str],
-    *,
-    pixels: bool,
+    settings: WorldSettings, name: str, layout: Layout, audits: Sequence[str], *, pixels: bool
 ) -> str:
     """Write README.txt."""
     lost = [e for e in settings.groupings if layout.grouping(e) is None]

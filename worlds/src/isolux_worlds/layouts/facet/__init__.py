@@ -17,16 +17,8 @@ import polars as pl
 from isolux_worlds._draw import stream
 from isolux_worlds._tables import left_join
 from isolux_worlds.layouts._annotators import error_of, labelled, tone_votes
-from isolux_worlds.layouts._written import (
-    Ids,
-    Layout,
-    Native,
-    Picture,
-    Way,
-    save_pictures,
-    write_bytes,
-    write_json,
-)
+from isolux_worlds.layouts._files import Picture, save_pictures, write_bytes, write_json
+from isolux_worlds.layouts._layout import Ids, Layout, Native, Way
 from isolux_worlds.layouts.facet.regions import CLOTHING, HAIR, united_parts
 from isolux_worlds.photo_world.vocabulary import OCCUPATIONS
 from isolux_worlds.photo_world.world import PhotoWorld

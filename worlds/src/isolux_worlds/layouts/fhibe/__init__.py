@@ -16,21 +16,9 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from isolux_worlds.layouts._written import (
-    Ids,
-    Layout,
-    Picture,
-    Way,
-    save_pictures,
-    uuid_of,
-    write_bytes,
-)
-from isolux_worlds.layouts.fhibe.columns import (
-    BODY,
-    FACE,
-    as_cells,
-    with_annotators,
-)
+from isolux_worlds.layouts._files import Picture, save_pictures, uuid_of, write_bytes
+from isolux_worlds.layouts._layout import Ids, Layout, Way
+from isolux_worlds.layouts.fhibe.columns import BODY, FACE, as_cells, with_annotators
 from isolux_worlds.layouts.fhibe.faces import SIDE_PX, Face, write_face
 from isolux_worlds.layouts.fhibe.points import keypoint_cells, segment_cells
 from isolux_worlds.layouts.fhibe.spoken import NAMES, answers

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux_worlds.layouts._written import uuid_of
+from isolux_worlds.layouts._files import uuid_of
 
 __all__ = ["BODY", "FACE", "as_cells", "with_annotators"]
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux_worlds.drawing import encoded
-from isolux_worlds.layouts._written import Picture, write_bytes
+from isolux_worlds.layouts._files import Picture, write_bytes
 from isolux_worlds.layouts.fhibe.points import CLASSES, KEYPOINTS, segments_of_picture
 from isolux_worlds.photo_world.tables import JOINTS, PARTS
 

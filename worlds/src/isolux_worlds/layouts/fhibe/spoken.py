@@ -23,7 +23,7 @@ import polars as pl
 from isolux_worlds._draw import stream
 from isolux_worlds._tables import left_join
 from isolux_worlds.layouts._annotators import error_of
-from isolux_worlds.layouts._written import Native
+from isolux_worlds.layouts._layout import Native
 from isolux_worlds.photo_world.places import COUNTRIES
 from isolux_worlds.photo_world.world import PhotoWorld
 
@@ -206,7 +206,7 @@ def answers(world: PhotoWorld) -> pl.DataFrame:
     bald = (pl.col("natural_hair_type") == "0. None").alias("bald")
     none = pl.lit(["0. None"])
     found = found.with_columns(
-        natural_hair_color=pl.when(bald).then(none).otherwise("natural_hair_color"),
+        natural_hair_color=pl.when(bald).then(none).otherwise("natural_hair_color")
     ).with_columns(pl.col(old).alias(new) for new, old in _SAME.items())
     bearded = pl.col("facial_hairstyle").list.first() != "0. None"
     beard = pl.when(bearded).then("natural_hair_color").otherwise(none)
