@@ -203,9 +203,8 @@ def _people(settings: WorldSettings, drawn: _Drawn, ages: IntArray, seed: int) -
 def _placed(settings: WorldSettings, drawn: _Drawn, seed: int) -> Placed:
     tree = drawn.tree
     values, codes = drawn.of("pose", "person")
-    body = figures(codes, values, stream(seed, "poses"))
     return placed(
-        body,
+        figures(codes, values, stream(seed, "poses")),
         view=drawn.of("view", "person"),
         distance=drawn.of("distance", "person"),
         image=tree.image_of_person,

@@ -8,6 +8,7 @@ sample's. People are counted as often as they are in photos.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from isolux_worlds._draw import FloatArray, IntArray
 from isolux_worlds.photo_world.joint import Node, ancestors, network, rule_numbers
 from isolux_worlds.photo_world.response import chance
 from isolux_worlds.populations.planted import GROUP_RATES, group_rows, widest_gaps
+from isolux_worlds.populations.population import check_values
 
 if TYPE_CHECKING:
     from isolux_worlds.photo_world.settings import ModelSettings, WorldSettings
@@ -33,7 +35,7 @@ MOST_CELLS = 10_000_000
 
 def planted(settings: WorldSettings, model: str | ModelSettings) -> pl.DataFrame:
     """Give a model's true rate for everyone, every group and every intersection of ``by``."""
-    own = settings.model_named(model) if isinstance(model, str) else model
+    own = settings.model_named(model)
     nodes = network(settings)
     _check_model(own, nodes)
     cells = _cells(nodes, own, ())
@@ -83,17 +85,14 @@ def planted_controlled(
     settings: WorldSettings, model: str | ModelSettings, attribute: str, control: str
 ) -> pl.DataFrame:
     """Give the groups' true rates at one common mix of another attribute: everyone's."""
-    own = settings.model_named(model) if isinstance(model, str) else model
+    own = settings.model_named(model)
     nodes = network(settings)
     _check_model(own, nodes)
     names = [attribute, control]
     groups, _ = (_named(nodes, name).values for name in names)
     if attribute == control:
-        raise SpecError(
-            "an attribute cannot be held at one mix of itself",
-            expected="two attributes",
-            found=repr(attribute),
-        )
+        problem = "an attribute cannot be held at one mix of itself"
+        raise SpecError(problem, expected="two attributes", found=repr(attribute))
     share, rate = _by(_cells(nodes, own, names), names)
     mix = share.sum(axis=0)
     lacking = ((share == 0) & (mix > 0)).any(axis=1)
@@ -115,9 +114,7 @@ def _cells(nodes: Sequence[Node], model: ModelSettings, grouped: Iterable[str]) 
     asked = {name for effect in model.effects for name in effect.where} | set(grouped)
     held = ancestors(nodes, asked)
     lengths = tuple(len(node.values) for node in held)
-    total = 1
-    for length in lengths:
-        total *= length
+    total = math.prod(lengths)
     if total > MOST_CELLS:
         raise SpecError(
             "there are too many combinations of values to list",
@@ -162,17 +159,14 @@ def _by(cells: _Cells, names: Sequence[str]) -> tuple[FloatArray, FloatArray]:
 
 
 def _named(nodes: Sequence[Node], name: str) -> Node:
-    for node in nodes:
-        if node.name == name:
-            return node
-    raise UnknownNameError("attribute", name, [node.name for node in nodes])
+    of_name = {node.name: node for node in nodes}
+    if name not in of_name:
+        raise UnknownNameError("attribute", name, of_name)
+    return of_name[name]
 
 
 def _check_model(model: ModelSettings, nodes: Sequence[Node]) -> None:
     """Refuse a model from elsewhere whose effects name what the world has not."""
     for effect in model.effects:
         for name, values in effect.where.items():
-            known = _named(nodes, name).values
-            for value in values:
-                if value not in known:
-                    raise UnknownNameError("value", value, known, where=name)
+            check_values(name, values, _named(nodes, name).values)

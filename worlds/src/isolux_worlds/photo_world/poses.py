@@ -22,7 +22,7 @@ import numpy.typing as npt
 from isolux_worlds._draw import IntArray
 from isolux_worlds.photo_world.tables import JOINTS
 
-__all__ = ["FLESH", "HIPS_TO_TOP", "POSES", "SHOULDERS_TO_TOP", "Figures", "figures"]
+__all__ = ["FLESH", "HIPS_TO_TOP", "POSES", "SHOULDERS_TO_TOP", "Figures", "Floats", "figures"]
 
 Floats = npt.NDArray[np.float32]
 

@@ -20,7 +20,7 @@ from isolux_worlds.photo_world.joint import network
 from isolux_worlds.populations.population import hits
 
 if TYPE_CHECKING:
-    from isolux_worlds.photo_world.settings import ModelSettings, WorldSettings
+    from isolux_worlds.photo_world.settings import ModelSettings
     from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["chance", "correlated", "person_codes", "rates", "right"]
@@ -30,7 +30,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 def rates(world: PhotoWorld, model: str | ModelSettings) -> FloatArray:
     """Give each person's chance that a model is right about them."""
-    own = _model(world.settings, model)
+    own = world.settings.model_named(model)
     named = {name for effect in own.effects for name in effect.where}
     values = {n.name: n.values for n in network(world.settings) if n.name in named}
     codes = person_codes(world, values)
@@ -42,7 +42,7 @@ def right(
     world: PhotoWorld, model: str | ModelSettings, *, stream_name: str = "right"
 ) -> BoolArray:
     """Draw whether a model is right about each person."""
-    own = _model(world.settings, model)
+    own = world.settings.model_named(model)
     return correlated(
         rates(world, own), _subjects(world), world.subjects.height, own, world.seed, stream_name
     )
@@ -85,22 +85,15 @@ def person_codes(
     world: PhotoWorld, values: Mapping[str, tuple[str, ...]]
 ) -> dict[str, npt.NDArray[np.int16]]:
     """Find the place in ``values`` of each person's values."""
-    return {
-        name: world.people[name]
-        .replace_strict(list(words), list(range(len(words))), return_dtype=pl.Int16)
-        .to_numpy()
-        for name, words in values.items()
-    }
+    places = {name: {word: k for k, word in enumerate(words)} for name, words in values.items()}
+    rows = world.people.select(
+        pl.col(name).replace_strict(words, return_dtype=pl.Int16) for name, words in places.items()
+    )
+    return {column.name: column.to_numpy() for column in rows}
 
 
 def _subjects(world: PhotoWorld) -> IntArray:
     """Row of each person's subject."""
-    rows = world.subjects.select("subject_id").with_row_index("row")
-    found = world.people.select("subject_id").join(
-        rows, on="subject_id", how="left", maintain_order="left"
-    )
-    return np.asarray(found["row"].cast(pl.Int64).to_numpy())
-
-
-def _model(settings: WorldSettings, model: str | ModelSettings) -> ModelSettings:
-    return settings.model_named(model) if isinstance(model, str) else model
+    subjects = world.subjects["subject_id"]
+    rows = world.people["subject_id"].replace_strict(subjects, np.arange(len(subjects)))
+    return np.asarray(rows.to_numpy())

@@ -23,7 +23,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import crossed
 from isolux_worlds._draw import FloatArray, IntArray
 from isolux_worlds.populations.planted import GROUP_RATES, group_rows, widest_gaps
-from isolux_worlds.populations.population import Effect, range_of
+from isolux_worlds.populations.population import range_of
 from isolux_worlds.scenes.detector import Detector, check_detector, found_rate, overlap_shapes
 from isolux_worlds.scenes.scene import (
     CROWDING,
@@ -91,20 +91,16 @@ def planted_detection(
     """
     wrong = [t for t in thresholds if not 0.5 <= t <= 1]
     if wrong:
-        raise SpecError(
-            "no recall is planted at that overlap", expected="0.5 to 1", found=repr(wrong[0])
-        )
+        problem = "no recall is planted at that overlap"
+        raise SpecError(problem, expected="0.5 to 1", found=repr(wrong[0]))
     rows: list[tuple[object, ...]] = []
-    asked: list[tuple[str, float | None, tuple[float, ...]]]
-    asked = [
-        ("average_recall", None, tuple(map(float, IOU_THRESHOLDS))),
-        *(("recall_at_iou", t, (t,)) for t in thresholds),
-    ]
     for detector in (detectors,) if isinstance(detectors, Detector) else detectors:
         check_detector(scene, detector)
-        for metric, threshold, overlaps in asked:
-            found = _rows(scene, detector, overlaps)
-            rows += [(detector.name, metric, threshold, *row) for row in found]
+        average = _rows(scene, detector, tuple(map(float, IOU_THRESHOLDS)))
+        rows += [(detector.name, "average_recall", None, *row) for row in average]
+        for t in thresholds:
+            at_iou = _rows(scene, detector, (t,))
+            rows += [(detector.name, "recall_at_iou", t, *row) for row in at_iou]
     head = {"model": pl.String(), "metric": pl.String(), "threshold": pl.Float64()}
     return pl.DataFrame(rows, schema=head | GROUP_RATES, orient="row")
 
@@ -146,12 +142,8 @@ class _Cells:
 def _cells(scene: Scene, detector: Detector, entry: str | None) -> _Cells:
     """Lay out what an effect or a grouping names, crowding, occlusion and size."""
     named = set(crossed(entry) if entry else ())
-    effects: tuple[Effect, ...] = (
-        *scene.size_effects,
-        *scene.occlusion_effects,
-        *detector.effects,
-        *detector.overlap_effects,
-    )
+    of_scene = (*scene.size_effects, *scene.occlusion_effects)
+    effects = (*of_scene, *detector.effects, *detector.overlap_effects)
     named |= {n for effect in effects for n in effect.where}
     held = [a for a in scene.attributes if a.name in named]
     edges = _edges()

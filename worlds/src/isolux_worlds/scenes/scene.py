@@ -80,11 +80,8 @@ class SceneAttribute:
     def __post_init__(self) -> None:
         check_shares(self.name, self.shares)
         if self.varies not in ("person", "image", "cluster"):
-            raise SpecError(
-                f"{self.name!r} cannot vary so",
-                expected="person, image or cluster",
-                found=repr(self.varies),
-            )
+            expected, found = "person, image or cluster", repr(self.varies)
+            raise SpecError(f"{self.name!r} cannot vary so", expected=expected, found=found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,11 +151,9 @@ class Scene:
         names = [a.name for a in self.attributes]
         twice = sorted({n for n in names if names.count(n) > 1 or n in DERIVED})
         if twice:
-            raise SpecError(
-                "the attributes of a scene need unique names",
-                expected=f"every name once, and none of {', '.join(DERIVED)}",
-                found=", ".join(twice),
-            )
+            expected = f"every name once, and none of {', '.join(DERIVED)}"
+            problem = "the attributes of a scene need unique names"
+            raise SpecError(problem, expected=expected, found=", ".join(twice))
         own = {a.name: tuple(a.shares) for a in self.attributes}
         for effect in (*self.size_effects, *self.occlusion_effects):
             check_effect(effect, own)
@@ -196,10 +191,7 @@ def _check_counts(scene: Scene) -> None:
     for name, number in (("images", scene.images), ("people", scene.people)):
         low, high = range_of(number)
         if low < 1 or high < low:
-            raise SpecError(
-                f"a scene needs {name}",
-                expected="1 or more, the range's lower end first",
-                found=repr(number),
-            )
+            expected = "1 or more, the range's lower end first"
+            raise SpecError(f"a scene needs {name}", expected=expected, found=repr(number))
     if scene.clusters < 1:
         raise SpecError("a scene needs clusters", expected="1 or more", found=repr(scene.clusters))

@@ -112,11 +112,11 @@ def simulate_scene(
     drawn_by = (detectors,) if isinstance(detectors, Detector) else tuple(detectors)
     names = [d.name for d in drawn_by]
     if not names or len(set(names)) < len(names):
-        raise SpecError(
+        problem, expected = (
             "a scene needs detectors, each with a unique name",
-            expected="one or more, every name once",
-            found=", ".join(names) or "none",
+            "one or more, every name once",
         )
+        raise SpecError(problem, expected=expected, found=", ".join(names) or "none")
     for detector in drawn_by:
         check_detector(scene, detector)
     crowd = _people(scene, seed)

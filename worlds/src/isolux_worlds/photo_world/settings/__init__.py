@@ -60,8 +60,10 @@ class WorldSettings(WorldFields):
         """Return ``by``, or what it stands for when it is empty."""
         return tuple("*".join(crossed(entry)) for entry in self.by) or tuple(self.attributes)
 
-    def model_named(self, name: str) -> ModelSettings:
-        """Return the model of that name, or raise UnknownNameError."""
+    def model_named(self, name: str | ModelSettings) -> ModelSettings:
+        """Return the model of that name, or raise UnknownNameError; a model is itself."""
+        if isinstance(name, ModelSettings):
+            return name
         for model in self.models:
             if model.name == name:
                 return model
