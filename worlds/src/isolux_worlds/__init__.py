@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from isolux_worlds.populations.population import Attribute, Effect, Model, Population
     from isolux_worlds.populations.rates import RateWorlds, simulate_crossed, simulate_rates
     from isolux_worlds.populations.world import World, model_table, simulate, write_csv
-    from isolux_worlds.scenes.confounded import confounded_scene
-    from isolux_worlds.scenes.detector import Detector
     from isolux_worlds.scenes.planted_boxes import planted_detection, planted_detection_record
-    from isolux_worlds.scenes.scene import Scene, SceneAttribute
+    from isolux_worlds.scenes.scene import Detector, Scene, SceneAttribute, confounded_scene
     from isolux_worlds.scenes.scene_world import SceneWorld, simulate_scene
 
 __all__ = [
@@ -74,8 +72,6 @@ _MODULES = (
     "populations.world",
     "populations.demo",
     "scenes.scene",
-    "scenes.detector",
-    "scenes.confounded",
     "scenes.planted_boxes",
     "scenes.scene_world",
     "photo_world",

@@ -16,14 +16,15 @@ import polars as pl
 
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux_worlds.predictors.associations import associated, five_guesses
-from isolux_worlds.predictors.boxes import detected, grounded, named
-from isolux_worlds.predictors.embeddings import encoded, recognised
-from isolux_worlds.predictors.files import write_answers
-from isolux_worlds.predictors.keypoints import posed
-from isolux_worlds.predictors.labels import classified
-from isolux_worlds.predictors.masks import segmented
-from isolux_worlds.predictors.pictures import parsed, restored
+from isolux_worlds.predictors.boxes import detected, grounded, named, posed, segmented
+from isolux_worlds.predictors.files import parsed, restored, write_answers
+from isolux_worlds.predictors.labels import (
+    associated,
+    classified,
+    encoded,
+    five_guesses,
+    recognised,
+)
 from isolux_worlds.predictors.simulated import Simulated, people_and_right
 
 __all__ = [

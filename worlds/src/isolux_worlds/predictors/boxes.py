@@ -14,12 +14,14 @@ import numpy as np
 import polars as pl
 
 from isolux.geometry.boxes import pairs_iou_xywh
+from isolux.geometry.masks import masks_from_counts, masks_to_coco
+from isolux.geometry.rle import masks_from_edges
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux_worlds._tables import left_join
 from isolux_worlds.predictors.simulated import BOX, ENOUGH, Simulated, people_and_right
 
-__all__ = ["detected", "grounded", "named"]
+__all__ = ["detected", "grounded", "named", "posed", "segmented"]
 
 _TRIES = 20
 
@@ -150,3 +152,86 @@ def _table(parts: Sequence[pl.DataFrame], model: Simulated) -> pl.DataFrame:
     columns = ["image_id", "label", *BOX, "score"]
     rows = pl.concat([part.select(columns) for part in parts], how="vertical_relaxed")
     return rows.select(pl.lit(model.name).alias("model"), *columns)
+
+
+_MASK = ("mask_counts", "mask_height", "mask_width")
+
+
+def segmented(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+    """Draw the masks of whom a model finds."""
+    people = people_and_right(dataset, right)
+    if not set(_MASK) <= set(people.columns) or not people["mask_counts"].is_not_null().any():
+        raise SpecError("nobody has a mask that could be found", expected=", ".join(_MASK))
+    rng = model.stream("masks")
+    loss = model.losses(rng, people.height)
+    score = model.confidence(np.ones(people.height), "masks")
+    found = people.with_columns(_loss=loss, score=score).filter("right").drop_nulls(list(_MASK))
+    counts = _cut(found)
+    return found.select(
+        pl.lit(model.name).alias("model"),
+        "image_id",
+        pl.lit("person").alias("label"),
+        "score",
+        pl.Series("mask_counts", counts, dtype=pl.String),
+        "mask_height",
+        "mask_width",
+    )
+
+
+def _cut(found: pl.DataFrame) -> list[str]:
+    """Cut each mask at a column; one that would lose half of its pixels or more stays whole."""
+    if not found.height:
+        return []
+    masks = masks_from_counts(
+        found["mask_counts"], found["mask_height"].to_numpy(), found["mask_width"].to_numpy()
+    )
+    keep = 1.0 - found["_loss"].to_numpy()
+    column = np.ceil(masks.box_xywh[:, 0] + keep * masks.box_xywh[:, 2]).astype(np.int64)
+    last = np.repeat(column * masks.height, np.diff(masks.starts))
+    edges = np.minimum(masks.edges, last).astype(np.int32)
+    shorter = masks_from_edges(edges, masks.starts, masks.height, masks.width)
+    whole = shorter.area_px < ENOUGH * masks.area_px
+    of_edge = np.repeat(whole, np.diff(masks.starts))
+    edges = np.where(of_edge, masks.edges, edges).astype(np.int32)
+    runs = edges.reshape(-1, 2)
+    has_pixels = runs[:, 1] > runs[:, 0]
+    kept = np.concatenate([[0], np.cumsum(has_pixels)])
+    starts = 2 * kept[masks.starts // 2]
+    drawn = masks_from_edges(runs[has_pixels].reshape(-1), starts, masks.height, masks.width)
+    return [mask["counts"].decode("ascii") for mask in masks_to_coco(drawn)]
+
+
+_POINTS = ("keypoints_x", "keypoints_y", "keypoints_v")
+_PER_JITTER = 0.01
+
+
+def posed(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+    """Give a pose to whom a model finds."""
+    people = people_and_right(dataset, right)
+    if not set(_POINTS) <= set(people.columns) or not people[_POINTS[0]].list.len().sum():
+        raise SpecError("nobody has keypoints that could be found", expected=", ".join(_POINTS))
+    score = model.confidence(np.ones(people.height), "keypoints")
+    rng = model.stream("keypoints")
+    side = pl.lit(1.0)
+    if set(BOX) <= set(people.columns):
+        side = (pl.col("box_w") * pl.col("box_h")).sqrt().fill_null(1.0)
+    every = people.with_columns(score=score, _side=side).with_row_index("_row")
+    labelled = every.filter(pl.col("keypoints_x").list.len() > 0)
+    long = labelled.select("_row", "_side", "right", *_POINTS).explode(list(_POINTS))
+    spread = _PER_JITTER * model.jitter * long["_side"].to_numpy().astype(np.float64)
+    moved = long.with_columns(
+        pl.col("keypoints_x").fill_null(0.0) + spread * rng.standard_normal(long.height),
+        pl.col("keypoints_y").fill_null(0.0) + spread * rng.standard_normal(long.height),
+        keypoints_v=pl.when(pl.col("keypoints_v").fill_null(0) > 0).then(2.0).otherwise(0.0),
+    )
+    poses = moved.filter("right").group_by("_row", maintain_order=True).agg(*_POINTS)
+    kept = labelled.drop(_POINTS).join(poses, on="_row", maintain_order="left")
+    boxes = [name for name in BOX if name in kept.columns]
+    return kept.select(
+        pl.lit(model.name).alias("model"),
+        "image_id",
+        pl.lit("person").alias("label"),
+        *boxes,
+        "score",
+        *_POINTS,
+    )

@@ -16,7 +16,7 @@ import polars as pl
 
 from isolux_worlds._draw import stream
 from isolux_worlds.rehearsal.answering import truth_of
-from isolux_worlds.rehearsal.faults import FAULTS
+from isolux_worlds.rehearsal.planting import FAULTS
 from isolux_worlds.rehearsal.sight import Asked
 
 __all__ = [

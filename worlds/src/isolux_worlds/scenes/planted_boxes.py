@@ -24,14 +24,17 @@ from isolux.vocabulary.spec import crossed
 from isolux_worlds._draw import FloatArray, IntArray
 from isolux_worlds.populations.planted import GROUP_RATES, group_rows, widest_gaps
 from isolux_worlds.populations.population import range_of
-from isolux_worlds.scenes.detector import Detector, check_detector, found_rate, overlap_shapes
 from isolux_worlds.scenes.scene import (
     CROWDING,
     OCCLUDED,
     SIDE_PX,
     SIZE,
     SIZE_EDGES_PX,
+    Detector,
     Scene,
+    check_detector,
+    found_rate,
+    overlap_shapes,
     summed_effects,
 )
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal
 
 import numpy as np
@@ -37,9 +38,15 @@ __all__ = [
     "SIDE_PX",
     "SIZE",
     "SIZE_EDGES_PX",
+    "Detector",
     "Level",
     "Scene",
     "SceneAttribute",
+    "check_detector",
+    "confounded_scene",
+    "false_alarm_rate",
+    "found_rate",
+    "overlap_shapes",
     "summed_effects",
 ]
 
@@ -195,3 +202,173 @@ def _check_counts(scene: Scene) -> None:
             raise SpecError(f"a scene needs {name}", expected=expected, found=repr(number))
     if scene.clusters < 1:
         raise SpecError("a scene needs clusters", expected="1 or more", found=repr(scene.clusters))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detector:
+    """A fictional detector of people.
+
+    Parameters
+    ----------
+    name : str
+        The value of ``model`` in its predictions.
+    base_rate : float, more than 0 and less than 1
+        Chance of being found where no effect applies, of a person of the scene's median side.
+    effects : tuple of Effect
+        Added to the logit of that chance. They may name the scene's attributes, ``size``,
+        ``occluded`` and ``crowding``; several in one plant an interaction.
+    per_doubling : float
+        Added to the logit for each doubling of the side; 0: size has no effect but by ``effects``.
+    overlap : float, more than 0 and less than 1
+        How well boxes fit: the mean of (IoU − .5) / .5 of people who are found. .5 is a mean IoU of
+        .75.
+    overlap_effects : tuple of Effect
+        Added to its logit.
+    concentration : float
+        How alike overlaps are: higher is more so (a Beta's a + b).
+    false_alarms : float
+        Mean number of false alarms in an image.
+    false_alarm_effects : tuple of Effect
+        Added to its logarithm; they name attributes of images or clusters, and ``crowding``.
+    """
+
+    name: str
+    base_rate: float = 0.8
+    effects: tuple[Effect, ...] = ()
+    per_doubling: float = 0.0
+    overlap: float = 0.6
+    overlap_effects: tuple[Effect, ...] = ()
+    concentration: float = 6.0
+    false_alarms: float = 1.0
+    false_alarm_effects: tuple[Effect, ...] = ()
+
+    def __post_init__(self) -> None:
+        open_unit = "more than 0 and less than 1"
+        check_ranges(
+            (
+                ("base_rate", 0 < self.base_rate < 1, open_unit, self.base_rate),
+                ("overlap", 0 < self.overlap < 1, open_unit, self.overlap),
+                ("concentration", self.concentration > 0, "more than 0", self.concentration),
+                ("false_alarms", self.false_alarms >= 0, "0 or more an image", self.false_alarms),
+                ("per_doubling", isfinite(self.per_doubling), "a finite number", self.per_doubling),
+            ),
+            self.name,
+        )
+
+
+def check_detector(scene: Scene, detector: Detector) -> None:
+    """Refuse a detector whose effects name what the scene has not."""
+    for effect in (*detector.effects, *detector.overlap_effects):
+        check_effect(effect, scene.values)
+    of_images = scene.of_level("image", "cluster") | dict((CROWDING,))
+    for effect in detector.false_alarm_effects:
+        check_effect(effect, of_images)
+
+
+def found_rate(
+    scene: Scene, detector: Detector, code: Mapping[str, IntArray], octaves: FloatArray
+) -> FloatArray:
+    """Chance of being found, 0 to 1."""
+    planted = summed_effects(detector.effects, scene.values, code)
+    return _logistic(_logit(detector.base_rate) + planted + detector.per_doubling * octaves)
+
+
+def overlap_shapes(
+    scene: Scene, detector: Detector, code: Mapping[str, IntArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Shapes a and b of the Beta that (IoU − .5) / .5 has for people who are found."""
+    planted = summed_effects(detector.overlap_effects, scene.values, code)
+    mean = _logistic(np.asarray(_logit(detector.overlap) + planted, dtype=np.float64))
+    return mean * detector.concentration, (1.0 - mean) * detector.concentration
+
+
+def false_alarm_rate(
+    scene: Scene, detector: Detector, code: Mapping[str, IntArray], n_images: int
+) -> FloatArray:
+    """Mean number of false alarms in each image: ``[n_images]``."""
+    planted = summed_effects(detector.false_alarm_effects, scene.values, code)
+    rate = detector.false_alarms * np.exp(np.asarray(planted, dtype=np.float64))
+    return np.broadcast_to(rate, (n_images,))
+
+
+def _logit(rate: float) -> float:
+    return float(np.log(rate / (1.0 - rate)))
+
+
+def _logistic(total: FloatArray) -> FloatArray:
+    rate: FloatArray = 1.0 / (1.0 + np.exp(-total))
+    return rate
+
+
+_KINDS = ("nothing", "size", "attribute", "both")
+
+
+def confounded_scene(
+    matters: Literal["nothing", "size", "attribute", "both"],
+    *,
+    clusters: int = 500,
+    images: int | tuple[int, int] = 2,
+    people: int | tuple[int, int] = (1, 5),
+    varies: Level = "person",
+    correlation: float = 0.2,
+) -> tuple[Scene, Detector]:
+    """Return people of tones a and b, and a detector for which one thing, both or nothing matters.
+
+    Whatever matters, people of tone b are smaller (a median side of 45 pixels, of tone a 64), more
+    often occluded, and as often in dim light as those of tone a. Where size matters the detector
+    gains with every doubling of it; where the attribute matters it loses with tone b.
+
+    Parameters
+    ----------
+    matters : {"nothing", "size", "attribute", "both"}
+        ``size``: the tones differ in recall, but not at equal size. ``attribute``: they differ at
+        equal size, and size alone changes nothing. ``nothing``: recall is .7 for everyone.
+    clusters, images, people, correlation
+        As in ``Scene``.
+    varies : {"person", "image", "cluster"}
+        Who has a tone: each person, or all people of an image or cluster one.
+
+    Returns
+    -------
+    (Scene, Detector)
+        For ``simulate_scene``, ``planted_detection`` and ``planted_detection_record``.
+
+    Raises
+    ------
+    SpecError
+        Another word.
+
+    Examples
+    --------
+    >>> from isolux_worlds import planted_detection
+    >>> for matters in ("nothing", "size", "attribute", "both"):
+    ...     truth = planted_detection(*confounded_scene(matters)).filter(metric="recall_at_iou")
+    ...     print(matters, truth.filter(attribute="tone")["value"].round(2).to_list())
+    nothing [0.7, 0.7]
+    size [0.69, 0.62]
+    attribute [0.7, 0.56]
+    both [0.69, 0.49]
+    """
+    if matters not in _KINDS:
+        raise SpecError("that cannot be planted", expected=", ".join(_KINDS), found=repr(matters))
+    smaller = {"tone": "b"}
+    scene = Scene(
+        clusters=clusters,
+        images=images,
+        people=people,
+        attributes=(
+            SceneAttribute(name="tone", shares={"a": 0.6, "b": 0.4}, varies=varies),
+            SceneAttribute(name="light", shares={"bright": 0.7, "dim": 0.3}, varies="image"),
+        ),
+        size_effects=(Effect(smaller, -0.5),),
+        occlusion_effects=(Effect(smaller, 0.4),),
+        correlation=correlation,
+        by=("tone", "size", "occluded", "light", "tone*size"),
+    )
+    detector = Detector(
+        name=f"matters_{matters}",
+        base_rate=0.7,
+        per_doubling=0.6 if matters in ("size", "both") else 0.0,
+        effects=(Effect(smaller, -0.6),) if matters in ("attribute", "both") else (),
+    )
+    return scene, detector

@@ -21,13 +21,6 @@ from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, BOX_PREDICTIONS, IMAGES, INSTANCES
 from isolux_worlds._draw import FloatArray, IntArray, stream
 from isolux_worlds.populations.population import range_of
-from isolux_worlds.scenes.detector import (
-    Detector,
-    check_detector,
-    false_alarm_rate,
-    found_rate,
-    overlap_shapes,
-)
 from isolux_worlds.scenes.planted_boxes import crowding_of, planted_detection
 from isolux_worlds.scenes.scene import (
     CROWDING,
@@ -35,7 +28,12 @@ from isolux_worlds.scenes.scene import (
     SIDE_PX,
     SIZE,
     SIZE_EDGES_PX,
+    Detector,
     Scene,
+    check_detector,
+    false_alarm_rate,
+    found_rate,
+    overlap_shapes,
     summed_effects,
 )
 

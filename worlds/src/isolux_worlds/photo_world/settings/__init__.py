@@ -9,7 +9,9 @@ attributes named before it, of which the first that holds counts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+import reprlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,12 +31,12 @@ from isolux_worlds.photo_world.settings.fields import (
     WorldFields,
 )
 from isolux_worlds.photo_world.settings.files import read_yaml_file
-from isolux_worlds.photo_world.settings.problems import first_problem
 
 __all__ = [
     "PRESETS",
     "ModelSettings",
     "WorldSettings",
+    "first_problem",
     "parse_world",
     "preset",
     "read_world",
@@ -137,3 +139,35 @@ def world_text(settings: WorldSettings) -> str:
     values = settings.model_dump(mode="json", exclude_none=True)
     text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=100)
     return text
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 80
+
+
+def _key_path(parts: Sequence[object]) -> str:
+    """Write where a key stands: ``attributes.lighting.given[0].shares``."""
+    text = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in parts)
+    return text.removeprefix(".")
+
+
+def first_problem(error: ValidationError, known: Sequence[str], where: str | None) -> SpecError:
+    """Say what pydantic found first; ``known`` are names of settings, for a hint."""
+    first = error.errors(include_url=False)[0]
+    parts = [p for p in first["loc"] if p != "[key]"]
+    key = f"key {_key_path(parts)!r}" if parts else None
+    place = ", ".join(p for p in (where, key) if p) or None
+    if first["type"] == "extra_forbidden":
+        name = str(parts[-1])
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        return SpecError(
+            f"there is no setting {_SHORT.repr(name)}",
+            where=place,
+            hint=f"did you mean {near[0]!r}?" if near else "see the settings of a world",
+        )
+    return SpecError(
+        "the world cannot be used as it is written",
+        expected=str(first["msg"]).removeprefix("Value error, "),
+        found="nothing" if first["type"] == "missing" else _SHORT.repr(first.get("input")),
+        where=place,
+    )

@@ -12,18 +12,43 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
+from isolux.geometry.masks import masks_from_counts, masks_to_coco, union_of_parts
 from isolux_worlds._draw import stream
 from isolux_worlds._tables import left_join
 from isolux_worlds.layouts._annotators import error_of, labelled, tone_votes
 from isolux_worlds.layouts._files import Picture, save_pictures, write_bytes, write_json
 from isolux_worlds.layouts._layout import Ids, Layout, Native, Way
-from isolux_worlds.layouts.facet.regions import CLOTHING, HAIR, united_parts
 from isolux_worlds.photo_world.vocabulary import OCCUPATIONS
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["LAYOUT", "ids", "write"]
+__all__ = ["CLOTHING", "HAIR", "LAYOUT", "ids", "united_parts", "write"]
+
+CLOTHING = ("upper_clothing", "lower_clothing", "full_body_clothing")
+HAIR = ("head_hair",)
+
+
+def united_parts(people: pl.DataFrame, parts: Sequence[str]) -> pl.DataFrame:
+    """Unite the masks of these parts of each person."""
+    rows = people.with_row_index("row").drop("counts", strict=False)
+    seen = (
+        rows.select("row", "height", "width", "part_masks")
+        .explode("part_masks")
+        .unnest("part_masks")
+        .filter(pl.col("part").is_in(list(parts)))
+    )
+    if seen.is_empty():
+        return rows.head(0).drop("row").with_columns(counts=pl.lit(None, dtype=pl.String))
+    found = seen["row"].unique(maintain_order=True)
+    place = seen["row"].rle_id()
+    masks = masks_from_counts(seen["counts"], seen["height"].to_numpy(), seen["width"].to_numpy())
+    whole = union_of_parts(masks, place.to_numpy().astype(np.int64), len(found))
+    counts = [mask["counts"].decode("ascii") for mask in masks_to_coco(whole)]
+    united = pl.DataFrame({"row": found, "counts": counts})
+    return rows.join(united, on="row", maintain_order="left").drop("row")
+
 
 _ANNOTATORS = 3  # FACET's; a world may have others, but the columns hold 0 to 3
 _FOLDERS = 3
