@@ -11,6 +11,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from isolux_worlds._tables import left_join
+
 __all__ = ["captions", "noun"]
 
 _PLURALS = {
@@ -48,13 +50,12 @@ def noun(occupation: str, number: int) -> str:
 def captions(people: pl.DataFrame, photos: pl.DataFrame) -> pl.Series:
     """Write a sentence for each photo."""
     kinds = people.group_by("image", "occupation", maintain_order=True).len()
-    words = _words(kinds.select("occupation", "len").unique())
-    who = (
-        kinds.join(words, on=["occupation", "len"], maintain_order="left")
-        .group_by("image", maintain_order=True)
-        .agg("word")
-        .select("image", who=_listed(pl.col("word")))
-    )
+    distinct = kinds.select("occupation", "len").unique()  # a few hundred at most
+    nouns = [noun(occupation, number) for occupation, number in distinct.iter_rows()]
+    words = distinct.with_columns(pl.Series("word", nouns, dtype=pl.String))
+    named = kinds.join(words, on=["occupation", "len"], maintain_order="left")
+    listed = named.group_by("image", maintain_order=True).agg("word")
+    who = listed.select("image", who=_listed(pl.col("word")))
     what = people.group_by("image", maintain_order=True).agg(
         one_pose=pl.col("pose").n_unique() == 1, pose=pl.col("pose").first(), number=pl.len()
     )
@@ -67,25 +68,17 @@ def captions(people: pl.DataFrame, photos: pl.DataFrame) -> pl.Series:
         .then(pl.col("pose").replace(does[1]))
         .otherwise(pl.lit("are"))
     )
-    told = photos.with_row_index("image").with_columns(pl.col("image").cast(pl.Int64))
+    told = photos.with_columns(image=pl.int_range(pl.len()))
     for table in (who, what):
-        numbered = table.with_columns(pl.col("image").cast(pl.Int64))
-        told = told.join(numbered, on="image", how="left", maintain_order="left")
+        told = left_join(told, table.with_columns(pl.col("image").cast(pl.Int64)), "image")
     place = pl.format(
         "{} in {}{}.",
         pl.col("scene").replace(_SCENES),
         pl.col("country").replace(_ARTICLES),
         pl.col("time_of_day").replace(_HOURS),
     )
-    return told.select(caption=pl.format("{} {} {}", _capital(pl.col("who")), verb, place))[
-        "caption"
-    ]
-
-
-def _words(kinds: pl.DataFrame) -> pl.DataFrame:
-    """Name each occupation and number that occurs: a few hundred at most."""
-    written = [noun(occupation, number) for occupation, number in kinds.iter_rows()]
-    return kinds.with_columns(pl.Series("word", written, dtype=pl.String))
+    caption = pl.format("{} {} {}", _capital(pl.col("who")), verb, place)
+    return told.select(caption=caption)["caption"]
 
 
 def _listed(words: pl.Expr) -> pl.Expr:

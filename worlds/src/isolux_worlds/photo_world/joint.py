@@ -24,16 +24,7 @@ from isolux_worlds.populations.population import hits
 if TYPE_CHECKING:
     from isolux_worlds.photo_world.settings import WorldSettings
 
-__all__ = [
-    "CodeArray",
-    "Node",
-    "Rule",
-    "Tree",
-    "ancestors",
-    "draw_codes",
-    "network",
-    "rule_numbers",
-]
+__all__ = ["CodeArray", "Node", "Tree", "ancestors", "draw_codes", "network", "rule_numbers"]
 
 CodeArray = npt.NDArray[np.int16]
 """Places of values in an attribute's list."""

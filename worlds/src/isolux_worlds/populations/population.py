@@ -64,8 +64,8 @@ class Attribute:
 
     def __post_init__(self) -> None:
         check_shares(self.name, self.shares)
-        chances = {"adjacent": self.adjacent, "unknown": self.unknown}
-        check_ranges(((n, 0 <= v <= 1, "0 to 1", v) for n, v in chances.items()), self.name)
+        adjacent, unknown = ((0 <= v <= 1, "0 to 1") for v in (self.adjacent, self.unknown))
+        check_ranges(self, self.name, adjacent=adjacent, unknown=unknown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +116,11 @@ class Model:
     confusions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        rate = self.base_rate
-        check_ranges([("base_rate", 0 <= rate <= 1, "0 to 1", rate)], self.name)
+        check_ranges(self, self.name, base_rate=(0 <= self.base_rate <= 1, "0 to 1"))
         if self.scale == "logit" and self.base_rate in (0.0, 1.0):
-            raise SpecError(
-                f"the base rate of {self.name!r} has no logit",
-                expected="more than 0 and less than 1 with scale='logit'",
-                found=repr(self.base_rate),
-            )
+            expected = "more than 0 and less than 1 with scale='logit'"
+            problem = f"the base rate of {self.name!r} has no logit"
+            raise SpecError(problem, expected=expected, found=repr(self.base_rate))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +164,7 @@ class Population:
     separator: str = ";"
 
     def __post_init__(self) -> None:
-        check_ranges([("icc", 0 <= self.icc < 1, "0 or more and less than 1", self.icc)])
+        check_ranges(self, icc=(0 <= self.icc < 1, "0 or more and less than 1"))
         _check_counts(self)
         _check_target(self)
         _check_names(self)
@@ -229,23 +226,25 @@ def hits(
     return held
 
 
-def check_ranges(tests: Iterable[tuple[str, bool, str, object]], owner: str | None = None) -> None:
-    """Refuse settings that are out of range: ``(name, is in range, expected, value)``."""
-    for name, is_good, expected, value in tests:
-        if not is_good:
+def check_ranges(settings: object, owner: str | None = None, **tests: tuple[bool, str]) -> None:
+    """Refuse settings that are out of range: each is in it or not, and what is expected."""
+    for name, (is_in_range, expected) in tests.items():
+        if not is_in_range:
             what = name if owner is None else f"{name} of {owner!r}"
-            raise SpecError(f"{what} is out of range", expected=expected, found=repr(value))
+            found = repr(getattr(settings, name))
+            raise SpecError(f"{what} is out of range", expected=expected, found=found)
 
 
 def check_shares(name: str, shares: Mapping[str, float]) -> None:
     """Refuse shares that are no distribution."""
     total = sum(shares.values())
     if not shares or min(shares.values()) <= 0 or abs(total - 1) > _TOLERANCE:
-        raise SpecError(
+        problem, found = (
             f"the shares of {name!r} are not a distribution",
-            expected="at least one value, positive shares, a sum of 1",
-            found=f"{dict(shares)}, sum {total:.6g}",
+            f"{dict(shares)}, sum {total:.6g}",
         )
+        expected = "at least one value, positive shares, a sum of 1"
+        raise SpecError(problem, expected=expected, found=found)
 
 
 def check_values(name: str, values: Iterable[str], known: Sequence[str]) -> None:
@@ -291,11 +290,9 @@ def _check_names(population: Population) -> None:
     names += [f"{kind}_{m.name}" for m in population.models for kind in ("prediction", "score")]
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice or not population.models:
-        raise SpecError(
-            "the columns of a population need unique names, and a model to judge it",
-            expected="every name once, and one model or more",
-            found=f"{', '.join(twice) or 'no name'} twice, {len(population.models)} model(s)",
-        )
+        problem = "the columns of a population need unique names, and a model to judge it"
+        found = f"{', '.join(twice) or 'no name'} twice, {len(population.models)} model(s)"
+        raise SpecError(problem, expected="every name once, and one model or more", found=found)
 
 
 def _check_confusions(population: Population, model: Model) -> None:

@@ -122,12 +122,9 @@ def _rows(dataset: Dataset, right: pl.DataFrame, column: str) -> Iterator[tuple[
     elif column in people.columns:
         people = people.with_columns(_uri=column)
     if "_uri" not in people.columns or people["_uri"].is_null().all():
-        raise SpecError(
-            "a simulated model needs the pictures that it answers to",
-            expected=f"{column!r} of the dataset's people",
-            found="none",
-            where=dataset.name,
-        )
+        problem = "a simulated model needs the pictures that it answers to"
+        expected = f"{column!r} of the dataset's people"
+        raise SpecError(problem, expected=expected, found="none", where=dataset.name)
     yield from people.drop_nulls("_uri").select("instance_id", "right", "_uri").iter_rows()
 
 

@@ -28,10 +28,9 @@ def classified(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.Da
     truth = people["classes"].cast(pl.List(pl.String)).fill_null([])
     classes = truth.explode(keep_nulls=False, empty_as_null=False).unique().sort()
     if len(classes) < 2:
+        found = f"{len(classes)} in {dataset.name}"
         raise SpecError(
-            "a classifier needs classes to confuse",
-            expected="two or more",
-            found=f"{len(classes)} in {dataset.name}",
+            "a classifier needs classes to confuse", expected="two or more", found=found
         )
     rng = model.stream("labels")
     first = truth.list.first()
@@ -113,11 +112,10 @@ def recognised(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.Da
     """Give each picture of a face a vector: near its subject's if right, else near no one's."""
     people = people_and_right(dataset, right)
     if people["subject_id"].is_null().any():
+        expected = "a subject_id for everyone"
+        found = f"none for {people['subject_id'].null_count():,}"
         raise SpecError(
-            "identities need subjects",
-            expected="a subject_id for everyone",
-            found=f"none for {people['subject_id'].null_count():,}",
-            where=dataset.name,
+            "identities need subjects", expected=expected, found=found, where=dataset.name
         )
     return _near(people, people["subject_id"], model)
 

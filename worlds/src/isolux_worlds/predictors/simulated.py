@@ -36,12 +36,9 @@ class Simulated:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        jitter, alarms = self.jitter, self.false_alarms
-        tests = (
-            ("jitter", 0 <= jitter < 0.5, "0 or more and less than .5", jitter),
-            ("false_alarms", alarms >= 0, "0 or more an image", alarms),
-        )
-        check_ranges(tests, self.name)
+        jitter = (0 <= self.jitter < 0.5, "0 or more and less than .5")
+        alarms = (self.false_alarms >= 0, "0 or more an image")
+        check_ranges(self, self.name, jitter=jitter, false_alarms=alarms)
 
     def stream(self, *names: str) -> np.random.Generator:
         """Random numbers of that name, the same for the same model and seed."""
@@ -65,18 +62,12 @@ class Simulated:
 def people_and_right(dataset: Dataset, right: pl.DataFrame) -> pl.DataFrame:
     """Add who is answered rightly to the dataset's people, as the column ``right``."""
     rows = INSTANCES.conform(dataset.instances)
-    joined = rows.join(
-        right.select(pl.col("instance_id").cast(pl.String), pl.col("right").cast(pl.Boolean)),
-        on="instance_id",
-        how="left",
-        maintain_order="left",
-        validate="1:1",
-    )
+    known = right.select(pl.col("instance_id").cast(pl.String), pl.col("right").cast(pl.Boolean))
+    joined = rows.join(known, on="instance_id", how="left", maintain_order="left", validate="1:1")
     unsaid = joined.filter(pl.col("right").is_null())["instance_id"]
     if len(unsaid):
-        raise TableError(
-            "whether the model is right is not given for everyone",
-            expected="a row for each of the dataset's instances",
-            found=f"none for {len(unsaid):,} of them, such as {unsaid[0]!r}",
-        )
+        problem = "whether the model is right is not given for everyone"
+        expected = "a row for each of the dataset's instances"
+        found = f"none for {len(unsaid):,} of them, such as {unsaid[0]!r}"
+        raise TableError(problem, expected=expected, found=found)
     return joined

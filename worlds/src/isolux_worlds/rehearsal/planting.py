@@ -15,17 +15,7 @@ import numpy as np
 
 from isolux.vocabulary.errors import SpecError
 
-__all__ = [
-    "FAULTS",
-    "LEAST_PHOTOS",
-    "Fault",
-    "Finder",
-    "Level",
-    "Sent",
-    "copies",
-    "numbers",
-    "planted",
-]
+__all__ = ["FAULTS", "Fault", "Sent", "copies", "numbers", "planted"]
 
 Level = Literal["photo", "subject", "copy"]
 Finder = Literal["rule", "review", "annotators", "ledger"]
@@ -88,7 +78,7 @@ FAULTS: tuple[Fault, ...] = (
 """All of them. A photo with a bystander stays; the bystander is to be filled in."""
 
 
-LEAST_PHOTOS = 100
+_MIN_PHOTOS = 100
 """Below it there is no room for every fault and enough photos without one."""
 _PER_SUBJECT = 4  # photos of a person, about
 _FAR = timedelta(days=8)
@@ -111,11 +101,9 @@ class Sent:
 
 def numbers(photos: int) -> dict[str, int]:
     """Tell how often each fault is planted in so many photos."""
-    if photos < LEAST_PHOTOS:
-        raise SpecError(
-            "there are too few photos for every fault", expected=f"{LEAST_PHOTOS} or more",
-            found=str(photos), where="photos",
-        )  # fmt: skip
+    if photos < _MIN_PHOTOS:
+        problem, expected = "there are too few photos for every fault", f"{_MIN_PHOTOS} or more"
+        raise SpecError(problem, expected=expected, found=str(photos), where="photos")
     by = {"subject": 1 / _PER_SUBJECT}
     return {f.name: max(1, round(f.share * photos * by.get(f.level, 1.0))) for f in FAULTS}
 

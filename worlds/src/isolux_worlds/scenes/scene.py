@@ -33,7 +33,6 @@ from isolux_worlds.populations.population import (
 
 __all__ = [
     "CROWDING",
-    "DERIVED",
     "OCCLUDED",
     "SIDE_PX",
     "SIZE",
@@ -138,22 +137,11 @@ class Scene:
         _check_counts(self)
         low, high = SIDE_PX
         check_ranges(
-            (
-                (
-                    "side_px",
-                    low <= self.side_px <= high,
-                    f"{low:g} to {high:g} pixels",
-                    self.side_px,
-                ),
-                ("side_spread", self.side_spread > 0, "more than 0 octaves", self.side_spread),
-                ("occluded", 0 < self.occluded < 1, "more than 0 and less than 1", self.occluded),
-                (
-                    "correlation",
-                    0 <= self.correlation < 1,
-                    "0 or more and less than 1",
-                    self.correlation,
-                ),
-            )
+            self,
+            side_px=(low <= self.side_px <= high, f"{low:g} to {high:g} pixels"),
+            side_spread=(self.side_spread > 0, "more than 0 octaves"),
+            occluded=(0 < self.occluded < 1, "more than 0 and less than 1"),
+            correlation=(0 <= self.correlation < 1, "0 or more and less than 1"),
         )
         names = [a.name for a in self.attributes]
         twice = sorted({n for n in names if names.count(n) > 1 or n in DERIVED})
@@ -245,14 +233,13 @@ class Detector:
     def __post_init__(self) -> None:
         open_unit = "more than 0 and less than 1"
         check_ranges(
-            (
-                ("base_rate", 0 < self.base_rate < 1, open_unit, self.base_rate),
-                ("overlap", 0 < self.overlap < 1, open_unit, self.overlap),
-                ("concentration", self.concentration > 0, "more than 0", self.concentration),
-                ("false_alarms", self.false_alarms >= 0, "0 or more an image", self.false_alarms),
-                ("per_doubling", isfinite(self.per_doubling), "a finite number", self.per_doubling),
-            ),
+            self,
             self.name,
+            base_rate=(0 < self.base_rate < 1, open_unit),
+            overlap=(0 < self.overlap < 1, open_unit),
+            concentration=(self.concentration > 0, "more than 0"),
+            false_alarms=(self.false_alarms >= 0, "0 or more an image"),
+            per_doubling=(isfinite(self.per_doubling), "a finite number"),
         )
 
 

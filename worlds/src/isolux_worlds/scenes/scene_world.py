@@ -48,9 +48,7 @@ _SURE, _UNSURE = (5.0, 2.0), (2.0, 4.0)  # Beta shapes of scores; calibrated by 
 _INFO = DatasetInfo(
     title="Synthetic scene",
     summary="People who never lived, as boxes in images that were never taken.",
-    references=(
-        Reference(key="isolux-synthetic", citation="isolux: isolux_worlds.simulate_scene."),
-    ),
+    references=(Reference("isolux-synthetic", "isolux: isolux_worlds.simulate_scene."),),
     judgement="declared by the user",
     assumptions=("what was planted holds of the population, not of every sample",),
 )

@@ -81,14 +81,9 @@ def write_ways(
         for model in world.settings.models:
             answers = _right_of(layout, world, model, way.task)
             known = dataset.instances.select("instance_id")
-            write_simulated(
-                way.task,
-                dataset,
-                answers.join(known, on="instance_id", how="semi", maintain_order="left"),
-                _simulated(model, world),
-                stage / "predictions" / model.name,
-                root=stage / "data",
-            )
+            present = answers.join(known, on="instance_id", how="semi", maintain_order="left")
+            folder, simulated = stage / "predictions" / model.name, _simulated(model, world)
+            write_simulated(way.task, dataset, present, simulated, folder, root=stage / "data")
         tell("writing answers", done, len(ways))
 
 
@@ -128,9 +123,5 @@ def _right_of(layout: Layout, world: PhotoWorld, model: ModelSettings, task: str
 
 
 def _simulated(model: ModelSettings, world: PhotoWorld) -> Simulated:
-    return Simulated(
-        name=model.name,
-        jitter=min(model.jitter, _MOST_JITTER),
-        false_alarms=model.false_alarms,
-        seed=world.seed,
-    )
+    jitter, alarms = min(model.jitter, _MOST_JITTER), model.false_alarms
+    return Simulated(name=model.name, jitter=jitter, false_alarms=alarms, seed=world.seed)

@@ -28,23 +28,15 @@ def commands(
     found = []
     for model in settings.models:
         for way in ways:
-            by = _groupings(settings, layout)
-            if by:
-                answers = _answers(stage, model.name, way.task)
-                words = [
-                    f"{name}:data/{way.path}".rstrip("/"),
-                    "--task",
-                    way.task,
-                    "--predictions",
-                    answers,
-                    *_metric(way.task, model.name),
-                    *layout.options,
-                    *(option.format(data="data") for option in way.options),
-                    *by,
-                    "--out",
-                    f"runs/{model.name}-{way.task}",
-                ]
-                found.append(words)
+            data, answers = (
+                f"{name}:data/{way.path}".rstrip("/"),
+                _answers(stage, model.name, way.task),
+            )
+            words = [data, "--task", way.task, "--predictions", answers]
+            words += [*_metric(way.task, model.name), *layout.options]
+            words += [option.format(data="data") for option in way.options]
+            words += [*_groupings(settings, layout), "--out", f"runs/{model.name}-{way.task}"]
+            found.append(words)
         found.append(_of_table(settings, model.name))
     return tuple("isolux audit " + " ".join(map(shlex.quote, words)) for words in found)
 
@@ -105,10 +97,8 @@ def truth(settings: WorldSettings, layout: Layout) -> dict[str, Any]:
     models = {}
     for model in settings.models:
         rows = planted(settings, model).to_dicts()
-        models[model.name] = {
-            "groups": [{**row, "in_data": _in_data(layout, row)} for row in rows],
-            "widest": planted_record(settings, model),
-        }
+        groups = [{**row, "in_data": _in_data(layout, row)} for row in rows]
+        models[model.name] = {"groups": groups, "widest": planted_record(settings, model)}
     return {
         "about": "value: the chance that the model is right about one of the group; difference:"
         " to everyone's; widest: of each grouping the two groups that lie farthest apart; in_data:"

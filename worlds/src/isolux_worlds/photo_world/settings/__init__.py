@@ -20,23 +20,13 @@ from pydantic import ValidationError, model_validator
 from isolux.vocabulary.errors import IsoluxError, SpecError, UnknownNameError
 from isolux.vocabulary.spec import crossed
 from isolux_worlds.photo_world.settings.checks import check_world
-from isolux_worlds.photo_world.settings.fields import (
-    AnnotatorSettings,
-    AttributeSettings,
-    Conditional,
-    EffectSettings,
-    ErrorSettings,
-    ImageSettings,
-    ModelSettings,
-    WorldFields,
-)
+from isolux_worlds.photo_world.settings.fields import SETTINGS_NAMES, ModelSettings, WorldFields
 from isolux_worlds.photo_world.settings.files import read_yaml_file
 
 __all__ = [
     "PRESETS",
     "ModelSettings",
     "WorldSettings",
-    "first_problem",
     "parse_world",
     "preset",
     "read_world",
@@ -72,25 +62,12 @@ class WorldSettings(WorldFields):
         raise UnknownNameError("model", name, [m.name for m in self.models], where=self.name)
 
 
-_KINDS = (
-    WorldSettings,
-    AttributeSettings,
-    Conditional,
-    ImageSettings,
-    AnnotatorSettings,
-    ErrorSettings,
-    ModelSettings,
-    EffectSettings,
-)
-_NAMES = [name for kind in _KINDS for name in kind.model_fields]
-
-
 def parse_world(values: Mapping[str, Any], *, where: str | None = None) -> WorldSettings:
     """Make a world of loose values, or say which of them is wrong."""
     try:
         return WorldSettings.model_validate(values)
     except ValidationError as error:
-        raise first_problem(error, _NAMES, where) from error
+        raise _first_problem(error, where) from error
     except RecursionError as error:
         raise SpecError("the world is nested too deep to be one", where=where) from error
     except IsoluxError as error:
@@ -151,20 +128,17 @@ def _key_path(parts: Sequence[object]) -> str:
     return text.removeprefix(".")
 
 
-def first_problem(error: ValidationError, known: Sequence[str], where: str | None) -> SpecError:
-    """Say what pydantic found first; ``known`` are names of settings, for a hint."""
+def _first_problem(error: ValidationError, where: str | None) -> SpecError:
+    """Say what pydantic found first."""
     first = error.errors(include_url=False)[0]
     parts = [p for p in first["loc"] if p != "[key]"]
     key = f"key {_key_path(parts)!r}" if parts else None
     place = ", ".join(p for p in (where, key) if p) or None
     if first["type"] == "extra_forbidden":
         name = str(parts[-1])
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-        return SpecError(
-            f"there is no setting {_SHORT.repr(name)}",
-            where=place,
-            hint=f"did you mean {near[0]!r}?" if near else "see the settings of a world",
-        )
+        near = difflib.get_close_matches(name, SETTINGS_NAMES, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else "see the settings of a world"
+        return SpecError(f"there is no setting {_SHORT.repr(name)}", where=place, hint=hint)
     return SpecError(
         "the world cannot be used as it is written",
         expected=str(first["msg"]).removeprefix("Value error, "),

@@ -53,12 +53,9 @@ def read_yaml_text(text: str, *, where: str | None = None) -> dict[str, Any]:
         first = " ".join(str(error).split())[:300]
         raise FileError("the file is not valid YAML", found=first, where=where) from error
     if not isinstance(found, dict):
-        raise SpecError(
-            "the file holds no world",
-            expected="lines such as `name: fair`",
-            found="an empty file" if found is None else type(found).__name__,
-            where=where,
-        )
+        what, expected = type(found).__name__, "lines such as `name: fair`"
+        what = "an empty file" if found is None else what
+        raise SpecError("the file holds no world", expected=expected, found=what, where=where)
     return {str(key): value for key, value in found.items()}
 
 
