@@ -14,7 +14,6 @@ from isolux.vocabulary.errors import FileError, OutputError, SpecError, UnknownN
 from isolux.vocabulary.spec import parse_spec
 from isolux_worlds import synthesis
 from isolux_worlds.layouts import LAYOUTS
-from isolux_worlds.photo_world.people import draw_people
 from isolux_worlds.photo_world.planted import planted
 from isolux_worlds.photo_world.settings import parse_world, read_world
 from isolux_worlds.predictors import PREDICTORS
@@ -96,7 +95,7 @@ def test_the_directory_holds_what_is_promised(done, layout):
     assert people.height == done.world.people.height
     assert people["instance_id"].is_unique().all()
     assert people["weather"].to_list() == done.world.people["weather"].to_list()
-    ways = [w for w in LAYOUTS[layout].audits.ways if not w.pictures]
+    ways = [w for w in LAYOUTS[layout].ways if not w.pictures]
     assert len(done.commands) == len(ways) + 1
     assert [" ".join(map(shlex.quote, words)) for words in commands_of(done.path)] == list(
         done.commands
@@ -106,9 +105,9 @@ def test_the_directory_holds_what_is_promised(done, layout):
 def test_an_audit_of_the_files_finds_what_was_planted(done, layout, monkeypatch):
     task, metric, threshold, attribute = ONE_WAY[layout]
     monkeypatch.chdir(done.path)
-    way = next(w for w in LAYOUTS[layout].audits.ways if w.task == task)
+    way = next(w for w in LAYOUTS[layout].ways if w.task == task)
     words = next(w for w in commands_of(done.path) if w[4] == task)
-    entry = LAYOUTS[layout].audits.grouping(attribute)
+    entry = LAYOUTS[layout].grouping(attribute)
     spec = {
         "data": words[2],
         "task": task,
@@ -133,7 +132,7 @@ def test_an_audit_of_the_files_finds_what_was_planted(done, layout, monkeypatch)
     spread = truth["value"].max() - truth["value"].min()
     assert spread > 0.1
     for values, value in truth.select("values", "value").rows():
-        told = LAYOUTS[layout].audits.values(attribute, values)
+        told = LAYOUTS[layout].values(attribute, values)
         measured, error = rates[tuple(told)]
         assert abs(measured - value) < 3.5 * error, (values, value, measured, error)
     (gap,) = audit.disparities.filter(attribute=entry, kind="difference")["p_value"].head(1)
@@ -154,7 +153,7 @@ SMALL = {"width": 240, "height": 180}
 def test_the_readmes_commands_run_and_find_the_planted_rate(rendered, layout, monkeypatch, capsys):
     monkeypatch.chdir(rendered.path)
     *listed, of_table = commands_of(rendered.path)
-    assert {w[4] for w in listed} == {w.task for w in LAYOUTS[layout].audits.ways}
+    assert {w[4] for w in listed} == {w.task for w in LAYOUTS[layout].ways}
     assert of_table[2] == "table:people.csv"
     everyone = planted(planted_world(), "aurora")["value"][0]
     for words in listed:
@@ -235,7 +234,7 @@ def test_painted_worlds_are_the_same_for_the_same_seed(tmp_path, name, monkeypat
 def test_progress_is_told(tmp_path):
     heard = []
     synthesize(settings(), tmp_path / "w", pixels=False, progress=lambda *told: heard.append(told))
-    ways = LAYOUTS["facet"].audits.ways
+    ways = LAYOUTS["facet"].ways
     answered = sum(not way.pictures for way in ways)
     assert heard[-1] == ("writing answers", answered, answered)
 
@@ -341,17 +340,3 @@ def test_what_there_is_not_is_named(tmp_path):
         world_named("biassed")
     with pytest.raises(FileError, match="no such file"):
         world_named(tmp_path / "none.yaml")
-
-
-def test_homes_without_an_income_are_left_out_of_dollar_street(tmp_path):
-    from dataclasses import replace
-
-    world = draw_people(settings())
-    poor = world.households["household_id"][0]
-    income = pl.when(pl.col("household_id") != poor).then("income")
-    world = replace(world, households=world.households.with_columns(income))
-    written = LAYOUTS["dollarstreet"].write(world, tmp_path, painted(world))
-    of_poor = world.photos.filter(household_id=poor).height
-    assert written.notes[0].startswith(f"{of_poor} photo(s) of homes without an income")
-    assert written.world.photos.height == world.photos.height - of_poor
-    assert len(list((tmp_path / "assets").iterdir())) == written.world.photos.height

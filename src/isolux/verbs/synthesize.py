@@ -47,7 +47,7 @@ def synthesize(
     Returns
     -------
     isolux_worlds.synthesis.Synthesized
-        ``.world`` (people, photos, answers), ``.notes``, ``.seconds``.
+        ``.world`` (people, photos, answers), ``.seconds``.
 
     Raises
     ------

@@ -99,7 +99,7 @@ def test_control_by_what_a_group_never_has_is_null():
 
 def brute(settings, model, grouped):
     """Mean and share of each group, cell by cell in plain Python."""
-    nodes = [n for n in network(settings) if n.named]
+    nodes = [n for n in network(settings) if n.name in settings.attributes]
     share, total = {}, {}
     for cell in product(*(range(len(n.values)) for n in nodes)):
         at = {n.name: n.values[i] for n, i in zip(nodes, cell, strict=True)}

@@ -111,7 +111,7 @@ def test_someone_must_judge():
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ({"tint": "1"}, r"no attribute named 'tint'\n.*one of light, tone"),
+        ({"tint": "1"}, r"no attribute named 'tint'\n.*one of job, light, tone"),
         ({"tone": ("1", "11")}, r"no value named '11'(.|\n)*where: tone"),
     ],
 )

@@ -11,8 +11,7 @@ import pytest
 from isolux.curation.annotation.answers import fault, from_label_studio
 from isolux.curation.annotation.stages import STAGES
 from isolux_worlds.rehearsal import CLASSES, CREW, Annotator, Slips
-from isolux_worlds.rehearsal.answering import answered, label_studio, truth_of
-from isolux_worlds.rehearsal.outlines import outline_of
+from isolux_worlds.rehearsal.answering import answered, label_studio, outline_of, truth_of
 from isolux_worlds.rehearsal.sight import Asked, iou
 
 _NEVER = Slips(

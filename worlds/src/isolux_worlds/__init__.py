@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from isolux_worlds.populations.population import Attribute, Effect, Model, Population
     from isolux_worlds.populations.rates import RateWorlds, simulate_crossed, simulate_rates
     from isolux_worlds.populations.world import World, model_table, simulate, write_csv
-    from isolux_worlds.scenes.confounded import confounded_scene
-    from isolux_worlds.scenes.detector import Detector
     from isolux_worlds.scenes.planted_boxes import planted_detection, planted_detection_record
-    from isolux_worlds.scenes.scene import Scene, SceneAttribute
+    from isolux_worlds.scenes.scene import Detector, Scene, SceneAttribute, confounded_scene
     from isolux_worlds.scenes.scene_world import SceneWorld, simulate_scene
 
 __all__ = [
@@ -67,45 +65,25 @@ __all__ = [
     "write_csv",
 ]
 
-_HOME = {
-    "Attribute": "populations.population",
-    "Detector": "scenes.detector",
-    "Effect": "populations.population",
-    "Model": "populations.population",
-    "PRESETS": "photo_world",
-    "PhotoWorld": "photo_world",
-    "Population": "populations.population",
-    "RateWorlds": "populations.rates",
-    "Scene": "scenes.scene",
-    "SceneAttribute": "scenes.scene",
-    "SceneWorld": "scenes.scene_world",
-    "World": "populations.world",
-    "WorldSettings": "photo_world",
-    "confounded_scene": "scenes.confounded",
-    "demo_population": "populations.demo",
-    "demo_settings": "populations.demo",
-    "draw_people": "photo_world",
-    "model_table": "populations.world",
-    "planted_detection": "scenes.planted_boxes",
-    "planted_detection_record": "scenes.planted_boxes",
-    "planted_rates": "populations.planted",
-    "planted_record": "populations.planted",
-    "preset": "photo_world",
-    "read_world": "photo_world",
-    "simulate": "populations.world",
-    "simulate_crossed": "populations.rates",
-    "simulate_rates": "populations.rates",
-    "simulate_scene": "scenes.scene_world",
-    "write_csv": "populations.world",
-}
+_MODULES = (
+    "populations.population",
+    "populations.rates",
+    "populations.planted",
+    "populations.world",
+    "populations.demo",
+    "scenes.scene",
+    "scenes.planted_boxes",
+    "scenes.scene_world",
+    "photo_world",
+)
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for, when it is asked for: the program's help needs none of it."""
-    if name in _HOME:
-        value = getattr(importlib.import_module(f"isolux_worlds.{_HOME[name]}"), name)
-        globals()[name] = value
-        return value
+    for module in _MODULES if name in __all__ else ():
+        found = importlib.import_module(f"isolux_worlds.{module}")
+        if name in found.__all__:
+            return globals().setdefault(name, getattr(found, name))
     raise AttributeError(f"module 'isolux_worlds' has no attribute {name!r}")
 
 

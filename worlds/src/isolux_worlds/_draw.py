@@ -22,11 +22,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 def stream(seed: int, *names: str) -> np.random.Generator:
-    """Return the random stream of that name: another name or seed gives an independent one.
-
-    Streams are named, not numbered, so that a new attribute or model leaves all others as they
-    were.
-    """
+    """Return the random stream of that name: another name or seed gives an independent one."""
     key = tuple(zlib.crc32(name.encode()) for name in names)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
@@ -38,10 +34,7 @@ def beta_shape(mean: FloatArray, icc: float) -> tuple[FloatArray, FloatArray]:
 
 
 def subject_rate(mean: FloatArray, icc: float, uniform: FloatArray) -> FloatArray:
-    """Return the ``uniform``-quantile of the Beta with that mean and intra-class correlation.
-
-    Shapes broadcast. With ``icc`` 0, or a mean of 0 or 1, the rate is the mean itself.
-    """
+    """Return the ``uniform``-quantile of the Beta with that mean and intra-class correlation."""
     mean, uniform = np.broadcast_arrays(
         np.asarray(mean, dtype=np.float64), np.asarray(uniform, dtype=np.float64)
     )

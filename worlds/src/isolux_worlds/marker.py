@@ -19,14 +19,5 @@ _TEXT = (
 
 
 def write_marker(folder: Path, made: str) -> None:
-    """Write the marker into a folder; ``made`` is the command that drew the people.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as name:
-    ...     write_marker(Path(name), "`isolux demo`")
-    ...     sorted(path.name for path in Path(name).iterdir())
-    ['SYNTHETIC.txt']
-    """
+    """Write the marker into a folder; ``made`` is the command that drew the people."""
     (folder / MARKER).write_text(_TEXT.format(made=made), encoding="utf-8")

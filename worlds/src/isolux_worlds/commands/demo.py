@@ -37,15 +37,17 @@ def demo(
 
     if pixels:
         _from_pixels(out, seed, overwrite=overwrite)
-        return
-    if gate:
-        _at_the_gate(out, seed, overwrite=overwrite)
-        return
-    from isolux_worlds.populations.demonstration import demonstrate
+    elif gate:
+        from isolux_worlds.populations.border import audit_gate
 
-    refuse_existing(out, overwrite=overwrite)
-    done = demonstrate(seed=seed)
-    show_audit(done.run, done.report(out, overwrite=overwrite))
+        for audit, report in audit_gate(out, seed=seed, overwrite=overwrite):
+            show_audit(audit.run, report)
+    else:
+        from isolux_worlds.populations.demonstration import demonstrate
+
+        refuse_existing(out, overwrite=overwrite)
+        done = demonstrate(seed=seed)
+        show_audit(done.run, done.report(out, overwrite=overwrite))
 
 
 def _from_pixels(out: str, seed: int, *, overwrite: bool) -> None:
@@ -61,11 +63,3 @@ def _from_pixels(out: str, seed: int, *, overwrite: bool) -> None:
             out, seed=seed, overwrite=overwrite, progress=tell, watched=watching
         )
     show_audit(done.run, report)
-
-
-def _at_the_gate(out: str, seed: int, *, overwrite: bool) -> None:
-    from isolux.cli.audit_screen import show_audit
-    from isolux_worlds.populations.border_audits import audit_gate
-
-    for done, report in audit_gate(out, seed=seed, overwrite=overwrite):
-        show_audit(done.run, report)

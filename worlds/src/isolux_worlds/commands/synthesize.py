@@ -53,11 +53,8 @@ def synthesize(
         _show_what_there_is()
         return
     if out is None:
-        raise SpecError(
-            "it is not said where to write",
-            expected="--out DIR",
-            hint=f"isolux synthesize {world} --out {Path(world).stem}",
-        )
+        hint = f"isolux synthesize {world} --out {Path(world).stem}"
+        raise SpecError("it is not said where to write", expected="--out DIR", hint=hint)
     with painting() as tell:
         done = written(
             world, out=out, layout=layout, seed=seed, households=households, pixels=pixels,
@@ -68,8 +65,6 @@ def synthesize(
         f"{made.photos.height:,} photos of {made.subjects.height:,} people"
         f" ({made.people.height:,} people in photos), in {done.seconds:.1f} seconds"
     )
-    for note in done.notes:
-        document.note(note)
     document.wrote("world", out)
     typer.echo(f"how to audit it: {out / 'README.txt'}")
 
@@ -110,16 +105,12 @@ def painting() -> Iterator[Progress]:
 
     from isolux.vocabulary.progress import at
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
+    text = TextColumn("{task.description}")
     console = Console(stderr=True)
     if not console.is_terminal:  # a log: a line now and then, no bars
         yield lambda what, done, of: at(f"{what}: {done:,} of {of:,}")
         return
+    columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     bars = Bars(*columns, console=console, transient=True)
     numbers: dict[str, TaskID] = {}
 
@@ -137,9 +128,8 @@ def _show_what_there_is() -> None:
     from isolux_worlds.layouts import LAYOUTS
     from isolux_worlds.photo_world.settings import PRESETS, preset
 
-    show_table(
-        "Worlds", ["preset", "what is planted"], [[name, preset(name).about] for name in PRESETS]
-    )
+    worlds = [[name, preset(name).about] for name in PRESETS]
+    show_table("Worlds", ["preset", "what is planted"], worlds)
     typer.echo("")
     rows = [[name, layout.summary] for name, layout in LAYOUTS.items()]
     show_table("Layouts", ["layout", "what its files hold"], rows)

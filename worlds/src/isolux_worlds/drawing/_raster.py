@@ -28,7 +28,7 @@ COLUMNS = 28
 KIND, GEO, SOFT, ALPHA, RED, RED_B, MODE, GRAD, ROUND = 0, 1, 7, 8, 9, 12, 15, 16, 20
 OWNER, PART, CLIP_OWNER, CLIP_PART, GRAIN, GRAIN_PX, HAZE = 21, 22, 23, 24, 25, 26, 27
 POLYGON, ELLIPSE, CAPSULE = 0, 1, 2
-FLAT, LINEAR, RADIAL, CYLINDER = 0, 1, 2, 3
+FLAT, LINEAR, CYLINDER = 0, 1, 2
 
 _Floats = npt.NDArray[np.float64]
 _Picture = npt.NDArray[np.float32]
@@ -113,66 +113,46 @@ def _spread(a: float, b: float, d: float, row: _Picture, left: int, right: int) 
 
 
 @njit(None, **_FLAGS)
-def _add_edge(
-    x0: float,
-    y0: float,
-    x1: float,
-    y1: float,
-    area: _Picture,
-    low: int,
-    high: int,
-    left: int,
-    right: int,
-) -> None:
-    """Add one edge of a polygon to the signed areas of the rows ``low`` to ``high``."""
-    if y0 == y1:
-        return
-    sign = 1.0
-    if y0 > y1:
-        x0, y0, x1, y1, sign = x1, y1, x0, y0, -1.0
-    slope = (x1 - x0) / (y1 - y0)
-    for y in range(max(low, math.floor(y0)), min(high, math.ceil(y1))):
-        top, bottom = max(float(y), y0), min(y + 1.0, y1)
-        if bottom <= top:
-            continue
-        d = sign * (bottom - top)
-        a, b = x0 + slope * (top - y0), x0 + slope * (bottom - y0)
-        if a > b:
-            a, b = b, a
-        if b <= left:  # wholly to the left of the window: covers the row from there on
-            area[y, left] += d
-            continue
-        if a >= right:
-            continue
-        first = math.floor(a)
-        if first >= left and b <= first + 1.0:
-            part = 0.5 * (a + b) - first
-            area[y, first] += d * (1.0 - part)
-            if first + 1 < right:
-                area[y, first + 1] += d * part
-            continue
-        _spread(a, b, d, area[y], left, right)
-
-
-@njit(None, **_FLAGS)
 def _add_edges(
     shape: _Floats, points: _Floats, area: _Picture, low: int, high: int, left: int, right: int
 ) -> None:
-    """Add every edge of a polygon, from its last corner back to its first too."""
+    """Add every edge of a polygon to the signed areas of the rows ``low`` to ``high``."""
     first, last = int(shape[GEO]), int(shape[GEO + 1])
     for k in range(first, last):
-        n = k + 1 if k + 1 < last else first
-        _add_edge(
-            points[k, 0], points[k, 1], points[n, 0], points[n, 1], area, low, high, left, right
-        )
+        n = first + (k + 1 - first) % (last - first)  # from the last corner back to the first
+        x0, y0, x1, y1, sign = points[k, 0], points[k, 1], points[n, 0], points[n, 1], 1.0
+        if y0 > y1:
+            x0, y0, x1, y1, sign = x1, y1, x0, y0, -1.0
+        slope = (x1 - x0) / (y1 - y0)
+        for y in range(max(low, math.floor(y0)), min(high, math.ceil(y1))):
+            top, bottom = max(float(y), y0), min(y + 1.0, y1)
+            if bottom <= top:
+                continue
+            d = sign * (bottom - top)
+            a, b = x0 + slope * (top - y0), x0 + slope * (bottom - y0)
+            a, b = min(a, b), max(a, b)
+            if b <= left:  # wholly to the left of the window: covers the row from there on
+                area[y, left] += d
+            elif a < right:
+                _add_part(a, b, d, area[y], left, right)
+
+
+@njit(None, **_FLAGS)
+def _add_part(a: float, b: float, d: float, row: _Picture, left: int, right: int) -> None:
+    """Add the part of an edge that crosses one row from ``a`` to ``b``."""
+    first = math.floor(a)
+    if first < left or b > first + 1.0:
+        _spread(a, b, d, row, left, right)
+        return
+    part = 0.5 * (a + b) - first
+    row[first] += d * (1.0 - part)
+    if first + 1 < right:
+        row[first + 1] += d * part
 
 
 @njit(None, **_FLAGS)
 def _ellipse_distance(shape: _Floats, x: float, y: float, enough: float) -> float:
-    """Return about how many pixels a place lies inside (below 0) or outside an ellipse.
-
-    ``enough``: beyond that, any larger number will do.
-    """
+    """Return about how many pixels a place lies inside (below 0) or outside an ellipse."""
     dx, dy = x - shape[1], y - shape[2]
     u = (dx * shape[5] + dy * shape[6]) / shape[3]
     v = (dy * shape[5] - dx * shape[6]) / shape[4]
@@ -246,13 +226,8 @@ def _shade(shape: _Floats, x: float, y: float, u: float, v: float, light: _Float
 @njit(None, **_FLAGS)
 def _along(shape: _Floats, x: float, y: float) -> float:
     """Return where between its two colours a shape is, 0 to 1."""
-    t: float = 0.0
-    mode = int(shape[MODE])
-    if mode == LINEAR:
-        gx, gy = shape[GRAD + 2] - shape[GRAD], shape[GRAD + 3] - shape[GRAD + 1]
-        t = ((x - shape[GRAD]) * gx + (y - shape[GRAD + 1]) * gy) / max(gx * gx + gy * gy, 1e-9)
-    elif mode == RADIAL:
-        t = math.hypot(x - shape[GRAD], y - shape[GRAD + 1]) / max(shape[GRAD + 2], 1e-9)
+    gx, gy = shape[GRAD + 2] - shape[GRAD], shape[GRAD + 3] - shape[GRAD + 1]
+    t: float = ((x - shape[GRAD]) * gx + (y - shape[GRAD + 1]) * gy) / max(gx * gx + gy * gy, 1e-9)
     return min(1.0, max(0.0, t))
 
 
@@ -262,8 +237,7 @@ def _blend(
 ) -> None:
     """Lay a shape's colour over a pixel."""
     far = shape[HAZE]
-    mode = int(shape[MODE])
-    t = _along(shape, x + 0.5, y + 0.5) if LINEAR <= mode <= RADIAL else 0.0
+    t = _along(shape, x + 0.5, y + 0.5) if int(shape[MODE]) == LINEAR else 0.0
     for c in range(3):
         colour = shape[RED + c]
         if t > 0.0:
@@ -319,44 +293,6 @@ def _allowed(shape: _Floats, owner: int, part: int) -> bool:
 
 
 @njit(None, **_FLAGS)
-def _paint_one(
-    shape: _Floats,
-    points: _Floats,
-    picture: _Picture,
-    owner: _Labels,
-    part: _Labels,
-    touched: _Labels,
-    body_px: npt.NDArray[np.int64],
-    light: _Floats,
-    haze: _Floats,
-    area: _Picture,
-) -> None:
-    """Paint one shape and its labels."""
-    low, high, left, right = _window(shape, points, picture.shape[0], picture.shape[1])
-    if low >= high or left >= right:
-        return
-    polygon = int(shape[KIND]) == POLYGON
-    if polygon:
-        _add_edges(shape, points, area, low, high, left, right)
-    plain = shape[ROUND] == 0.0 and shape[GRAIN] == 0.0
-    for y in range(low, high):
-        total, u, v = 0.0, 0.0, 0.0
-        for x in range(left, right):
-            if polygon:
-                total += area[y, x]
-                area[y, x] = 0.0
-                cover = min(1.0, abs(total))
-            else:
-                cover, u, v = _covered(shape, x + 0.5, y + 0.5)
-            if cover <= 0.003 or not _allowed(shape, owner[y, x], part[y, x]):
-                continue
-            shade = 1.0 if plain else _shade(shape, x + 0.5, y + 0.5, u, v, light)
-            _blend(shape, x, y, cover * shape[ALPHA], shade, picture, haze)
-            if shape[OWNER] >= 0 and cover >= 0.5:
-                _label(shape, x, y, owner, part, touched, body_px)
-
-
-@njit(None, **_FLAGS)
 def paint(
     shapes: _Floats,
     points: _Floats,
@@ -371,24 +307,29 @@ def paint(
 ) -> None:
     """Paint shapes in order onto a picture and its label pictures, all changed in place.
 
-    Parameters
-    ----------
-    shapes : [n, COLUMNS] float
-        What ``canvas.Canvas`` collects.
-    points : [p, 2] float
-        Corners of the polygons, (x, y) in pixels.
-    picture : [h, w, 3] float32
-        Colours, 0 to 255.
-    owner, part, touched : [h, w] uint8
-        Whose pixel, which part of them, and the last person who ever covered it.
-    body_px : [256] int
-        Pixels that each person's shapes cover, whether something hides them later or not.
-    light : [3] float
-        Unit vector towards the light: right, down, to the viewer.
-    haze : [3] float
-        The colour that far shapes fade to.
-    area : [h, w] float32
-        Zeros; used for sums and left as zeros.
+    ``shapes``: [n, COLUMNS] float; ``points``: [p, 2] float; ``picture``: [h, w, 3] float32;
+    ``owner``, ``part``, ``touched``: [h, w] uint8; ``body_px``: [256] int; ``light``, ``haze``: [3]
+    float; ``area``: [h, w] float32.
     """
     for k in range(shapes.shape[0]):
-        _paint_one(shapes[k], points, picture, owner, part, touched, body_px, light, haze, area)
+        shape = shapes[k]
+        low, high, left, right = _window(shape, points, picture.shape[0], picture.shape[1])
+        polygon = int(shape[KIND]) == POLYGON
+        if polygon and low < high and left < right:
+            _add_edges(shape, points, area, low, high, left, right)
+        plain = shape[ROUND] == 0.0 and shape[GRAIN] == 0.0
+        for y in range(low, high):
+            total, u, v = 0.0, 0.0, 0.0
+            for x in range(left, right):
+                if polygon:
+                    total += area[y, x]
+                    area[y, x] = 0.0
+                    cover = min(1.0, abs(total))
+                else:
+                    cover, u, v = _covered(shape, x + 0.5, y + 0.5)
+                if cover <= 0.003 or not _allowed(shape, owner[y, x], part[y, x]):
+                    continue
+                shade = 1.0 if plain else _shade(shape, x + 0.5, y + 0.5, u, v, light)
+                _blend(shape, x, y, cover * shape[ALPHA], shade, picture, haze)
+                if shape[OWNER] >= 0 and cover >= 0.5:
+                    _label(shape, x, y, owner, part, touched, body_px)

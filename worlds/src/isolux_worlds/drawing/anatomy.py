@@ -8,7 +8,7 @@ drawing does not hang on the photo's size.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from isolux_worlds.drawing.look import Look, look_of
 from isolux_worlds.photo_world.tables import JOINTS
 from isolux_worlds.photo_world.vocabulary import DRAWN
 
-__all__ = ["Figure", "Frame", "figure_of", "joined", "words_of"]
+__all__ = ["Figure", "Frame", "figure_of", "joined", "mirrored", "words_of"]
 
 _HEAD_PER_FACE = 1.2
 """A head's height by that of a face from forehead to chin, as in ``photo_world/poses.py``."""
@@ -31,10 +31,7 @@ _EYES_AT, _MOUTH_AT, _EARS_AT = -0.236, 0.455, -0.055
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Coordinates of a thing: an origin, and what one step right and one step down are in pixels.
-
-    A face reaches from −1 to 1 both ways: ear to ear, forehead to chin.
-    """
+    """Coordinates of a thing: an origin, and one step right and one step down in pixels."""
 
     origin: Point
     right: Point
@@ -42,10 +39,8 @@ class Frame:
 
     def at(self, x: float, y: float) -> Point:
         """Return the pixel of a place."""
-        return (
-            self.origin[0] + x * self.right[0] + y * self.down[0],
-            self.origin[1] + x * self.right[1] + y * self.down[1],
-        )
+        (ox, oy), (rx, ry), (dx, dy) = self.origin, self.right, self.down
+        return ox + x * rx + y * dx, oy + x * ry + y * dy
 
     def all(self, places: Places) -> _Floats:
         """Return the pixels of several places: [n, 2]."""
@@ -55,13 +50,9 @@ class Frame:
 
     def inverse(self, point: Point) -> Point:
         """Return the place of a pixel."""
-        dx, dy = point[0] - self.origin[0], point[1] - self.origin[1]
-        wide = self.right[0] ** 2 + self.right[1] ** 2
-        tall = self.down[0] ** 2 + self.down[1] ** 2
-        return (
-            (dx * self.right[0] + dy * self.right[1]) / wide,
-            (dx * self.down[0] + dy * self.down[1]) / tall,
-        )
+        x, y = point[0] - self.origin[0], point[1] - self.origin[1]
+        (rx, ry), (dx, dy) = self.right, self.down
+        return (x * rx + y * ry) / (rx**2 + ry**2), (x * dx + y * dy) / (dx**2 + dy**2)
 
     @property
     def half_width(self) -> float:
@@ -81,24 +72,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A person in a photo, ready to be painted.
-
-    Parameters
-    ----------
-    owner : int
-        Their number in the owner picture, from 1.
-    joints : mapping of str to (x, y)
-        The 33 joints, pixels.
-    face : Frame
-    u : float
-        The head's height in pixels.
-    look : Look
-        The subject's own features.
-    words : mapping of str to str
-        Attributes that are drawn, each with a value.
-    rng : Generator
-        The random stream of this person in this photo.
-    """
+    """A person in a photo, ready to be painted."""
 
     owner: int
     joints: Mapping[str, Point]
@@ -112,16 +86,20 @@ class Figure:
         """Return the middle between the right and the left joint of a name (``shoulder``)."""
         return joined(self.joints[f"right_{name}"], self.joints[f"left_{name}"], 0.5)
 
+    @property
+    def middle_of_mouth(self) -> Point:
+        """The middle between the corners of the mouth."""
+        return joined(self.joints["mouth_right"], self.joints["mouth_left"], 0.5)
+
 
 def joined(a: Point, b: Point, share: float) -> Point:
-    """Return the place that far from ``a`` to ``b``.
-
-    Examples
-    --------
-    >>> joined((0.0, 0.0), (10.0, 20.0), 0.1)
-    (1.0, 2.0)
-    """
+    """Return the place that far from ``a`` to ``b``."""
     return a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share
+
+
+def mirrored(first: Point, half: Sequence[Point], last: Point) -> list[Point]:
+    """Return an outline: down one half, and up the same on the other side of the axis."""
+    return [first, *half, last, *((-x, y) for x, y in reversed(half))]
 
 
 def words_of(row: Mapping[str, Any]) -> dict[str, str]:
@@ -134,10 +112,8 @@ def words_of(row: Mapping[str, Any]) -> dict[str, str]:
 
 def figure_of(row: Mapping[str, Any], owner: int, seed: int) -> Figure:
     """Return the figure of one row of ``people``."""
-    joints = {
-        name: (float(x), float(y))
-        for name, x, y in zip(JOINTS, row["joints_x"], row["joints_y"], strict=True)
-    }
+    places = zip(JOINTS, row["joints_x"], row["joints_y"], strict=True)
+    joints = {name: (float(x), float(y)) for name, x, y in places}
     face = _face_of(joints)
     words = words_of(row)
     return Figure(
@@ -152,10 +128,7 @@ def figure_of(row: Mapping[str, Any], owner: int, seed: int) -> Figure:
 
 
 def _face_of(joints: Mapping[str, Point]) -> Frame:
-    """Return the face's frame: as wide as the ears are apart, as high as eyes and mouth say.
-
-    The face's box in ``people`` is cut at the photo's border, so it cannot give the frame.
-    """
+    """Return the face's frame: as wide as the ears are apart, as high as eyes and mouth say."""
     ears = joined(joints["right_ear"], joints["left_ear"], 0.5)
     right = (joints["left_ear"][0] - ears[0], joints["left_ear"][1] - ears[1])
     eyes = joined(joints["right_eye"], joints["left_eye"], 0.5)

@@ -32,13 +32,7 @@ LIMBS = {
 
 
 def towards(a: Point, b: Point, pixels: float) -> Point:
-    """Return the place that many pixels from ``a`` towards ``b``.
-
-    Examples
-    --------
-    >>> towards((0.0, 0.0), (10.0, 0.0), 3.0)
-    (3.0, 0.0)
-    """
+    """Return the place that many pixels from ``a`` towards ``b``."""
     length = math.hypot(b[0] - a[0], b[1] - a[1])
     return joined(a, b, pixels / length) if length > 0 else a
 
@@ -63,27 +57,18 @@ def paint_shoes(canvas: Canvas, figure: Figure, side: str) -> None:
     u, j, look = figure.u, figure.joints, figure.look
     ankle, heel, toe = (j[f"{side}_{n}"] for n in ("ankle", "heel", "foot_index"))
     fill = Paint(look.shoes, round=0.4)
-    sole = Paint(mix(look.shoes, (240.0, 238.0, 232.0), 0.6))
+    sole = mix(look.shoes, (240.0, 238.0, 232.0), 0.6)
     down = 0.055 * u
     with canvas.as_part(figure.owner, f"{side}_shoe"):
-        canvas.capsule(
-            (heel[0], heel[1] + down), 0.13 * u, (toe[0], toe[1] + down), 0.125 * u, sole
-        )
+        low_heel, low_toe = (heel[0], heel[1] + down), (toe[0], toe[1] + down)
+        canvas.capsule(low_heel, 0.13 * u, low_toe, 0.125 * u, sole)
         canvas.capsule(ankle, 0.135 * u, heel, 0.14 * u, fill)
         canvas.capsule(heel, 0.14 * u, toe, 0.125 * u, fill)
         canvas.capsule(ankle, 0.125 * u, toe, 0.115 * u, fill)
 
 
 def torso_outline(figure: Figure, grow: float = 0.0, drop: float = 0.0) -> list[Point]:
-    """Return the body's outline from the right shoulder round to the left.
-
-    Parameters
-    ----------
-    grow : float
-        Heads by which cloth stands off.
-    drop : float
-        Heads that the outline reaches below the hips.
-    """
+    """Return the body's outline from the right shoulder round to the left."""
     u, look, j = figure.u, figure.look, figure.joints
     waist = 0.88 - 0.10 * look.feminine
     spine = joined(figure.middle("shoulder"), figure.middle("hip"), 0.0)
@@ -97,10 +82,10 @@ def torso_outline(figure: Figure, grow: float = 0.0, drop: float = 0.0) -> list[
         ox, oy = sign * dy, -sign * dx  # out of the body, across the spine
         tip = (shoulder[0] + ox * 0.02 * u, shoulder[1] + oy * 0.02 * u - 0.15 * u)
         pit = _beside(joined(shoulder, hip, 0.22), ox, oy, (0.02 + grow) * u)
-        middle = joined(shoulder, hip, 0.62)
-        centre = joined(spine, low, 0.62)
-        belly = joined(centre, middle, waist)
-        belly = _beside(belly, ox, oy, (0.20 * look.build + grow - 0.04) * u)
+        middle, centre = joined(shoulder, hip, 0.62), joined(spine, low, 0.62)
+        belly = _beside(
+            joined(centre, middle, waist), ox, oy, (0.20 * look.build + grow - 0.04) * u
+        )
         hipbone = _beside(hip, ox, oy, (0.25 * look.build + 0.04 * look.feminine + grow) * u)
         foot = (hipbone[0] + dx * drop * u, hipbone[1] + dy * drop * u)
         sides[side] = [tip, pit, belly, hipbone, foot]
@@ -118,10 +103,7 @@ def paint_torso_skin(canvas: Canvas, figure: Figure) -> None:
     fill = Paint(figure.look.skin.tone, round=0.35, across=across)
     u, shoulders = figure.u, figure.middle("shoulder")
     with canvas.as_part(figure.owner, "body_skin"):
-        top = [
-            (shoulders[0] + 0.2 * u, shoulders[1] - 0.3 * u),
-            (shoulders[0] - 0.2 * u, shoulders[1] - 0.3 * u),
-        ]
+        top = [_beside(shoulders, x, -0.3, u) for x in (0.2, -0.2)]
         canvas.polygon([*outline, *top], fill)
 
 
@@ -132,16 +114,10 @@ def paint_neck(canvas: Canvas, figure: Figure) -> None:
     top, foot = face.at(0.0, 0.55), figure.middle("shoulder")
     foot = (foot[0], foot[1] - 0.04 * u)
     across = (top[0] - radius, top[1], top[0] + radius, top[1])
+    below = ((1.0, -0.25), (1.5, -0.08), (0.0, 0.14), (-1.5, -0.08), (-1.0, -0.25))
+    outline = [(top[0] - radius, top[1]), (top[0] + radius, top[1])]
+    outline += [(foot[0] + x * radius, foot[1] + y * u) for x, y in below]
     with canvas.as_part(figure.owner, "neck"):
-        outline = [
-            (top[0] - radius, top[1]),
-            (top[0] + radius, top[1]),
-            (foot[0] + radius, foot[1] - 0.25 * u),
-            (foot[0] + 1.5 * radius, foot[1] - 0.08 * u),
-            (foot[0], foot[1] + 0.14 * u),
-            (foot[0] - 1.5 * radius, foot[1] - 0.08 * u),
-            (foot[0] - radius, foot[1] - 0.25 * u),
-        ]
         canvas.polygon(outline, Paint(look.skin.tone, round=0.4, across=across))
     with canvas.only_on(figure.owner, "neck"):
         shade = Paint(look.skin.shadow, alpha=0.75, soft=0.35 * u)
@@ -166,13 +142,8 @@ def paint_arm_shadow(canvas: Canvas, figure: Figure, side: str) -> None:
     shade = Paint((0.0, 0.0, 0.0), alpha=0.26, soft=0.16 * u)
     with canvas.only_on(figure.owner):
         for a, b, r in ((joined(shoulder, elbow, 0.35), elbow, 0.15), (elbow, wrist, 0.12)):
-            canvas.capsule(
-                (a[0] + shift[0], a[1] + shift[1]),
-                r * u,
-                (b[0] + shift[0], b[1] + shift[1]),
-                r * u,
-                shade,
-            )
+            start, end = (_beside(place, *shift, 1.0) for place in (a, b))
+            canvas.capsule(start, r * u, end, r * u, shade)
 
 
 def _hand(canvas: Canvas, figure: Figure, side: str) -> None:
@@ -201,11 +172,8 @@ def paint_tattoo(canvas: Canvas, figure: Figure) -> None:
         for share in (0.25, 0.34, 0.66):
             a, b = joined(elbow, wrist, share), joined(elbow, wrist, share + 0.05)
             canvas.capsule(a, 0.13 * u * 0.35, b, 0.13 * u * 0.35, ink)
-            canvas.line(
-                [_across(a, elbow, wrist, -0.2 * u), _across(a, elbow, wrist, 0.2 * u)],
-                0.04 * u,
-                ink,
-            )
+            band = [_across(a, elbow, wrist, side * u) for side in (-0.2, 0.2)]
+            canvas.line(band, 0.04 * u, ink)
         star = joined(elbow, wrist, 0.5)
         for k in range(5):
             angle = 2 * math.pi * k / 5
@@ -223,7 +191,4 @@ def paint_tattoo(canvas: Canvas, figure: Figure) -> None:
 
 def _across(place: Point, a: Point, b: Point, pixels: float) -> Point:
     length = max(math.hypot(b[0] - a[0], b[1] - a[1]), 1e-6)
-    return (
-        place[0] - (b[1] - a[1]) / length * pixels,
-        place[1] + (b[0] - a[0]) / length * pixels,
-    )
+    return _beside(place, -(b[1] - a[1]) / length, (b[0] - a[0]) / length, pixels)

@@ -25,7 +25,6 @@ from isolux_worlds.drawing._raster import (
     FLAT,
     LINEAR,
     POLYGON,
-    RADIAL,
     _Floats,
     _Labels,
     _Picture,
@@ -46,32 +45,11 @@ _PART_NUMBER = {name: k for k, name in enumerate(PARTS, start=1)}
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """What a shape is painted with.
-
-    Parameters
-    ----------
-    colour : (red, green, blue)
-        0 to 255.
-    to : (red, green, blue), optional
-        A second colour that the first fades to ``along``.
-    along : (x0, y0, x1, y1) or (x, y, radius), optional
-        Where the first colour is pure and where the second; from a centre outwards.
-    alpha : float
-        1 hides what is below.
-    soft : float
-        Pixels over which an ellipse's or a capsule's edge fades.
-    round : float
-        How much its shade follows a light from the side; the part that faces the viewer keeps its
-        colour exactly.
-    across : (x0, y0, x1, y1), optional
-        For polygons: the shape is round like a cylinder from one edge to the other.
-    grain, grain_px : float
-        A texture's strength (0.05: ±5 %) and the size of its grains.
-    """
+    """What a shape is painted with."""
 
     colour: Colour
     to: Colour | None = None
-    along: tuple[float, ...] = ()
+    along: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
     alpha: float = 1.0
     soft: float = 0.0
     round: float = 0.0
@@ -84,27 +62,15 @@ class Paint:
         mode, place = FLAT, (0.0, 0.0, 0.0, 0.0)
         if self.across is not None:
             mode, place = CYLINDER, self.across
-        elif self.to is not None and len(self.along) == 4:
-            mode, place = LINEAR, (self.along[0], self.along[1], self.along[2], self.along[3])
         elif self.to is not None:
-            mode, place = RADIAL, (self.along[0], self.along[1], self.along[2], 0.0)
+            mode, place = LINEAR, self.along
         to = self.colour if self.to is None else self.to
         return [self.soft, self.alpha, *self.colour, *to, float(mode), *place, self.round]
 
 
 @dataclass(slots=True)
 class Canvas:
-    """A picture of a size, its label pictures, and the shapes that wait to be painted.
-
-    Parameters
-    ----------
-    width, height : int
-        Pixels.
-    light : (x, y, z)
-        Unit vector towards the light: right, down, to the viewer.
-    haze_colour : (red, green, blue)
-        What far shapes fade to.
-    """
+    """A picture of a size, its label pictures, and the shapes that wait to be painted."""
 
     width: int
     height: int
@@ -148,7 +114,7 @@ class Canvas:
         self._clip, self._labels = before
 
     def ellipse(
-        self, centre: Point, rx: float, ry: float, paint_with: Paint, turn: float = 0.0
+        self, centre: Point, rx: float, ry: float, paint_with: Paint | Colour, turn: float = 0.0
     ) -> None:
         """Append an ellipse; ``turn`` radians, clockwise as pictures have y downwards."""
         if rx <= 0 or ry <= 0:
@@ -156,11 +122,11 @@ class Canvas:
         geometry = [centre[0], centre[1], rx, ry, math.cos(turn), math.sin(turn)]
         self._append(ELLIPSE, geometry, paint_with)
 
-    def capsule(self, a: Point, ra: float, b: Point, rb: float, paint_with: Paint) -> None:
+    def capsule(self, a: Point, ra: float, b: Point, rb: float, paint_with: Paint | Colour) -> None:
         """Append a limb from ``a`` to ``b`` with a radius at each end, both ends round."""
         self._append(CAPSULE, [*a, max(ra, 0.0), *b, max(rb, 0.0)], paint_with)
 
-    def polygon(self, corners: Places, paint_with: Paint) -> None:
+    def polygon(self, corners: Places, paint_with: Paint | Colour) -> None:
         """Append a polygon with straight edges."""
         array = np.asarray(corners, dtype=np.float64)
         first = self._n_points
@@ -168,16 +134,18 @@ class Canvas:
         self._n_points += len(array)
         self._append(POLYGON, [first, self._n_points, 0.0, 0.0, 0.0, 0.0], paint_with)
 
-    def blob(self, corners: Places, paint_with: Paint, steps: int = 6) -> None:
+    def blob(self, corners: Places, paint_with: Paint | Colour, steps: int = 6) -> None:
         """Append a closed curve through its corners (Catmull–Rom)."""
         self.polygon(_closed_curve(np.asarray(corners, dtype=np.float64), steps), paint_with)
 
-    def line(self, places: Sequence[Point], width: float, paint_with: Paint) -> None:
+    def line(self, places: Sequence[Point], width: float, paint_with: Paint | Colour) -> None:
         """Append a line of that width through places, with round joints."""
         for a, b in pairwise(places):
             self.capsule(a, width / 2, b, width / 2, paint_with)
 
-    def curve(self, places: Places, width: float, paint_with: Paint, steps: int = 4) -> None:
+    def curve(
+        self, places: Places, width: float, paint_with: Paint | Colour, steps: int = 4
+    ) -> None:
         """Append a smooth line through places: one polygon, so that alpha is even."""
         path = _open_curve(np.asarray(places, dtype=np.float64), steps)
         step = np.concatenate([path[1:2] - path[:1], path[2:] - path[:-2], path[-1:] - path[-2:-1]])
@@ -189,46 +157,24 @@ class Canvas:
         """Paint what was collected, then forget it."""
         shapes = np.array(self._rows, dtype=np.float64).reshape(-1, COLUMNS)
         points = np.concatenate(self._points) if self._points else np.zeros((0, 2))
-        paint(
-            shapes,
-            points,
-            self.picture,
-            self.owner,
-            self.part,
-            self._touched,
-            self.body_px,
-            np.array(self.light),
-            np.array(self.haze_colour),
-            self._area,
-        )
+        labels = (self.owner, self.part, self._touched, self.body_px)
+        light, haze = np.array(self.light), np.array(self.haze_colour)
+        paint(shapes, points, self.picture, *labels, light, haze, self._area)
         self._rows, self._points, self._n_points = [], [], 0
 
-    def _append(self, kind: int, geometry: list[float], paint_with: Paint) -> None:
-        self._rows += [
-            float(kind),
-            *geometry,
-            *paint_with.numbers(),
-            *self._labels,
-            *self._clip,
-            paint_with.grain,
-            paint_with.grain_px,
-            self.haze,
-        ]
+    def _append(self, kind: int, geometry: list[float], paint_with: Paint | Colour) -> None:
+        fill = paint_with if isinstance(paint_with, Paint) else Paint(paint_with)
+        self._rows += [float(kind), *geometry, *fill.numbers(), *self._labels, *self._clip]
+        self._rows += [fill.grain, fill.grain_px, self.haze]
 
 
 @cache
 def _basis(steps: int) -> _Floats:
     """Catmull–Rom weights of four neighbours: [steps, 4]."""
     t = np.arange(steps)[:, None] / steps
-    return 0.5 * np.concatenate(
-        [
-            -(t**3) + 2 * t**2 - t,
-            3 * t**3 - 5 * t**2 + 2,
-            -3 * t**3 + 4 * t**2 + t,
-            t**3 - t**2,
-        ],
-        axis=1,
-    )
+    before, here = -(t**3) + 2 * t**2 - t, 3 * t**3 - 5 * t**2 + 2
+    after, beyond = -3 * t**3 + 4 * t**2 + t, t**3 - t**2
+    return 0.5 * np.concatenate([before, here, after, beyond], axis=1)
 
 
 def _closed_curve(corners: _Floats, steps: int) -> _Floats:

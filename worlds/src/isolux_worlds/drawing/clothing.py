@@ -29,13 +29,11 @@ def paint_lower(canvas: Canvas, figure: Figure, outfit: Outfit) -> None:
     """Paint trousers, shorts or a skirt over the legs."""
     colour = colours_of(figure, outfit)[2]
     part = "lower_clothing"
-    if outfit.whole and outfit.hem > 0.6:
-        if outfit.hem < 1.5:
+    if outfit.whole:
+        if 0.6 < outfit.hem < 1.5:
             return
-        colour = dark(colours_of(figure, outfit)[0], 0.3)
-        part = "full_body_clothing"
-    if outfit.whole and outfit.hem <= 0.6:
         part, colour = "full_body_clothing", colours_of(figure, outfit)[0]
+        colour = dark(colour, 0.3) if outfit.hem > 0.6 else colour
     with canvas.as_part(figure.owner, part):
         if outfit.bottom == "skirt":
             _skirt(canvas, figure, colour)
@@ -70,15 +68,9 @@ def _pelvis(figure: Figure) -> list[Point]:
     low_right, low_left = outline[3], outline[-4]
     middle = figure.middle("hip")
     crotch = (middle[0], middle[1] + 0.38 * figure.u)
-    return [
-        joined(right, low_right, 0.3),
-        joined(left, low_left, 0.3),
-        low_left,
-        (low_left[0], low_left[1] + 0.15 * figure.u),
-        crotch,
-        (low_right[0], low_right[1] + 0.15 * figure.u),
-        low_right,
-    ]
+    inner_left, inner_right = ((x, y + 0.15 * figure.u) for x, y in (low_left, low_right))
+    waist = [joined(right, low_right, 0.3), joined(left, low_left, 0.3)]
+    return [*waist, low_left, inner_left, crotch, inner_right, low_right]
 
 
 def _skirt(canvas: Canvas, figure: Figure, colour: Colour, to: float = 0.72) -> None:
@@ -87,11 +79,10 @@ def _skirt(canvas: Canvas, figure: Figure, colour: Colour, to: float = 0.72) -> 
     right, left = outline[2], outline[-3]
     hem_right = joined(j["right_hip"], j["right_knee"], to)
     hem_left = joined(j["left_hip"], j["left_knee"], to)
-    corners = [
-        right, left, outline[-4], (hem_left[0] + 0.42 * u, hem_left[1] + 0.05 * u),
-        (joined(hem_right, hem_left, 0.5)[0], joined(hem_right, hem_left, 0.5)[1] + 0.14 * u),
-        (hem_right[0] - 0.42 * u, hem_right[1] + 0.05 * u), outline[3],
-    ]  # fmt: skip
+    x, y = joined(hem_right, hem_left, 0.5)
+    hem = [(hem_left[0] + 0.42 * u, hem_left[1] + 0.05 * u), (x, y + 0.14 * u)]
+    hem.append((hem_right[0] - 0.42 * u, hem_right[1] + 0.05 * u))
+    corners = [right, left, outline[-4], *hem, outline[3]]
     canvas.polygon(corners, Paint(colour, round=0.4, across=(*corners[-2], *corners[3])))
     for share in (0.25, 0.5, 0.75):
         fold = [joined(right, left, 0.35 + 0.3 * share), joined(corners[5], corners[3], share)]
@@ -118,9 +109,8 @@ def _trunk(canvas: Canvas, figure: Figure, outfit: Outfit, colour: Colour) -> No
     with canvas.only_on(figure.owner, "full_body_clothing" if outfit.whole else "upper_clothing"):
         for side, sign in (("right", 1), ("left", -1)):
             pit = outline[1] if side == "right" else outline[-2]
-            canvas.capsule(
-                pit, 0.03 * u, (pit[0] + sign * 0.3 * u, pit[1] + 0.3 * u), 0.01 * u, fold
-            )
+            end = (pit[0] + sign * 0.3 * u, pit[1] + 0.3 * u)
+            canvas.capsule(pit, 0.03 * u, end, 0.01 * u, fold)
 
 
 def _eased(outline: list[Point], figure: Figure, outfit: Outfit) -> list[Point]:
@@ -143,13 +133,8 @@ def _neckline(figure: Figure, outfit: Outfit) -> list[Point]:
     top = y - rise * u
     if outfit.neck == "v":
         return [(x + wide * u, top), (x, y + deep * u), (x - wide * u, top)]
-    return [
-        (x + wide * u, top),
-        (x + 0.7 * wide * u, y + 0.55 * deep * u),
-        (x, y + deep * u),
-        (x - 0.7 * wide * u, y + 0.55 * deep * u),
-        (x - wide * u, top),
-    ]
+    side, half, low = 0.7 * wide * u, y + 0.55 * deep * u, (x, y + deep * u)
+    return [(x + wide * u, top), (x + side, half), low, (x - side, half), (x - wide * u, top)]
 
 
 def _hanging(canvas: Canvas, figure: Figure, outfit: Outfit, colour: Colour) -> None:
@@ -160,23 +145,13 @@ def _hanging(canvas: Canvas, figure: Figure, outfit: Outfit, colour: Colour) -> 
     hems = []
     for side, sign in (("left", 1.0), ("right", -1.0)):
         hip, knee, ankle = (j[f"{side}_{n}"] for n in ("hip", "knee", "ankle"))
-        place = (
-            joined(hip, knee, outfit.hem)
-            if outfit.hem <= 1
-            else joined(knee, ankle, outfit.hem - 1)
-        )
+        above, below, down = (hip, knee, 0) if outfit.hem <= 1 else (knee, ankle, 1)
+        place = joined(above, below, outfit.hem - down)
         flare = (0.34 + 0.12 * min(outfit.hem, 1.5)) * u
         hems.append((place[0] + sign * flare, place[1]))
     low = max(hems[0][1], hems[1][1]) + 0.1 * u
-    corners = [
-        right,
-        left,
-        outline[-4],
-        hems[0],
-        ((hems[0][0] + hems[1][0]) / 2, low),
-        hems[1],
-        outline[3],
-    ]
+    middle = ((hems[0][0] + hems[1][0]) / 2, low)
+    corners = [right, left, outline[-4], hems[0], middle, hems[1], outline[3]]
     canvas.polygon(corners, Paint(colour, round=0.4, across=(*hems[1], *hems[0])))
     crease = Paint(dark(colour, 0.4), alpha=0.4)
     for share in (0.22, 0.42, 0.63, 0.82):
@@ -206,10 +181,9 @@ def paint_sleeve(canvas: Canvas, figure: Figure, outfit: Outfit, side: str) -> N
         else:
             canvas.capsule(elbow, 0.16 * u, joined(elbow, wrist, 0.12), 0.15 * u, fill)
     if outfit.sleeve >= 2:
-        cuff = joined(elbow, wrist, 0.93)
-        canvas.capsule(
-            joined(elbow, wrist, 0.9), 0.11 * u, cuff, 0.11 * u, Paint(dark(colour, 0.3), alpha=0.5)
-        )
+        start, end = joined(elbow, wrist, 0.9), joined(elbow, wrist, 0.93)
+        cuff = Paint(dark(colour, 0.3), alpha=0.5)
+        canvas.capsule(start, 0.11 * u, end, 0.11 * u, cuff)
 
 
 def _cut_back(canvas: Canvas, figure: Figure, side: str, end: Point) -> None:

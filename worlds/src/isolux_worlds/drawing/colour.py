@@ -22,30 +22,14 @@ BLACK: Colour = (0.0, 0.0, 0.0)
 
 @cache
 def rgb(text: str) -> Colour:
-    """Return the numbers of a colour written in hexadecimal.
-
-    Examples
-    --------
-    >>> rgb("#f6ede4")
-    (246.0, 237.0, 228.0)
-    """
+    """Return the numbers of a colour written in hexadecimal."""
     return float(int(text[1:3], 16)), float(int(text[3:5], 16)), float(int(text[5:7], 16))
 
 
 def mix(first: Colour, second: Colour, share: float) -> Colour:
-    """Return the colour that lies between two, ``share`` of the way to the second.
-
-    Examples
-    --------
-    >>> mix((0.0, 0.0, 0.0), (100.0, 50.0, 200.0), 0.5)
-    (50.0, 25.0, 100.0)
-    """
-    keep = 1.0 - share
-    return (
-        first[0] * keep + second[0] * share,
-        first[1] * keep + second[1] * share,
-        first[2] * keep + second[2] * share,
-    )
+    """Return the colour that lies between two, ``share`` of the way to the second."""
+    r, g, b = (a * (1.0 - share) + b * share for a, b in zip(first, second, strict=True))
+    return r, g, b
 
 
 def dark(colour: Colour, share: float) -> Colour:

@@ -6,7 +6,7 @@ where the joints say, so that key points fit what is painted.
 
 from __future__ import annotations
 
-from isolux_worlds.drawing.anatomy import Figure, joined
+from isolux_worlds.drawing.anatomy import Figure, mirrored
 from isolux_worlds.drawing.canvas import Canvas, Paint, Point
 from isolux_worlds.drawing.colour import WHITE, dark, light, mix
 
@@ -50,17 +50,9 @@ def _ears(canvas: Canvas, figure: Figure) -> None:
 def _skull(canvas: Canvas, figure: Figure) -> None:
     face, look = figure.face, figure.look
     j, chin = look.jaw, look.chin
-    half = [
-        (0.5, -1.34),
-        (0.84, -1.04),
-        (0.985, -0.6),
-        (1.0, -0.15),
-        (0.97, 0.18),
-        (0.93 * j + 0.03, 0.5),
-        (0.70 * j, 0.78),
-        (0.36 * j, 0.97 * chin),
-    ]
-    outline = [(0.0, -1.46), *half, (0.0, 1.01 * chin), *[(-x, y) for x, y in reversed(half)]]
+    skull = [(0.5, -1.34), (0.84, -1.04), (0.985, -0.6), (1.0, -0.15), (0.97, 0.18)]
+    jaw = [(0.93 * j + 0.03, 0.5), (0.70 * j, 0.78), (0.36 * j, 0.97 * chin)]
+    outline = mirrored((0.0, -1.46), [*skull, *jaw], (0.0, 1.01 * chin))
     across = (*face.at(-1.0, 0.0), *face.at(1.0, 0.0))
     with canvas.as_part(figure.owner, "face_skin"):
         canvas.blob(face.all(outline), Paint(look.skin.tone, round=0.38, across=across), steps=5)
@@ -72,7 +64,7 @@ def _far_features(canvas: Canvas, figure: Figure) -> None:
     for side in ("right", "left"):
         place = figure.joints[f"{side}_eye"]
         canvas.ellipse(place, 0.2 * width, 0.13 * width, Paint(skin.line, alpha=0.75))
-    mouth = joined(figure.joints["mouth_right"], figure.joints["mouth_left"], 0.5)
+    mouth = figure.middle_of_mouth
     canvas.ellipse(mouth, 0.3 * width, 0.1 * width, Paint(skin.upper_lip, alpha=0.8))
 
 
@@ -110,44 +102,23 @@ def _mouth(canvas: Canvas, figure: Figure) -> None:
     x, y, half = (rx + lx) / 2, (ry + ly) / 2, abs(lx - rx) / 2
     full = 0.062 * look.lips
     corner = -0.012
-    upper = [
-        (x - half, y + corner),
-        (x - 0.45 * half, y - full * 0.72),
-        (x - 0.14 * half, y - full),
-        (x, y - full * 0.78),
-        (x + 0.14 * half, y - full),
-        (x + 0.45 * half, y - full * 0.72),
-        (x + half, y + corner),
-        (x + 0.4 * half, y + 0.028),
-        (x, y + 0.034),
-        (x - 0.4 * half, y + 0.028),
-    ]
-    lower = [
-        (x - 0.94 * half, y + 0.006),
-        (x - 0.4 * half, y + 0.028),
-        (x, y + 0.034),
-        (x + 0.4 * half, y + 0.028),
-        (x + 0.94 * half, y + 0.006),
-        (x + 0.45 * half, y + 0.04 + full * 1.05),
-        (x, y + 0.05 + full * 1.25),
-        (x - 0.45 * half, y + 0.04 + full * 1.05),
-    ]
+    bow = [(-1.0, corner), (-0.45, -full * 0.72), (-0.14, -full)]
+    line = [(-0.4, 0.028), (0.0, 0.034), (0.4, 0.028)]
+    top = [*bow, (0.0, -full * 0.78), *_other_side(bow), *reversed(line)]
+    below = [(0.45, 0.04 + full * 1.05), (0.0, 0.05 + full * 1.25), (-0.45, 0.04 + full * 1.05)]
+    low = [(-0.94, 0.006), *line, (0.94, 0.006), *below]
+    upper, lower = ([(x + dx * half, y + dy) for dx, dy in lip] for lip in (top, low))
     with canvas.as_part(figure.owner, "lower_lip"):
-        canvas.blob(face.all(lower), Paint(look.skin.lower_lip), steps=4)
+        canvas.blob(face.all(lower), look.skin.lower_lip, steps=4)
     with canvas.as_part(figure.owner, "upper_lip"):
-        canvas.blob(face.all(upper), Paint(look.skin.upper_lip), steps=4)
+        canvas.blob(face.all(upper), look.skin.upper_lip, steps=4)
     w, h = face.half_width, face.half_height
     if w < _FINE_PX:
         return
-    smile = [
-        (x - half, y + corner),
-        (x - 0.4 * half, y + 0.026),
-        (x, y + 0.032),
-        (x + 0.4 * half, y + 0.026),
-        (x + half, y + corner),
-    ]
+    arc = ((-1.0, corner), (-0.4, 0.026), (0.0, 0.032), (0.4, 0.026), (1.0, corner))
+    smile = [(x + dx * half, y + dy) for dx, dy in arc]
     with canvas.as_part(figure.owner, "inner_mouth"):
-        canvas.curve(face.all(smile), max(0.9, 0.022 * h), Paint(dark(look.skin.upper_lip, 0.55)))
+        canvas.curve(face.all(smile), max(0.9, 0.022 * h), dark(look.skin.upper_lip, 0.55))
     gloss = Paint(light(look.skin.lower_lip, 0.4), alpha=0.4, soft=0.06 * w)
     with canvas.only_on(figure.owner, "lower_lip"):
         canvas.ellipse(face.at(x, y + 0.07 + full * 0.3), 0.3 * half * w, 0.022 * h, gloss)
@@ -162,17 +133,9 @@ def _nose(canvas: Canvas, figure: Figure) -> None:
     _, eye = face.inverse(figure.middle("eye"))
     wide = 0.225 * look.nose
     w, h = face.half_width, face.half_height
-    bridge = [
-        (x - 0.07, eye - 0.02),
-        (x + 0.07, eye - 0.02),
-        (x + 0.10, y - 0.2),
-        (x + wide, y + 0.03),
-        (x + 0.6 * wide, y + 0.13),
-        (x, y + 0.155),
-        (x - 0.6 * wide, y + 0.13),
-        (x - wide, y + 0.03),
-        (x - 0.10, y - 0.2),
-    ]
+    flanks = [(0.10, y - 0.2), (wide, y + 0.03), (0.6 * wide, y + 0.13)]
+    around = [(0.07, eye - 0.02), *flanks, (0.0, y + 0.155), *_other_side(flanks)]
+    bridge = [(x + dx, at) for dx, at in ((-0.07, eye - 0.02), *around)]
     across = (*face.at(x - wide, y), *face.at(x + wide, y))
     with canvas.as_part(figure.owner, "nose"):
         canvas.blob(face.all(bridge), Paint(look.skin.tone, round=0.5, across=across), steps=4)
@@ -190,11 +153,8 @@ def _nose(canvas: Canvas, figure: Figure) -> None:
             for sign in (-1.0, 1.0):
                 place = face.at(x + sign * 0.48 * wide, y + 0.112)
                 canvas.ellipse(place, 0.30 * wide * w, 0.024 * h, hole, face.turn - 0.2 * sign)
-                wing = [
-                    (x + sign * wide * 0.86, y - 0.03),
-                    (x + sign * wide * 1.04, y + 0.045),
-                    (x + sign * wide * 0.84, y + 0.105),
-                ]
+                edge = ((0.86, -0.03), (1.04, 0.045), (0.84, 0.105))
+                wing = [(x + sign * wide * dx, y + dy) for dx, dy in edge]
                 canvas.curve(face.all(wing), 0.028 * w, Paint(look.skin.line, alpha=0.45))
 
 
@@ -206,16 +166,9 @@ def _eye_outline(inner: Point, outer: Point, tall: float) -> list[Point]:
     def along(t: float, up: float) -> Point:
         return ix + d * t, iy + (oy - iy) * t + up
 
-    return [
-        inner,
-        along(0.25, -tall * 0.8),
-        along(0.52, -tall * 1.05),
-        along(0.8, -tall * 0.72),
-        outer,
-        along(0.75, tall * 0.62),
-        along(0.45, tall * 0.78),
-        along(0.2, tall * 0.5),
-    ]
+    upper = [along(t, -tall * up) for t, up in ((0.25, 0.8), (0.52, 1.05), (0.8, 0.72))]
+    lower = [along(t, tall * down) for t, down in ((0.75, 0.62), (0.45, 0.78), (0.2, 0.5))]
+    return [inner, *upper, outer, *lower]
 
 
 def _eye(canvas: Canvas, figure: Figure, side: str) -> None:
@@ -229,12 +182,12 @@ def _eye(canvas: Canvas, figure: Figure, side: str) -> None:
     outline = _eye_outline(inner, outer, tall)
     white = mix((246.0, 243.0, 238.0), look.skin.tone, 0.12)
     with canvas.as_part(figure.owner, f"{side}_eye"):
-        canvas.blob(face.all(outline), Paint(white), steps=4)
+        canvas.blob(face.all(outline), white, steps=4)
     centre, r = face.at(x, y - 0.006), 0.112 * look.eye * w
     with canvas.only_on(figure.owner, f"{side}_eye"):
-        canvas.ellipse(centre, r, r, Paint(dark(look.iris, 0.35)))
+        canvas.ellipse(centre, r, r, dark(look.iris, 0.35))
         canvas.ellipse(centre, r * 0.82, r * 0.82, Paint(look.iris, soft=0.3 * r))
-        canvas.ellipse(centre, r * 0.45, r * 0.45, Paint((12.0, 10.0, 10.0)))
+        canvas.ellipse(centre, r * 0.45, r * 0.45, (12.0, 10.0, 10.0))
         shadow = Paint(dark(look.skin.shadow, 0.5), alpha=0.4, soft=0.06 * h)
         canvas.ellipse(face.at(x, y - tall), size * w, 0.035 * h, shadow, face.turn)
     if w < _FINE_PX:
@@ -269,14 +222,9 @@ def _brow(canvas: Canvas, figure: Figure, side: str) -> None:
     y -= 0.245
     thick = 0.042 * look.brow * (1.0 - 0.25 * look.feminine)
     arch = 0.05 + 0.03 * look.feminine
-    outline = [
-        (x - s * 0.25, y - thick * 0.2),
-        (x - s * 0.23, y - thick - 0.4 * arch),
-        (x + s * 0.06, y - arch - thick),
-        (x + s * 0.32, y + 0.015),
-        (x + s * 0.05, y - arch + thick),
-        (x - s * 0.2, y + thick * 0.9),
-    ]
+    above = [(-0.25, -thick * 0.2), (-0.23, -thick - 0.4 * arch), (0.06, -arch - thick)]
+    below = [(0.32, 0.015), (0.05, -arch + thick), (-0.2, thick * 0.9)]
+    outline = [(x + s * dx, y + dy) for dx, dy in (*above, *below)]
     hair = dark(look.hair, 0.25) if sum(look.hair) > 180 else look.hair
     with canvas.as_part(figure.owner, f"{side}_eyebrow"):
         canvas.blob(face.all(outline), Paint(hair, alpha=0.92), steps=3)
@@ -295,11 +243,8 @@ def _age_lines(canvas: Canvas, figure: Figure) -> None:
     nose_x, nose_y = face.inverse(figure.joints["nose"])
     with canvas.only_on(figure.owner, "face_skin"):
         for s in (-1.0, 1.0):
-            fold = [
-                (nose_x + 0.27 * s, nose_y + 0.06),
-                (0.40 * s, mouth - 0.1),
-                (0.45 * s, mouth + 0.06),
-            ]
+            start = (nose_x + 0.27 * s, nose_y + 0.06)
+            fold = [start, (0.40 * s, mouth - 0.1), (0.45 * s, mouth + 0.06)]
             canvas.curve(face.all(fold), 0.03 * w, line)
             bag = [(0.24 * s, eye + 0.13), (0.44 * s, eye + 0.18), (0.62 * s, eye + 0.12)]
             canvas.curve(face.all(bag), 0.022 * w, line)
@@ -316,55 +261,27 @@ def _age_lines(canvas: Canvas, figure: Figure) -> None:
 def _beard(canvas: Canvas, figure: Figure) -> None:
     """Paint a full beard, a goatee or a moustache, by the subject."""
     face, look = figure.face, figure.look
-    mx, mouth = face.inverse(joined(*_corners(figure), 0.5))
+    mx, mouth = face.inverse(figure.middle_of_mouth)
     _, nose = face.inverse(figure.joints["nose"])
     w, h, chin, j = face.half_width, face.half_height, look.chin, look.jaw
     hair = Paint(look.hair, grain=0.16, grain_px=max(1.0, 0.035 * w))
     kind = 0 if look.beard < 0.5 else 1 if look.beard < 0.8 else 2
     top = nose + 0.185
-    moustache = [
-        (mx, top),
-        (mx + 0.16, top - 0.005),
-        (mx + 0.40, mouth + 0.03),
-        (mx + 0.36, mouth + 0.07),
-        (mx + 0.14, mouth - 0.035),
-        (mx, mouth - 0.04),
-        (mx - 0.14, mouth - 0.035),
-        (mx - 0.36, mouth + 0.07),
-        (mx - 0.40, mouth + 0.03),
-        (mx - 0.16, top - 0.005),
-    ]
+    side = [(0.16, top - 0.005), (0.40, mouth + 0.03), (0.36, mouth + 0.07), (0.14, mouth - 0.035)]
+    whiskers = mirrored((0.0, top), side, (0.0, mouth - 0.04))
+    moustache = [(mx + dx, y) for dx, y in whiskers]
     with canvas.as_part(figure.owner, "facial_hair"):
         if kind == 0:
-            half = [
-                (1.005, -0.05),
-                (1.0, 0.22),
-                (0.95 * j + 0.04, 0.55),
-                (0.74 * j, 0.86),
-                (0.4 * j, 1.06 * chin),
-            ]
+            half = [(1.005, -0.05), (1.0, 0.22), (0.95 * j + 0.04, 0.55), (0.74 * j, 0.86)]
+            half.append((0.4 * j, 1.06 * chin))
             cheek = [(0.28, mouth - 0.1), (0.58, mouth - 0.14), (0.86, 0.2)]
-            left = [(-x, y) for x, y in reversed(half)]
-            outline = [
-                *half,
-                (0.0, 1.13 * chin),
-                *left,
-                *[(-x, y) for x, y in reversed(cheek)],
-                (0.0, mouth - 0.08),
-                *cheek,
-            ]
+            below = [*half, (0.0, 1.13 * chin), *_other_side(half)]
+            outline = [*below, *_other_side(cheek), (0.0, mouth - 0.08), *cheek]
             canvas.blob(face.all(outline), hair, steps=4)
         elif kind == 1:
-            patch = [
-                (mx - 0.3, mouth + 0.06),
-                (mx - 0.27, mouth + 0.25),
-                (mx - 0.2, chin),
-                (mx, chin * 1.07),
-                (mx + 0.2, chin),
-                (mx + 0.27, mouth + 0.25),
-                (mx + 0.3, mouth + 0.06),
-                (mx, mouth + 0.12),
-            ]
+            left = [(-0.3, mouth + 0.06), (-0.27, mouth + 0.25), (-0.2, chin)]
+            goatee = [*left, (0.0, chin * 1.07), *_other_side(left), (0.0, mouth + 0.12)]
+            patch = [(mx + dx, y) for dx, y in goatee]
             canvas.blob(face.all(patch), hair, steps=4)
         canvas.blob(face.all(moustache), hair, steps=3)
     gleam = Paint(light(look.hair, 0.35), alpha=0.25, soft=0.2 * w)
@@ -372,5 +289,5 @@ def _beard(canvas: Canvas, figure: Figure) -> None:
         canvas.ellipse(face.at(mx, mouth + 0.3), 0.3 * w, 0.08 * h, gleam)
 
 
-def _corners(figure: Figure) -> tuple[Point, Point]:
-    return figure.joints["mouth_right"], figure.joints["mouth_left"]
+def _other_side(places: list[Point]) -> list[Point]:
+    return [(-x, y) for x, y in reversed(places)]

@@ -50,15 +50,9 @@ def paint_hair(canvas: Canvas, figure: Figure) -> None:
             _scalp_gleam(canvas, figure)
         return
     kind = figure.words["hair_type"]
+    tops = {"coily": _coily_top, "curly": _curly_top, "dreadlocks": _dread_top}
     with canvas.as_part(figure.owner, "head_hair"):
-        if kind == "coily":
-            _coily_top(canvas, figure)
-        elif kind == "curly":
-            _curly_top(canvas, figure)
-        elif kind == "dreadlocks":
-            _dread_top(canvas, figure)
-        else:
-            _smooth_top(canvas, figure)
+        tops.get(kind, _smooth_top)(canvas, figure)
     if figure.face.half_width >= _FINE_PX:
         _gleam(canvas, figure)
 
@@ -148,12 +142,8 @@ def _rings(canvas: Canvas, figure: Figure, colour: Colour, places: list[Point], 
         for (x, y), a, turn in rows:
             c, s = math.cos(turn) * a, math.sin(turn) * a
             for paint_with, k in ((gap, 0.75), (bright, 0.42)):
-                arc = [
-                    (x - k * c, y - k * s),
-                    (x + k * 0.9 * s, y - k * 0.9 * c),
-                    (x + k * c, y + k * s),
-                    (x - k * 0.2 * s, y + k * 0.5 * c),
-                ]
+                arc = [(x - k * c, y - k * s), (x + k * 0.9 * s, y - k * 0.9 * c)]
+                arc += [(x + k * c, y + k * s), (x - k * 0.2 * s, y + k * 0.5 * c)]
                 canvas.curve(arc, 0.17 * a, paint_with)
 
 
@@ -165,12 +155,8 @@ def _ropes(canvas: Canvas, figure: Figure, colour: Colour, roots: _Floats, drop:
     for x, bend in zip(roots.tolist(), bends.tolist(), strict=True):
         top = -1.25 + 0.5 * abs(x)
         foot = end + 1.2 * bend[2]
-        path = [
-            (x * 0.86, top),
-            (x * 1.05 + bend[0], top + 0.4 * (foot - top)),
-            (x * 1.12 + bend[1], top + 0.75 * (foot - top)),
-            (x * 1.1, foot),
-        ]
+        path = [(x * 0.86, top), (x * 1.05 + bend[0], top + 0.4 * (foot - top))]
+        path += [(x * 1.12 + bend[1], top + 0.75 * (foot - top)), (x * 1.1, foot)]
         places = [tuple(p) for p in face.all(path).tolist()]
         for (ax, ay), (bx, by), r in zip(places[:-1], places[1:], (0.105, 0.1, 0.085), strict=True):
             rope = Paint(colour, round=0.6, grain=0.22, grain_px=max(1.0, 0.06 * w))
@@ -186,9 +172,8 @@ def _knots(canvas: Canvas, figure: Figure, colour: Colour, path: list[Point]) ->
     for (ax, ay), (bx, by) in pairwise(path):
         for t in (0.2, 0.5, 0.8):
             x, y = ax + (bx - ax) * t, ay + (by - ay) * t
-            canvas.line(
-                [(x - 0.07 * w, y + 0.03 * w), (x + 0.07 * w, y - 0.02 * w)], 0.025 * w, ink
-            )
+            knot = [(x - 0.07 * w, y + 0.03 * w), (x + 0.07 * w, y - 0.02 * w)]
+            canvas.line(knot, 0.025 * w, ink)
 
 
 def _afro(canvas: Canvas, figure: Figure, colour: Colour) -> None:
@@ -198,13 +183,8 @@ def _afro(canvas: Canvas, figure: Figure, colour: Colour) -> None:
     angles = np.linspace(0.0, 2 * math.pi, 30, endpoint=False)
     bumps = reach * (1.0 + figure.rng.normal(0.0, 0.022, len(angles)))
     places = np.column_stack([bumps * np.cos(angles), -0.55 + bumps * 0.92 * np.sin(angles)])
-    fill = Paint(
-        colour,
-        grain=0.3,
-        grain_px=max(1.0, 0.055 * w),
-        round=0.3,
-        across=(*face.at(-reach, 0.0), *face.at(reach, 0.0)),
-    )
+    across = (*face.at(-reach, 0.0), *face.at(reach, 0.0))
+    fill = Paint(colour, grain=0.3, grain_px=max(1.0, 0.055 * w), round=0.3, across=across)
     canvas.blob(face.all(places), fill, steps=3)
     for x, y in face.all(places).tolist():
         canvas.ellipse((x, y), 0.085 * w, 0.085 * w, Paint(colour, grain=0.3, grain_px=2.0))
@@ -212,12 +192,8 @@ def _afro(canvas: Canvas, figure: Figure, colour: Colour) -> None:
 
 def _cap(lift: float, hairline: list[Point], low: float) -> list[Point]:
     """Outline of hair on the skull: around the head outside, back along the hairline."""
-    half = [
-        (1.03, low),
-        (1.05 + 0.3 * lift, -0.55),
-        (0.94 + 0.4 * lift, -1.08 - 0.2 * lift),
-        (0.55 + 0.2 * lift, -1.42 - 0.6 * lift),
-    ]
+    half = [(1.03, low), (1.05 + 0.3 * lift, -0.55), (0.94 + 0.4 * lift, -1.08 - 0.2 * lift)]
+    half.append((0.55 + 0.2 * lift, -1.42 - 0.6 * lift))
     crown = (0.0, -1.52 - 0.75 * lift)
     return [(-x, y) for x, y in half] + [crown] + list(reversed(half)) + hairline
 
@@ -303,11 +279,8 @@ def _strands(canvas: Canvas, figure: Figure, *, wavy: bool) -> None:
 def _curly_top(canvas: Canvas, figure: Figure) -> None:
     w, volume = figure.face.half_width, _volume(figure)
     reach = 1.0 + 0.16 * volume
-    canvas.blob(
-        figure.face.all(_cap(0.08 * volume, _hairline(figure), 0.0)),
-        _fill(figure, dark(figure.look.hair, 0.2)),
-        steps=4,
-    )
+    cap = figure.face.all(_cap(0.08 * volume, _hairline(figure), 0.0))
+    canvas.blob(cap, _fill(figure, dark(figure.look.hair, 0.2)), steps=4)
     places = []
     for ring, r in ((13, 1.0), (11, 0.8), (7, 0.5)):
         for a in np.linspace(math.pi * 1.0, math.pi * 2.0, ring):
@@ -328,13 +301,8 @@ def _coily_top(canvas: Canvas, figure: Figure) -> None:
     line = [(0.92, -0.25), (0.86, -0.62), (0.62, -0.9), (0.0, -0.98), (-0.62, -0.9),
             (-0.86, -0.62), (-0.92, -0.25)]  # fmt: skip
     outline = _cap(lift, line, 0.05)
-    fill = Paint(
-        look.hair,
-        grain=0.34,
-        grain_px=max(1.0, 0.055 * w),
-        round=0.3,
-        across=(*face.at(-1.2, 0.0), *face.at(1.2, 0.0)),
-    )
+    across = (*face.at(-1.2, 0.0), *face.at(1.2, 0.0))
+    fill = Paint(look.hair, grain=0.34, grain_px=max(1.0, 0.055 * w), round=0.3, across=across)
     canvas.blob(face.all(outline), fill, steps=4)
     edge = np.asarray(outline)
     dense = np.concatenate([edge + (np.roll(edge, -1, axis=0) - edge) * t for t in (0, 0.33, 0.66)])
@@ -352,11 +320,8 @@ def _coily_top(canvas: Canvas, figure: Figure) -> None:
 
 def _dread_top(canvas: Canvas, figure: Figure) -> None:
     face, look, w = figure.face, figure.look, figure.face.half_width
-    canvas.blob(
-        face.all(_cap(0.1 * _volume(figure), _hairline(figure), -0.1)),
-        _fill(figure, dark(look.hair, 0.15), 0.2),
-        steps=4,
-    )
+    cap = face.all(_cap(0.1 * _volume(figure), _hairline(figure), -0.1))
+    canvas.blob(cap, _fill(figure, dark(look.hair, 0.15), 0.2), steps=4)
     roots = np.array([-1.0, -0.93, 0.93, 1.0, -1.08, 1.08])
     _ropes(canvas, figure, look.hair, roots, 0.12)
     tints = (Paint(dark(look.hair, 0.5), alpha=0.6), Paint(light(look.hair, 0.18), alpha=0.5))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isolux_worlds.drawing.anatomy import Figure
+from isolux_worlds.drawing.anatomy import Figure, mirrored
 from isolux_worlds.drawing.canvas import Canvas, Paint
 from isolux_worlds.drawing.colour import Colour, dark, light
 
@@ -13,11 +13,11 @@ def paint_back_headwear(canvas: Canvas, figure: Figure) -> None:
     """Paint the part of a headscarf that lies behind neck and shoulders."""
     if figure.words["headwear"] != "headscarf":
         return
-    colour = dark(_cloth(figure), 0.25)
+    colour = dark(figure.look.second, 0.25)
     with canvas.as_part(figure.owner, "headwear"):
         canvas.blob(
             figure.face.all([(-1.1, -1.0), (1.1, -1.0), (1.25, 0.3), (1.3, 1.3), (0.0, 1.75),
-                             (-1.3, 1.3), (-1.25, 0.3)]), Paint(colour), steps=5,
+                             (-1.3, 1.3), (-1.25, 0.3)]), colour, steps=5,
         )  # fmt: skip
 
 
@@ -33,36 +33,27 @@ def paint_headwear(canvas: Canvas, figure: Figure) -> None:
             _scarf(canvas, figure)
 
 
-def _cloth(figure: Figure) -> Colour:
-    return figure.look.second
-
-
 def _cap(canvas: Canvas, figure: Figure) -> None:
-    face, colour, w = figure.face, _cloth(figure), figure.face.half_width
+    face, colour, w = figure.face, figure.look.second, figure.face.half_width
     across = (*face.at(-1.12, 0.0), *face.at(1.12, 0.0))
     dome = [
         (-1.12, -0.62), (-1.13, -1.0), (-0.86, -1.5), (-0.4, -1.75), (0.0, -1.8), (0.4, -1.75),
         (0.86, -1.5), (1.13, -1.0), (1.12, -0.62), (0.6, -0.76), (0.0, -0.8), (-0.6, -0.76),
     ]  # fmt: skip
-    canvas.blob(
-        face.all(dome),
-        Paint(colour, round=0.5, across=across, grain=0.04, grain_px=max(1.0, 0.05 * w)),
-        steps=5,
-    )
+    grain_px = max(1.0, 0.05 * w)
+    felt = Paint(colour, round=0.5, across=across, grain=0.04, grain_px=grain_px)
+    canvas.blob(face.all(dome), felt, steps=5)
     seam = Paint(dark(colour, 0.35), alpha=0.6)
     for x in (-0.45, 0.0, 0.45):
         canvas.curve(face.all([(0.0, -1.78), (x * 1.2, -1.35), (x * 1.5, -0.78)]), 0.025 * w, seam)
-    canvas.ellipse(face.at(0.0, -1.79), 0.09 * w, 0.06 * w, Paint(dark(colour, 0.2)))
+    canvas.ellipse(face.at(0.0, -1.79), 0.09 * w, 0.06 * w, dark(colour, 0.2))
     brim = [
         (-1.02, -0.72), (-0.5, -0.9), (0.0, -0.93), (0.5, -0.9), (1.02, -0.72), (0.86, -0.5),
         (0.0, -0.42), (-0.86, -0.5),
     ]  # fmt: skip
     canvas.blob(face.all(brim), Paint(dark(colour, 0.22), round=0.4, across=across), steps=5)
-    canvas.curve(
-        face.all([(-0.84, -0.51), (0.0, -0.44), (0.84, -0.51)]),
-        0.03 * w,
-        Paint(light(colour, 0.3), alpha=0.6),
-    )
+    edge = face.all([(-0.84, -0.51), (0.0, -0.44), (0.84, -0.51)])
+    canvas.curve(edge, 0.03 * w, Paint(light(colour, 0.3), alpha=0.6))
     shade = Paint(figure.look.skin.shadow, alpha=0.4, soft=0.2 * w)
     with canvas.only_on(figure.owner, "face_skin"):
         canvas.ellipse(face.at(0.0, -0.38), 0.85 * w, 0.12 * w, shade, face.turn)
@@ -70,7 +61,7 @@ def _cap(canvas: Canvas, figure: Figure) -> None:
 
 def _scarf(canvas: Canvas, figure: Figure) -> None:
     """Paint a scarf round the head and under the chin."""
-    face, colour, w = figure.face, _cloth(figure), figure.face.half_width
+    face, colour, w = figure.face, figure.look.second, figure.face.half_width
     across = (*face.at(-1.25, 0.0), *face.at(1.25, 0.0))
     fill = Paint(colour, round=0.45, across=across, grain=0.03, grain_px=max(1.0, 0.06 * w))
     outer = [
@@ -99,46 +90,27 @@ def paint_spectacles(canvas: Canvas, figure: Figure) -> None:
     if figure.words["eyewear"] != "glasses":
         return
     face, w, h = figure.face, figure.face.half_width, figure.face.half_height
-    rim = Paint((28.0, 24.0, 24.0) if figure.look.style < 0.6 else (96.0, 62.0, 40.0))
+    rim = (28.0, 24.0, 24.0) if figure.look.style < 0.6 else (96.0, 62.0, 40.0)
     thick = max(1.2, 0.06 * w)
-    places = {}
-    for side in ("right", "left"):
-        x, y = face.inverse(figure.joints[f"{side}_eye"])
-        places[side] = (x, y)
-        rx, ry = 0.345 * w, 0.20 * h
-        centre = face.at(x, y + 0.02)
+    eyes = [face.inverse(figure.joints[f"{side}_eye"]) for side in ("right", "left")]
+    for x, y in eyes:
         lens = Paint((214.0, 232.0, 242.0), alpha=0.16)
-        canvas.ellipse(centre, rx, ry, lens, face.turn)
+        canvas.ellipse(face.at(x, y + 0.02), 0.345 * w, 0.20 * h, lens, face.turn)
+        middle, top = y + 0.02, ((-0.24, -0.19), (0.0, -0.21), (0.24, -0.19))
+        rest = ((0.345, -0.06), (0.28, 0.13), (0.0, 0.205), (-0.28, 0.13), (-0.345, -0.06))
+        around = [(x + dx, middle + dy) for dx, dy in ((-0.345, -0.06), *top, *rest)]
         with canvas.as_part(figure.owner, "eyewear"):
-            _ring(canvas, figure, (x, y + 0.02), thick, rim)
+            canvas.curve(face.all(around), thick, rim, steps=3)
     with canvas.as_part(figure.owner, "eyewear"):
-        (rx0, ry0), (lx0, ly0) = places["right"], places["left"]
+        (x0, y0), (x1, y1) = eyes
         bridge = [
-            (rx0 + 0.32, ry0 - 0.02),
-            ((rx0 + lx0) / 2, (ry0 + ly0) / 2 - 0.06),
-            (lx0 - 0.32, ly0 - 0.02),
+            (x0 + 0.32, y0 - 0.02),
+            ((x0 + x1) / 2, (y0 + y1) / 2 - 0.06),
+            (x1 - 0.32, y1 - 0.02),
         ]
         canvas.curve(face.all(bridge), thick, rim)
-        for x, y, s in ((rx0, ry0, -1.0), (lx0, ly0, 1.0)):
+        for (x, y), s in zip(eyes, (-1.0, 1.0), strict=True):
             canvas.line([face.at(x + s * 0.33, y - 0.02), face.at(s * 1.0, y - 0.06)], thick, rim)
-
-
-def _ring(
-    canvas: Canvas, figure: Figure, centre: tuple[float, float], thick: float, rim: Paint
-) -> None:
-    x, y = centre
-    around = [
-        (x - 0.345, y - 0.06),
-        (x - 0.24, y - 0.19),
-        (x, y - 0.21),
-        (x + 0.24, y - 0.19),
-        (x + 0.345, y - 0.06),
-        (x + 0.28, y + 0.13),
-        (x, y + 0.205),
-        (x - 0.28, y + 0.13),
-        (x - 0.345, y - 0.06),
-    ]
-    canvas.curve(figure.face.all(around), thick, rim, steps=3)
 
 
 def paint_mask(canvas: Canvas, figure: Figure) -> None:
@@ -150,32 +122,16 @@ def paint_mask(canvas: Canvas, figure: Figure) -> None:
     colour: Colour = (158.0, 198.0, 214.0) if figure.look.style < 0.7 else (58.0, 60.0, 66.0)
     across = (*face.at(-0.95, 0.0), *face.at(0.95, 0.0))
     top, j = nose - 0.10, figure.look.jaw
-    outline = [
-        (0.0, top - 0.05),
-        (0.42, top + 0.06),
-        (0.93, top + 0.2),
-        (0.88 * j + 0.06, 0.62),
-        (0.52 * j, 0.98),
-        (0.0, 1.07),
-        (-0.52 * j, 0.98),
-        (-0.88 * j - 0.06, 0.62),
-        (-0.93, top + 0.2),
-        (-0.42, top + 0.06),
-    ]
+    half = [(0.42, top + 0.06), (0.93, top + 0.2), (0.88 * j + 0.06, 0.62), (0.52 * j, 0.98)]
+    outline = mirrored((0.0, top - 0.05), half, (0.0, 1.07))
     with canvas.as_part(figure.owner, "face_mask"):
         canvas.blob(face.all(outline), Paint(colour, round=0.4, across=across), steps=4)
         for s in (-1.0, 1.0):
             for y in (top + 0.24, 0.6):
-                canvas.line(
-                    [face.at(s * 0.9, y), face.at(s * 1.03, 0.06)],
-                    0.03 * w,
-                    Paint((235.0, 238.0, 240.0)),
-                )
+                loop = [face.at(s * 0.9, y), face.at(s * 1.03, 0.06)]
+                canvas.line(loop, 0.03 * w, (235.0, 238.0, 240.0))
     with canvas.only_on(figure.owner, "face_mask"):
         for k in range(3):
             y = nose + 0.28 + 0.16 * k
-            canvas.curve(
-                face.all([(-0.8, y), (0.0, y + 0.05), (0.8, y)]),
-                0.03 * w,
-                Paint(dark(colour, 0.25), alpha=0.7),
-            )
+            pleat = face.all([(-0.8, y), (0.0, y + 0.05), (0.8, y)])
+            canvas.curve(pleat, 0.03 * w, Paint(dark(colour, 0.25), alpha=0.7))

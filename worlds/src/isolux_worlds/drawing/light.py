@@ -36,19 +36,7 @@ _CAST: Mapping[str, tuple[float, float, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Light:
-    """The light of one photo.
-
-    Parameters
-    ----------
-    direction : (x, y, z)
-        Unit vector towards the light: right, down, to the viewer.
-    exposure : float
-        1 is right.
-    cast : (red, green, blue)
-        Factors of linear light.
-    noise : float
-        Standard deviation, sRGB numbers.
-    """
+    """The light of one photo."""
 
     direction: tuple[float, float, float]
     exposure: float
@@ -59,14 +47,9 @@ class Light:
 def light_of(lighting: str, time_of_day: str, rng: np.random.Generator) -> Light:
     """Return the light of a photo; its direction is drawn, left or right and from above."""
     side = float(rng.uniform(0.25, 0.6)) * (1.0 if rng.random() < 0.5 else -1.0)
-    x, y, z = side, -0.5, 0.75
-    length = math.sqrt(x * x + y * y + z * z)
-    return Light(
-        (x / length, y / length, z / length),
-        _EXPOSURE[lighting],
-        _CAST[time_of_day],
-        _NOISE[lighting],
-    )
+    length = math.sqrt(side * side + 0.5 * 0.5 + 0.75 * 0.75)
+    direction = (side / length, -0.5 / length, 0.75 / length)
+    return Light(direction, _EXPOSURE[lighting], _CAST[time_of_day], _NOISE[lighting])
 
 
 def expose(picture: _Picture, light: Light, salt: int) -> npt.NDArray[np.uint8]:

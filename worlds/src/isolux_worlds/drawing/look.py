@@ -50,10 +50,7 @@ class Skin:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Features of a subject; lengths are shares of the usual one, 0 to 1 where a style is chosen.
-
-    ``length`` is that of the hair: 0 cropped, 1 past the shoulders.
-    """
+    """Features of a subject; lengths are shares of the usual one, styles 0 to 1."""
 
     skin: Skin
     hair: Colour
@@ -78,13 +75,7 @@ class Look:
 
 
 def skin_of(tone: str) -> Skin:
-    """Return the colours of one of the ten Monk tones.
-
-    Examples
-    --------
-    >>> skin_of("1").tone
-    (246.0, 237.0, 228.0)
-    """
+    """Return the colours of one of the ten Monk tones."""
     base = rgb(MONK_TONES[tone])
     depth = 1.0 - (0.3 * base[0] + 0.59 * base[1] + 0.11 * base[2]) / 255.0  # 0 light, 1 dark
     return Skin(
@@ -99,17 +90,7 @@ def skin_of(tone: str) -> Skin:
 
 
 def look_of(words: Mapping[str, str], age: int, seed: int, subject: str) -> Look:
-    """Return how a subject looks: the same in every photo.
-
-    Parameters
-    ----------
-    words : mapping of str to str
-        Attribute to value.
-    age : int
-        Years.
-    seed, subject
-        They name the random stream.
-    """
+    """Return how a subject looks: the same in every photo."""
     rng = stream(seed, "look", subject)
     u = rng.random(24)
     feminine = {"feminine": 1.0, "masculine": 0.0}.get(words["perceived_gender_presentation"], 0.5)

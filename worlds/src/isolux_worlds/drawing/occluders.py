@@ -89,158 +89,122 @@ def _body_box(s: Setting, figure: Figure) -> tuple[float, float, float, float]:
 
 
 def _bush(p: _Place) -> None:
-    leaf = p.s.one_of("#4a7337", "#5b8440", "#3f6534")
-    if p.s.weather == "snowy":
-        leaf = mix(leaf, p.s.tint("#eef2f6"), 0.6)
-    grain = max(2.0, 0.028 * p.wide)
-    r = 0.2 * p.wide
+    s, x0, top, wide = p.s, p.x0, p.top, p.wide
+    leaf = s.one_of("#4a7337", "#5b8440", "#3f6534")
+    if s.weather == "snowy":
+        leaf = mix(leaf, s.tint("#eef2f6"), 0.6)
+    grain = max(2.0, 0.028 * wide)
+    r = 0.2 * wide
     fill = Paint(leaf, grain=0.25, grain_px=grain)
-    p.s.canvas.polygon(
-        [(p.x0, p.top + r), (p.x1, p.top + r), (p.x1 + 0.3 * r, p.foot), (p.x0 - 0.3 * r, p.foot)],
-        fill,
+    s.canvas.polygon(
+        [(x0, top + r), (p.x1, top + r), (p.x1 + 0.3 * r, p.foot), (x0 - 0.3 * r, p.foot)], fill
     )
     for k in range(6):
-        x = p.x0 + (k + 0.1) / 5.2 * p.wide
-        y = p.top + r * (0.75 + 0.3 * (k % 2))
+        x = x0 + (k + 0.1) / 5.2 * wide
+        y = top + r * (0.75 + 0.3 * (k % 2))
         shade = dark(leaf, 0.12 * (k % 3))
-        p.s.canvas.ellipse((x, y), r, r, Paint(shade, grain=0.25, grain_px=grain, round=0.25))
-    for x, y in p.s.rng.uniform(0, 1, (24, 2)).tolist():
-        place = (p.x0 + x * p.wide, p.top + r + y * max(p.tall - r, 1.0))
-        p.s.canvas.ellipse(
-            place, 0.05 * p.wide, 0.03 * p.wide, Paint(light(leaf, 0.16), alpha=0.5), x * 3
-        )
+        s.canvas.ellipse((x, y), r, r, Paint(shade, grain=0.25, grain_px=grain, round=0.25))
+    for x, y in s.rng.uniform(0, 1, (24, 2)).tolist():
+        place = (x0 + x * wide, top + r + y * max(p.tall - r, 1.0))
+        glint = Paint(light(leaf, 0.16), alpha=0.5)
+        s.canvas.ellipse(place, 0.05 * wide, 0.03 * wide, glint, x * 3)
 
 
 def _pole(p: _Place) -> None:
-    steel = p.s.one_of("#6b7178", "#87735d", "#4d5a52")
-    fill = Paint(steel, round=0.5, across=(p.x0, 0.0, p.x1, 0.0))
-    p.s.rectangle(p.x0, -4.0, p.x1, p.foot, fill)
-    band = Paint(p.s.tint("#d8b040"))
+    s, x0, x1 = p.s, p.x0, p.x1
+    steel = s.one_of("#6b7178", "#87735d", "#4d5a52")
+    fill = Paint(steel, round=0.5, across=(x0, 0.0, x1, 0.0))
+    s.rectangle(x0, -4.0, x1, p.foot, fill)
+    band = s.tint("#d8b040")
     for up in (0.3, 0.42):
         y = p.top + up * p.tall
-        p.s.rectangle(p.x0, y, p.x1, y + 0.03 * p.tall, band)
+        s.rectangle(x0, y, x1, y + 0.03 * p.tall, band)
 
 
 def _trunk(p: _Place) -> None:
-    bark = p.s.tint("#6a4f38")
+    s, x0, x1, foot, wide = p.s, p.x0, p.x1, p.foot, p.wide
+    bark = s.tint("#6a4f38")
     fill = Paint(
-        bark, round=0.5, across=(p.x0, 0.0, p.x1, 0.0), grain=0.2, grain_px=max(2.0, 0.12 * p.wide)
+        bark, round=0.5, across=(x0, 0.0, x1, 0.0), grain=0.2, grain_px=max(2.0, 0.12 * wide)
     )
-    flare = 0.12 * p.wide
-    p.s.canvas.polygon(
-        [
-            (p.x0, -4.0),
-            (p.x1, -4.0),
-            (p.x1, p.foot - 0.15 * p.tall),
-            (p.x1 + flare, p.foot),
-            (p.x0 - flare, p.foot),
-            (p.x0, p.foot - 0.15 * p.tall),
-        ],
-        fill,
-    )
+    flare = 0.12 * wide
+    root = foot - 0.15 * p.tall
+    right = [(x1, -4.0), (x1, root), (x1 + flare, foot)]
+    s.canvas.polygon([(x0, -4.0), *right, (x0 - flare, foot), (x0, root)], fill)
     for k in range(4):
-        x = p.x0 + (k + 0.5) / 4 * p.wide
-        p.s.canvas.line(
-            [(x, 0.0), (x + 0.04 * p.wide, 0.5 * p.foot), (x, p.foot)],
-            0.03 * p.wide,
-            Paint(dark(bark, 0.4), alpha=0.6),
-        )
+        x = x0 + (k + 0.5) / 4 * wide
+        crack = [(x, 0.0), (x + 0.04 * wide, 0.5 * foot), (x, foot)]
+        s.canvas.line(crack, 0.03 * wide, Paint(dark(bark, 0.4), alpha=0.6))
 
 
 def _wall(p: _Place) -> None:
-    brick = p.s.one_of("#9c5a45", "#a38a70", "#8a8d8f")
-    p.s.rectangle(p.x0, p.top, p.x1, p.foot, Paint(brick, grain=0.08, grain_px=3.0))
+    s, x0, x1, top, tall = p.s, p.x0, p.x1, p.top, p.tall
+    brick = s.one_of("#9c5a45", "#a38a70", "#8a8d8f")
+    s.rectangle(x0, top, x1, p.foot, Paint(brick, grain=0.08, grain_px=3.0))
     mortar = Paint(light(brick, 0.35), alpha=0.7)
-    row = max(7.0, 0.1 * p.tall)
-    count = int(p.tall / row)
+    row = max(7.0, 0.1 * tall)
+    count = int(tall / row)
     for k in range(count + 1):
-        y = p.top + k * row
-        p.s.canvas.line([(p.x0, y), (p.x1, y)], 1.5, mortar)
+        y = top + k * row
+        s.canvas.line([(x0, y), (x1, y)], 1.5, mortar)
         for n in range(6):
-            x = p.x0 + (n + 0.5 * (k % 2)) / 5.5 * p.wide
-            if x < p.x1 and y + row <= p.foot:
-                p.s.canvas.line([(x, y), (x, y + row)], 1.5, mortar)
-    p.s.rectangle(p.x0 - 3, p.top - 0.05 * p.tall, p.x1 + 3, p.top + 2, Paint(light(brick, 0.3)))
+            x = x0 + (n + 0.5 * (k % 2)) / 5.5 * p.wide
+            if x < x1 and y + row <= p.foot:
+                s.canvas.line([(x, y), (x, y + row)], 1.5, mortar)
+    s.rectangle(x0 - 3, top - 0.05 * tall, x1 + 3, top + 2, light(brick, 0.3))
 
 
 def _table(p: _Place) -> None:
-    wood = p.s.one_of("#8a5c3a", "#a5784e", "#5e4432")
-    cloth = p.s.one_of("#d8d2c4", "#a8453c", "#44627a")
-    p.s.rectangle(p.x0, p.top, p.x1, p.foot, Paint(cloth, grain=0.03, grain_px=3.0))
+    s, x0, top, wide = p.s, p.x0, p.top, p.wide
+    wood = s.one_of("#8a5c3a", "#a5784e", "#5e4432")
+    cloth = s.one_of("#d8d2c4", "#a8453c", "#44627a")
+    s.rectangle(x0, top, p.x1, p.foot, Paint(cloth, grain=0.03, grain_px=3.0))
     for k in range(7):
-        x = p.x0 + (k + 0.5) / 7 * p.wide
-        p.s.canvas.line(
-            [(x, p.top + 0.1 * p.tall), (x, p.foot)], 2.0, Paint(dark(cloth, 0.25), alpha=0.5)
-        )
-    p.s.rectangle(
-        p.x0 - 0.04 * p.wide,
-        p.top,
-        p.x1 + 0.04 * p.wide,
-        p.top + 0.1 * p.tall,
-        Paint(light(wood, 0.12)),
-    )
+        x = x0 + (k + 0.5) / 7 * wide
+        fold = Paint(dark(cloth, 0.25), alpha=0.5)
+        s.canvas.line([(x, top + 0.1 * p.tall), (x, p.foot)], 2.0, fold)
+    s.rectangle(x0 - 0.04 * wide, top, p.x1 + 0.04 * wide, top + 0.1 * p.tall, light(wood, 0.12))
 
 
 def _cupboard(p: _Place) -> None:
-    wood = p.s.one_of("#7d5a3e", "#b59a78", "#5c6a6e")
+    s, x0, foot = p.s, p.x0, p.foot
+    wood = s.one_of("#7d5a3e", "#b59a78", "#5c6a6e")
     top = max(-4.0, p.top)
-    p.s.rectangle(p.x0, top, p.x1, p.foot, Paint(wood, grain=0.06, grain_px=4.0))
-    edge = Paint(dark(wood, 0.35))
+    s.rectangle(x0, top, p.x1, foot, Paint(wood, grain=0.06, grain_px=4.0))
+    edge = dark(wood, 0.35)
     for k in (0.0, 0.5, 1.0):
-        x = p.x0 + k * p.wide
-        p.s.canvas.line([(x, top), (x, p.foot)], 2.5, edge)
-    p.s.canvas.line([(p.x0, top), (p.x1, top)], 4.0, edge)
+        x = x0 + k * p.wide
+        s.canvas.line([(x, top), (x, foot)], 2.5, edge)
+    s.canvas.line([(x0, top), (p.x1, top)], 4.0, edge)
     for k in (0.44, 0.56):
-        p.s.canvas.ellipse(
-            (p.x0 + k * p.wide, (top + p.foot) / 2), 3.0, 3.0, Paint((208.0, 186.0, 120.0))
-        )
+        s.canvas.ellipse((x0 + k * p.wide, (top + foot) / 2), 3.0, 3.0, (208.0, 186.0, 120.0))
 
 
 def _car(p: _Place) -> None:
     """Paint a parked car from the side: body, roof with windows, wheels."""
-    paint: Colour = p.s.one_of("#a33a34", "#3a5a80", "#d5d6d4", "#2f3338", "#5d7a5c", "#c99a3a")
-    long = max(p.wide * 1.9, 1.7 * p.tall)
+    s, top, foot, tall = p.s, p.top, p.foot, p.tall
+    paint: Colour = s.one_of("#a33a34", "#3a5a80", "#d5d6d4", "#2f3338", "#5d7a5c", "#c99a3a")
+    long = max(p.wide * 1.9, 1.7 * tall)
     middle = (p.x0 + p.x1) / 2
     x0, x1 = middle - long / 2, middle + long / 2
-    belt = p.top + 0.40 * p.tall
-    body = [
-        (x0, belt + 0.1 * p.tall),
-        (x0 + 0.06 * long, belt),
-        (x1 - 0.05 * long, belt),
-        (x1, belt + 0.14 * p.tall),
-        (x1, p.foot - 0.1 * p.tall),
-        (x0, p.foot - 0.1 * p.tall),
-    ]
-    roof = [
-        (x0 + 0.12 * long, belt + 2),
-        (x0 + 0.24 * long, p.top),
-        (x1 - 0.27 * long, p.top),
-        (x1 - 0.13 * long, belt + 2),
-    ]
-    p.s.canvas.polygon(roof, Paint(paint))
-    glass = mix(p.s.tint("#2e3c48"), p.s.sky[1], 0.25)
-    p.s.canvas.polygon(
-        [
-            (x0 + 0.16 * long, belt),
-            (x0 + 0.26 * long, p.top + 0.06 * p.tall),
-            (x1 - 0.29 * long, p.top + 0.06 * p.tall),
-            (x1 - 0.17 * long, belt),
-        ],
-        Paint(glass),
-    )
-    p.s.canvas.line([(middle, p.top), (middle, belt)], 0.02 * long, Paint(paint))
-    p.s.canvas.polygon(
-        body, Paint(light(paint, 0.12), to=dark(paint, 0.25), along=(0, belt, 0, p.foot))
-    )
+    belt = top + 0.40 * tall
+    bonnet = [(x0, belt + 0.1 * tall), (x0 + 0.06 * long, belt), (x1 - 0.05 * long, belt)]
+    sill = [(x1, foot - 0.1 * tall), (x0, foot - 0.1 * tall)]
+    roof = [(x0 + 0.12 * long, belt + 2), (x0 + 0.24 * long, top), (x1 - 0.27 * long, top)]
+    s.canvas.polygon([*roof, (x1 - 0.13 * long, belt + 2)], paint)
+    glass, upper = mix(s.tint("#2e3c48"), s.sky[1], 0.25), top + 0.06 * tall
+    pane = [(x0 + 0.16 * long, belt), (x0 + 0.26 * long, upper), (x1 - 0.29 * long, upper)]
+    s.canvas.polygon([*pane, (x1 - 0.17 * long, belt)], glass)
+    s.canvas.line([(middle, top), (middle, belt)], 0.02 * long, paint)
+    sheen = Paint(light(paint, 0.12), to=dark(paint, 0.25), along=(0, belt, 0, foot))
+    s.canvas.polygon([*bonnet, (x1, belt + 0.14 * tall), *sill], sheen)
     for k in (0.2, 0.8):
-        wheel = (x0 + k * long, p.foot - 0.12 * p.tall)
-        r = min(0.085 * long, 0.24 * p.tall)
-        p.s.canvas.ellipse(wheel, r, r, Paint((28.0, 28.0, 30.0)))
-        p.s.canvas.ellipse(wheel, 0.55 * r, 0.55 * r, Paint(p.s.tint("#a9adb2"), round=0.5))
-    lamp = (255.0, 236.0, 180.0) if p.s.night else p.s.tint("#f1ead2")
-    p.s.canvas.ellipse(
-        (x1 - 0.02 * long, belt + 0.2 * p.tall), 0.02 * long, 0.05 * p.tall, Paint(lamp)
-    )
+        wheel = (x0 + k * long, foot - 0.12 * tall)
+        r = min(0.085 * long, 0.24 * tall)
+        s.canvas.ellipse(wheel, r, r, (28.0, 28.0, 30.0))
+        s.canvas.ellipse(wheel, 0.55 * r, 0.55 * r, Paint(s.tint("#a9adb2"), round=0.5))
+    lamp = (255.0, 236.0, 180.0) if s.night else s.tint("#f1ead2")
+    s.canvas.ellipse((x1 - 0.02 * long, belt + 0.2 * tall), 0.02 * long, 0.05 * tall, lamp)
 
 
 _PAINTERS: Mapping[str, Callable[[_Place], None]] = {

@@ -8,32 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 __all__ = ["OUTFITS", "Outfit"]
 
 
 @dataclass(frozen=True, slots=True)
 class Outfit:
-    """A way to be dressed.
-
-    Parameters
-    ----------
-    sleeve : float
-        0 none, 0.5 to the middle of the upper arm, 1 to the elbow, 2 to the wrist.
-    neck : {"crew", "v", "collar", "scoop", "high"}
-    hem : float
-        How far the top falls: 0 waist, 0.3 hip, 1 knee, 1.9 ankle.
-    whole : bool
-        One garment from neck to foot (``full_body_clothing``).
-    bottom : {"trousers", "shorts", "skirt"}
-    top, second, lower : str, optional
-        Colours of top, trim and bottom.
-    details : tuple of str
-        What ``clothing_details`` paints on it.
-    prop : str
-        What they hold or have next to them; empty for nothing.
-    """
+    """A way to be dressed."""
 
     sleeve: float = 0.5
     neck: Literal["crew", "v", "collar", "scoop", "high"] = "crew"
@@ -47,52 +30,46 @@ class Outfit:
     prop: str = ""
 
 
+def _dressed(base: Outfit, prop: str, *details: str, **changes: Any) -> Outfit:
+    """Change an outfit: what is held, and details and whatever else is named."""
+    return replace(base, prop=prop, details=details or base.details, **changes)
+
+
 _CASUAL = Outfit()
-_HOODIE = Outfit(sleeve=2, details=("hood", "pocket"))
-_SHIRT = Outfit(sleeve=2, neck="collar", details=("buttons",))
-_SUIT = Outfit(
-    sleeve=2,
-    neck="v",
-    hem=0.42,
-    top="#2b313c",
-    second="#f2f0ea",
-    lower="#262b35",
-    details=("lapels",),
+_family = partial(_dressed, _CASUAL, "")
+_HOODIE = _family("hood", "pocket", sleeve=2)
+_SHIRT = _family("buttons", sleeve=2, neck="collar")
+_SUIT = _family(
+    "lapels", sleeve=2, neck="v", hem=0.42, top="#2b313c", second="#f2f0ea", lower="#262b35"
 )
-_ROBE = Outfit(sleeve=2, neck="v", hem=1.9, whole=True, top="#1f1d22", second="#efece4")
-_JERSEY = Outfit(sleeve=0.6, bottom="shorts", details=("number",))
-_TANK = Outfit(sleeve=0, neck="scoop", bottom="shorts")
-_SCRUBS = Outfit(sleeve=0.6, neck="v", hem=0.4, top="#4f9b99", lower="#468a88", second="#8fc7c4")
-_UNIFORM = Outfit(
+_ROBE = _family(sleeve=2, neck="v", hem=1.9, whole=True, top="#1f1d22", second="#efece4")
+_JERSEY = _family("number", sleeve=0.6, bottom="shorts")
+_TANK = _family(sleeve=0, neck="scoop", bottom="shorts")
+_SCRUBS = _family(sleeve=0.6, neck="v", hem=0.4, top="#4f9b99", second="#8fc7c4", lower="#468a88")
+_UNIFORM = _family(
+    "buttons",
+    "belt",
+    "badge",
     sleeve=2,
     neck="collar",
     top="#33425c",
-    lower="#28334a",
     second="#c9a545",
-    details=("buttons", "belt", "badge"),
+    lower="#28334a",
 )
-_HIVIS = Outfit(
-    sleeve=2, neck="collar", top="#3b4a63", lower="#35414f", second="#f08a24", details=("hivis",)
-)
-_WORK = Outfit(
-    sleeve=1, neck="collar", top="#9a8f78", lower="#3d5578", second="#3d5578", details=("bib",)
-)
-_APRON = Outfit(sleeve=2, neck="collar", second="#3f6a53", lower="#2e3138", details=("apron",))
-_DRESS = Outfit(sleeve=0, neck="scoop", hem=1.0, whole=True, details=("sash",))
-_LEATHER = Outfit(
-    sleeve=2, neck="high", top="#26252a", lower="#2c2f36", second="#8d8f94", details=("zip",)
-)
-_FIELD = Outfit(
-    sleeve=2,
-    neck="collar",
-    top="#6c7148",
-    lower="#5d5f41",
-    second="#4a4c30",
-    details=("camouflage", "belt"),
+_HIVIS = _family("hivis", sleeve=2, neck="collar", top="#3b4a63", second="#f08a24", lower="#35414f")
+_WORK = _family("bib", sleeve=1, neck="collar", top="#9a8f78", second="#3d5578", lower="#3d5578")
+_APRON = _family("apron", sleeve=2, neck="collar", second="#3f6a53", lower="#2e3138")
+_DRESS = _family("sash", sleeve=0, neck="scoop", hem=1.0, whole=True)
+_LEATHER = _family("zip", sleeve=2, neck="high", top="#26252a", second="#8d8f94", lower="#2c2f36")
+_FIELD = _family(
+    "camouflage", "belt", sleeve=2, neck="collar", top="#6c7148", second="#4a4c30", lower="#5d5f41"
 )
 
 OUTFITS: Mapping[str, Outfit] = {
-    "astronaut": Outfit(
+    "astronaut": _dressed(
+        _CASUAL,
+        "space_helmet",
+        "suit_panel",
         sleeve=2,
         neck="high",
         hem=0.3,
@@ -100,137 +77,101 @@ OUTFITS: Mapping[str, Outfit] = {
         top="#e9eaec",
         second="#d9733a",
         lower="#e9eaec",
-        details=("suit_panel",),
-        prop="space_helmet",
     ),
-    "backpacker": replace(_HOODIE, details=("hood", "straps"), prop="backpack"),
-    "ballplayer": replace(
+    "backpacker": _dressed(_HOODIE, "backpack", "hood", "straps"),
+    "ballplayer": _dressed(
         _JERSEY,
+        "bat",
+        "pinstripes",
+        bottom="trousers",
         top="#f1efe8",
         second="#a8322f",
         lower="#e6e3da",
-        bottom="trousers",
-        details=("pinstripes",),
-        prop="bat",
     ),
-    "bartender": replace(
-        _APRON, top="#f0eee8", second="#1f2024", details=("vest", "bow"), prop="bottle"
-    ),
-    "basketball_player": replace(_TANK, details=("number", "trim"), prop="basketball"),
-    "boatman": replace(
-        _HIVIS, top="#3b6f8f", second="#e4572e", details=("life_vest",), prop="paddle"
-    ),
-    "carpenter": replace(_WORK, prop="saw"),
-    "cheerleader": replace(
+    "bartender": _dressed(_APRON, "bottle", "vest", "bow", top="#f0eee8", second="#1f2024"),
+    "basketball_player": _dressed(_TANK, "basketball", "number", "trim"),
+    "boatman": _dressed(_HIVIS, "paddle", "life_vest", top="#3b6f8f", second="#e4572e"),
+    "carpenter": _dressed(_WORK, "saw"),
+    "cheerleader": _dressed(
         _TANK,
+        "pompoms",
+        "chevron",
         bottom="skirt",
         top="#c8352f",
         second="#f6efe0",
         lower="#c8352f",
-        details=("chevron",),
-        prop="pompoms",
     ),
-    "climber": replace(_TANK, bottom="trousers", details=("harness",), prop="rope"),
-    "computer_user": replace(_CASUAL, neck="collar", prop="laptop"),
-    "craftsman": replace(_APRON, sleeve=1, second="#8a5a34", prop="mallet"),
-    "dancer": replace(_DRESS, hem=0.85, prop="ribbon"),
-    "disk_jockey": replace(_CASUAL, top="#2a2730", details=("wave",), prop="headphones"),
-    "doctor": Outfit(
+    "climber": _dressed(_TANK, "rope", "harness", bottom="trousers"),
+    "computer_user": _dressed(_CASUAL, "laptop", neck="collar"),
+    "craftsman": _dressed(_APRON, "mallet", sleeve=1, second="#8a5a34"),
+    "dancer": _dressed(_DRESS, "ribbon", hem=0.85),
+    "disk_jockey": _dressed(_CASUAL, "headphones", "wave", top="#2a2730"),
+    "doctor": _dressed(
+        _CASUAL,
+        "stethoscope",
+        "lapels",
+        "pocket",
         sleeve=2,
         neck="v",
         hem=0.8,
         top="#f4f6f7",
         second="#8fb7cc",
-        details=("lapels", "pocket"),
-        prop="stethoscope",
     ),
-    "drummer": replace(_CASUAL, sleeve=0, prop="drumsticks"),
-    "electrician": replace(_WORK, top="#d6b24a", prop="cable"),
-    "farmer": replace(_WORK, top="#a8463d", details=("bib", "check"), prop="pitchfork"),
-    "fireman": replace(
-        _HIVIS, top="#3a3630", second="#e8d44c", lower="#3a3630", details=("bands",), prop="hose"
+    "drummer": _dressed(_CASUAL, "drumsticks", sleeve=0),
+    "electrician": _dressed(_WORK, "cable", top="#d6b24a"),
+    "farmer": _dressed(_WORK, "pitchfork", "bib", "check", top="#a8463d"),
+    "fireman": _dressed(_HIVIS, "hose", "bands", top="#3a3630", second="#e8d44c", lower="#3a3630"),
+    "flutist": _dressed(_SHIRT, "flute", top="#24252b"),
+    "gardener": _dressed(_APRON, "watering_can", second="#5c7f3c", lower="#6b5d4d"),
+    "guard": _dressed(_UNIFORM, "radio", top="#2c2f36", lower="#25272d"),
+    "guitarist": _dressed(_CASUAL, "guitar", "wave"),
+    "gymnast": _dressed(_TANK, "hoop", "trim", top="#6a4aa0", lower="#5a3f8c"),
+    "hairdresser": _dressed(_CASUAL, "scissors", "apron", top="#2d2c31", second="#5c4a63"),
+    "horseman": _dressed(
+        _SHIRT, "riding_helmet", "lapels", hem=0.4, top="#6e2b2f", lower="#e6dfce"
     ),
-    "flutist": replace(_SHIRT, top="#24252b", prop="flute"),
-    "gardener": replace(_APRON, second="#5c7f3c", lower="#6b5d4d", prop="watering_can"),
-    "guard": replace(_UNIFORM, top="#2c2f36", lower="#25272d", prop="radio"),
-    "guitarist": replace(_CASUAL, details=("wave",), prop="guitar"),
-    "gymnast": replace(_TANK, details=("trim",), top="#6a4aa0", lower="#5a3f8c", prop="hoop"),
-    "hairdresser": replace(
-        _CASUAL, top="#2d2c31", details=("apron",), second="#5c4a63", prop="scissors"
+    "judge": _dressed(_ROBE, "gavel", "bands_white"),
+    "laborer": _dressed(_HIVIS, "hard_hat"),
+    "lawman": _dressed(_UNIFORM, "baton", "buttons", "belt", "badge", "tie"),
+    "lifeguard": _dressed(_TANK, "buoy", "cross", top="#d7352c", second="#f7f4ec", lower="#d7352c"),
+    "machinist": _dressed(_WORK, "wrench", top="#56606c", second="#4b5a70", lower="#4b5a70"),
+    "motorcyclist": _dressed(_LEATHER, "helmet"),
+    "nurse": _dressed(
+        _SCRUBS, "clipboard", "pocket", "badge", top="#6f9fd0", second="#ffffff", lower="#6f9fd0"
     ),
-    "horseman": replace(
-        _SHIRT, hem=0.4, top="#6e2b2f", lower="#e6dfce", details=("lapels",), prop="riding_helmet"
+    "painter": _dressed(
+        _WORK, "palette", "bib", "splashes", top="#ebe7dd", second="#d9d5c9", lower="#d9d5c9"
     ),
-    "judge": replace(_ROBE, details=("bands_white",), prop="gavel"),
-    "laborer": replace(_HIVIS, prop="hard_hat"),
-    "lawman": replace(_UNIFORM, details=("buttons", "belt", "badge", "tie"), prop="baton"),
-    "lifeguard": replace(
-        _TANK, top="#d7352c", lower="#d7352c", second="#f7f4ec", details=("cross",), prop="buoy"
+    "patient": _dressed(
+        _SCRUBS, "drip", "dots", hem=1.0, whole=True, top="#c9dbe6", second="#9fb9c9"
     ),
-    "machinist": replace(_WORK, top="#56606c", second="#4b5a70", lower="#4b5a70", prop="wrench"),
-    "motorcyclist": replace(_LEATHER, prop="helmet"),
-    "nurse": replace(
-        _SCRUBS,
-        top="#6f9fd0",
-        lower="#6f9fd0",
-        second="#ffffff",
-        details=("pocket", "badge"),
-        prop="clipboard",
-    ),
-    "painter": replace(
-        _WORK,
-        top="#ebe7dd",
-        second="#d9d5c9",
-        lower="#d9d5c9",
-        details=("bib", "splashes"),
-        prop="palette",
-    ),
-    "patient": replace(
-        _SCRUBS,
-        hem=1.0,
-        whole=True,
-        top="#c9dbe6",
-        second="#9fb9c9",
-        details=("dots",),
-        prop="drip",
-    ),
-    "prayer": replace(_ROBE, top="#d8cdb8", second="#a58c5c", details=("sash",), prop="beads"),
-    "referee": replace(
+    "prayer": _dressed(_ROBE, "beads", "sash", top="#d8cdb8", second="#a58c5c"),
+    "referee": _dressed(
         _JERSEY,
+        "whistle",
+        "stripes",
+        neck="collar",
         top="#f2f2f0",
         second="#1d1d20",
         lower="#1d1d20",
-        neck="collar",
-        details=("stripes",),
-        prop="whistle",
     ),
-    "repairman": replace(_WORK, top="#4b6a8a", prop="toolbox"),
-    "reporter": replace(_SUIT, top="#7a5d47", prop="reporter_microphone"),
-    "retailer": replace(_SHIRT, details=("apron",), second="#2f6690", prop="box"),
-    "runner": replace(_TANK, details=("bib_number",), prop="bottle"),
-    "sculptor": replace(_APRON, sleeve=1, second="#b9ad98", prop="chisel"),
-    "seller": replace(_APRON, second="#b5473c", details=("apron", "check"), prop="basket"),
-    "singer": replace(
-        _DRESS,
-        whole=False,
-        bottom="trousers",
-        hem=0.3,
-        sleeve=2,
-        details=("glitter",),
-        prop="microphone",
+    "repairman": _dressed(_WORK, "toolbox", top="#4b6a8a"),
+    "reporter": _dressed(_SUIT, "reporter_microphone", top="#7a5d47"),
+    "retailer": _dressed(_SHIRT, "box", "apron", second="#2f6690"),
+    "runner": _dressed(_TANK, "bottle", "bib_number"),
+    "sculptor": _dressed(_APRON, "chisel", sleeve=1, second="#b9ad98"),
+    "seller": _dressed(_APRON, "basket", "apron", "check", second="#b5473c"),
+    "singer": _dressed(_DRESS, "microphone", "glitter", sleeve=2, hem=0.3, whole=False),
+    "skateboarder": _dressed(_HOODIE, "skateboard", bottom="shorts"),
+    "soccer_player": _dressed(_JERSEY, "football", "number", "trim"),
+    "soldier": _dressed(_FIELD, "field_pack"),
+    "speaker": _dressed(_SUIT, "lectern", "lapels", "tie"),
+    "student": _dressed(_HOODIE, "books"),
+    "teacher": _dressed(_SHIRT, "book", "cardigan"),
+    "tennis_player": _dressed(
+        _JERSEY, "racket", "trim", neck="collar", top="#f5f5f2", lower="#f5f5f2"
     ),
-    "skateboarder": replace(_HOODIE, bottom="shorts", prop="skateboard"),
-    "soccer_player": replace(_JERSEY, details=("number", "trim"), prop="football"),
-    "soldier": replace(_FIELD, prop="field_pack"),
-    "speaker": replace(_SUIT, details=("lapels", "tie"), prop="lectern"),
-    "student": replace(_HOODIE, prop="books"),
-    "teacher": replace(_SHIRT, details=("cardigan",), prop="book"),
-    "tennis_player": replace(
-        _JERSEY, top="#f5f5f2", lower="#f5f5f2", neck="collar", details=("trim",), prop="racket"
-    ),
-    "trumpeter": replace(_SUIT, top="#7d2230", second="#d9b13b", prop="trumpet"),
-    "waiter": replace(
-        _APRON, top="#f4f2ec", second="#20222a", details=("vest", "bow", "apron"), prop="tray"
-    ),
+    "trumpeter": _dressed(_SUIT, "trumpet", top="#7d2230", second="#d9b13b"),
+    "waiter": _dressed(_APRON, "tray", "vest", "bow", "apron", top="#f4f2ec", second="#20222a"),
 }
 """Occupation to outfit."""

@@ -30,12 +30,7 @@ from isolux_worlds.drawing.light import expose, light_of, soften
 from isolux_worlds.drawing.occluders import paint_occluder
 from isolux_worlds.drawing.person import paint_person
 from isolux_worlds.drawing.setting import Setting
-from isolux_worlds.drawing.weather import (
-    haze_colour,
-    haze_of,
-    paint_falling,
-    paint_fog_and_puddles,
-)
+from isolux_worlds.drawing.weather import haze_colour, haze_of, paint_falling, paint_fog_and_puddles
 from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["Rendered", "render"]
@@ -49,18 +44,7 @@ _AT_ONCE = 64
 class Rendered:
     """A photo and who is where in it.
 
-    Parameters
-    ----------
-    image_id : str
-    pixels : [h, w, 3] uint8
-        sRGB.
-    owner : [h, w] uint8
-        0 no one; k the k-th person of the photo in the order of ``world.people``; 255 an occluder.
-    part : [h, w] uint8
-        What of them: the place in ``PARTS``, from 1; 0 where it is no one's part. A prop has
-        the owner 0.
-    body_px : [people] int
-        Pixels of the photo that each person's body covers, hidden by others or not.
+    ``pixels``: [h, w, 3] uint8; ``owner``, ``part``: [h, w] uint8; ``body_px``: [people] int.
     """
 
     image_id: str
@@ -73,38 +57,7 @@ class Rendered:
 def render(
     world: PhotoWorld, image_ids: Iterable[str] | None = None, *, workers: int | None = None
 ) -> Iterator[Rendered]:
-    """Paint photos of a world, one after another.
-
-    Parameters
-    ----------
-    world : PhotoWorld
-        As ``draw_people`` gives it.
-    image_ids : iterable of str, optional
-        Which photos, in this order; all in the order of ``world.photos`` without it.
-    workers : int, optional
-        Threads that paint at the same time: as many as there are cores without it, four at most.
-        The pixels do not hang on it.
-
-    Yields
-    ------
-    Rendered
-
-    Raises
-    ------
-    UnknownNameError
-        A photo that the world has not.
-    SpecError
-        More than 254 people in a photo.
-
-    Examples
-    --------
-    >>> from isolux_worlds.photo_world.people import draw_people
-    >>> from isolux_worlds.photo_world.settings import preset
-    >>> world = draw_people(preset("fair"), seed=1)
-    >>> photo = next(render(world))
-    >>> photo.pixels.shape, str(photo.pixels.dtype)
-    ((480, 640, 3), 'uint8')
-    """
+    """Paint photos of a world, one after another."""
     photos = {row["image_id"]: row for row in world.photos.iter_rows(named=True)}
     wanted = list(photos) if image_ids is None else list(image_ids)
     for name in wanted:
@@ -132,20 +85,11 @@ def _jobs(
 
 
 def _rows_by_image(people: pl.DataFrame, wanted: list[str]) -> dict[str, list[int]]:
-    of_image = (
-        people.select("image_id")
-        .with_row_index("row")
-        .filter(pl.col("image_id").is_in(wanted))
-        .group_by("image_id", maintain_order=True)
-        .agg("row")
-    )
-    return dict(of_image.iter_rows())
+    rows = people.select("image_id").with_row_index("row").filter(pl.col("image_id").is_in(wanted))
+    return dict(rows.group_by("image_id", maintain_order=True).agg("row").iter_rows())
 
 
 def _in_order(jobs: Iterator[_Job], workers: int) -> Iterator[Rendered]:
-    if workers <= 1:
-        yield from (_photo(*job) for job in jobs)
-        return
     waiting: deque[Future[Rendered]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         for job in jobs:
@@ -159,47 +103,29 @@ def _in_order(jobs: Iterator[_Job], workers: int) -> Iterator[Rendered]:
 def _photo(photo: _Row, people: list[_Row], seed: int) -> Rendered:
     name = str(photo["image_id"])
     if len(people) > _MOST_PEOPLE:
-        raise SpecError(
-            "too many people in one photo to paint",
-            expected=f"at most {_MOST_PEOPLE}",
-            found=str(len(people)),
-            where=f"photo {name}",
-        )
+        problem, expected = "too many people in one photo to paint", f"at most {_MOST_PEOPLE}"
+        raise SpecError(problem, expected=expected, found=str(len(people)), where=f"photo {name}")
     words = words_of(photo)
     light = light_of(words["lighting"], words["time_of_day"], stream(seed, "light", name))
     canvas = Canvas(int(photo["width"]), int(photo["height"]), light=light.direction)
-    setting = Setting(
-        canvas,
-        words["scene"],
-        words["time_of_day"],
-        words["weather"],
-        stream(seed, "background", name),
-    )
+    rng = stream(seed, "background", name)
+    setting = Setting(canvas, words["scene"], words["time_of_day"], words["weather"], rng)
     canvas.haze_colour = haze_colour(setting)
     paint_background(setting)
     paint_fog_and_puddles(setting)
     canvas.paint()
     soften(canvas.picture, max(1, canvas.height // 300))
-    figures = [
-        figure_of({**photo, **row}, owner, seed) for owner, row in enumerate(people, start=1)
-    ]
-    order = sorted(range(len(figures)), key=lambda k: (people[k]["layer"], k))
-    for k in order:
-        _one(setting, figures[k])
+    for k in sorted(range(len(people)), key=lambda k: (people[k]["layer"], k)):
+        figure = figure_of({**photo, **people[k]}, k + 1, seed)
+        canvas.haze = haze_of(setting, 7.6 * figure.u / setting.height)
+        _ground_shadow(setting, figure)
+        paint_person(canvas, figure)
+        paint_occluder(setting, figure)
     canvas.haze = 0.0
     paint_falling(setting)
     canvas.paint()
     pixels = expose(canvas.picture, light, zlib.crc32(f"{seed}/{name}".encode()))
-    return Rendered(name, pixels, canvas.owner, canvas.part, canvas.body_px[1 : len(figures) + 1])
-
-
-def _one(setting: Setting, figure: Figure) -> None:
-    """Paint a person, the shadow under them, and what stands in front of them."""
-    canvas = setting.canvas
-    canvas.haze = haze_of(setting, 7.6 * figure.u / setting.height)
-    _ground_shadow(setting, figure)
-    paint_person(canvas, figure)
-    paint_occluder(setting, figure)
+    return Rendered(name, pixels, canvas.owner, canvas.part, canvas.body_px[1 : len(people) + 1])
 
 
 def _ground_shadow(setting: Setting, figure: Figure) -> None:

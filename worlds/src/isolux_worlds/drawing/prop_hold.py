@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from isolux_worlds.drawing.anatomy import Figure, joined
 from isolux_worlds.drawing.canvas import Canvas, Paint, Point
 from isolux_worlds.drawing.colour import Colour
 
-__all__ = ["BRASS", "INK", "STEEL", "WOOD", "Hold", "stick"]
+__all__ = ["BRASS", "INK", "STEEL", "WOOD", "Hold", "Prop", "stick"]
 
 WOOD: Colour = (150.0, 100.0, 58.0)
 STEEL: Colour = (172.0, 178.0, 186.0)
@@ -25,14 +26,29 @@ class Hold:
     figure: Figure
     u: float
 
-    def hand(self, side: str) -> Point:
-        """Return the middle of a hand."""
+    def hand(self, side: str, x: float = 0.0, y: float = 0.0) -> Point:
+        """Return the middle of a hand, or the place that many heads to the right and down."""
         j = self.figure.joints
-        return joined(j[f"{side}_wrist"], j[f"{side}_index"], 0.7)
+        return self.off(joined(j[f"{side}_wrist"], j[f"{side}_index"], 0.7), x, y)
 
-    def chest(self, down: float) -> Point:
-        """Return a place between the shoulders (0) and the hips (1)."""
-        return joined(self.figure.middle("shoulder"), self.figure.middle("hip"), down)
+    def chest(self, down: float, x: float = 0.0, y: float = 0.0) -> Point:
+        """Return a place between the shoulders (0) and the hips (1), or that far from it."""
+        return self.off(
+            joined(self.figure.middle("shoulder"), self.figure.middle("hip"), down), x, y
+        )
+
+    def around(self, place: Point, *offsets: Point) -> list[Point]:
+        """Return the places that many heads to the right and down."""
+        return [self.off(place, x, y) for x, y in offsets]
+
+    def circle(self, place: Point, rx: float, ry: float, n: int) -> list[Point]:
+        """Return places on an ellipse, the first once more at the end."""
+        angles = [k / n * math.pi for k in range(2 * n + 1)]
+        return [self.off(place, rx * math.cos(a), ry * math.sin(a)) for a in angles]
+
+    def curve(self, path: list[Point], wide: float, colour: Colour, steps: int = 4) -> None:
+        """Paint a smooth line, so many heads wide."""
+        self.canvas.curve(path, wide * self.u, colour, steps=steps)
 
     def off(self, place: Point, x: float, y: float) -> Point:
         """Return the place that many heads to the right and down."""
@@ -49,11 +65,12 @@ class Hold:
     def slab(self, place: Point, w: float, h: float, colour: Colour, turn: float = 0.0) -> None:
         """Paint a rectangle of half a width and half a height, turned by radians."""
         c, s = math.cos(turn), math.sin(turn)
-        corners = [
-            self.off(place, x * c - y * s, x * s + y * c)
-            for x, y in ((-w, -h), (w, -h), (w, h), (-w, h))
-        ]
+        around = ((-w, -h), (w, -h), (w, h), (-w, h))
+        corners = self.around(place, *((x * c - y * s, x * s + y * c) for x, y in around))
         self.canvas.polygon(corners, Paint(colour, round=0.2, across=(*corners[0], *corners[1])))
+
+
+Prop = Callable[[Hold], object]
 
 
 def stick(h: Hold, side: str, up: Point, wide: float, colour: Colour) -> Point:

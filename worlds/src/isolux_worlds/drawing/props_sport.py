@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from isolux_worlds.drawing.anatomy import joined
 from isolux_worlds.drawing.canvas import Paint
 from isolux_worlds.drawing.colour import Colour, dark, light
-from isolux_worlds.drawing.prop_hold import INK, WOOD, Hold
+from isolux_worlds.drawing.prop_hold import INK, WOOD, Hold, Prop
 
 __all__ = ["CARRIED", "SPORT"]
 
 
-def _ball(h: Hold, colour: Colour, line: Colour, r: float) -> None:
-    place = h.off(h.hand("left"), 0.0, 0.06)
-    h.disc(place, r, colour)
-    for k in (-1.0, 0.0, 1.0):
-        arc = [
-            h.off(place, -0.9 * r, k * 0.35 * r),
-            h.off(place, 0.0, k * 0.75 * r),
-            h.off(place, 0.9 * r, k * 0.35 * r),
-        ]
-        h.canvas.curve(arc, 0.03 * h.u, Paint(line))
-    h.canvas.line([h.off(place, 0, -0.97 * r), h.off(place, 0, 0.97 * r)], 0.03 * h.u, Paint(line))
-
-
 def _basketball(h: Hold) -> None:
-    _ball(h, (214.0, 112.0, 46.0), (50.0, 30.0, 20.0), 0.5)
+    place, r, line = h.hand("left", 0.0, 0.06), 0.5, (50.0, 30.0, 20.0)
+    h.disc(place, r, (214.0, 112.0, 46.0))
+    for k in (-1.0, 0.0, 1.0):
+        side, middle = k * 0.35 * r, k * 0.75 * r
+        h.curve(h.around(place, (-0.9 * r, side), (0, middle), (0.9 * r, side)), 0.03, line)
+    h.canvas.line(h.around(place, (0, -0.97 * r), (0, 0.97 * r)), 0.03 * h.u, line)
 
 
 def _football(h: Hold) -> None:
-    place = h.off(h.hand("left"), 0.0, 0.05)
+    place = h.hand("left", 0.0, 0.05)
     h.disc(place, 0.46, (244.0, 244.0, 242.0))
     for k in range(6):
         a = 2 * math.pi * k / 5
@@ -45,86 +37,57 @@ def _racket(h: Hold) -> None:
     h.rod(h.off(hand, 0.06, 0.22), joined(hand, top, 0.55), 0.1, (50.0, 50.0, 56.0))
     h.disc(top, 0.5, (206.0, 60.0, 52.0), 1.15)
     h.disc(top, 0.42, (236.0, 240.0, 236.0), 1.15)
+    grid = Paint((150.0, 158.0, 156.0), alpha=0.8)
     for k in range(-3, 4):
-        grid = Paint((150.0, 158.0, 156.0), alpha=0.8)
-        h.canvas.line([h.off(top, 0.11 * k, -0.42), h.off(top, 0.11 * k, 0.42)], 0.012 * h.u, grid)
-        h.canvas.line([h.off(top, -0.38, 0.12 * k), h.off(top, 0.38, 0.12 * k)], 0.012 * h.u, grid)
+        h.canvas.line(h.around(top, (0.11 * k, -0.42), (0.11 * k, 0.42)), 0.012 * h.u, grid)
+        h.canvas.line(h.around(top, (-0.38, 0.12 * k), (0.38, 0.12 * k)), 0.012 * h.u, grid)
 
 
 def _bat(h: Hold) -> None:
-    hand = h.hand("right")
-    h.canvas.capsule(
-        h.off(hand, 0.03, 0.2),
-        0.045 * h.u,
-        h.off(hand, -0.5, -1.45),
-        0.13 * h.u,
-        Paint((206.0, 160.0, 98.0), round=0.5),
-    )
+    low, top = h.hand("right", 0.03, 0.2), h.hand("right", -0.5, -1.45)
+    wood = Paint((206.0, 160.0, 98.0), round=0.5)
+    h.canvas.capsule(low, 0.045 * h.u, top, 0.13 * h.u, wood)
 
 
 def _paddle(h: Hold) -> None:
-    hand = h.hand("right")
-    h.rod(h.off(hand, 0.25, -1.7), h.off(hand, -0.2, 1.4), 0.09, WOOD)
-    h.rod(h.off(hand, -0.2, 1.4), h.off(hand, -0.28, 2.0), 0.36, (226.0, 150.0, 60.0))
+    blade = h.hand("right", -0.2, 1.4)
+    h.rod(h.hand("right", 0.25, -1.7), blade, 0.09, WOOD)
+    h.rod(blade, h.hand("right", -0.28, 2.0), 0.36, (226.0, 150.0, 60.0))
 
 
 def _skateboard(h: Hold) -> None:
-    hand = h.off(h.hand("left"), 0.1, 0.2)
+    hand = h.hand("left", 0.1, 0.2)
     h.rod(h.off(hand, -0.05, -1.0), h.off(hand, 0.1, 1.0), 0.42, (196.0, 140.0, 84.0))
     for y in (-0.62, 0.66):
-        h.disc(h.off(hand, 0.2, y), 0.12, (232.0, 226.0, 206.0))
-        h.disc(h.off(hand, -0.14, y), 0.12, (232.0, 226.0, 206.0))
+        for x in (0.2, -0.14):
+            h.disc(h.off(hand, x, y), 0.12, (232.0, 226.0, 206.0))
 
 
-def _held_helmet(h: Hold, colour: Colour, visor: Colour | None) -> None:
-    place = h.off(h.hand("left"), 0.05, 0.15)
+def _visored(h: Hold, colour: Colour, visor: Colour) -> None:
+    place = h.hand("left", 0.05, 0.15)
     h.disc(place, 0.58, colour, 0.95)
-    if visor is not None:
-        h.canvas.blob(
-            [
-                h.off(place, -0.42, -0.16),
-                h.off(place, 0.0, -0.3),
-                h.off(place, 0.42, -0.16),
-                h.off(place, 0.36, 0.18),
-                h.off(place, 0.0, 0.26),
-                h.off(place, -0.36, 0.18),
-            ],
-            Paint(
-                visor,
-                to=light(visor, 0.5),
-                along=(*h.off(place, -0.4, 0.3), *h.off(place, 0.3, -0.3)),
-            ),
-        )
-    else:
-        h.disc(h.off(place, 0.0, 0.34), 0.72, dark(colour, 0.12), 0.16)
+    edge = ((-0.42, -0.16), (0, -0.3), (0.42, -0.16), (0.36, 0.18), (0, 0.26), (-0.36, 0.18))
+    shine = (*h.off(place, -0.4, 0.3), *h.off(place, 0.3, -0.3))
+    h.canvas.blob(h.around(place, *edge), Paint(visor, to=light(visor, 0.5), along=shine))
 
 
-def _helmet(h: Hold) -> None:
-    _held_helmet(h, (176.0, 40.0, 44.0), (26.0, 30.0, 38.0))
-
-
-def _space_helmet(h: Hold) -> None:
-    _held_helmet(h, (236.0, 238.0, 240.0), (190.0, 140.0, 54.0))
-
-
-def _hard_hat(h: Hold) -> None:
-    _held_helmet(h, (240.0, 196.0, 52.0), None)
+def _hat(h: Hold, colour: Colour) -> None:
+    place = h.hand("left", 0.05, 0.15)
+    h.disc(place, 0.58, colour, 0.95)
+    h.disc(h.off(place, 0.0, 0.34), 0.72, dark(colour, 0.12), 0.16)
 
 
 def _riding_helmet(h: Hold) -> None:
-    _held_helmet(h, (38.0, 34.0, 36.0), None)
-    h.rod(h.hand("right"), h.off(h.hand("right"), -0.25, 1.1), 0.05, dark(WOOD, 0.4))
+    _hat(h, (38.0, 34.0, 36.0))
+    h.rod(h.hand("right"), h.hand("right", -0.25, 1.1), 0.05, dark(WOOD, 0.4))
 
 
 def _rope(h: Hold) -> None:
-    hand = h.off(h.hand("left"), 0.0, 0.35)
+    hand = h.hand("left", 0.0, 0.35)
     for k in range(4):
         r = 0.42 - 0.05 * k
-        ring = [
-            h.off(hand, r * math.cos(a / 5 * math.pi), 1.1 * r * math.sin(a / 5 * math.pi))
-            for a in range(11)
-        ]
-        h.canvas.curve(ring, 0.075 * h.u, Paint((236.0 - 30 * (k % 2), 120.0 + 60 * (k % 2), 60.0)))
+        colour = (236.0 - 30 * (k % 2), 120.0 + 60 * (k % 2), 60.0)
+        h.curve(h.circle(hand, r, 1.1 * r, 5), 0.075, colour)
 
 
 def _pompoms(h: Hold) -> None:
@@ -133,43 +96,27 @@ def _pompoms(h: Hold) -> None:
         for k in range(14):
             a = 2 * math.pi * k / 14
             colour = ((214.0, 56.0, 50.0), (246.0, 226.0, 120.0))[k % 2]
-            tip = h.off(hand, 0.5 * math.cos(a), 0.5 * math.sin(a))
-            h.rod(hand, tip, 0.11, colour)
+            h.rod(hand, h.off(hand, 0.5 * math.cos(a), 0.5 * math.sin(a)), 0.11, colour)
 
 
 def _ribbon(h: Hold) -> None:
-    hand = h.hand("right")
-    path = [h.off(hand, -0.1, -0.5)]
-    path += [h.off(hand, -0.4 - 0.22 * k, -0.5 + 0.45 * (-1) ** k) for k in range(6)]
-    h.canvas.curve(path, 0.08 * h.u, Paint((226.0, 74.0, 120.0)), steps=8)
-    h.rod(hand, h.off(hand, -0.1, -0.5), 0.05, INK)
-
-
-def _hoop(h: Hold) -> None:
-    hand = h.off(h.hand("right"), -0.75, 0.0)
-    ring = [
-        h.off(hand, 0.85 * math.cos(a / 8 * math.pi), 0.95 * math.sin(a / 8 * math.pi))
-        for a in range(17)
-    ]
-    h.canvas.curve(ring, 0.09 * h.u, Paint((240.0, 150.0, 40.0)))
+    hand, end = h.hand("right"), h.hand("right", -0.1, -0.5)
+    path = h.around(hand, *((-0.4 - 0.22 * k, -0.5 + 0.45 * (-1) ** k) for k in range(6)))
+    h.curve([end, *path], 0.08, (226.0, 74.0, 120.0), steps=8)
+    h.rod(hand, end, 0.05, INK)
 
 
 def _buoy(h: Hold) -> None:
-    hand = h.off(h.hand("left"), 0.0, 0.45)
-    ring = [
-        h.off(hand, 0.5 * math.cos(a / 8 * math.pi), 0.5 * math.sin(a / 8 * math.pi))
-        for a in range(17)
-    ]
-    h.canvas.curve(ring, 0.24 * h.u, Paint((236.0, 92.0, 44.0)))
+    hand = h.hand("left", 0.0, 0.45)
+    h.curve(h.circle(hand, 0.5, 0.5, 8), 0.24, (236.0, 92.0, 44.0))
     for k in range(4):
         a = math.pi / 4 + math.pi / 2 * k
         h.disc(h.off(hand, 0.5 * math.cos(a), 0.5 * math.sin(a)), 0.13, (246.0, 244.0, 238.0))
 
 
 def _backpack(h: Hold) -> None:
-    x, y = h.chest(0.32)
+    x, y = place = h.chest(0.32)
     u = h.u
-    place = (x, y)
     h.slab(place, 1.05, 0.95, (196.0, 92.0, 48.0))
     h.rod((x - 0.9 * u, y - 0.98 * u), (x + 0.9 * u, y - 0.98 * u), 0.36, (84.0, 104.0, 76.0))
 
@@ -180,13 +127,13 @@ def _field_pack(h: Hold) -> None:
     h.slab(h.off(place, 0.0, -0.75), 0.9, 0.14, (66.0, 68.0, 44.0))
 
 
-SPORT: Mapping[str, Callable[[Hold], None]] = {
+SPORT: Mapping[str, Prop] = {
     "basketball": _basketball,
     "football": _football,
     "racket": _racket,
-    "helmet": _helmet,
-    "space_helmet": _space_helmet,
-    "hard_hat": _hard_hat,
+    "helmet": lambda h: _visored(h, (176.0, 40.0, 44.0), (26.0, 30.0, 38.0)),
+    "space_helmet": lambda h: _visored(h, (236.0, 238.0, 240.0), (190.0, 140.0, 54.0)),
+    "hard_hat": lambda h: _hat(h, (240.0, 196.0, 52.0)),
     "riding_helmet": _riding_helmet,
     "skateboard": _skateboard,
     "bat": _bat,
@@ -194,13 +141,12 @@ SPORT: Mapping[str, Callable[[Hold], None]] = {
     "rope": _rope,
     "pompoms": _pompoms,
     "ribbon": _ribbon,
-    "hoop": _hoop,
+    "hoop": lambda h: h.curve(
+        h.circle(h.hand("right", -0.75, 0.0), 0.85, 0.95, 8), 0.09, (240.0, 150.0, 40.0)
+    ),
     "buoy": _buoy,
 }
 """Word of an outfit to its painter."""
 
-CARRIED: Mapping[str, Callable[[Hold], None]] = {
-    "backpack": _backpack,
-    "field_pack": _field_pack,
-}
+CARRIED: Mapping[str, Prop] = {"backpack": _backpack, "field_pack": _field_pack}
 """What hangs behind the body."""

@@ -35,16 +35,7 @@ _DUSK_TINT: Mapping[str, tuple[str, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Where a photo was taken, ready to be painted.
-
-    Parameters
-    ----------
-    canvas : Canvas
-    scene, time_of_day, weather : str
-        Values of those attributes.
-    rng : Generator
-        The random stream of this background.
-    """
+    """Where a photo was taken, ready to be painted."""
 
     canvas: Canvas
     scene: str
@@ -102,13 +93,19 @@ class Setting:
             return mix(base, self.tint("#f0f4f8"), 0.85)
         return mix(base, (30.0, 34.0, 40.0), 0.25) if self.weather == "rainy" else base
 
-    def rectangle(self, x0: float, y0: float, x1: float, y1: float, paint_with: Paint) -> None:
+    def rectangle(
+        self, x0: float, y0: float, x1: float, y1: float, paint_with: Paint | Colour
+    ) -> None:
         """Paint a rectangle."""
         self.canvas.polygon([(x0, y0), (x1, y0), (x1, y1), (x0, y1)], paint_with)
 
     def at(self, x: float, y: float) -> Point:
         """Return the pixel of parts of width and height."""
         return x * self.width, y * self.height
+
+    def all(self, *places: Point) -> list[Point]:
+        """Return the pixels of places in parts of width and height."""
+        return [self.at(x, y) for x, y in places]
 
     def uniform(self, low: float, high: float) -> float:
         """Draw a number."""

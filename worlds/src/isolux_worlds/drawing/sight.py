@@ -28,36 +28,7 @@ _PART_TYPE = pl.List(pl.Struct({"part": pl.String, "counts": pl.String}))
 
 
 def seen(world: PhotoWorld, rendered: Rendered) -> pl.DataFrame:
-    """Return the people of a photo with boxes, joints and masks as seen.
-
-    Parameters
-    ----------
-    world : PhotoWorld
-    rendered : Rendered
-        One of its photos.
-
-    Returns
-    -------
-    polars.DataFrame
-        The photo's rows of ``world.people``, in their order. ``box_x`` … ``box_h`` are the extent
-        of the mask in whole pixels. ``joints_v``: 2 the pixel at the joint is the person's own, 1
-        something hides it (another, an occluder, a prop), 0 outside the photo. ``mask_counts`` and
-        ``part_masks``: COCO's compressed run lengths of the photo's size. ``seen_share``: seen
-        pixels by those that the body covers in the photo.
-
-        A person of whom nothing is seen keeps the box of the tables and has a null mask, no part
-        masks and a ``seen_share`` of 0.
-
-    Examples
-    --------
-    >>> from isolux_worlds.drawing import render
-    >>> from isolux_worlds.photo_world.people import draw_people
-    >>> from isolux_worlds.photo_world.settings import preset
-    >>> world = draw_people(preset("fair"), seed=1)
-    >>> people = seen(world, next(render(world)))
-    >>> bool(people["seen_share"].is_between(0, 1).all())
-    True
-    """
+    """Return the people of a photo with boxes, joints and masks as seen."""
     people = world.people.filter(pl.col("image_id") == rendered.image_id)
     n = people.height
     owner, part = rendered.owner, rendered.part

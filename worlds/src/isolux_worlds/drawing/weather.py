@@ -23,13 +23,7 @@ def haze_colour(s: Setting) -> Colour:
 
 
 def haze_of(s: Setting, stature: float) -> float:
-    """Return how much of a person is lost in haze, 0 to 0.8: more, the smaller they stand.
-
-    Parameters
-    ----------
-    stature : float
-        How tall they are, in parts of the photo's height; half as tall is twice as far.
-    """
+    """Return how much of a person is lost in haze, 0 to 0.8: more, the smaller they stand."""
     if s.indoors:
         return 0.0
     return min(0.8, _FOG_PER_HEIGHT.get(s.weather, 0.0) / max(stature, 0.1) * 0.5)

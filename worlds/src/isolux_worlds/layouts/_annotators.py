@@ -21,10 +21,7 @@ __all__ = ["error_of", "labelled", "tone_votes"]
 
 
 def error_of(world: PhotoWorld, people: pl.DataFrame) -> FloatArray:
-    """Give the chance that an annotator is wrong about each of these people: ``[people]``.
-
-    The first of the settings' ``errors`` that fits counts, else ``error``.
-    """
+    """Give the chance that an annotator is wrong about each of these people: ``[people]``."""
     settings = world.settings.annotators
     error = np.full(people.height, settings.error, dtype=np.float64)
     for special in reversed(settings.errors):
@@ -45,18 +42,7 @@ def tone_votes(
 ) -> IntArray:
     """Count the votes for each tone: ``[people, scale]``, every row sums to 2 × annotators.
 
-    Parameters
-    ----------
-    tones : [people] int
-        The true tone of each, 1 to ``scale``.
-    error : float or [people] float
-        Chance that an annotator sees another tone than the true one, any of them alike.
-
-    Examples
-    --------
-    >>> random = np.random.default_rng(0)
-    >>> tone_votes(np.array([4]), annotators=3, error=0.0, random=random)[0, 2:5].tolist()
-    [1, 3, 2]
+    ``tones``: [people] int.
     """
     n = len(tones)
     wrong = random.random((n, annotators)) < np.reshape(error, (-1, 1))
@@ -81,18 +67,7 @@ def labelled(
     error: float | FloatArray,
     random: np.random.Generator,
 ) -> pl.Series:
-    """Give the label that more than half of the annotators chose; null where no label did.
-
-    An annotator errs with the chance ``error`` and then takes any other of ``known`` alike. A
-    value that is not among ``known`` is null.
-
-    Examples
-    --------
-    >>> random = np.random.default_rng(0)
-    >>> values = pl.Series(["yes", "no", "perhaps"])
-    >>> labelled(values, ("no", "yes"), annotators=3, error=0.0, random=random).to_list()
-    ['yes', 'no', None]
-    """
+    """Give the label that more than half of the annotators chose; null where no label did."""
     places = {value: i for i, value in enumerate(known)}
     true = values.replace_strict(places, default=-1, return_dtype=pl.Int64).to_numpy()  # [n]
     n, k = len(true), len(known)

@@ -20,24 +20,17 @@ import numpy as np
 import polars as pl
 
 from isolux_worlds._draw import stream
-from isolux_worlds.layouts._written import (
-    Ids,
-    Picture,
-    Written,
-    save_pictures,
-    uuid_of,
-    write_bytes,
-)
+from isolux_worlds._tables import left_join
+from isolux_worlds.layouts._files import Picture, save_pictures, uuid_of, write_bytes
+from isolux_worlds.layouts._layout import Ids, Layout, Native, Way
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["RIDERS", "ids", "write"]
+__all__ = ["LAYOUT", "RIDERS", "ids", "write"]
 
 RIDERS = ("horseman", "motorcyclist", "skateboarder")
 """Occupations of riders; everyone else is a pedestrian."""
 
 _SCENES = {"city_street": "city street", "residential": "residential", "highway": "highway"}
-_TIMES = {"daytime": "daytime", "dawn_dusk": "dawn/dusk", "night": "night"}
-_WEATHER = ("rainy", "snowy", "clear", "overcast", "foggy")
 _EDGE_PX = 0.75  # a box this near to the frame's edge is cut off by it
 
 _CORNER = (40.5, -74.3)  # of the synthetic districts: latitude, longitude
@@ -49,35 +42,25 @@ _THIRDS = ("low", "middle", "high")
 def ids(world: PhotoWorld) -> Ids:
     """Name frames ``<video>-<number>.jpg`` and boxes ``<frame>#<place in its labels>``."""
     frames = _frames(world)
-    people = (
-        world.people.select("person_id", "image_id")
-        .with_columns(place=pl.int_range(pl.len()).over("image_id"))
-        .join(frames, on="image_id", how="left", maintain_order="left")
-    )
+    place = pl.int_range(pl.len()).over("image_id").alias("place")
+    people = left_join(world.people.select("person_id", "image_id", place), frames)
     return Ids(
-        frames.with_row_index("number", offset=1).select(
-            "image_id", native="name", number="number"
-        ),
+        frames.select("image_id", native="name", number=pl.int_range(1, pl.len() + 1)),
         people.select("person_id", native=pl.format("{}#{}", "name", "place"), native_image="name"),
     )
 
 
-def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> Written:
+def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> PhotoWorld:
     """Write the world as BDD100K; see ``facet.write``."""
     frames = _frames(world)
-    paths = {
-        image: f"images/100k/val/{name}" for image, name in frames.select("image_id", "name").rows()
-    }
-    world = save_pictures(world, root, pictures, paths)
+    path = pl.format("images/100k/val/{}", "name")
+    world = save_pictures(world, root, pictures, dict(frames.select("image_id", path).iter_rows()))
     districts = _districts(world)
     data = _frame_rows(world, frames).write_json().encode()
-    files = [
-        write_bytes(root, "labels/det_20/det_val.json", data),
-        *_write_places(world, districts, root),
-        *_write_districts(districts, root),
-        *(paths.values() if pictures is not None else ()),
-    ]
-    return Written(tuple(files), world)
+    write_bytes(root, "labels/det_20/det_val.json", data)
+    _write_places(frames, districts, root)
+    _write_districts(districts, root)
+    return world
 
 
 def _frames(world: PhotoWorld) -> pl.DataFrame:
@@ -88,103 +71,62 @@ def _frames(world: PhotoWorld) -> pl.DataFrame:
         {"household_id": homes, "video": [f"{name[:8]}-{name[8:16]}" for name in short]},
         schema={"household_id": pl.String, "video": pl.String},
     )
-    return (
-        world.photos.select("image_id", "household_id")
-        .join(videos, on="household_id", how="left", maintain_order="left")
-        .with_columns(index=pl.int_range(pl.len()).over("household_id"))
-        .with_columns(
-            name=pl.format("{}-{}.jpg", "video", (pl.col("index") + 1).cast(pl.String).str.zfill(7))
-        )
-    )
+    index = pl.int_range(pl.len()).over("household_id")
+    number = (index + 1).cast(pl.String).str.zfill(7)
+    frames = left_join(world.photos.select("image_id", "household_id"), videos, "household_id")
+    return frames.with_columns(index=index, name=pl.format("{}-{}.jpg", "video", number))
 
 
 def _frame_rows(world: PhotoWorld, frames: pl.DataFrame) -> pl.DataFrame:
     """Make an object of each frame, as Scalabel writes it."""
-    sized = world.people.join(
-        world.photos.select("image_id", "width", "height"),
-        on="image_id",
-        how="left",
-        maintain_order="left",
-    )
+    sized = world.people_in_photos(width="width", height="height")
     right, lower = pl.col("box_x") + pl.col("box_w"), pl.col("box_y") + pl.col("box_h")
-    box = pl.struct(
-        x1=pl.col("box_x").round(2),
-        y1=pl.col("box_y").round(2),
-        x2=right.round(2),
-        y2=lower.round(2),
+    x, y, width, height = pl.col("box_x"), pl.col("box_y"), pl.col("width"), pl.col("height")
+    box = pl.struct(x1=x.round(2), y1=y.round(2), x2=right.round(2), y2=lower.round(2))
+    edge = pl.min_horizontal(x, y, width - right, height - lower) < _EDGE_PX
+    rides = pl.col("occupation").is_in(list(RIDERS))
+    marks = pl.struct(
+        occluded=pl.col("occlusion") != "none", truncated=edge, trafficLightColor=pl.lit("NA")
     )
-    edge = (
-        (pl.col("box_x") < _EDGE_PX)
-        | (pl.col("box_y") < _EDGE_PX)
-        | (right > pl.col("width") - _EDGE_PX)
-        | (lower > pl.col("height") - _EDGE_PX)
+    label = pl.struct(
+        id=pl.col("person_id").cast(pl.String),
+        category=pl.when(rides).then(pl.lit("rider")).otherwise(pl.lit("pedestrian")),
+        attributes=marks,
+        box2d=box,
     )
-    rides = _known(sized, "occupation").is_in(list(RIDERS)).fill_null(value=False)
-    hidden = (_known(sized, "occlusion") != "none").fill_null(value=False)
-    marks = pl.struct(occluded=hidden, truncated=edge, trafficLightColor=pl.lit("NA"))
-    labels = (
-        sized.select(
-            "image_id",
-            label=pl.struct(
-                id=pl.col("person_id").cast(pl.String),
-                category=pl.when(rides).then(pl.lit("rider")).otherwise(pl.lit("pedestrian")),
-                attributes=marks,
-                box2d=box,
-            ),
-        )
-        .group_by("image_id", maintain_order=True)
-        .agg(labels="label")
-    )
-    photos = world.photos.join(frames, on="image_id", how="left", maintain_order="left")
-    return photos.join(labels, on="image_id", how="left", maintain_order="left").select(
+    labels = sized.group_by("image_id", maintain_order=True).agg(labels=label)
+    photos = left_join(world.photos, frames)
+    return left_join(photos, labels).select(
         "name",
         videoName="video",
         frameIndex="index",
         timestamp=pl.lit(10_000),
         size=pl.struct("width", "height"),
         attributes=pl.struct(
-            weather=_words(photos, "weather", {word: word for word in _WEATHER}),
-            scene=_words(photos, "scene", _SCENES),
-            timeofday=_words(photos, "time_of_day", _TIMES),
+            weather="weather",
+            scene=pl.col("scene").replace_strict(
+                _SCENES, default="undefined", return_dtype=pl.String
+            ),
+            timeofday=pl.col("time_of_day").str.replace("_", "/"),
         ),
         labels="labels",
     )
 
 
-def _known(rows: pl.DataFrame, name: str) -> pl.Expr:
-    return pl.col(name) if name in rows.columns else pl.lit(None, dtype=pl.String)
-
-
-def _words(rows: pl.DataFrame, name: str, words: dict[str, str]) -> pl.Expr:
-    return _known(rows, name).replace_strict(words, default="undefined", return_dtype=pl.String)
-
-
 def _districts(world: PhotoWorld) -> pl.DataFrame:
-    """Give each household a district: who lives in one place and earns alike.
-
-    A place is the world's attribute ``district``, or the country; its homes are parted where the
-    incomes of all homes fall into thirds. Districts are squares side by side, and a video was
-    taken anywhere in its own, so that place and income are found again, and nothing else is.
-    """
+    """Give each household a district: who lives in one place and earns alike."""
     homes = world.households
     place = "district" if "district" in homes.columns else "country"
     rank = pl.col("income").rank("ordinal").cast(pl.Int64)
     third = 3 * (rank - 1) // pl.col("income").count().cast(pl.Int64)
-    named = homes.with_columns(
-        area=pl.format(
-            "{}, {} incomes",
-            place,
-            third.replace_strict(dict(enumerate(_THIRDS)), default="unknown"),
-        )
-    )
-    areas = named["area"].unique().sort()
-    number = pl.DataFrame({"area": areas}).with_row_index("number")
+    words = third.replace_strict(dict(enumerate(_THIRDS)))
+    named = homes.with_columns(area=pl.format("{}, {} incomes", place, words))
+    areas = pl.DataFrame({"area": named["area"].unique().sort()})
+    number = areas.with_columns(number=pl.int_range(pl.len()))
     random = stream(world.seed, "places", "bdd100k")
     within = random.uniform(0.1, 0.9, (homes.height, 2))
-    cells = named.join(number, on="area", how="left", maintain_order="left").with_columns(
-        pl.col("number").cast(pl.Int64)
-    )
-    row, column = cells["number"].to_numpy() // _PER_ROW, cells["number"].to_numpy() % _PER_ROW
+    cells = left_join(named, number, "area")
+    row, column = np.divmod(cells["number"].to_numpy(), _PER_ROW)
     return cells.select(
         "household_id",
         "area",
@@ -196,20 +138,17 @@ def _districts(world: PhotoWorld) -> pl.DataFrame:
     )
 
 
-def _write_places(world: PhotoWorld, districts: pl.DataFrame, root: Path) -> list[str]:
+def _write_places(frames: pl.DataFrame, districts: pl.DataFrame, root: Path) -> None:
     """Write where each video was taken."""
-    frames = _frames(world).unique("household_id", maintain_order=True)
-    placed = frames.join(districts, on="household_id", how="left", maintain_order="left")
-    files = []
+    videos = frames.unique("household_id", maintain_order=True)
+    placed = left_join(videos, districts, "household_id")
     for video, latitude, longitude in placed.select("video", "latitude", "longitude").rows():
         spot = {"latitude": latitude, "longitude": longitude, "speed": 0.0, "timestamp": 0}
         info = {"filename": f"{video}.mov", "locations": [spot], "gps": [spot]}
-        path = f"info/100k/val/{video}.json"
-        files.append(write_bytes(root, path, msgspec.json.encode(info)))
-    return files
+        write_bytes(root, f"info/100k/val/{video}.json", msgspec.json.encode(info))
 
 
-def _write_districts(districts: pl.DataFrame, root: Path) -> tuple[str, str]:
+def _write_districts(districts: pl.DataFrame, root: Path) -> None:
     """Write the districts' squares, and their median incomes in US dollars a year."""
     table = (
         districts.group_by("postalCode", "area", "number")
@@ -231,7 +170,31 @@ def _write_districts(districts: pl.DataFrame, root: Path) -> tuple[str, str]:
         )
     shapes = {"type": "FeatureCollection", "features": features}
     incomes = table.select("postalCode", "median_income", "area").write_csv()
-    return (
-        write_bytes(root, "districts/districts.geojson", msgspec.json.encode(shapes)),
-        write_bytes(root, "districts/income.csv", incomes.encode()),
-    )
+    write_bytes(root, "districts/districts.geojson", msgspec.json.encode(shapes))
+    write_bytes(root, "districts/income.csv", incomes.encode())
+
+
+LAYOUT = Layout(
+    "frames of streets: pedestrians and riders, weather, places and their incomes",
+    write,
+    ids,
+    ways=(
+        Way(
+            "detection",
+            options=(
+                "--data-option", "info={data}/info/100k/val",
+                "--data-option", "districts={data}/districts/districts.geojson",
+                "--data-option", "incomes={data}/districts/income.csv",
+            ),
+        ),
+    ),
+    names={
+        "weather": Native("weather"),
+        "time_of_day": Native("timeofday", {"dawn_dusk": "dawn/dusk"}),
+        "scene": Native("scene", {"city_street": "city street"}, exact=False),
+        "occlusion": Native(
+            "occluded", {"none": "false", "partial": "true", "heavy": "true"}, exact=False
+        ),
+    },
+    also=("--by", "income", "--bins", "income=quantile:3"),
+)  # fmt: skip

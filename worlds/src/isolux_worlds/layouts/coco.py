@@ -16,11 +16,13 @@ import polars as pl
 
 from isolux.geometry.keypoints import COCO_KEYPOINTS
 from isolux.geometry.masks import masks_from_counts
-from isolux_worlds.layouts._written import Ids, Picture, Written, save_pictures, write_json
+from isolux_worlds._tables import left_join
+from isolux_worlds.layouts._files import Picture, save_pictures, write_json
+from isolux_worlds.layouts._layout import Ids, Layout, Way
 from isolux_worlds.photo_world.tables import JOINTS, PEOPLE
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["ids", "write"]
+__all__ = ["LAYOUT", "ids", "write"]
 
 _SPLIT = "val2017"
 _PLACES = [JOINTS.index(name.replace(" ", "_")) for name in COCO_KEYPOINTS]
@@ -37,35 +39,21 @@ def ids(world: PhotoWorld) -> Ids:
         native=pl.int_range(1, pl.len() + 1).cast(pl.String),
         number=pl.int_range(1, pl.len() + 1),
     )
-    people = world.people.select("person_id", "image_id").join(
-        images, on="image_id", how="left", maintain_order="left"
-    )
-    return Ids(
-        images,
-        people.select(
-            "person_id", native=pl.col("person_id").cast(pl.String), native_image="native"
-        ),
-    )
+    people = left_join(world.people.select("person_id", "image_id"), images)
+    native = pl.col("person_id").cast(pl.String)
+    return Ids(images, people.select("person_id", native=native, native_image="native"))
 
 
-def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> Written:
+def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> PhotoWorld:
     """Write the world as COCO; see ``facet.write``. Before rendering there are no masks."""
     names = ids(world)
     files = names.images.with_columns(file_name=pl.format("{}.jpg", pl.col("native").str.zfill(12)))
-    paths = {
-        image: f"{_SPLIT}/{name}" for image, name in files.select("image_id", "file_name").rows()
-    }
-    world = save_pictures(world, root, pictures, paths)
-    images = world.photos.join(files, on="image_id", how="left", maintain_order="left").select(
+    path = pl.format(_SPLIT + "/{}", "file_name")
+    world = save_pictures(world, root, pictures, dict(files.select("image_id", path).iter_rows()))
+    images = left_join(world.photos, files).select(
         "width", "height", "file_name", "caption", license=pl.lit(1), id="number"
     )
-    people = world.people.join(
-        world.photos.select("image_id", "width", "height").join(files, on="image_id"),
-        on="image_id",
-        how="left",
-        maintain_order="left",
-    )
-    listed = images.drop("caption")
+    people = left_join(world.people_in_photos(width="width", height="height"), files)
     licences = pl.DataFrame({"id": [1], "name": ["made up: nobody is shown"], "url": [""]})
     plain = pl.DataFrame({"supercategory": ["person"], "id": [1], "name": ["person"]})
     joints = plain.with_columns(
@@ -76,27 +64,16 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
     captions = images.select(
         pl.int_range(1, pl.len() + 1).alias("id"), pl.col("id").alias("image_id"), "caption"
     )
-    common = {"licenses": licences, "images": listed}
     keypoints = annotations.hstack(_keypoints(people))
-    return Written(
-        (
-            write_json(
-                root,
-                f"annotations/instances_{_SPLIT}.json",
-                {**common, "annotations": annotations, "categories": plain},
-            ),
-            write_json(
-                root,
-                f"annotations/person_keypoints_{_SPLIT}.json",
-                {**common, "annotations": keypoints, "categories": joints},
-            ),
-            write_json(
-                root, f"annotations/captions_{_SPLIT}.json", {**common, "annotations": captions}
-            ),
-            *(paths.values() if pictures is not None else ()),
-        ),
-        world,
-    )
+    files_of = {
+        "instances": {"annotations": annotations, "categories": plain},
+        "person_keypoints": {"annotations": keypoints, "categories": joints},
+        "captions": {"annotations": captions},
+    }
+    for name, parts in files_of.items():
+        common = {"licenses": licences, "images": images.drop("caption")}
+        write_json(root, f"annotations/{name}_{_SPLIT}.json", common | parts)
+    return world
 
 
 def _annotations(people: pl.DataFrame) -> pl.DataFrame:
@@ -141,18 +118,25 @@ def _keypoints(people: pl.DataFrame) -> pl.DataFrame:
         v = np.where((x >= 0) & (x < wide) & (y >= 0) & (y < high), 2.0, 0.0)
     there = v > 0
     flat = np.stack([np.where(there, x, 0.0), np.where(there, y, 0.0), v], axis=2)
-    return pl.DataFrame(
-        {
-            "num_keypoints": there.sum(axis=1),
-            "keypoints": pl.Series(flat.reshape(people.height, -1), dtype=_FLAT),
-        }
-    ).with_columns(pl.col("keypoints").arr.to_list())
-
-
-_FLAT = pl.Array(pl.Float64, 3 * len(COCO_KEYPOINTS))
+    row = pl.Array(pl.Float64, 3 * len(COCO_KEYPOINTS))
+    points = pl.Series(flat.reshape(people.height, -1), dtype=row).arr.to_list()
+    return pl.DataFrame({"num_keypoints": there.sum(axis=1), "keypoints": points})
 
 
 def _points(people: pl.DataFrame, name: str) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """Take one number of each of the 17 joints: ``[people, 17]``; null: NaN."""
     whole = people[name].explode().cast(pl.Float64).to_numpy().reshape(-1, len(JOINTS))
     return whole[:, _PLACES]
+
+
+LAYOUT = Layout(
+    "boxes, masks, 17 joints, captions; every attribute of the world",
+    write,
+    ids,
+    ways=(
+        Way("detection", "annotations/instances_val2017.json"),
+        Way("keypoints", "annotations/person_keypoints_val2017.json"),
+        Way("segmentation", "annotations/instances_val2017.json", pictures=True),
+    ),
+    every=True,
+)

@@ -13,17 +13,12 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux_worlds.layouts._written import (
-    Ids,
-    Picture,
-    Written,
-    save_pictures,
-    uuid_of,
-    write_bytes,
-)
+from isolux_worlds._tables import left_join
+from isolux_worlds.layouts._files import Picture, save_pictures, uuid_of, write_bytes
+from isolux_worlds.layouts._layout import Ids, Layout, Native, Way
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["SCENE_TOPICS", "TOPICS", "ids", "write"]
+__all__ = ["LAYOUT", "SCENE_TOPICS", "TOPICS", "ids", "write"]
 
 TOPICS: Mapping[str, tuple[str, str, int]] = {
     "Street view": ("street_view", "street sign", 919),
@@ -65,89 +60,53 @@ _TEST = 3  # every third photo is one of the test part
 
 def ids(world: PhotoWorld) -> Ids:
     """Name photos by 24 hexadecimal digits; photos are judged, not people."""
-    photos = _photos(world)
-    images = photos.with_row_index("number", offset=1).select(
-        "image_id", native="id", number="number"
-    )
+    images = _photos(world).select("image_id", native="id", number=pl.int_range(1, pl.len() + 1))
     nobody = {"person_id": pl.Int64, "native": pl.String, "native_image": pl.String}
     return Ids(images, pl.DataFrame(schema=nobody))
 
 
-def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> Written:
+def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> PhotoWorld:
     """Write the world as Dollar Street; see ``facet.write``."""
     photos = _photos(world)
-    paths = {image: f"assets/{one}.jpg" for image, one in photos.select("image_id", "id").rows()}
-    kept = set(paths)
-    shown = None if pictures is None else (p for p in pictures if p.image_id in kept)
-    missing = world.photos.height - photos.height
-    if missing:
-        world = _only(world, photos)
-    world = save_pictures(world, root, shown, paths)
+    paths = dict(photos.select("image_id", pl.format("assets/{}.jpg", "id")).iter_rows())
+    world = save_pictures(world, root, pictures, paths)
     table = _table(photos)
     tested = pl.int_range(pl.len()) % _TEST == 0
-    files = [
-        _write_csv(root, "images_v2.csv", table),
-        _write_csv(root, "images_v2_imagenet_test.csv", table.filter(tested)),
-        _write_csv(root, "images_v2_imagenet_train.csv", table.filter(~tested)),
-        write_bytes(
-            root, "metadata_full_dollar_street.json", _addresses(photos).write_json().encode()
-        ),
-        *(paths.values() if pictures is not None else ()),
-    ]
-    note = f"{missing:,} photo(s) of homes without an income are left out: Dollar Street has none."
-    return Written(tuple(files), world, (note,) if missing else ())
-
-
-def _only(world: PhotoWorld, photos: pl.DataFrame) -> PhotoWorld:
-    from dataclasses import replace
-
-    return replace(
-        world,
-        photos=world.photos.join(photos, on="image_id", how="semi", maintain_order="left"),
-        people=world.people.join(photos, on="image_id", how="semi", maintain_order="left"),
-    )
+    parts = {"": table, "_imagenet_test": table.filter(tested)}
+    parts["_imagenet_train"] = table.filter(~tested)
+    for name, rows in parts.items():
+        write_bytes(root, f"images_v2{name}.csv", rows.write_csv().encode())
+    addresses = _addresses(photos).write_json().encode()
+    write_bytes(root, "metadata_full_dollar_street.json", addresses)
+    return world
 
 
 def _photos(world: PhotoWorld) -> pl.DataFrame:
     """Describe each photo: whose home, which topics."""
-    homes = world.households.filter(pl.col("income") > 0).select(
+    homes = world.households.select(
         "household_id", "country", "country_code", "region", "income", "latitude", "longitude"
     )
-    scene = pl.col("scene") if "scene" in world.photos.columns else pl.lit("home")
     photos = world.photos.select(
         "image_id",
         "household_id",
-        topic=scene.replace_strict(dict(SCENE_TOPICS), default="Home", return_dtype=pl.String),
+        topic=pl.col("scene").replace_strict(dict(SCENE_TOPICS), return_dtype=pl.String),
     ).join(homes, on="household_id", how="inner", maintain_order="left")
-    used = _used(world)
-    names = photos["image_id"].to_list()
-    short = [uuid_of(world.seed, "dollarstreet", name) for name in names]
-    listed = photos.join(used, on="image_id", how="left", maintain_order="left").with_columns(
-        topics=pl.concat_list("topic", pl.col("used").fill_null([])).list.unique(
-            maintain_order=True
-        ),
-        uuid=pl.Series(short, dtype=pl.String),
-        id=pl.Series([one.replace("-", "")[:24] for one in short], dtype=pl.String),
+    uuids = [uuid_of(world.seed, "dollarstreet", name) for name in photos["image_id"]]
+    topics = pl.concat_list("topic", pl.col("used").fill_null([]))
+    return left_join(photos, _used(world)).select(
+        pl.exclude("topic", "used"),
+        topics=topics.list.unique(maintain_order=True),
+        uuid=pl.Series(uuids, dtype=pl.String),
+        id=pl.Series([name.replace("-", "")[:24] for name in uuids], dtype=pl.String),
     )
-    return listed.drop("topic", "used")
 
 
 def _used(world: PhotoWorld) -> pl.DataFrame:
     """List what the people of each photo use."""
-    if "occupation" not in world.people.columns:
-        return pl.DataFrame(schema={"image_id": pl.String, "used": pl.List(pl.String)})
-    return (
-        world.people.select(
-            "image_id",
-            used=pl.col("occupation").replace_strict(
-                dict(_OF_OCCUPATION), default=None, return_dtype=pl.String
-            ),
-        )
-        .drop_nulls()
-        .unique(maintain_order=True)
-        .group_by("image_id", maintain_order=True)
-        .agg("used")
-    )
+    topic = dict(_OF_OCCUPATION)
+    used = pl.col("occupation").replace_strict(topic, default=None, return_dtype=pl.String)
+    rows = world.people.select("image_id", used=used).drop_nulls().unique(maintain_order=True)
+    return rows.group_by("image_id", maintain_order=True).agg("used")
 
 
 def _of_topics(place: int) -> pl.Expr:
@@ -183,22 +142,31 @@ def _addresses(photos: pl.DataFrame) -> pl.DataFrame:
     url = pl.format(
         "http://static.dollarstreet.org/media/{}/image/{}/480x480-{}.jpg", place, "uuid", "uuid"
     )
-    return (
-        photos.with_columns(url=url, label=_of_topics(0))
-        .explode("label")
-        .select(
-            _id=pl.format("{}-{}", "id", "label"),
-            id="id",
-            label="label",
-            country="country",
-            region=pl.col("region").replace_strict(_REGIONS, return_dtype=pl.String),
-            income="income",
-            url="url",
-            lat="latitude",
-            lng="longitude",
-        )
+    rows = photos.with_columns(url=url, label=_of_topics(0)).explode("label")
+    return rows.select(
+        pl.format("{}-{}", "id", "label").alias("_id"),
+        "id",
+        "label",
+        "country",
+        pl.col("region").replace_strict(_REGIONS, return_dtype=pl.String),
+        "income",
+        "url",
+        lat="latitude",
+        lng="longitude",
     )
 
 
-def _write_csv(root: Path, path: str, table: pl.DataFrame) -> str:
-    return write_bytes(root, path, table.write_csv().encode())
+LAYOUT = Layout(
+    "photos of homes: what they show, country and income; photos are judged, not people",
+    write,
+    ids,
+    ways=(Way("classification"), Way("geodiversity")),
+    names={
+        "income_group": Native("income_bucket", {"middle": "medium"}),
+        "region": Native(
+            "region", {"af": "Africa", "am": "The Americas", "as": "Asia", "eu": "Europe"}
+        ),
+        "country": Native("country"),
+    },
+    judges_people=False,
+)

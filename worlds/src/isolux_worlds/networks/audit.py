@@ -43,27 +43,7 @@ def audit_masks(
     progress: Progress | None = None,
     watched: Watched | None = None,
 ) -> tuple[Audit, Path]:
-    """Paint photos, predict and audit.
-
-    Parameters
-    ----------
-    out : str or Path
-        ``photos`` (the painted world), ``answers`` (what the network says) and ``run`` (the audit
-        with its report) go below it.
-    households : int
-        People, two photos each.
-    seed : int
-        Of the photos and of the audit.
-    overwrite : bool
-        Replace what is there.
-    progress, watched : callable, optional
-        Of the painting, and of the network's run.
-
-    Returns
-    -------
-    audit : Audit
-    report : Path
-    """
+    """Paint photos, predict and audit."""
     folder = Path(out)
     people = paint_photos(
         folder / "photos", households, seed, overwrite=overwrite, progress=progress

@@ -23,31 +23,12 @@ TONES = ("1 to 7", "8 to 10")
 
 
 def world() -> WorldSettings:
-    """Read the world: one person a photo, half of them with a mask.
-
-    Examples
-    --------
-    >>> world().name
-    'masks'
-    """
+    """Read the world: one person a photo, half of them with a mask."""
     return read_world(Path(__file__).with_name("world.yaml"))
 
 
 def overlooked(people: pl.DataFrame, seed: int) -> pl.Series:
-    """Give the labels that the network learns from: true, but for masks that were overlooked.
-
-    Parameters
-    ----------
-    people : polars.DataFrame
-        The table of ``paint_photos``.
-    seed : int
-
-    Returns
-    -------
-    polars.Series
-        ``none`` or ``mask``; of masks on skin tone 8 to 10 two of three are labelled ``none``.
-        This is the disparity that is planted.
-    """
+    """Give the labels that the network learns from: true, but for masks that were overlooked."""
     draw = np.random.default_rng(seed).random(people.height) < OVERLOOKED
     missed = (people["skin_tone"] == TONES[1]) & pl.Series(draw)
     return people.select(label=pl.when(missed).then(pl.lit("none")).otherwise(pl.col("mask")))[
@@ -63,25 +44,7 @@ def paint_photos(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Path:
-    """Paint photos, two of each person, and write the table of who is in them.
-
-    Parameters
-    ----------
-    out : str or Path
-        The directory to make; the photos are below its ``data``.
-    households : int
-        One person each.
-    seed : int
-    overwrite : bool
-        Replace a world that was written there.
-    progress : callable, optional
-
-    Returns
-    -------
-    Path
-        The table: ``id`` (the photo's path), ``subject``, ``mask`` (none or mask), ``skin_tone``
-        (1 to 7 or 8 to 10), ``lighting`` and ``perceived_gender_presentation``.
-    """
+    """Paint photos, two of each person, and write the table of who is in them."""
     settings = world().model_copy(update={"households": households})
     done = synthesize(settings, out, seed=seed, overwrite=overwrite, progress=progress)
     people = pl.read_csv(done.path / "people.csv", infer_schema=False)

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from isolux_worlds._tables import left_join
+
 __all__ = ["captions", "noun"]
 
 _PLURALS = {
@@ -36,13 +38,7 @@ _ARTICLES = {"Netherlands": "the Netherlands", "Philippines": "the Philippines",
 
 
 def noun(occupation: str, number: int) -> str:
-    """Say how many people of a kind there are.
-
-    Examples
-    --------
-    >>> noun("nurse", 1), noun("electrician", 1), noun("guard", 2), noun("fireman", 3)
-    ('a nurse', 'an electrician', 'two guards', 'three firemen')
-    """
+    """Say how many people of a kind there are."""
     plain = occupation.replace("_", " ")
     if number == 1:
         word = _SINGULARS.get(occupation, plain)
@@ -52,36 +48,14 @@ def noun(occupation: str, number: int) -> str:
 
 
 def captions(people: pl.DataFrame, photos: pl.DataFrame) -> pl.Series:
-    """Write a sentence for each photo.
-
-    Parameters
-    ----------
-    people : polars.DataFrame
-        ``image`` (row number of the photo), ``occupation``, ``pose``.
-    photos : polars.DataFrame
-        ``country``, ``scene``, ``time_of_day``: one row for each photo, in order.
-
-    Returns
-    -------
-    polars.Series
-        ``caption``, in the order of the photos; a photo without people: null.
-
-    Examples
-    --------
-    >>> people = pl.DataFrame({"image": [0, 0, 0], "occupation": ["guard", "nurse", "guard"],
-    ...     "pose": ["standing"] * 3})
-    >>> photos = pl.DataFrame({"country": ["Kenya"], "scene": ["park"], "time_of_day": ["night"]})
-    >>> captions(people, photos)[0]
-    'Two guards and a nurse stand in a park in Kenya at night.'
-    """
+    """Write a sentence for each photo."""
     kinds = people.group_by("image", "occupation", maintain_order=True).len()
-    words = _words(kinds.select("occupation", "len").unique())
-    who = (
-        kinds.join(words, on=["occupation", "len"], maintain_order="left")
-        .group_by("image", maintain_order=True)
-        .agg("word")
-        .select("image", who=_listed(pl.col("word")))
-    )
+    distinct = kinds.select("occupation", "len").unique()  # a few hundred at most
+    nouns = [noun(occupation, number) for occupation, number in distinct.iter_rows()]
+    words = distinct.with_columns(pl.Series("word", nouns, dtype=pl.String))
+    named = kinds.join(words, on=["occupation", "len"], maintain_order="left")
+    listed = named.group_by("image", maintain_order=True).agg("word")
+    who = listed.select("image", who=_listed(pl.col("word")))
     what = people.group_by("image", maintain_order=True).agg(
         one_pose=pl.col("pose").n_unique() == 1, pose=pl.col("pose").first(), number=pl.len()
     )
@@ -94,25 +68,17 @@ def captions(people: pl.DataFrame, photos: pl.DataFrame) -> pl.Series:
         .then(pl.col("pose").replace(does[1]))
         .otherwise(pl.lit("are"))
     )
-    told = photos.with_row_index("image").with_columns(pl.col("image").cast(pl.Int64))
+    told = photos.with_columns(image=pl.int_range(pl.len()))
     for table in (who, what):
-        numbered = table.with_columns(pl.col("image").cast(pl.Int64))
-        told = told.join(numbered, on="image", how="left", maintain_order="left")
+        told = left_join(told, table.with_columns(pl.col("image").cast(pl.Int64)), "image")
     place = pl.format(
         "{} in {}{}.",
         pl.col("scene").replace(_SCENES),
         pl.col("country").replace(_ARTICLES),
         pl.col("time_of_day").replace(_HOURS),
     )
-    return told.select(caption=pl.format("{} {} {}", _capital(pl.col("who")), verb, place))[
-        "caption"
-    ]
-
-
-def _words(kinds: pl.DataFrame) -> pl.DataFrame:
-    """Name each occupation and number that occurs: a few hundred at most."""
-    written = [noun(occupation, number) for occupation, number in kinds.iter_rows()]
-    return kinds.with_columns(pl.Series("word", written, dtype=pl.String))
+    caption = pl.format("{} {} {}", _capital(pl.col("who")), verb, place)
+    return told.select(caption=caption)["caption"]
 
 
 def _listed(words: pl.Expr) -> pl.Expr:

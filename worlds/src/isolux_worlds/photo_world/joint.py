@@ -18,27 +18,17 @@ import numpy.typing as npt
 
 from isolux_worlds._draw import FloatArray, IntArray, stream
 from isolux_worlds.photo_world.places import PLACE_VALUES
-from isolux_worlds.photo_world.vocabulary import DRAWN, Level
+from isolux_worlds.photo_world.vocabulary import DRAWN, Drawn, Level
+from isolux_worlds.populations.population import hits
 
 if TYPE_CHECKING:
     from isolux_worlds.photo_world.settings import WorldSettings
 
-__all__ = [
-    "CodeArray",
-    "Node",
-    "Rule",
-    "Tree",
-    "ancestors",
-    "draw_codes",
-    "hits",
-    "network",
-    "rule_numbers",
-]
+__all__ = ["CodeArray", "Node", "Tree", "ancestors", "draw_codes", "network", "rule_numbers"]
 
 CodeArray = npt.NDArray[np.int16]
 """Places of values in an attribute's list."""
 
-BoolArray = npt.NDArray[np.bool_]
 Where = Mapping[str, Sequence[str]]
 
 
@@ -52,18 +42,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An attribute: who has it, its values, their shares, and the rules that replace those.
-
-    The first rule that holds counts. ``named``: the world names it, and does not leave it to the
-    painter's usual shares.
-    """
+    """An attribute: who has it, its values, their shares, and the rules that replace those."""
 
     name: str
     level: Level
     values: tuple[str, ...]
     shares: FloatArray
     rules: tuple[Rule, ...] = ()
-    named: bool = True
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -75,12 +60,8 @@ class Node:
 class Tree:
     """Who belongs to whom, as row numbers: people, their photos and subjects, and the homes.
 
-    Parameters
-    ----------
-    households, images, subjects, people : int
-        How many there are.
-    household_of_image, household_of_subject : [images], [subjects] int
-    image_of_person, subject_of_person : [people] int
+    ``household_of_image``, ``household_of_subject``: [images], [subjects] int; ``image_of_person``,
+    ``subject_of_person``: [people] int.
     """
 
     households: int
@@ -102,65 +83,34 @@ class Tree:
         """Hand the values of those above down to a level: a home's to its photos."""
         if owner == level:
             return codes
-        if level == "person":
-            if owner == "image":
-                return codes[self.image_of_person]
-            if owner == "subject":
-                return codes[self.subject_of_person]
-            return codes[self.household_of_image[self.image_of_person]]
-        of = self.household_of_image if level == "image" else self.household_of_subject
-        return codes[of]
+        rows = {
+            ("household", "image"): self.household_of_image,
+            ("household", "subject"): self.household_of_subject,
+            ("household", "person"): self.household_of_image[self.image_of_person],
+            ("image", "person"): self.image_of_person,
+            ("subject", "person"): self.subject_of_person,
+        }
+        handed_down: CodeArray = codes[rows[owner, level]]
+        return handed_down
 
 
 def network(settings: WorldSettings) -> tuple[Node, ...]:
-    """List a world's attributes: its own in their order, then what else the painter draws.
-
-    The settings are taken as sound (``WorldSettings`` is, once made).
-
-    Examples
-    --------
-    >>> from isolux_worlds.photo_world.settings import WorldSettings
-    >>> nodes = network(WorldSettings(name="plain", attributes={"lighting": {}}))
-    >>> nodes[0].name, nodes[0].values[:2], nodes[1].name
-    ('lighting', ('well_lit', 'dimly_lit'), 'scene')
-    """
+    """List a world's attributes: its own in their order, then what else the painter draws."""
+    usual = dict(DRAWN)
+    for name, places in PLACE_VALUES.items():
+        usual[name] = Drawn("household", dict.fromkeys(places, 1.0))
     nodes = []
     for name, given in settings.attributes.items():
-        usual = DRAWN.get(name)
-        shares: Mapping[str, float] = given.shares or (usual.shares if usual else {})
-        if not shares:
-            shares = dict.fromkeys(PLACE_VALUES[name], 1.0)
+        shares = given.shares or usual[name].shares
         values = tuple(shares)
         rules = tuple(Rule(rule.where, _row(values, rule.shares)) for rule in given.given)
-        level = given.level or (usual.level if usual else "household")
+        level = given.level or usual[name].level
         nodes.append(Node(name, level, values, _row(values, shares), rules))
     for name, drawn in DRAWN.items():
         if name not in settings.attributes:
             values = tuple(drawn.shares)
-            nodes.append(Node(name, drawn.level, values, _row(values, drawn.shares), named=False))
+            nodes.append(Node(name, drawn.level, values, _row(values, drawn.shares)))
     return tuple(nodes)
-
-
-def hits(
-    where: Where,
-    values: Mapping[str, tuple[str, ...]],
-    codes: Mapping[str, npt.NDArray[np.integer]],
-) -> BoolArray:
-    """Tell for whom a condition holds: each person's value of each attribute is among those named.
-
-    Parameters
-    ----------
-    where : mapping of str to sequence of str
-    values : mapping of str to tuple of str
-        Attribute to its values, in order.
-    codes : mapping of str to int array
-        Attribute to the place of each one's value; the arrays broadcast together.
-    """
-    held: BoolArray = np.ones((), dtype=np.bool_)
-    for name, meant in where.items():
-        concerned = np.array([value in meant for value in values[name]], dtype=np.bool_)
-        held = np.asarray(held & concerned[codes[name]])
-    return held
 
 
 def rule_numbers(
@@ -187,13 +137,7 @@ def ancestors(nodes: Sequence[Node], names: Iterable[str]) -> list[Node]:
 
 
 def draw_codes(nodes: Sequence[Node], tree: Tree, seed: int) -> dict[str, CodeArray]:
-    """Draw every attribute for all who have it; each has a random stream of its own name.
-
-    Returns
-    -------
-    dict of str to int array
-        Attribute to the places of values, one for each home, photo, subject or person.
-    """
+    """Draw every attribute for all who have it; each has a random stream of its own name."""
     drawn: dict[str, CodeArray] = {}
     level = {node.name: node.level for node in nodes}
     values = {node.name: node.values for node in nodes}

@@ -63,45 +63,21 @@ def draw_people(settings: WorldSettings, seed: int | None = None) -> PhotoWorld:
     codes = draw_codes(nodes, tree, used)
     drawn = _Drawn(tree, {n.name: n for n in nodes}, codes, _ids(tree))
     ages = _ages(drawn, used)
-    homes, country = _households(drawn, used)
+    homes = HOUSEHOLDS.conform(_households(drawn, used))
     people = _people(settings, drawn, ages, used)
-    photos = _photos(settings, drawn, people, country.gather(tree.household_of_image))
-    subjects = pl.DataFrame(
-        [
-            drawn.ids["subject"],
-            drawn.ids["household"].gather(tree.household_of_subject),
-            pl.Series("age", ages),
-            *drawn.columns("subject", ("subject",)),
-        ]
-    )
+    photos = _photos(settings, drawn, people, homes["country"].gather(tree.household_of_image))
+    home = drawn.ids["household"].gather(tree.household_of_subject)
+    columns = [drawn.ids["subject"], home, pl.Series("age", ages)]
+    subjects = pl.DataFrame([*columns, *drawn.columns("subject", ("subject",))])
     return PhotoWorld(
-        settings,
-        used,
-        HOUSEHOLDS.conform(homes),
-        SUBJECTS.conform(subjects),
-        PHOTOS.conform(photos),
-        people,
+        settings, used, homes, SUBJECTS.conform(subjects), PHOTOS.conform(photos), people
     )
 
 
 def draw_codes_only(
     settings: WorldSettings, seed: int, names: Iterable[str] | None = None
 ) -> tuple[Tree, dict[str, CodeArray]]:
-    """Draw who there is and their attributes' codes, and nothing else: the quick way for laws.
-
-    Parameters
-    ----------
-    settings : WorldSettings
-    seed : int
-    names : iterable of str, optional
-        The attributes that are wanted. Default: all.
-
-    Returns
-    -------
-    (Tree, dict of str to [people] int)
-        The tree, and for each attribute the place of each person's value: the very ones that
-        ``draw_people`` gives for that seed.
-    """
+    """Draw who there is and their attributes' codes, and nothing else: the quick way for laws."""
     nodes: Sequence[Node] = network(settings)
     if names is not None:
         nodes = ancestors(nodes, names)
@@ -111,12 +87,7 @@ def draw_codes_only(
 
 
 def draw_tree(settings: WorldSettings, seed: int) -> Tree:
-    """Draw how many subjects, photos and people each home has, and who is in which photo.
-
-    Photos take a home's subjects in turn, each going on where the one before stopped, so that
-    no one is left out and no one is twice in one photo. Where the draw has fewer places than
-    subjects, the first photos with room get more people.
-    """
+    """Draw how many subjects, photos and people each home has, and who is in which photo."""
     rng = stream(seed, "counts")
     n = settings.households
     subjects = rng.integers(*settings.subjects, n, endpoint=True)
@@ -154,15 +125,11 @@ class _Drawn:
 
     def columns(self, level: Level, owners: Sequence[Level]) -> list[pl.Series]:
         """Attributes of these owners as text, one row for each of a level."""
+        names = [name for name, node in self.nodes.items() if node.level in owners]
+        drawn = {name: self.of(name, level) for name in names}
         return [
-            _text(name, *self.of(name, level))
-            for name, node in self.nodes.items()
-            if node.level in owners
+            pl.Series(name, list(v), dtype=pl.String).gather(c) for name, (v, c) in drawn.items()
         ]
-
-
-def _text(name: str, values: tuple[str, ...], codes: IntArray) -> pl.Series:
-    return pl.Series(name, list(values), dtype=pl.String).gather(codes)
 
 
 def _before(counts: IntArray, group: IntArray, sizes: IntArray) -> IntArray:
@@ -197,57 +164,47 @@ def _ages(drawn: _Drawn, seed: int) -> IntArray:
     return np.asarray(years, dtype=np.int64)
 
 
-def _households(drawn: _Drawn, seed: int) -> tuple[pl.DataFrame, pl.Series]:
+def _households(drawn: _Drawn, seed: int) -> pl.DataFrame:
     n = drawn.tree.households
     groups = None
     if "income_group" in drawn.nodes:
         values, codes = drawn.of("income_group", "household")
         groups = np.array([list(INCOMES).index(value) for value in values])[codes]
-    planted = {
-        name: drawn.of(name, "household") for name in ("region", "country") if name in drawn.nodes
-    }
-    which, latitude, longitude = located(
-        n, seed, region=planted.get("region"), country=planted.get("country")
-    )
-    country = pl.Series("country", [c.name for c in COUNTRIES]).gather(which)
-    told = [
-        drawn.ids["household"],
-        pl.Series("income", draw_incomes(groups, n, seed)),
-        country,
-        pl.Series("country_code", [c.code for c in COUNTRIES]).gather(which),
-        pl.Series("region", [c.region for c in COUNTRIES]).gather(which),
-        pl.Series("latitude", latitude),
-        pl.Series("longitude", longitude),
-    ]
+    names = [name for name in ("region", "country") if name in drawn.nodes]
+    planted = {name: drawn.of(name, "household") for name in names}
+    which, latitude, longitude = located(n, seed, **planted)
+    words = [(c.name, c.code, c.region) for c in COUNTRIES]
+    of_country = pl.DataFrame(words, schema=["country", "country_code", "region"], orient="row")
+    told = [drawn.ids["household"], pl.Series("income", draw_incomes(groups, n, seed))]
+    spot = [pl.Series("latitude", latitude), pl.Series("longitude", longitude)]
     own = [s for s in drawn.columns("household", ("household",)) if s.name not in planted]
-    return pl.DataFrame([*told, *own]), country
+    return pl.DataFrame([*told, *of_country[which], *spot, *own])
 
 
 def _people(settings: WorldSettings, drawn: _Drawn, ages: IntArray, seed: int) -> pl.DataFrame:
     tree = drawn.tree
     where = _placed(settings, drawn, seed)
-    corners = dict(zip(("x", "y", "w", "h"), range(4), strict=True))
-    told = [
-        pl.Series("person_id", np.arange(1, tree.count("person") + 1)),
-        drawn.ids["image"].gather(tree.image_of_person),
-        drawn.ids["subject"].gather(tree.subject_of_person),
-        pl.Series("layer", where.layer),
-        *(pl.Series(f"box_{c}", where.box[:, i]) for c, i in corners.items()),
-        *(pl.Series(f"face_{c}", where.face[:, i]) for c, i in corners.items()),
-        pl.Series("joints_x", where.joints_x).cast(PEOPLE.schema["joints_x"]),
-        pl.Series("joints_y", where.joints_y).cast(PEOPLE.schema["joints_y"]),
-        pl.Series("age", ages[tree.subject_of_person]),
-        *drawn.columns("person", ("household", "image", "subject", "person")),
-    ]
-    return pl.DataFrame(told)
+    return pl.DataFrame(
+        [
+            pl.Series("person_id", np.arange(1, tree.count("person") + 1)),
+            drawn.ids["image"].gather(tree.image_of_person),
+            drawn.ids["subject"].gather(tree.subject_of_person),
+            pl.Series("layer", where.layer),
+            *(pl.Series(f"box_{side}", where.box[:, i]) for i, side in enumerate("xywh")),
+            *(pl.Series(f"face_{side}", where.face[:, i]) for i, side in enumerate("xywh")),
+            pl.Series("joints_x", where.joints_x).cast(PEOPLE.schema["joints_x"]),
+            pl.Series("joints_y", where.joints_y).cast(PEOPLE.schema["joints_y"]),
+            pl.Series("age", ages[tree.subject_of_person]),
+            *drawn.columns("person", ("household", "image", "subject", "person")),
+        ]
+    )
 
 
 def _placed(settings: WorldSettings, drawn: _Drawn, seed: int) -> Placed:
     tree = drawn.tree
     values, codes = drawn.of("pose", "person")
-    body = figures(codes, values, stream(seed, "poses"))
     return placed(
-        body,
+        figures(codes, values, stream(seed, "poses")),
         view=drawn.of("view", "person"),
         distance=drawn.of("distance", "person"),
         image=tree.image_of_person,
@@ -270,18 +227,12 @@ def _statures(drawn: _Drawn, seed: int) -> FloatArray:
 def _photos(
     settings: WorldSettings, drawn: _Drawn, people: pl.DataFrame, country: pl.Series
 ) -> pl.DataFrame:
-    tree = drawn.tree
-    n = tree.count("image")
     own = drawn.columns("image", ("household", "image"))
-    who = people.select("occupation", "pose").with_columns(pl.Series("image", tree.image_of_person))
-    place = pl.DataFrame([country, *(s for s in own if s.name in ("scene", "time_of_day"))])
-    return pl.DataFrame(
-        [
-            drawn.ids["image"],
-            drawn.ids["household"].gather(tree.household_of_image),
-            pl.repeat(settings.image.width, n, dtype=pl.Int64, eager=True).alias("width"),
-            pl.repeat(settings.image.height, n, dtype=pl.Int64, eager=True).alias("height"),
-            captions(who, place),
-            *own,
-        ]
+    who = people.select("occupation", "pose").with_columns(
+        pl.Series("image", drawn.tree.image_of_person)
     )
+    place = pl.DataFrame([country, *(s for s in own if s.name in ("scene", "time_of_day"))])
+    home = drawn.ids["household"].gather(drawn.tree.household_of_image)
+    table = pl.DataFrame([drawn.ids["image"], home, captions(who, place), *own])
+    width, height = settings.image.width, settings.image.height
+    return table.with_columns(width=pl.lit(width, pl.Int64), height=pl.lit(height, pl.Int64))

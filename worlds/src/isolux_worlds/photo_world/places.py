@@ -26,57 +26,62 @@ __all__ = ["COUNTRIES", "INCOMES", "PLACE_VALUES", "REGIONS", "Country", "draw_i
 
 @dataclass(frozen=True, slots=True)
 class Country:
-    """A country, its two letters, its region, and about where its middle lies, degrees."""
+    """A country, its two letters, its region, about where its middle lies (degrees); FHIBE's words.
+
+    ``ancestry`` and ``nationality`` are FHIBE's answers, with their numbers.
+    """
 
     name: str
     code: str
     region: str
     latitude: float
     longitude: float
+    ancestry: str
+    nationality: str = "225. Not listed"
 
 
 COUNTRIES = (
-    Country("Burkina Faso", "bf", "af", 12.2, -1.6),
-    Country("Cameroon", "cm", "af", 5.7, 12.7),
-    Country("Egypt", "eg", "af", 26.8, 30.0),
-    Country("Ethiopia", "et", "af", 9.1, 39.6),
-    Country("Ghana", "gh", "af", 7.9, -1.0),
-    Country("Kenya", "ke", "af", 0.5, 37.9),
-    Country("Malawi", "mw", "af", -13.3, 34.3),
-    Country("Nigeria", "ng", "af", 9.1, 8.1),
-    Country("Rwanda", "rw", "af", -2.0, 29.9),
-    Country("South Africa", "za", "af", -29.0, 25.1),
-    Country("Tunisia", "tn", "af", 34.1, 9.6),
-    Country("Argentina", "ar", "am", -35.4, -65.2),
-    Country("Bolivia", "bo", "am", -16.7, -64.7),
-    Country("Brazil", "br", "am", -10.8, -53.1),
-    Country("Canada", "ca", "am", 56.1, -106.3),
-    Country("Colombia", "co", "am", 3.9, -73.1),
-    Country("Guatemala", "gt", "am", 15.7, -90.4),
-    Country("Haiti", "ht", "am", 18.9, -72.7),
-    Country("Mexico", "mx", "am", 23.9, -102.5),
-    Country("Peru", "pe", "am", -9.2, -74.4),
-    Country("United States", "us", "am", 39.8, -98.6),
-    Country("Bangladesh", "bd", "as", 23.8, 90.3),
-    Country("Cambodia", "kh", "as", 12.7, 104.9),
-    Country("China", "cn", "as", 36.6, 103.8),
-    Country("India", "in", "as", 22.9, 79.6),
-    Country("Indonesia", "id", "as", -2.2, 117.2),
-    Country("Jordan", "jo", "as", 31.3, 36.8),
-    Country("Nepal", "np", "as", 28.2, 83.9),
-    Country("Pakistan", "pk", "as", 29.9, 69.3),
-    Country("Philippines", "ph", "as", 11.8, 122.9),
-    Country("South Korea", "kr", "as", 36.4, 127.8),
-    Country("Vietnam", "vn", "as", 16.6, 106.3),
-    Country("Denmark", "dk", "eu", 56.0, 10.0),
-    Country("France", "fr", "eu", 46.6, 2.5),
-    Country("Italy", "it", "eu", 42.8, 12.1),
-    Country("Netherlands", "nl", "eu", 52.1, 5.3),
-    Country("Romania", "ro", "eu", 45.9, 25.0),
-    Country("Serbia", "rs", "eu", 44.2, 20.8),
-    Country("Spain", "es", "eu", 40.2, -3.6),
-    Country("Sweden", "se", "eu", 62.8, 16.7),
-    Country("Ukraine", "ua", "eu", 49.0, 31.4),
+    Country("Burkina Faso", "bf", "af", 12.2, -1.6, "5. Western Africa", "31. Burkinan"),
+    Country("Cameroon", "cm", "af", 5.7, 12.7, "3. Middle Africa", "35. Cameroonian"),
+    Country("Egypt", "eg", "af", 26.8, 30.0, "1. Northern Africa", "62. Egyptian"),
+    Country("Ethiopia", "et", "af", 9.1, 39.6, "2. Eastern Africa", "68. Ethiopian"),
+    Country("Ghana", "gh", "af", 7.9, -1.0, "5. Western Africa", "78. Ghanaian"),
+    Country("Kenya", "ke", "af", 0.5, 37.9, "2. Eastern Africa", "105. Kenyan"),
+    Country("Malawi", "mw", "af", -13.3, 34.3, "2. Eastern Africa", "122. Malawian"),
+    Country("Nigeria", "ng", "af", 9.1, 8.1, "5. Western Africa", "146. Nigerian"),
+    Country("Rwanda", "rw", "af", -2.0, 29.9, "2. Eastern Africa", "168. Rwandan"),
+    Country("South Africa", "za", "af", -29.0, 25.1, "4. Southern Africa", "184. South African"),
+    Country("Tunisia", "tn", "af", 34.1, 9.6, "1. Northern Africa", "206. Tunisian"),
+    Country("Argentina", "ar", "am", -35.4, -65.2, "9. South America", "8. Argentine"),
+    Country("Bolivia", "bo", "am", -16.7, -64.7, "9. South America", "23. Bolivian"),
+    Country("Brazil", "br", "am", -10.8, -53.1, "9. South America", "26. Brazilian"),
+    Country("Canada", "ca", "am", 56.1, -106.3, "10. Northern America", "36. Canadian"),
+    Country("Colombia", "co", "am", 3.9, -73.1, "9. South America", "43. Colombian"),
+    Country("Guatemala", "gt", "am", 15.7, -90.4, "8. Central America"),
+    Country("Haiti", "ht", "am", 18.9, -72.7, "7. Caribbean"),
+    Country("Mexico", "mx", "am", 23.9, -102.5, "8. Central America", "131. Mexican"),
+    Country("Peru", "pe", "am", -9.2, -74.4, "9. South America", "159. Peruvian"),
+    Country("United States", "us", "am", 39.8, -98.6, "10. Northern America", "3. American"),
+    Country("Bangladesh", "bd", "as", 23.8, 90.3, "15. Southern Asia", "15. Bangladeshi"),
+    Country("Cambodia", "kh", "as", 12.7, 104.9, "14. South-eastern Asia", "34. Cambodian"),
+    Country("China", "cn", "as", 36.6, 103.8, "13. Eastern Asia", "42. Chinese"),
+    Country("India", "in", "as", 22.9, 79.6, "15. Southern Asia", "93. Indian"),
+    Country("Indonesia", "id", "as", -2.2, 117.2, "14. South-eastern Asia", "94. Indonesian"),
+    Country("Jordan", "jo", "as", 31.3, 36.8, "16. Western Asia", "103. Jordanian"),
+    Country("Nepal", "np", "as", 28.2, 83.9, "15. Southern Asia", "143. Nepalese"),
+    Country("Pakistan", "pk", "as", 29.9, 69.3, "15. Southern Asia", "153. Pakistani"),
+    Country("Philippines", "ph", "as", 11.8, 122.9, "14. South-eastern Asia", "71. Filipino"),
+    Country("South Korea", "kr", "as", 36.4, 127.8, "13. Eastern Asia", "185. South Korean"),
+    Country("Vietnam", "vn", "as", 16.6, 106.3, "14. South-eastern Asia", "218. Vietnamese"),
+    Country("Denmark", "dk", "eu", 56.0, 10.0, "19. Northern Europe", "55. Danish"),
+    Country("France", "fr", "eu", 46.6, 2.5, "21. Western Europe", "73. French"),
+    Country("Italy", "it", "eu", 42.8, 12.1, "20. Southern Europe", "99. Italian"),
+    Country("Netherlands", "nl", "eu", 52.1, 5.3, "21. Western Europe", "59. Dutch"),
+    Country("Romania", "ro", "eu", 45.9, 25.0, "18. Eastern Europe", "166. Romanian"),
+    Country("Serbia", "rs", "eu", 44.2, 20.8, "20. Southern Europe", "176. Serbian"),
+    Country("Spain", "es", "eu", 40.2, -3.6, "20. Southern Europe", "187. Spanish"),
+    Country("Sweden", "se", "eu", 62.8, 16.7, "19. Northern Europe", "195. Swedish"),
+    Country("Ukraine", "ua", "eu", 49.0, 31.4, "18. Eastern Europe", "212. Ukrainian"),
 )
 """Real countries: names and letters of ISO 3166, centres to about a degree."""
 
@@ -106,16 +111,7 @@ _DEGREES = 0.5  # homes lie about their country's centre: standard deviation
 def draw_incomes(groups: IntArray | None, homes: int, seed: int) -> FloatArray:
     """Draw monthly incomes, US dollars.
 
-    Parameters
-    ----------
-    groups : [homes] int, optional
-        Place of each home's group in ``INCOMES``. Default: anywhere between the ends.
-    homes, seed : int
-
-    Examples
-    --------
-    >>> draw_incomes(np.array([0, 1, 2]), 3, seed=1).round(0).tolist()
-    [82.0, 126.0, 3233.0]
+    ``groups``: [homes] int, optional.
     """
     from scipy.special import ndtr, ndtri
 
@@ -135,19 +131,7 @@ def located(
     region: tuple[tuple[str, ...], IntArray] | None = None,
     country: tuple[tuple[str, ...], IntArray] | None = None,
 ) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Draw each home's country and its place in it.
-
-    Parameters
-    ----------
-    homes, seed : int
-    region, country : (values, [homes] int), optional
-        What the world plants: an attribute's values and the place of each home's value.
-
-    Returns
-    -------
-    (country, latitude, longitude)
-        ``[homes]``: the place in ``COUNTRIES``, and degrees.
-    """
+    """Draw each home's country and its place in it."""
     rng = stream(seed, "place")
     uniform = rng.random(homes)
     if country is not None:

@@ -17,15 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux_worlds._draw import FloatArray, IntArray
-from isolux_worlds.photo_world.poses import (
-    FLESH,
-    HIPS_TO_TOP,
-    SHOULDERS_TO_TOP,
-    Figures,
-)
+from isolux_worlds.photo_world.poses import FLESH, HIPS_TO_TOP, SHOULDERS_TO_TOP, Figures, Floats
 from isolux_worlds.photo_world.tables import JOINTS
 
 __all__ = ["LEAST_PX", "Placed", "placed"]
+
+Coded = tuple[tuple[str, ...], IntArray]
+"""An attribute's values, and the place of each person's."""
 
 LEAST_PX = 8.0
 """No box is narrower or lower than this."""
@@ -49,13 +47,8 @@ _MARGIN = 0.015
 class Placed:
     """Everyone's joints and boxes in pixels, and who is in front.
 
-    Parameters
-    ----------
-    joints_x, joints_y : [people, 33]
-    box, face : [people, 4]
-        x, y, width, height; inside the photo, of 8 pixels or more.
-    layer : [people] int
-        0 is the farthest of a photo.
+    ``joints_x``, ``joints_y``: [people, 33]; ``box``, ``face``: [people, 4]; ``layer``: [people]
+    int.
     """
 
     joints_x: npt.NDArray[np.float32]
@@ -68,8 +61,8 @@ class Placed:
 def placed(
     body: Figures,
     *,
-    view: tuple[tuple[str, ...], IntArray],
-    distance: tuple[tuple[str, ...], IntArray],
+    view: Coded,
+    distance: Coded,
     image: IntArray,
     stature: FloatArray,
     size: tuple[int, int],
@@ -77,18 +70,7 @@ def placed(
 ) -> Placed:
     """Put bodies into photos.
 
-    Parameters
-    ----------
-    body : Figures
-    view, distance : (values, [people] int)
-        The attribute's values, and the place of each one's.
-    image : [people] int
-        Each one's photo, rising.
-    stature : [people] float
-        How tall they are; 1 is usual.
-    size : (width, height)
-        Of all photos, pixels.
-    rng : numpy.random.Generator
+    ``image``: [people] int; ``stature``: [people] float.
     """
     width, height = size
     crowd = np.bincount(image)[image]
@@ -103,25 +85,26 @@ def placed(
     starts = np.flatnonzero(np.diff(image, prepend=-1))
     layer = np.empty(len(image), dtype=np.int64)
     layer[order] = np.arange(len(image)) - starts[image]
-    return Placed(
-        np.ascontiguousarray(joints_x),
-        np.ascontiguousarray(joints_y),
-        _clipped(_body_ends(body), scale, x0, y0, size),
-        _clipped(_face_ends(body), scale, x0, y0, size),
-        layer,
+    sides = body.x.min(axis=0) - FLESH, body.x.max(axis=0) + FLESH
+    top = np.minimum(body.top_y, body.y.min(axis=0) - FLESH)
+    box = _boxes(sides, (top, body.y.max(axis=0) + FLESH), scale, (x0, y0), size)
+    ears = body.x[_RIGHT_EAR], body.x[_LEFT_EAR]
+    face_sides, face_ends = (
+        (np.minimum(*ears), np.maximum(*ears)),
+        (body.face_top, body.face_bottom),
     )
+    face = _boxes(face_sides, face_ends, scale, (x0, y0), size)
+    joints = (np.ascontiguousarray(joints_x), np.ascontiguousarray(joints_y))
+    return Placed(*joints, box, face, layer)
 
 
-def _is(attribute: tuple[tuple[str, ...], IntArray], value: str) -> npt.NDArray[np.bool_]:
+def _is(attribute: Coded, value: str) -> npt.NDArray[np.bool_]:
     values, codes = attribute
     return codes == values.index(value) if value in values else np.zeros(len(codes), np.bool_)
 
 
-def _reach(body: Figures, view: tuple[tuple[str, ...], IntArray]) -> tuple[FloatArray, FloatArray]:
-    """How far people reach to the left and right of their nose, in statures.
-
-    Only who is in the photo whole has to have room for the arms.
-    """
+def _reach(body: Figures, view: Coded) -> tuple[FloatArray, FloatArray]:
+    """How far people reach to the left and right of their nose, in statures."""
     nose = body.x[_NOSE]
     full = _is(view, "full")
     left = np.where(full, nose - body.x.min(axis=0) + FLESH, _REACH)
@@ -131,8 +114,8 @@ def _reach(body: Figures, view: tuple[tuple[str, ...], IntArray]) -> tuple[Float
 
 def _scale(
     body: Figures,
-    view: tuple[tuple[str, ...], IntArray],
-    distance: tuple[tuple[str, ...], IntArray],
+    view: Coded,
+    distance: Coded,
     reach: tuple[FloatArray, FloatArray],
     stature: FloatArray,
     room: FloatArray,
@@ -141,9 +124,8 @@ def _scale(
 ) -> FloatArray:
     """Pixels of a stature: as the distance says, but with room for everyone."""
     width, height = size
-    ends = np.array([[_FRACTIONS[v][d] for d in distance[0]] for v in view[0]], dtype=np.float64)[
-        view[1], distance[1]
-    ]
+    fractions = [[_FRACTIONS[v][d] for d in distance[0]] for v in view[0]]
+    ends = np.array(fractions, dtype=np.float64)[view[1], distance[1]]
     share = ends[:, 0] + rng.random(len(room)) * (ends[:, 1] - ends[:, 0])
     span = np.array([_SPANS[v] for v in view[0]])[view[1]]
     widest = np.maximum(*reach)
@@ -180,7 +162,7 @@ def _across(
 
 def _down(
     body: Figures,
-    view: tuple[tuple[str, ...], IntArray],
+    view: Coded,
     scale: FloatArray,
     height: int,
     rng: np.random.Generator,
@@ -200,48 +182,27 @@ def _down(
     return hips
 
 
-@dataclass(frozen=True, slots=True)
-class _Ends:
-    """A box about a body's own zero, in statures."""
-
-    left: npt.NDArray[np.float32]
-    right: npt.NDArray[np.float32]
-    top: npt.NDArray[np.float32]
-    bottom: npt.NDArray[np.float32]
-
-
-def _body_ends(body: Figures) -> _Ends:
-    return _Ends(
-        body.x.min(axis=0) - FLESH,
-        body.x.max(axis=0) + FLESH,
-        np.minimum(body.top_y, body.y.min(axis=0) - FLESH),
-        body.y.max(axis=0) + FLESH,
-    )
-
-
-def _face_ends(body: Figures) -> _Ends:
-    right, left = body.x[_RIGHT_EAR], body.x[_LEFT_EAR]
-    sides = np.minimum(right, left), np.maximum(right, left)
-    return _Ends(*sides, body.face_top, body.face_bottom)
-
-
 def _clipped(
-    ends: _Ends,
+    ends: tuple[Floats, Floats],
     scale: FloatArray,
-    x0: FloatArray,
-    y0: FloatArray,
+    start: FloatArray,
+    length: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Start and extent of boxes inside the photo, widened about their middle where too small."""
+    a, b = (np.clip(end * scale + start, 0, length) for end in ends)
+    middle, extent = (a + b) / 2, np.maximum(b - a, LEAST_PX)
+    a = np.clip(middle - extent / 2, 0, length - extent)
+    return np.floor(a * 100) / 100, np.floor(extent * 100) / 100
+
+
+def _boxes(
+    across: tuple[Floats, Floats],
+    down: tuple[Floats, Floats],
+    scale: FloatArray,
+    zero: tuple[FloatArray, FloatArray],
     size: tuple[int, int],
 ) -> FloatArray:
-    """Boxes inside the photo, widened about their middle where they are too small."""
-    found = []
-    for low, high, start, length in (
-        (ends.left, ends.right, x0, size[0]),
-        (ends.top, ends.bottom, y0, size[1]),
-    ):
-        a = np.clip(low * scale + start, 0, length)
-        b = np.clip(high * scale + start, 0, length)
-        middle, extent = (a + b) / 2, np.maximum(b - a, LEAST_PX)
-        a = np.clip(middle - extent / 2, 0, length - extent)
-        found.append((np.floor(a * 100) / 100, np.floor(extent * 100) / 100))
-    (x, w), (y, h) = found
+    """Boxes ``[people, 4]`` from their ends about a body's own zero, in statures."""
+    x, w = _clipped(across, scale, zero[0], size[0])
+    y, h = _clipped(down, scale, zero[1], size[1])
     return np.stack([x, y, w, h], axis=1)

@@ -8,9 +8,9 @@ sample's. People are counted as often as they are in photos.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,8 @@ from isolux.vocabulary.spec import crossed
 from isolux_worlds._draw import FloatArray, IntArray
 from isolux_worlds.photo_world.joint import Node, ancestors, network, rule_numbers
 from isolux_worlds.photo_world.response import chance
+from isolux_worlds.populations.planted import GROUP_RATES, group_rows, widest_gaps
+from isolux_worlds.populations.population import check_values
 
 if TYPE_CHECKING:
     from isolux_worlds.photo_world.settings import ModelSettings, WorldSettings
@@ -30,58 +32,10 @@ __all__ = ["MOST_CELLS", "planted", "planted_controlled", "planted_record"]
 MOST_CELLS = 10_000_000
 """Combinations of values that are laid out, at most: some 300 MB."""
 
-_SAME = 1e-12
-"""Rates that differ by less differ by rounding."""
-
-_TRUTH = ("metric", "label", "attribute", "kind", "group_a", "group_b", "value", "note")
-_SCHEMA = {
-    "model": pl.String(),
-    "attribute": pl.String(),
-    "group": pl.String(),
-    "values": pl.List(pl.String()),
-    "share": pl.Float64(),
-    "value": pl.Float64(),
-    "difference": pl.Float64(),
-}
-
 
 def planted(settings: WorldSettings, model: str | ModelSettings) -> pl.DataFrame:
-    """Give a model's true rate for everyone, every group and every intersection of ``by``.
-
-    Parameters
-    ----------
-    settings : WorldSettings
-    model : str or ModelSettings
-        One of the world's, by name, or any other whose effects its attributes allow.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model``; ``attribute`` (null: everyone); ``group`` (display); ``values`` (list);
-        ``share`` (of people in photos, 0 to 1; empty groups are left out); ``value`` (chance
-        that the model is right about one of them, 0 to 1, higher is better); ``difference`` (to
-        everyone's, same unit).
-
-    Raises
-    ------
-    SpecError
-        More than ``MOST_CELLS`` combinations of values.
-    UnknownNameError
-        No such model, attribute or value.
-
-    Examples
-    --------
-    Nothing shows along one attribute, and much where two of them meet:
-
-    >>> from isolux_worlds.photo_world.settings import preset
-    >>> truth = planted(preset("masked"), "aurora")
-    >>> both = "skin_tone*perceived_gender_presentation"
-    >>> truth.filter(attribute="skin_tone")["difference"].abs().max() < 1e-12
-    True
-    >>> truth.filter(attribute=both)["value"].round(3).unique().sort().to_list()
-    [0.631, 0.85]
-    """
-    own = settings.model_named(model) if isinstance(model, str) else model
+    """Give a model's true rate for everyone, every group and every intersection of ``by``."""
+    own = settings.model_named(model)
     nodes = network(settings)
     _check_model(own, nodes)
     cells = _cells(nodes, own, ())
@@ -90,22 +44,9 @@ def planted(settings: WorldSettings, model: str | ModelSettings) -> pl.DataFrame
     for entry in settings.groupings:
         names = crossed(entry)
         share, rate = _by(_cells(nodes, own, names), names)
-        values = product(*(_named(nodes, name).values for name in names))
-        for group, held, value in zip(values, share.ravel(), rate.ravel(), strict=True):
-            if held > 0:
-                told = float(value)
-                rows.append(
-                    (
-                        own.name,
-                        entry,
-                        " × ".join(group),
-                        list(group),
-                        float(held),
-                        told,
-                        told - everyone,
-                    )
-                )
-    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+        values = [_named(nodes, name).values for name in names]
+        rows += [(own.name, *row) for row in group_rows(entry, values, share, rate, everyone)]
+    return pl.DataFrame(rows, schema={"model": pl.String(), **GROUP_RATES}, orient="row")
 
 
 def planted_record(
@@ -136,65 +77,22 @@ def planted_record(
     {0.0}
     """
     truth = planted(settings, model).drop_nulls("attribute")
-    rounded = pl.col("value").round(12)
-    ends = truth.group_by("attribute", maintain_order=True).agg(
-        group_a=pl.col("group").get(rounded.arg_min()),
-        group_b=pl.col("group").get(rounded.arg_max()),
-        first=pl.col("group").get(0),
-        second=pl.col("group").get(1, null_on_oob=True),
-        value=(pl.col("value").min() - pl.col("value").max()).round(12),
-    )
-    same = pl.col("value").abs() < _SAME
-    told = ends.with_columns(
-        metric=pl.lit(metric),
-        label=pl.lit(None, dtype=pl.String),
-        kind=pl.lit("difference"),
-        group_a=pl.when(same).then("first").otherwise("group_a"),
-        group_b=pl.when(same).then("second").otherwise("group_b"),
-        value=pl.when(same).then(0.0).otherwise("value"),
-        note=pl.when(same).then(pl.lit("nothing was planted here")).otherwise(pl.lit("")),
-    )
-    return told.drop_nulls("group_b").select(*_TRUTH).to_dicts()
+    named = truth.with_columns(metric=pl.lit(metric), label=pl.lit(None, dtype=pl.String))
+    return widest_gaps(named).to_dicts()
 
 
 def planted_controlled(
     settings: WorldSettings, model: str | ModelSettings, attribute: str, control: str
 ) -> pl.DataFrame:
-    """Give the groups' true rates at one common mix of another attribute: everyone's.
-
-    Parameters
-    ----------
-    settings : WorldSettings
-    model : str or ModelSettings
-    attribute, control : str
-        Attributes of the world; what the groups are, and what is held at everyone's mix (direct
-        standardisation, as ``stats.confounding.standardised``).
-
-    Returns
-    -------
-    polars.DataFrame
-        ``group``; ``value`` (0 to 1, higher is better; null: no one of the group has a value of
-        the control that others have).
-
-    Examples
-    --------
-    >>> from isolux_worlds.photo_world.settings import preset
-    >>> at_equal_light = planted_controlled(preset("confounded"), "aurora", "skin_tone", "lighting")
-    >>> values = at_equal_light["value"]
-    >>> values.max() - values.min() < 1e-12
-    True
-    """
-    own = settings.model_named(model) if isinstance(model, str) else model
+    """Give the groups' true rates at one common mix of another attribute: everyone's."""
+    own = settings.model_named(model)
     nodes = network(settings)
     _check_model(own, nodes)
     names = [attribute, control]
     groups, _ = (_named(nodes, name).values for name in names)
     if attribute == control:
-        raise SpecError(
-            "an attribute cannot be held at one mix of itself",
-            expected="two attributes",
-            found=repr(attribute),
-        )
+        problem = "an attribute cannot be held at one mix of itself"
+        raise SpecError(problem, expected="two attributes", found=repr(attribute))
     share, rate = _by(_cells(nodes, own, names), names)
     mix = share.sum(axis=0)
     lacking = ((share == 0) & (mix > 0)).any(axis=1)
@@ -216,9 +114,7 @@ def _cells(nodes: Sequence[Node], model: ModelSettings, grouped: Iterable[str]) 
     asked = {name for effect in model.effects for name in effect.where} | set(grouped)
     held = ancestors(nodes, asked)
     lengths = tuple(len(node.values) for node in held)
-    total = 1
-    for length in lengths:
-        total *= length
+    total = math.prod(lengths)
     if total > MOST_CELLS:
         raise SpecError(
             "there are too many combinations of values to list",
@@ -252,10 +148,7 @@ def _conditional(
 
 
 def _by(cells: _Cells, names: Sequence[str]) -> tuple[FloatArray, FloatArray]:
-    """Share and rate of each combination of these attributes' values: one axis for each.
-
-    NaN: no one.
-    """
+    """Share and rate of each combination of these attributes' values: one axis for each."""
     kept = [cells.names.index(name) for name in names]
     others = tuple(i for i in range(len(cells.names)) if i not in kept)
     order = np.argsort(np.argsort(kept))  # axes that are left, in the order asked for
@@ -266,17 +159,14 @@ def _by(cells: _Cells, names: Sequence[str]) -> tuple[FloatArray, FloatArray]:
 
 
 def _named(nodes: Sequence[Node], name: str) -> Node:
-    for node in nodes:
-        if node.name == name:
-            return node
-    raise UnknownNameError("attribute", name, [node.name for node in nodes])
+    of_name = {node.name: node for node in nodes}
+    if name not in of_name:
+        raise UnknownNameError("attribute", name, of_name)
+    return of_name[name]
 
 
 def _check_model(model: ModelSettings, nodes: Sequence[Node]) -> None:
     """Refuse a model from elsewhere whose effects name what the world has not."""
     for effect in model.effects:
         for name, values in effect.where.items():
-            known = _named(nodes, name).values
-            for value in values:
-                if value not in known:
-                    raise UnknownNameError("value", value, known, where=name)
+            check_values(name, values, _named(nodes, name).values)

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from isolux_worlds._draw import IntArray
 from isolux_worlds.photo_world.tables import JOINTS
 
-__all__ = ["FLESH", "HIPS_TO_TOP", "POSES", "SHOULDERS_TO_TOP", "Figures", "figures"]
+__all__ = ["FLESH", "HIPS_TO_TOP", "POSES", "SHOULDERS_TO_TOP", "Figures", "Floats", "figures"]
 
 Floats = npt.NDArray[np.float32]
 
@@ -69,13 +69,7 @@ _AT = {name: number for number, name in enumerate(JOINTS)}
 class Figures:
     """Bodies in parts of their stature, y down, 0 between the hips.
 
-    Parameters
-    ----------
-    x, y : [33, people]
-    top_y : [people]
-        Of the head.
-    face_top, face_bottom : [people]
-        y of the forehead's upper edge and of the chin.
+    ``x``, ``y``: [33, people]; ``top_y``, ``face_top``, ``face_bottom``: [people].
     """
 
     x: Floats
@@ -100,19 +94,7 @@ _Put = Callable[[str, _Point], _Point]
 def figures(pose: IntArray, values: tuple[str, ...], rng: np.random.Generator) -> Figures:
     """Lay out everyone's joints.
 
-    Parameters
-    ----------
-    pose : [people] int
-        Place of each one's pose in ``values``.
-    values : tuple of str
-        Names of ``POSES``.
-    rng : numpy.random.Generator
-
-    Examples
-    --------
-    >>> body = figures(np.zeros(3, dtype=int), ("standing",), np.random.default_rng(0))
-    >>> bool((np.abs(body.y.max(axis=0) - body.top_y - 1) < 0.05).all())
-    True
+    ``pose``: [people] int.
     """
     n = len(pose)
     usual = np.array([POSES[value] for value in values], dtype=np.float32)

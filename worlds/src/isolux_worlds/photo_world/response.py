@@ -16,10 +16,11 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux_worlds._draw import FloatArray, IntArray, stream
-from isolux_worlds.photo_world.joint import hits, network
+from isolux_worlds.photo_world.joint import network
+from isolux_worlds.populations.population import hits
 
 if TYPE_CHECKING:
-    from isolux_worlds.photo_world.settings import ModelSettings, WorldSettings
+    from isolux_worlds.photo_world.settings import ModelSettings
     from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["chance", "correlated", "person_codes", "rates", "right"]
@@ -28,28 +29,8 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def rates(world: PhotoWorld, model: str | ModelSettings) -> FloatArray:
-    """Give each person's chance that a model is right about them.
-
-    Parameters
-    ----------
-    world : PhotoWorld
-    model : str or ModelSettings
-        One of the world's, by name, or any other whose effects the world's attributes allow.
-
-    Returns
-    -------
-    [people] float
-        0 to 1, in the order of ``world.people``; higher is better.
-
-    Examples
-    --------
-    >>> from isolux_worlds.photo_world.people import draw_people
-    >>> from isolux_worlds.photo_world.settings import preset
-    >>> world = draw_people(preset("biased"))
-    >>> bool(rates(world, "aurora").std() > 0)
-    True
-    """
-    own = _model(world.settings, model)
+    """Give each person's chance that a model is right about them."""
+    own = world.settings.model_named(model)
     named = {name for effect in own.effects for name in effect.where}
     values = {n.name: n.values for n in network(world.settings) if n.name in named}
     codes = person_codes(world, values)
@@ -60,31 +41,8 @@ def rates(world: PhotoWorld, model: str | ModelSettings) -> FloatArray:
 def right(
     world: PhotoWorld, model: str | ModelSettings, *, stream_name: str = "right"
 ) -> BoolArray:
-    """Draw whether a model is right about each person.
-
-    Parameters
-    ----------
-    world : PhotoWorld
-    model : str or ModelSettings
-    stream_name : str
-        Another one gives answers that are independent but for what makes a subject hard, which
-        all models and all streams share.
-
-    Returns
-    -------
-    [people] bool
-        The same for the same world, seed, model's name and stream.
-
-    Examples
-    --------
-    >>> from isolux_worlds.photo_world.people import draw_people
-    >>> from isolux_worlds.photo_world.settings import preset
-    >>> world = draw_people(preset("fair"))
-    >>> answers = right(world, "aurora", stream_name="classification")
-    >>> bool(abs(answers.mean() - rates(world, "aurora").mean()) < 0.05)
-    True
-    """
-    own = _model(world.settings, model)
+    """Draw whether a model is right about each person."""
+    own = world.settings.model_named(model)
     return correlated(
         rates(world, own), _subjects(world), world.subjects.height, own, world.seed, stream_name
     )
@@ -100,16 +58,7 @@ def correlated(
 ) -> BoolArray:
     """Draw answers of given chances, alike within subjects.
 
-    Parameters
-    ----------
-    rate : [people] float, 0 to 1
-    subject : [people] int
-        Each one's subject, 0 to ``subjects`` − 1.
-    subjects : int
-    model : ModelSettings
-        Its ``correlation`` and name.
-    seed : int
-    stream_name : str
+    ``rate``: [people] float, 0 to 1; ``subject``: [people] int.
     """
     from scipy.special import ndtri
 
@@ -125,21 +74,7 @@ def chance(
     values: Mapping[str, tuple[str, ...]],
     codes: Mapping[str, npt.NDArray[np.integer]],
 ) -> FloatArray:
-    """Chance of being right, of people or of cells whose values are given as numbers.
-
-    Parameters
-    ----------
-    model : ModelSettings
-    values : mapping of str to tuple of str
-        Attribute to its values; those that effects name are there.
-    codes : mapping of str to int array
-        Attribute to the place of each one's value; the arrays broadcast together.
-
-    Returns
-    -------
-    float array
-        0 to 1, of the broadcast shape (without axes where there is no effect).
-    """
+    """Chance of being right, of people or of cells whose values are given as numbers."""
     total: FloatArray = np.asarray(np.log(model.base_rate / (1.0 - model.base_rate)))
     for effect in model.effects:
         total = total + effect.size * hits(effect.where, values, codes)
@@ -150,22 +85,15 @@ def person_codes(
     world: PhotoWorld, values: Mapping[str, tuple[str, ...]]
 ) -> dict[str, npt.NDArray[np.int16]]:
     """Find the place in ``values`` of each person's values."""
-    return {
-        name: world.people[name]
-        .replace_strict(list(words), list(range(len(words))), return_dtype=pl.Int16)
-        .to_numpy()
-        for name, words in values.items()
-    }
+    places = {name: {word: k for k, word in enumerate(words)} for name, words in values.items()}
+    rows = world.people.select(
+        pl.col(name).replace_strict(words, return_dtype=pl.Int16) for name, words in places.items()
+    )
+    return {column.name: column.to_numpy() for column in rows}
 
 
 def _subjects(world: PhotoWorld) -> IntArray:
     """Row of each person's subject."""
-    rows = world.subjects.select("subject_id").with_row_index("row")
-    found = world.people.select("subject_id").join(
-        rows, on="subject_id", how="left", maintain_order="left"
-    )
-    return np.asarray(found["row"].cast(pl.Int64).to_numpy())
-
-
-def _model(settings: WorldSettings, model: str | ModelSettings) -> ModelSettings:
-    return settings.model_named(model) if isinstance(model, str) else model
+    subjects = world.subjects["subject_id"]
+    rows = world.people["subject_id"].replace_strict(subjects, np.arange(len(subjects)))
+    return np.asarray(rows.to_numpy())

@@ -35,12 +35,18 @@ PARTS = (
 """Parts of a person that the painter tells apart; part k of the label picture is ``PARTS[k - 1]``.
 A prop (a guitar, a tray) belongs to no one's mask."""
 
+
+def _box(name: str, what: str) -> list[Column]:
+    meanings = {"x": "left edge", "y": "upper edge", "w": "width", "h": "height"}
+    return [Column(f"{name}_{s}", F, f"{text} {what}, pixels") for s, text in meanings.items()]
+
+
 HOUSEHOLDS = Table(
     "households",
     "a home: its photos show its people",
     (
         Column("household_id", S, "identifier, unique: h00001"),
-        Column("income", F, "US dollars a month", nullable=True),
+        Column("income", F, "US dollars a month"),
         Column("country", S, "a country's name"),
         Column("country_code", S, "two letters"),
         Column("region", S, "af, am, as or eu: Dollar Street's regions"),
@@ -85,14 +91,8 @@ PEOPLE = Table(
         Column("image_id", S, "their photo"),
         Column("subject_id", S, "who it is"),
         Column("layer", I, "0 is the farthest; who has a higher one stands in front"),
-        Column("box_x", F, "left edge, pixels; before rendering that of the body unhidden"),
-        Column("box_y", F, "upper edge, pixels"),
-        Column("box_w", F, "width, pixels, inside the photo"),
-        Column("box_h", F, "height, pixels, inside the photo"),
-        Column("face_x", F, "left edge of the face's box, pixels"),
-        Column("face_y", F, "upper edge of it"),
-        Column("face_w", F, "its width"),
-        Column("face_h", F, "its height"),
+        *_box("box", "of what is seen; before rendering of the body unhidden"),
+        *_box("face", "of the face"),
         Column("joints_x", pl.List(pl.Float32), "x of the 33 joints, pixels; may lie outside"),
         Column("joints_y", pl.List(pl.Float32), "y of the 33 joints, pixels"),
         Column("age", I, "years"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from isolux_worlds._tables import left_join
 from isolux_worlds.photo_world.settings import WorldSettings
 
 __all__ = ["PhotoWorld"]
@@ -30,3 +31,7 @@ class PhotoWorld:
     subjects: pl.DataFrame
     photos: pl.DataFrame
     people: pl.DataFrame
+
+    def people_in_photos(self, **columns: str) -> pl.DataFrame:
+        """Give the people with columns of their photos: ``new=old``."""
+        return left_join(self.people, self.photos.select("image_id", **columns))

@@ -10,21 +10,26 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from isolux.io.atomic import staged_directory, write_text
+from isolux_worlds._draw import IntArray
 from isolux_worlds.marker import write_marker
 
-__all__ = ["Gate", "border_gate", "planted_truths", "write_border_gate"]
+if TYPE_CHECKING:
+    from isolux.verbs.audit import Audit
+
+__all__ = ["Gate", "audit_gate", "border_gate", "planted_truths", "write_border_gate"]
 
 _MARK = ("people.csv", "lists.csv", "planted.json")
 _GROUPS = ("darker", "lighter")
-THRESHOLD = 0.5
+_THRESHOLD = 0.5
 """Scores from which the gate returns a candidate."""
 CHALLENGE = 25.0
 """Ages from which the gate asks for no proof."""
@@ -32,20 +37,7 @@ CHALLENGE = 25.0
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What is planted, by skin tone: darker first.
-
-    Parameters
-    ----------
-    enrolled, others : int
-        People with an image in the gallery, and people without.
-    no_template, right, wrong : (float, float)
-        Chance that no template can be made; that a template finds the right person first, above the
-        threshold; that a template of a person who is not enrolled returns someone above it.
-    older, spread : (float, float)
-        Years that people are taken for older, and the standard deviation of the error.
-    ages : (int, int)
-        Youngest and oldest; every whole year alike.
-    """
+    """What is planted, by skin tone: darker first."""
 
     enrolled: int = 600
     others: int = 600
@@ -59,17 +51,7 @@ class Gate:
 
 
 def planted_truths(gate: Gate) -> dict[str, Any]:
-    """Give the true rate of each group, as ``planted.json`` holds it.
-
-    Of the model ``engine`` it is the hit rate at rank 1, of ``estimator`` the share of people under
-    18 who are taken for 25 or older.
-
-    Examples
-    --------
-    >>> groups = planted_truths(Gate())["models"]["engine"]["groups"]
-    >>> [(one["values"], round(one["value"], 4)) for one in groups]
-    [(['darker'], 0.8075), (['lighter'], 0.9405)]
-    """
+    """Give the true rate of each group, as ``planted.json`` holds it."""
     hits = [(1.0 - gate.no_template[k]) * gate.right[k] for k in range(2)]
     minors = np.arange(gate.ages[0], 18)
     passes = []
@@ -87,28 +69,18 @@ def planted_truths(gate: Gate) -> dict[str, Any]:
 
 def _truths(values: list[float]) -> dict[str, Any]:
     low, high = (0, 1) if values[0] < values[1] else (1, 0)
+    tone = {"attribute": "skin_tone"}
     groups = [
-        {"attribute": "skin_tone", "group": name, "values": [name], "in_data": None, "value": value}
+        {**tone, "group": name, "values": [name], "in_data": None, "value": value}
         for name, value in zip(_GROUPS, values, strict=True)
     ]
-    widest = {
-        "attribute": "skin_tone", "group_a": _GROUPS[low], "group_b": _GROUPS[high],
-        "value": values[low] - values[high], "note": "planted",
-    }  # fmt: skip
+    gap = {"value": values[low] - values[high], "note": "planted"}
+    widest = {**tone, "group_a": _GROUPS[low], "group_b": _GROUPS[high], **gap}
     return {"groups": groups, "widest": [widest]}
 
 
 def border_gate(gate: Gate) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Draw the people and what the engine answers.
-
-    Returns
-    -------
-    people : polars.DataFrame
-        ``id, subject, role`` (gallery, probe), ``skin_tone, sex, age`` (years) and ``estimate`` (of
-        each image, years) and ``seconds`` (how long its search took).
-    lists : polars.DataFrame
-        ``probe, candidate, score, failed``: two candidates a search.
-    """
+    """Draw the people and what the engine answers."""
     rng = np.random.default_rng(gate.seed)
     n = gate.enrolled + gate.others
     tone, sex = rng.integers(0, 2, n), rng.integers(0, 2, n)
@@ -131,37 +103,31 @@ def border_gate(gate: Gate) -> tuple[pl.DataFrame, pl.DataFrame]:
             "seconds": rng.gamma(4.0, 0.2 + 0.1 * (of == 0)).round(4),
         }
     )
-    return people, _lists(gate, subject, of, ids, rng)
+    probes = slice(gate.enrolled, None)
+    return people, _lists(gate, subject[probes], of[probes], people["id"], rng)
 
 
 def _lists(
-    gate: Gate,
-    subject: np.ndarray[Any, Any],
-    tone: np.ndarray[Any, Any],
-    ids: list[str],
-    rng: np.random.Generator,
+    gate: Gate, who: IntArray, tone: IntArray, ids: pl.Series, rng: np.random.Generator
 ) -> pl.DataFrame:
-    probe = np.arange(gate.enrolled, len(subject))
-    who, of = subject[probe], tone[probe]
-    failed = rng.random(len(probe)) < np.array(gate.no_template)[of]
+    n = len(who)
+    failed = rng.random(n) < np.array(gate.no_template)[tone]
     mated = who < gate.enrolled
-    right = mated & (rng.random(len(probe)) < np.array(gate.right)[of])
-    wrong = ~mated & (rng.random(len(probe)) < np.array(gate.wrong)[of])
-    stranger = (who + 1 + rng.integers(0, gate.enrolled - 1, len(probe))) % gate.enrolled
+    right = mated & (rng.random(n) < np.array(gate.right)[tone])
+    wrong = ~mated & (rng.random(n) < np.array(gate.wrong)[tone])
+    stranger = (who + 1 + rng.integers(0, gate.enrolled - 1, n)) % gate.enrolled
     entry = np.where(right, who, stranger)
-    high = rng.uniform(0.55, 0.95, len(probe))
-    low = rng.uniform(0.10, 0.45, len(probe))
-    names = pl.Series(ids)
+    high, low = rng.uniform(0.55, 0.95, n), rng.uniform(0.10, 0.45, n)
     rows = pl.DataFrame(
         {
-            "probe": names.gather(probe),
-            "candidate": names.gather(entry),
+            "probe": ids.slice(gate.enrolled),
+            "candidate": ids.gather(entry),
             "score": np.where(right | wrong, high, low).round(4),
             "failed": failed,
         }
     )
     second = rows.with_columns(
-        candidate=names.gather((entry + 1 + np.arange(len(probe)) % 7) % gate.enrolled),
+        candidate=ids.gather((entry + 1 + np.arange(n) % 7) % gate.enrolled),
         score=pl.Series((low / 2).round(4)),
     )
     none = pl.when("failed").then(None)
@@ -172,13 +138,7 @@ def _lists(
 
 
 def write_border_gate(folder: str | Path, gate: Gate, *, overwrite: bool = False) -> Path:
-    """Write ``people.csv``, ``lists.csv`` and ``planted.json``, whole or not at all.
-
-    Raises
-    ------
-    OutputError
-        The directory exists and ``overwrite`` is not set, or it holds something else.
-    """
+    """Write ``people.csv``, ``lists.csv`` and ``planted.json``, whole or not at all."""
     people, lists = border_gate(gate)
     target = Path(folder)
     with staged_directory(target, overwrite=overwrite, marks=_MARK, what="world") as stage:
@@ -188,3 +148,32 @@ def write_border_gate(folder: str | Path, gate: Gate, *, overwrite: bool = False
         write_text(stage / "planted.json", truths)
         write_marker(stage, "`isolux demo --gate`")
     return target
+
+
+def audit_gate(
+    out: str | Path, *, seed: int = 0, overwrite: bool = False
+) -> Iterator[tuple[Audit, Path]]:
+    """Write the gate's files and audit them: ``data``, ``identification``, ``age_estimation``."""
+    from isolux.verbs.audit import run_audit
+    from isolux.vocabulary.spec import parse_spec
+
+    folder = Path(out)
+    data = write_border_gate(folder / "data", Gate(seed=seed), overwrite=overwrite)
+    common: dict[str, Any] = {
+        "data": f"table:{data / 'people.csv'}", "cluster": "subject", "by": ["skin_tone"],
+        "planted": str(data / "planted.json"), "seed": seed, "overwrite": overwrite,
+    }  # fmt: skip
+    of_tasks: dict[str, dict[str, Any]] = {
+        "identification": {
+            "predictions": str(data / "lists.csv"), "model_name": "engine", "identity": "subject",
+            "enrolled": "role=gallery", "threshold": _THRESHOLD,
+        },
+        "age_estimation": {
+            "score_column": "estimate", "model_name": "estimator", "challenge_age": [CHALLENGE],
+            "age_mix": ["18-30"], "sex": "sex",
+        },
+    }  # fmt: skip
+    for task, settings in of_tasks.items():
+        where = folder / task
+        done = run_audit(parse_spec({**common, **settings, "task": task, "out": str(where)}))
+        yield done, done.report(where, overwrite=overwrite)

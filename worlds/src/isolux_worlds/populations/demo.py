@@ -13,42 +13,28 @@ __all__ = ["demo_population", "demo_settings"]
 
 _TONE, _AGE = "perceived_skin_tone", "perceived_age_group"
 _GENDER, _JOB = "perceived_gender_presentation", "occupation"
-_TONES = {
-    "lighter": ("1", "2", "3"),
-    "medium": ("4", "5", "6", "7"),
-    "darker": ("8", "9", "10"),
-}
+_TONES = {"lighter": ("1", "2", "3"), "medium": ("4", "5", "6", "7"), "darker": ("8", "9", "10")}
 _DARKER = _TONES["darker"]
 
 
 def demo_population() -> Population:
     """Return the demonstration's population: 600 subjects with 1 to 10 photos each."""
     tones = (0.06, 0.10, 0.13, 0.13, 0.12, 0.11, 0.10, 0.10, 0.09, 0.06)
+    tone = {str(i): share for i, share in enumerate(tones, start=1)}
+    age = {"younger": 0.35, "middle": 0.45, "older": 0.20}
+    light = {"bright": 0.40, "even": 0.30, "dim": 0.30}
+    region = {"coast": 0.3, "hills": 0.3, "plains": 0.25, "islands": 0.15}
+    job = {"carpenter": 0.22, "cook": 0.20, "gardener": 0.20, "musician": 0.18, "teacher": 0.20}
     return Population(
         subjects=600,
         photos=(1, 10),
-        target=Attribute(
-            name=_JOB,
-            shares={"carpenter": 0.22, "cook": 0.20, "gardener": 0.20, "musician": 0.18}
-            | {"teacher": 0.20},
-        ),
+        target=Attribute(name=_JOB, shares=job),
         attributes=(
-            Attribute(
-                name=_TONE,
-                shares={str(i + 1): share for i, share in enumerate(tones)},
-                adjacent=0.25,
-                unknown=0.03,
-            ),
-            Attribute(
-                name=_AGE, shares={"younger": 0.35, "middle": 0.45, "older": 0.20}, unknown=0.04
-            ),
+            Attribute(name=_TONE, shares=tone, adjacent=0.25, unknown=0.03),
+            Attribute(name=_AGE, shares=age, unknown=0.04),
             Attribute(name=_GENDER, shares={"feminine": 0.48, "masculine": 0.52}, unknown=0.04),
-            Attribute(
-                name="lighting", shares={"bright": 0.40, "even": 0.30, "dim": 0.30}, varies="photo"
-            ),
-            Attribute(
-                name="region", shares={"coast": 0.3, "hills": 0.3, "plains": 0.25, "islands": 0.15}
-            ),
+            Attribute(name="lighting", shares=light, varies="photo"),
+            Attribute(name="region", shares=region),
         ),
         models=(_aurora(), _borealis()),
         icc=0.1,

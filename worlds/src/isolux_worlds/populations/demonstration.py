@@ -55,15 +55,7 @@ class Demonstration:
 
 
 def demonstrate(*, seed: int = 0, model: str = "aurora") -> Demonstration:
-    """Make a population whose disparities are planted, and audit it.
-
-    Parameters
-    ----------
-    seed : int
-        Of the population and of the audit.
-    model : {"aurora", "borealis"}
-        Which of the two synthetic models to audit.
-    """
+    """Make a population whose disparities are planted, and audit it."""
     population = demo_population()
     with tempfile.TemporaryDirectory(prefix="isolux-demo-") as folder:
         path = write_csv(simulate(population, seed), Path(folder) / _PEOPLE)

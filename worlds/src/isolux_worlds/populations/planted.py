@@ -7,7 +7,7 @@ answer is the population's, not a sample's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 
@@ -20,19 +20,24 @@ from isolux.vocabulary.spec import crossed
 from isolux_worlds._draw import FloatArray
 from isolux_worlds.populations.population import Attribute, Effect, Model, Population
 
-__all__ = ["UNKNOWN", "RateTable", "States", "planted_rates", "planted_record", "rate_table"]
+__all__ = [
+    "GROUP_RATES",
+    "States",
+    "group_rows",
+    "planted_rates",
+    "planted_record",
+    "rate_table",
+    "widest_gaps",
+]
 
-UNKNOWN = "unknown"
+_UNKNOWN = "unknown"
 """The group of those whose value was not recorded."""
 
 _TRUTH = ("metric", "label", "attribute", "kind", "group_a", "group_b", "value", "note")
 _SAME = 1e-12
 """Rates that differ by less differ by rounding."""
 
-_SCHEMA = {
-    "model": pl.String(),
-    "metric": pl.String(),
-    "label": pl.String(),
+GROUP_RATES = {
     "attribute": pl.String(),
     "group": pl.String(),
     "values": pl.List(pl.String()),
@@ -40,18 +45,14 @@ _SCHEMA = {
     "value": pl.Float64(),
     "difference": pl.Float64(),
 }
+"""What is said of a group: its share of people, 0 to 1, its rate, and the difference to all's."""
 
 
 @dataclass(frozen=True, slots=True)
 class States:
     """What a unit can carry of one attribute: each set of values, and its probability.
 
-    Parameters
-    ----------
-    carried : tuple of tuple of str
-        One value, or a value and the next.
-    probability : [n_states]
-        They sum to 1.
+    ``probability``: [n_states].
     """
 
     carried: tuple[tuple[str, ...], ...]
@@ -75,29 +76,10 @@ class States:
         return np.array([not set(values).isdisjoint(c) for c in self.carried])
 
 
-@dataclass(frozen=True, slots=True)
-class RateTable:
-    """A model's rate at every combination of the attributes that its effects name.
+def rate_table(population: Population, model: Model) -> tuple[tuple[str, ...], FloatArray]:
+    """Add up a model's effects at every combination of the attributes that they name.
 
-    Parameters
-    ----------
-    axes : tuple of str
-        Those attributes; one axis of ``rate`` each.
-    rate : [n_states of the first axis, …]
-        Probability of a right answer. No axes: one number.
-    """
-
-    axes: tuple[str, ...]
-    rate: FloatArray
-
-
-def rate_table(population: Population, model: Model) -> RateTable:
-    """Add up a model's effects at every combination of values that they name.
-
-    Raises
-    ------
-    SpecError
-        If effects on the accuracy scale take a rate out of 0 to 1; it names the people.
+    Returns those attributes, and the rates: one axis each, ``[n_states of the first, …]``.
     """
     named = {name for effect in model.effects for name in effect.where}
     axes = [a for a in (*population.attributes, population.target) if a.name in named]
@@ -116,7 +98,7 @@ def rate_table(population: Population, model: Model) -> RateTable:
             found=f"{float(rate[tuple(outside[0])]):.4g} for {people}",
             hint="make the effects smaller, or plant them with scale='logit'",
         )
-    return RateTable(tuple(a.name for a in axes), rate)
+    return tuple(a.name for a in axes), rate
 
 
 def planted_rates(population: Population) -> pl.DataFrame:
@@ -146,7 +128,8 @@ def planted_rates(population: Population) -> pl.DataFrame:
         table = rate_table(population, model)
         for label in (None, *population.classes):
             rows += _rows(population, model.name, table, label)
-    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+    schema = {"model": pl.String(), "metric": pl.String(), "label": pl.String(), **GROUP_RATES}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def planted_record(population: Population, model: str) -> list[dict[str, object]]:
@@ -168,23 +151,9 @@ def planted_record(population: Population, model: str) -> list[dict[str, object]
     known = planted_rates(population).filter(
         pl.col("model") == model,
         pl.col("attribute").is_not_null(),
-        ~pl.col("values").list.contains(UNKNOWN),
+        ~pl.col("values").list.contains(_UNKNOWN),
     )
-    ends = known.group_by("metric", "label", "attribute", maintain_order=True).agg(
-        group_a=pl.col("group").get(pl.col("value").round(12).arg_min()),
-        group_b=pl.col("group").get(pl.col("value").round(12).arg_max()),
-        first=pl.col("group").get(0),
-        second=pl.col("group").get(1, null_on_oob=True),
-        value=(pl.col("value").min() - pl.col("value").max()).round(12),
-    )
-    same = pl.col("value").abs() < _SAME
-    told = ends.with_columns(
-        kind=pl.lit("difference"),
-        group_a=pl.when(same).then("first").otherwise("group_a"),
-        group_b=pl.when(same).then("second").otherwise("group_b"),
-        value=pl.when(same).then(0.0).otherwise("value"),
-        note=pl.when(same).then(pl.lit("nothing was planted here")).otherwise(pl.lit("")),
-    ).drop_nulls("group_b")
+    told = widest_gaps(known)
     of_all = told.filter(metric="accuracy").select("attribute", of_all="value")
     differs = (pl.col("value") - pl.col("of_all")).abs() > _SAME
     told = told.join(of_all, on="attribute", how="left", maintain_order="left")
@@ -192,8 +161,43 @@ def planted_record(population: Population, model: str) -> list[dict[str, object]
     return told.select(*_TRUTH).to_dicts()
 
 
+def group_rows(
+    entry: str, values: Sequence[Sequence[str]], share: FloatArray, rate: FloatArray, overall: float
+) -> Iterator[tuple[object, ...]]:
+    """Give ``GROUP_RATES`` of each combination of values that anyone has: ``[values, …]``."""
+    groups = zip(product(*values), share.ravel().tolist(), rate.ravel().tolist(), strict=True)
+    for group, held, value in groups:
+        if held > 0:
+            yield entry, " × ".join(group), list(group), held, value, value - overall
+
+
+def widest_gaps(rates: pl.DataFrame) -> pl.DataFrame:
+    """Give the difference between the groups that lie farthest apart, as a run's record keeps it.
+
+    ``rates`` has ``metric, label, attribute, group, value``; what was not planted is exactly 0.
+    """
+    value = pl.col("value")
+    rounded = value.round(12)
+    ends = rates.group_by("metric", "label", "attribute", maintain_order=True).agg(
+        group_a=pl.col("group").get(rounded.arg_min()),
+        group_b=pl.col("group").get(rounded.arg_max()),
+        first=pl.col("group").get(0),
+        second=pl.col("group").get(1, null_on_oob=True),
+        value=(value.min() - value.max()).round(12),
+    )
+    same = value.abs() < _SAME
+    gaps = ends.with_columns(
+        kind=pl.lit("difference"),
+        group_a=pl.when(same).then("first").otherwise("group_a"),
+        group_b=pl.when(same).then("second").otherwise("group_b"),
+        value=pl.when(same).then(0.0).otherwise("value"),
+        note=pl.when(same).then(pl.lit("nothing was planted here")).otherwise(pl.lit("")),
+    )
+    return gaps.drop_nulls("group_b").select(*_TRUTH)
+
+
 def _rows(
-    population: Population, model: str, table: RateTable, label: str | None
+    population: Population, model: str, table: tuple[tuple[str, ...], FloatArray], label: str | None
 ) -> list[tuple[object, ...]]:
     of_class = {} if label is None else {population.target.name: (label,)}
     metric = (model, "accuracy" if label is None else "recall", label)
@@ -226,23 +230,22 @@ def _groups(population: Population, name: str) -> list[_Group]:
     merged = {v for values in unions.values() for v in values}
     unions |= {v: (v,) for v in attribute.shares if v not in merged}
     states = States.of(attribute)
+    known = 1 - attribute.unknown
     groups = [
-        _Group(
-            group,
-            values,
-            float(states.probability @ states.carry(values)) * (1 - attribute.unknown),
-        )
+        _Group(group, values, float(states.probability @ states.carry(values)) * known)
         for group, values in unions.items()
     ]
-    return [*groups, _Group(UNKNOWN, (), attribute.unknown)] if attribute.unknown else groups
+    return [*groups, _Group(_UNKNOWN, (), attribute.unknown)] if attribute.unknown else groups
 
 
 def _expected(
-    population: Population, table: RateTable, given: Mapping[str, tuple[str, ...]]
+    population: Population,
+    table: tuple[tuple[str, ...], FloatArray],
+    given: Mapping[str, tuple[str, ...]],
 ) -> float:
     """Mean rate among those who carry the given values; what is not given is averaged over."""
-    rate = table.rate
-    for name in table.axes:
+    axes, rate = table
+    for name in axes:
         states = States.of(population.attribute(name))
         weight = states.probability
         if name in given:

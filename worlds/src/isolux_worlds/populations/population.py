@@ -10,14 +10,28 @@ zero: an honest null.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import crossed
 
-__all__ = ["Attribute", "Effect", "Model", "Population"]
+__all__ = [
+    "Attribute",
+    "Effect",
+    "Model",
+    "Population",
+    "check_effect",
+    "check_ranges",
+    "check_shares",
+    "check_values",
+    "hits",
+    "range_of",
+]
 
 _TOLERANCE = 1e-9
 
@@ -49,15 +63,9 @@ class Attribute:
     unknown: float = 0.0
 
     def __post_init__(self) -> None:
-        total = sum(self.shares.values())
-        if not self.shares or min(self.shares.values()) <= 0 or abs(total - 1) > _TOLERANCE:
-            raise SpecError(
-                f"the shares of {self.name!r} are not a distribution",
-                expected="at least one value, positive shares, a sum of 1",
-                found=f"{dict(self.shares)}, sum {total:.6g}",
-            )
-        for name in ("adjacent", "unknown"):
-            _check_unit(f"{name} of {self.name!r}", getattr(self, name), below_one=False)
+        check_shares(self.name, self.shares)
+        adjacent, unknown = ((0 <= v <= 1, "0 to 1") for v in (self.adjacent, self.unknown))
+        check_ranges(self, self.name, adjacent=adjacent, unknown=unknown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +116,11 @@ class Model:
     confusions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _check_unit(f"base_rate of {self.name!r}", self.base_rate, below_one=False)
+        check_ranges(self, self.name, base_rate=(0 <= self.base_rate <= 1, "0 to 1"))
         if self.scale == "logit" and self.base_rate in (0.0, 1.0):
-            raise SpecError(
-                f"the base rate of {self.name!r} has no logit",
-                expected="more than 0 and less than 1 with scale='logit'",
-                found=repr(self.base_rate),
-            )
+            expected = "more than 0 and less than 1 with scale='logit'"
+            problem = f"the base rate of {self.name!r} has no logit"
+            raise SpecError(problem, expected=expected, found=repr(self.base_rate))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,31 +164,27 @@ class Population:
     separator: str = ";"
 
     def __post_init__(self) -> None:
-        _check_unit("icc", self.icc, below_one=True)
+        check_ranges(self, icc=(0 <= self.icc < 1, "0 or more and less than 1"))
         _check_counts(self)
         _check_target(self)
         _check_names(self)
+        known = {a.name: tuple(a.shares) for a in (*self.attributes, self.target)}
         for model in self.models:
             for effect in model.effects:
-                _check_effect(self, effect)
+                check_effect(effect, known)
             _check_confusions(self, model)
         for name, unions in self.merge.items():
             for values in unions.values():
-                _check_values(self.attribute(name), values)
-        known = [a.name for a in self.attributes]
+                check_values(name, values, tuple(self.attribute(name).shares))
+        names = [a.name for a in self.attributes]
         for name in (n for entry in self.by for n in crossed(entry)):
-            if name not in known:
-                raise UnknownNameError("attribute", name, known)
+            if name not in names:
+                raise UnknownNameError("attribute", name, names)
 
     @property
     def classes(self) -> tuple[str, ...]:
         """The target's classes."""
         return tuple(self.target.shares)
-
-    @property
-    def photo_range(self) -> tuple[int, int]:
-        """Fewest and most photos of a subject."""
-        return (self.photos, self.photos) if isinstance(self.photos, int) else self.photos
 
     def attribute(self, name: str) -> Attribute:
         """Return the attribute or target of that name, or raise UnknownNameError."""
@@ -204,23 +206,71 @@ class Population:
         return tuple(dict.fromkeys([*singles, *(entry for entry in named if entry)]))
 
 
-def _check_unit(what: str, value: float, *, below_one: bool) -> None:
-    if not 0 <= value <= 1 or (below_one and value == 1):
-        raise SpecError(
-            f"{what} is out of range",
-            expected="0 or more and less than 1" if below_one else "0 to 1",
-            found=repr(value),
+def range_of(number: int | tuple[int, int]) -> tuple[int, int]:
+    """Give the fewest and the most."""
+    return (number, number) if isinstance(number, int) else number
+
+
+def hits(
+    where: Mapping[str, Sequence[str]],
+    values: Mapping[str, tuple[str, ...]],
+    codes: Mapping[str, npt.NDArray[np.integer]],
+) -> npt.NDArray[np.bool_]:
+    """Tell for whom (or for which cells) a condition holds; ``codes`` are places in ``values``.
+
+    ``codes``: int arrays that broadcast together.
+    """
+    held = np.ones((), dtype=np.bool_)
+    for name, meant in where.items():
+        held = np.asarray(held & np.isin(values[name], meant)[codes[name]])
+    return held
+
+
+def check_ranges(settings: object, owner: str | None = None, **tests: tuple[bool, str]) -> None:
+    """Refuse settings that are out of range: each is in it or not, and what is expected."""
+    for name, (is_in_range, expected) in tests.items():
+        if not is_in_range:
+            what = name if owner is None else f"{name} of {owner!r}"
+            found = repr(getattr(settings, name))
+            raise SpecError(f"{what} is out of range", expected=expected, found=found)
+
+
+def check_shares(name: str, shares: Mapping[str, float]) -> None:
+    """Refuse shares that are no distribution."""
+    total = sum(shares.values())
+    if not shares or min(shares.values()) <= 0 or abs(total - 1) > _TOLERANCE:
+        problem, found = (
+            f"the shares of {name!r} are not a distribution",
+            f"{dict(shares)}, sum {total:.6g}",
         )
+        expected = "at least one value, positive shares, a sum of 1"
+        raise SpecError(problem, expected=expected, found=found)
+
+
+def check_values(name: str, values: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse values that an attribute has not."""
+    for value in values:
+        if value not in known:
+            raise UnknownNameError("value", value, known, where=name)
+
+
+def check_effect(effect: Effect, known: Mapping[str, tuple[str, ...]]) -> None:
+    """Refuse an effect that names no group, or one that is not there."""
+    if not effect.where:
+        raise SpecError("an effect names no group", hint="change the base_rate instead")
+    for name in effect.where:
+        if name not in known:
+            raise UnknownNameError("attribute", name, known)
+        check_values(name, effect.values(name), known[name])
 
 
 def _check_counts(population: Population) -> None:
-    low, high = population.photo_range
+    low, high = range_of(population.photos)
     if population.subjects < 1 or low < 1 or high < low:
-        raise SpecError(
-            "a population needs subjects, and photos of each",
-            expected="1 subject or more, 1 photo or more, the range's lower end first",
-            found=f"{population.subjects} subjects, {population.photos} photos",
-        )
+        expected = "1 subject or more, 1 photo or more, the range's lower end first"
+        found = f"{population.subjects} subjects, {population.photos} photos"
+        problem = "a population needs subjects, and photos of each"
+        raise SpecError(problem, expected=expected, found=found)
 
 
 def _check_target(population: Population) -> None:
@@ -240,29 +290,14 @@ def _check_names(population: Population) -> None:
     names += [f"{kind}_{m.name}" for m in population.models for kind in ("prediction", "score")]
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice or not population.models:
-        raise SpecError(
-            "the columns of a population need unique names, and a model to judge it",
-            expected="every name once, and one model or more",
-            found=f"{', '.join(twice) or 'no name'} twice, {len(population.models)} model(s)",
-        )
-
-
-def _check_values(attribute: Attribute, values: tuple[str, ...]) -> None:
-    for value in values:
-        if value not in attribute.shares:
-            raise UnknownNameError("value", value, attribute.shares, where=attribute.name)
-
-
-def _check_effect(population: Population, effect: Effect) -> None:
-    if not effect.where:
-        raise SpecError("an effect names no group", hint="change the model's base_rate instead")
-    for name in effect.where:
-        _check_values(population.attribute(name), effect.values(name))
+        problem = "the columns of a population need unique names, and a model to judge it"
+        found = f"{', '.join(twice) or 'no name'} twice, {len(population.models)} model(s)"
+        raise SpecError(problem, expected="every name once, and one model or more", found=found)
 
 
 def _check_confusions(population: Population, model: Model) -> None:
     for truth, weights in model.confusions.items():
-        _check_values(population.target, (truth, *weights))
+        check_values(population.target.name, (truth, *weights), population.classes)
         if truth in weights or min(weights.values(), default=0) < 0 or not sum(weights.values()):
             raise SpecError(
                 f"the confusions of {truth!r} by {model.name!r} cannot be drawn from",

@@ -35,10 +35,8 @@ class RateWorlds:
 
     def rates(self) -> FloatArray:
         """Observed rate of each group in each world, ``[worlds, groups]``; NaN without photos."""
-        n = self.photos.sum(axis=-1).astype(np.float64)
-        hits = self.successes.sum(axis=-1).astype(np.float64)
-        rates: FloatArray = np.divide(hits, n, out=np.full_like(n, np.nan), where=n > 0)
-        return rates
+        n, hits = (x.sum(axis=-1).astype(np.float64) for x in (self.photos, self.successes))
+        return np.asarray(np.divide(hits, n, out=np.full_like(n, np.nan), where=n > 0))
 
 
 def simulate_rates(
@@ -90,7 +88,8 @@ def simulate_rates(
     means = np.broadcast_to(np.asarray(rates, dtype=np.float64), (groups,))
     _check(means, icc, sizes, within_cluster=within_cluster)
     if within_cluster:
-        return _crossing(rng, means, int(sizes.sum()), photos, icc, worlds)
+        total = _photos(rng, photos, (worlds, int(sizes.sum())))
+        return _crossing(rng, means, total, icc)
     clusters = int(sizes.max())
     total = _photos(rng, photos, (worlds, groups, clusters))
     total = total * (np.arange(clusters) < sizes[:, None])
@@ -152,18 +151,13 @@ def simulate_crossed(
 
 
 def _crossing(
-    rng: np.random.Generator,
-    means: FloatArray,
-    clusters: int,
-    photos: int | tuple[int, int],
-    icc: float,
-    worlds: int,
+    rng: np.random.Generator, means: FloatArray, total: IntArray, icc: float
 ) -> RateWorlds:
+    """Deal each subject's photos ``[worlds, clusters]`` to groups."""
     groups = len(means)
-    total = _photos(rng, photos, (worlds, clusters))
     dealt = rng.multinomial(total, np.full(groups, 1.0 / groups))  # [worlds, clusters, groups]
     split = np.moveaxis(dealt, -1, 1)
-    uniform = rng.random((worlds, clusters))
+    uniform = rng.random(total.shape)
     # Quantiles are dear: one pass for each distinct rate, not for each group.
     distinct, which = np.unique(means, return_inverse=True)
     own = np.stack([subject_rate(p, icc, uniform) for p in distinct], axis=1)[:, which]

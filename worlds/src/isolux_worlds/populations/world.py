@@ -14,7 +14,7 @@ from isolux.io.csv_text import csv_text
 from isolux.vocabulary.errors import UnknownNameError
 from isolux_worlds._draw import FloatArray, IntArray, stream, subject_rate
 from isolux_worlds.populations.planted import States, planted_rates, rate_table
-from isolux_worlds.populations.population import Attribute, Model, Population
+from isolux_worlds.populations.population import Attribute, Model, Population, range_of
 
 __all__ = ["World", "model_table", "simulate", "write_csv"]
 
@@ -59,8 +59,8 @@ def simulate(population: Population, seed: int = 0) -> World:
     >>> world.people.columns[:4]
     ['photo', 'subject', 'perceived_skin_tone', 'perceived_age_group']
     """
-    low, high = population.photo_range
-    counts = stream(seed, "photos").integers(low, high, population.subjects, endpoint=True)
+    most = range_of(population.photos)
+    counts = stream(seed, "photos").integers(*most, population.subjects, endpoint=True)
     subject = np.repeat(np.arange(population.subjects), counts)
     within = np.arange(len(subject)) - np.repeat(np.cumsum(counts) - counts, counts)
     drawn = {
@@ -104,21 +104,18 @@ def write_csv(world: World, path: str | Path, *, model: str | None = None) -> Pa
 
 
 def _identifiers(subject: IntArray, within: IntArray) -> list[pl.Series]:
-    who = pl.Series("subject", subject)
-    ids = pl.select(
-        photo=pl.format("s{}_{}", who.cast(pl.String).str.zfill(5), pl.Series(within + 1)),
-        subject=pl.format("s{}", who.cast(pl.String).str.zfill(5)),
-    )
-    return ids.get_columns()
+    who = pl.Series(subject).cast(pl.String).str.zfill(5)
+    photo = pl.format("s{}_{}", who, pl.Series(within + 1))
+    return pl.select(photo=photo, subject=pl.format("s{}", who)).get_columns()
 
 
 def _draw_states(attribute: Attribute, seed: int, subject: IntArray, subjects: int) -> IntArray:
     rng = stream(seed, "attribute", attribute.name)
     probability = States.of(attribute).probability
-    if attribute.varies == "photo":
-        return rng.choice(len(probability), len(subject), p=probability)
-    of_subject: IntArray = rng.choice(len(probability), subjects, p=probability)[subject]
-    return of_subject
+    is_of_photo = attribute.varies == "photo"
+    size = len(subject) if is_of_photo else subjects
+    states: IntArray = rng.choice(len(probability), size, p=probability)
+    return states if is_of_photo else states[subject]
 
 
 def _draw_known(
@@ -136,10 +133,9 @@ def _text(attribute: Attribute, state: IntArray, separator: str) -> pl.Series:
 
 
 def _rate(population: Population, model: Model, drawn: dict[str, IntArray]) -> FloatArray:
-    table = rate_table(population, model)
+    axes, rate = rate_table(population, model)
     n = len(drawn[population.target.name])
-    at = table.rate[tuple(drawn[name] for name in table.axes)]
-    return np.broadcast_to(at, (n,)).astype(np.float64)
+    return np.broadcast_to(rate[tuple(drawn[name] for name in axes)], (n,)).astype(np.float64)
 
 
 def _answers(

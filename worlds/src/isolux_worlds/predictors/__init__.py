@@ -11,20 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import polars as pl
 
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux_worlds.predictors.associations import associated, five_guesses
-from isolux_worlds.predictors.boxes import detected, grounded, named
-from isolux_worlds.predictors.embeddings import encoded, recognised
-from isolux_worlds.predictors.files import write_answers
-from isolux_worlds.predictors.keypoints import posed
-from isolux_worlds.predictors.labels import classified
-from isolux_worlds.predictors.masks import segmented
-from isolux_worlds.predictors.pictures import parsed, restored
+from isolux_worlds.predictors.boxes import detected, grounded, named, posed, segmented
+from isolux_worlds.predictors.files import parsed, restored, write_answers
+from isolux_worlds.predictors.labels import (
+    associated,
+    classified,
+    encoded,
+    five_guesses,
+    recognised,
+)
 from isolux_worlds.predictors.simulated import Simulated, people_and_right
 
 __all__ = [
@@ -42,47 +42,30 @@ Answer = Callable[[Dataset, pl.DataFrame, Simulated], pl.DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class Predictor:
-    """How one task's answers are simulated, and what of them is known exactly.
-
-    Parameters
-    ----------
-    answers : callable or None
-        ``(dataset, right, model) -> predictions``; None where pictures are written instead.
-    metric : str
-        The metric whose value in a group tells the share of ``right`` there.
-    threshold : float or None
-        Of that metric.
-    exact : bool
-        True: its expected value in every group is the share of ``right``. False: it rises with it.
-    needs : str
-        What the dataset must hold.
-    """
+    """How one task's answers are simulated, and what of them is known exactly."""
 
     answers: Answer | None
     metric: str
     threshold: float | None
     exact: bool
-    needs: Literal[
-        "people", "classes", "boxes", "masks", "keypoints", "subjects", "pictures", "parts"
-    ]
 
 
 PREDICTORS: Mapping[str, Predictor] = {
-    "classification": Predictor(classified, "accuracy", None, exact=True, needs="classes"),
-    "label_association": Predictor(associated, "non_harmful", 0.1, exact=True, needs="people"),
-    "geodiversity": Predictor(five_guesses, "hit_rate", None, exact=True, needs="classes"),
-    "detection": Predictor(detected, "recall_at_iou", 0.5, exact=True, needs="boxes"),
-    "face_detection": Predictor(detected, "recall_at_iou", 0.5, exact=True, needs="boxes"),
-    "open_vocabulary": Predictor(named, "person_recall_at_iou", 0.5, exact=True, needs="classes"),
-    "grounding": Predictor(grounded, "person_recall_at_iou", 0.5, exact=True, needs="classes"),
-    "segmentation": Predictor(segmented, "recall_at_iou", 0.5, exact=True, needs="masks"),
-    "keypoints": Predictor(posed, "recall_at_oks", 0.5, exact=True, needs="keypoints"),
-    "face_verification": Predictor(recognised, "tar_at_far", 0.001, exact=False, needs="subjects"),
-    "identification": Predictor(recognised, "hit_rate_at_rank", 1.0, exact=False, needs="subjects"),
-    "retrieval": Predictor(encoded, "precision_at_k", 10.0, exact=False, needs="classes"),
-    "reconstruction": Predictor(None, "psnr", None, exact=False, needs="pictures"),
-    "super_resolution": Predictor(None, "psnr", None, exact=False, needs="pictures"),
-    "face_parsing": Predictor(None, "mean_f1", None, exact=False, needs="parts"),
+    "classification": Predictor(classified, "accuracy", None, exact=True),
+    "label_association": Predictor(associated, "non_harmful", 0.1, exact=True),
+    "geodiversity": Predictor(five_guesses, "hit_rate", None, exact=True),
+    "detection": Predictor(detected, "recall_at_iou", 0.5, exact=True),
+    "face_detection": Predictor(detected, "recall_at_iou", 0.5, exact=True),
+    "open_vocabulary": Predictor(named, "person_recall_at_iou", 0.5, exact=True),
+    "grounding": Predictor(grounded, "person_recall_at_iou", 0.5, exact=True),
+    "segmentation": Predictor(segmented, "recall_at_iou", 0.5, exact=True),
+    "keypoints": Predictor(posed, "recall_at_oks", 0.5, exact=True),
+    "face_verification": Predictor(recognised, "tar_at_far", 0.001, exact=False),
+    "identification": Predictor(recognised, "hit_rate_at_rank", 1.0, exact=False),
+    "retrieval": Predictor(encoded, "precision_at_k", 10.0, exact=False),
+    "reconstruction": Predictor(None, "psnr", None, exact=False),
+    "super_resolution": Predictor(None, "psnr", None, exact=False),
+    "face_parsing": Predictor(None, "mean_f1", None, exact=False),
 }
 """Every task of the house and how its answers are simulated."""
 
@@ -90,42 +73,7 @@ PREDICTORS: Mapping[str, Predictor] = {
 def simulate_answers(
     task: str, dataset: Dataset, right: pl.DataFrame, model: Simulated
 ) -> pl.DataFrame:
-    """Simulate a model's answers to a task.
-
-    Parameters
-    ----------
-    task : str
-        One of ``PREDICTORS`` whose answers are a table.
-    dataset : Dataset
-    right : polars.DataFrame
-        ``instance_id`` and ``right`` (Boolean): whom the model serves.
-    model : Simulated
-
-    Returns
-    -------
-    polars.DataFrame
-        Predictions of the task's kind.
-
-    Raises
-    ------
-    UnknownNameError
-        No such task.
-    SpecError, TableError
-        Its answers are pictures; the dataset lacks what it needs; a person is left out.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> two = Dataset(
-    ...     name="two people",
-    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["1", "2"],
-    ...                             "classes": [["nurse"], ["guard"]]}),
-    ... )
-    >>> right = pl.DataFrame({"instance_id": ["a", "b"], "right": [True, False]})
-    >>> simulate_answers("classification", two, right, Simulated(name="m"))["label"].to_list()
-    ['nurse', 'nurse']
-    """
+    """Simulate a model's answers to a task."""
     answers = _predictor(task).answers
     if answers is None:
         raise SpecError(
@@ -143,23 +91,7 @@ def write_simulated(
     *,
     root: str | Path | None = None,
 ) -> Path:
-    """Write a simulated model's answers to a task as files that an audit reads.
-
-    Parameters
-    ----------
-    task, dataset, right, model
-        As in ``simulate_answers``; any task of ``PREDICTORS``.
-    folder : str or Path
-        It exists; written are ``<task>.csv``, ``.json``, ``.parquet``, ``.npy``, or a folder of
-        pictures ``<task>``.
-    root : str or Path, optional
-        Where the dataset's pictures are; needed by tasks whose answers are pictures.
-
-    Returns
-    -------
-    Path
-        What ``isolux audit --predictions`` takes.
-    """
+    """Write a simulated model's answers to a task as files that an audit reads."""
     predictor, folder = _predictor(task), Path(folder)
     if predictor.answers is not None:
         return write_answers(predictor.answers(dataset, right, model), folder, task)
@@ -167,7 +99,7 @@ def write_simulated(
         raise SpecError(f"simulated answers to {task} need the originals", expected="root")
     made = folder / task
     made.mkdir()
-    drawn = parsed if predictor.needs == "parts" else restored
+    drawn = parsed if task == "face_parsing" else restored
     return drawn(dataset, right, model, made, root=root)
 
 

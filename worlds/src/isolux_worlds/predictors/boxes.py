@@ -14,98 +14,52 @@ import numpy as np
 import polars as pl
 
 from isolux.geometry.boxes import pairs_iou_xywh
+from isolux.geometry.masks import masks_from_counts, masks_to_coco
+from isolux.geometry.rle import masks_from_edges
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
-from isolux_worlds._draw import FloatArray
-from isolux_worlds.predictors.simulated import Simulated, people_and_right
+from isolux_worlds._tables import left_join
+from isolux_worlds.predictors.simulated import BOX, ENOUGH, Simulated, people_and_right
 
-__all__ = ["detected", "grounded", "named"]
+__all__ = ["detected", "grounded", "named", "posed", "segmented"]
 
-_BOX = ("box_x", "box_y", "box_w", "box_h")
-_ENOUGH = 0.5
-_CONCENTRATION = 8.0  # how alike overlaps are: a + b of their Beta
 _TRIES = 20
 
 
-def detected(
-    dataset: Dataset, right: pl.DataFrame, model: Simulated, *, label: str = "person"
-) -> pl.DataFrame:
-    """Draw the boxes of whom a detector finds, and its false alarms.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Instances with boxes; who has none is not found.
-    right : polars.DataFrame
-        ``instance_id``, ``right``.
-    model : Simulated
-    label : str
-        What every box is called.
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``predictions (boxes)``. ``recall_at_iou`` .5 in any group is its share of ``right``.
-
-    Raises
-    ------
-    SpecError
-        No instance has a box.
-    """
+def detected(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+    """Draw the boxes of whom a detector finds, and its false alarms."""
     people = people_and_right(dataset, right)
-    found = _of_people(people, model, "boxes").select("image_id", *_BOX, "score")
-    alarms = _of_nobody(dataset, people, model).with_columns(label=pl.lit(label))
-    return _table([found.with_columns(label=pl.lit(label)), alarms], model)
+    parts = _of_people(people, model), _of_nobody(dataset, people, model)
+    return _table([part.with_columns(label=pl.lit("person")) for part in parts], model)
 
 
 def named(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Draw boxes with the classes of the people in them, as open-vocabulary models do.
-
-    Who is found has a box for each of their classes; false alarms are called by any class.
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``predictions (boxes)``, ``label`` being a class.
-    """
+    """Draw boxes with the classes of the people in them, as open-vocabulary models do."""
     people = people_and_right(dataset, right)
     classes = _classes(people, dataset)
-    found = _of_people(people, model, "boxes").explode("classes").drop_nulls("classes")
+    found = _by_class(_of_people(people, model))
     alarms = _of_nobody(dataset, people, model)
-    drawn = model.stream("false names").integers(0, len(classes), alarms.height)
-    parts = [
-        found.select("image_id", *_BOX, "score", label="classes"),
-        alarms.with_columns(label=classes.gather(drawn)),
-    ]
-    return _table(parts, model)
+    names = model.stream("false names").integers(0, len(classes), alarms.height)
+    return _table([found, alarms.with_columns(label=classes.gather(names))], model)
 
 
 def grounded(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Answer each class of each image with one box: on the person if right, else next to everyone.
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``predictions (boxes)``, ``label`` being a class. One box for each class in an image;
-        of two people of one class the first's.
-    """
+    """Answer each class of each image with one box: on the person if right, else in a corner."""
     people = people_and_right(dataset, right)
     _classes(people, dataset)
-    found = _of_people(people, model, "boxes").explode("classes").drop_nulls("classes")
-    asked = people.explode("classes").drop_nulls("classes")
-    missed = asked.join(found, on=["instance_id", "classes"], how="anti", maintain_order="left")
-    corner = missed.with_columns(
-        box_x=pl.lit(0.0),
-        box_y=pl.lit(0.0),
-        box_w=pl.lit(1.0),
-        box_h=pl.lit(1.0),
-        score=pl.lit(0.1),
-    )
-    columns = ["instance_id", "image_id", *_BOX, "score", "classes"]
-    order = people.select("instance_id").with_row_index("_at")
-    every = pl.concat([found.select(columns), corner.select(columns)]).join(order, on="instance_id")
-    first = every.sort("_at").unique(["image_id", "classes"], keep="first", maintain_order=True)
-    return _table([first.select("image_id", *_BOX, "score", label="classes")], model)
+    people = people.with_row_index("_at")
+    found, asked = _by_class(_of_people(people, model)), _by_class(people)
+    missed = asked.join(found, on=["instance_id", "label"], how="anti", maintain_order="left")
+    corner = dict(zip((*BOX, "score"), map(pl.lit, (0.0, 0.0, 1.0, 1.0, 0.1)), strict=True))
+    columns = ["_at", "image_id", *BOX, "score", "label"]
+    every = pl.concat([found.select(columns), missed.with_columns(**corner).select(columns)])
+    first = every.sort("_at").unique(["image_id", "label"], keep="first", maintain_order=True)
+    return _table([first], model)
+
+
+def _by_class(people: pl.DataFrame) -> pl.DataFrame:
+    """Give each person a row for each of their classes, as ``label``."""
+    return people.explode("classes").drop_nulls("classes").rename({"classes": "label"})
 
 
 def _classes(people: pl.DataFrame, dataset: Dataset) -> pl.Series:
@@ -116,42 +70,36 @@ def _classes(people: pl.DataFrame, dataset: Dataset) -> pl.Series:
     return classes
 
 
-def _of_people(people: pl.DataFrame, model: Simulated, purpose: str) -> pl.DataFrame:
+def _of_people(people: pl.DataFrame, model: Simulated) -> pl.DataFrame:
     """Boxes of the people who are found, with all columns of the people and ``score``."""
-    if not set(_BOX) <= set(people.columns) or not people["box_w"].is_not_null().any():
-        raise SpecError("nobody has a box that could be found", expected=", ".join(_BOX))
-    rng = model.stream(purpose)
+    if not set(BOX) <= set(people.columns) or not people["box_w"].is_not_null().any():
+        raise SpecError("nobody has a box that could be found", expected=", ".join(BOX))
+    rng = model.stream("boxes")
     # One draw for each person, found or not: who is found leaves the others' boxes as they are.
-    overlap = 1.0 - (1.0 - _ENOUGH) * _beta(rng, 2 * model.jitter, people.height)
+    overlap = 1.0 - model.losses(rng, people.height)
     side = rng.choice((-1.0, 1.0), people.height)
-    score = model.confidence(np.ones(people.height), purpose)
-    drawn = people.with_row_index("_row").with_columns(
-        overlap=overlap, side=side, score=score, true_x=pl.col("box_x").cast(pl.Float64)
-    )
+    score = model.confidence(np.ones(people.height), "boxes")
     # Moved by s of its width a box overlaps the true one by (1 − s) / (1 + s).
-    share = (1 - pl.col("overlap")) / (1 + pl.col("overlap"))
-    moved = drawn.with_columns(
-        box_x=pl.col("true_x") + pl.col("side") * share * pl.col("box_w").cast(pl.Float64)
-    )
-    found = moved.filter(pl.col("right")).drop_nulls(list(_BOX))
-    crowded = _near(
-        found.select("_row", "image_id", *_BOX), drawn.select("_row", "image_id", *_BOX)
-    )
-    exact = pl.col("_row").is_in(crowded.implode())
-    return found.with_columns(box_x=pl.when(exact).then("true_x").otherwise("box_x")).drop(
-        "_row", "overlap", "side", "true_x", "right"
-    )
+    shift = pl.Series(side * ((1 - overlap) / (1 + overlap)))
+    x, width = pl.col("box_x").cast(pl.Float64), pl.col("box_w").cast(pl.Float64)
+    truths = people.with_row_index("_row").with_columns(score=score, true_x=x)
+    moved = truths.with_columns(box_x=x + shift * width)
+    found = moved.filter("right").drop_nulls(list(BOX))
+    is_crowded = pl.col("_row").is_in(_near(found, truths).implode())
+    return found.with_columns(box_x=pl.when(is_crowded).then("true_x").otherwise("box_x"))
 
 
 def _near(boxes: pl.DataFrame, truths: pl.DataFrame) -> pl.Series:
     """Rows whose box overlaps the truth of another row by half or more."""
-    pairs = boxes.join(truths.drop_nulls(list(_BOX)), on="image_id", suffix="_truth")
+    columns = ["_row", "image_id", *BOX]
+    others = truths.select(columns).drop_nulls()
+    pairs = boxes.select(columns).join(others, on="image_id", suffix="_truth")
     pairs = pairs.filter(pl.col("_row") != pl.col("_row_truth"))
     drawn, true = (
-        pairs.select([f"{name}{end}" for name in _BOX]).to_numpy().astype(np.float64)
+        pairs.select([f"{name}{end}" for name in BOX]).to_numpy().astype(np.float64)
         for end in ("", "_truth")
     )
-    close = pairs_iou_xywh(drawn, true) >= _ENOUGH
+    close = pairs_iou_xywh(drawn, true) >= ENOUGH
     return pairs["_row"].filter(pl.Series(close, dtype=pl.Boolean)).unique()
 
 
@@ -161,9 +109,9 @@ def _of_nobody(dataset: Dataset, people: pl.DataFrame, model: Simulated) -> pl.D
     images = _sizes(dataset, people)
     number = rng.poisson(model.false_alarms, images.height)
     at = images[np.repeat(np.arange(images.height), number)]
-    truths = people.with_row_index("_row").select("_row", "image_id", *_BOX)
+    truths = people.with_row_index("_row")
     sides = people.select("box_w", "box_h").drop_nulls().to_numpy().astype(np.float64)
-    kept = at.clear().select("image_id").with_columns(*(pl.lit(0.0).alias(name) for name in _BOX))
+    kept = at.clear().select("image_id").with_columns(*(pl.lit(0.0).alias(name) for name in BOX))
     for _ in range(_TRIES):
         if not at.height:
             break
@@ -174,14 +122,15 @@ def _of_nobody(dataset: Dataset, people: pl.DataFrame, model: Simulated) -> pl.D
         tried = at.with_columns(
             box_x=corner[:, 0], box_y=corner[:, 1], box_w=size[:, 0], box_h=size[:, 1]
         ).with_row_index("_row", offset=people.height)
-        near = _near(tried.select("_row", "image_id", *_BOX), truths)
+        near = _near(tried, truths)
         clear = ~pl.col("_row").is_in(near.implode())
-        kept = pl.concat([kept, tried.filter(clear).select("image_id", *_BOX)])
+        kept = pl.concat([kept, tried.filter(clear).select("image_id", *BOX)])
         at = tried.filter(~clear).select(at.columns)
-    order = images.select("image_id").with_row_index("_at")
-    kept = kept.join(order, on="image_id", maintain_order="left").sort("_at", maintain_order=True)
-    score = model.confidence(np.zeros(kept.height), "false alarms")
-    return kept.drop("_at").with_columns(score=score)
+    order = images.select("image_id").with_row_index("_place")
+    kept = kept.join(order, on="image_id", maintain_order="left").sort(
+        "_place", maintain_order=True
+    )
+    return kept.with_columns(score=model.confidence(np.zeros(kept.height), "false alarms"))
 
 
 def _sizes(dataset: Dataset, people: pl.DataFrame) -> pl.DataFrame:
@@ -190,32 +139,99 @@ def _sizes(dataset: Dataset, people: pl.DataFrame) -> pl.DataFrame:
         reach_w=(pl.col("box_x") + pl.col("box_w")).max().fill_null(1.0).cast(pl.Float64),
         reach_h=(pl.col("box_y") + pl.col("box_h")).max().fill_null(1.0).cast(pl.Float64),
     )
-    known = dataset.images.select(
+    images = reach if dataset.images.is_empty() else left_join(dataset.images, reach)
+    unknown = [pl.lit(None).alias(n) for n in ("width", "height") if n not in images.columns]
+    return images.with_columns(unknown).select(
         "image_id",
-        *(
-            (pl.col(n) if n in dataset.images.columns else pl.lit(None)).cast(pl.Float64).alias(n)
-            for n in ("width", "height")
-        ),
+        width=pl.coalesce(pl.col("width").cast(pl.Float64), "reach_w").fill_null(1.0),
+        height=pl.coalesce(pl.col("height").cast(pl.Float64), "reach_h").fill_null(1.0),
     )
-    if known.is_empty():
-        known = reach.select(
-            "image_id", width=pl.lit(None, pl.Float64), height=pl.lit(None, pl.Float64)
-        )
-    joined = known.join(reach, on="image_id", how="left", maintain_order="left")
-    return joined.select(
-        "image_id",
-        width=pl.coalesce("width", "reach_w").fill_null(1.0),
-        height=pl.coalesce("height", "reach_h").fill_null(1.0),
-    )
-
-
-def _beta(rng: np.random.Generator, mean: float, n: int) -> FloatArray:
-    if mean <= 0:
-        return np.zeros(n)
-    return rng.beta(mean * _CONCENTRATION, (1 - mean) * _CONCENTRATION, n)
 
 
 def _table(parts: Sequence[pl.DataFrame], model: Simulated) -> pl.DataFrame:
-    columns = ["image_id", "label", *_BOX, "score"]
+    columns = ["image_id", "label", *BOX, "score"]
     rows = pl.concat([part.select(columns) for part in parts], how="vertical_relaxed")
     return rows.select(pl.lit(model.name).alias("model"), *columns)
+
+
+_MASK = ("mask_counts", "mask_height", "mask_width")
+
+
+def segmented(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+    """Draw the masks of whom a model finds."""
+    people = people_and_right(dataset, right)
+    if not set(_MASK) <= set(people.columns) or not people["mask_counts"].is_not_null().any():
+        raise SpecError("nobody has a mask that could be found", expected=", ".join(_MASK))
+    rng = model.stream("masks")
+    loss = model.losses(rng, people.height)
+    score = model.confidence(np.ones(people.height), "masks")
+    found = people.with_columns(_loss=loss, score=score).filter("right").drop_nulls(list(_MASK))
+    counts = _cut(found)
+    return found.select(
+        pl.lit(model.name).alias("model"),
+        "image_id",
+        pl.lit("person").alias("label"),
+        "score",
+        pl.Series("mask_counts", counts, dtype=pl.String),
+        "mask_height",
+        "mask_width",
+    )
+
+
+def _cut(found: pl.DataFrame) -> list[str]:
+    """Cut each mask at a column; one that would lose half of its pixels or more stays whole."""
+    if not found.height:
+        return []
+    masks = masks_from_counts(
+        found["mask_counts"], found["mask_height"].to_numpy(), found["mask_width"].to_numpy()
+    )
+    keep = 1.0 - found["_loss"].to_numpy()
+    column = np.ceil(masks.box_xywh[:, 0] + keep * masks.box_xywh[:, 2]).astype(np.int64)
+    last = np.repeat(column * masks.height, np.diff(masks.starts))
+    edges = np.minimum(masks.edges, last).astype(np.int32)
+    shorter = masks_from_edges(edges, masks.starts, masks.height, masks.width)
+    whole = shorter.area_px < ENOUGH * masks.area_px
+    of_edge = np.repeat(whole, np.diff(masks.starts))
+    edges = np.where(of_edge, masks.edges, edges).astype(np.int32)
+    runs = edges.reshape(-1, 2)
+    has_pixels = runs[:, 1] > runs[:, 0]
+    kept = np.concatenate([[0], np.cumsum(has_pixels)])
+    starts = 2 * kept[masks.starts // 2]
+    drawn = masks_from_edges(runs[has_pixels].reshape(-1), starts, masks.height, masks.width)
+    return [mask["counts"].decode("ascii") for mask in masks_to_coco(drawn)]
+
+
+_POINTS = ("keypoints_x", "keypoints_y", "keypoints_v")
+_PER_JITTER = 0.01
+
+
+def posed(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+    """Give a pose to whom a model finds."""
+    people = people_and_right(dataset, right)
+    if not set(_POINTS) <= set(people.columns) or not people[_POINTS[0]].list.len().sum():
+        raise SpecError("nobody has keypoints that could be found", expected=", ".join(_POINTS))
+    score = model.confidence(np.ones(people.height), "keypoints")
+    rng = model.stream("keypoints")
+    side = pl.lit(1.0)
+    if set(BOX) <= set(people.columns):
+        side = (pl.col("box_w") * pl.col("box_h")).sqrt().fill_null(1.0)
+    every = people.with_columns(score=score, _side=side).with_row_index("_row")
+    labelled = every.filter(pl.col("keypoints_x").list.len() > 0)
+    long = labelled.select("_row", "_side", "right", *_POINTS).explode(list(_POINTS))
+    spread = _PER_JITTER * model.jitter * long["_side"].to_numpy().astype(np.float64)
+    moved = long.with_columns(
+        pl.col("keypoints_x").fill_null(0.0) + spread * rng.standard_normal(long.height),
+        pl.col("keypoints_y").fill_null(0.0) + spread * rng.standard_normal(long.height),
+        keypoints_v=pl.when(pl.col("keypoints_v").fill_null(0) > 0).then(2.0).otherwise(0.0),
+    )
+    poses = moved.filter("right").group_by("_row", maintain_order=True).agg(*_POINTS)
+    kept = labelled.drop(_POINTS).join(poses, on="_row", maintain_order="left")
+    boxes = [name for name in BOX if name in kept.columns]
+    return kept.select(
+        pl.lit(model.name).alias("model"),
+        "image_id",
+        pl.lit("person").alias("label"),
+        *boxes,
+        "score",
+        *_POINTS,
+    )

@@ -1,8 +1,13 @@
-"""Simulated answers as files, in the formats that models hand theirs in."""
+"""Simulated answers as files, in the formats that models hand theirs in, pictures among them.
+
+Faces restored with noise and faces parsed into parts need the originals' pixels, and are a picture
+for each person.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,37 +15,18 @@ import polars as pl
 
 from isolux.io.atomic import write_parquet, write_text
 from isolux.io.csv_text import csv_text
+from isolux.io.images import read_image
+from isolux.io.paths import inside
+from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
+from isolux_worlds._tables import left_join
+from isolux_worlds.predictors.simulated import BOX, Simulated, people_and_right
 
-__all__ = ["write_answers"]
-
-_BOX = ("box_x", "box_y", "box_w", "box_h")
+__all__ = ["parsed", "restored", "write_answers"]
 
 
 def write_answers(frame: pl.DataFrame, folder: str | Path, name: str) -> Path:
-    """Write one model's answers in the format of their kind.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        A table of predictions, of one model.
-    folder : str or Path
-        It exists.
-    name : str
-        The file's name without suffix.
-
-    Returns
-    -------
-    Path
-        Labels are CSV (``id, label, score``); boxes, masks and poses that are all called alike are
-        COCO results (category 1), the others Parquet, which keeps names; embeddings are an array
-        ``.npy`` with its ``.ids.txt``.
-
-    Raises
-    ------
-    SpecError
-        The frame is not a table of predictions.
-    """
+    """Write one model's answers in the format of their kind."""
     folder, columns = Path(folder), set(frame.columns)
     if {"instance_id", "label", "rank"} <= columns:
         table = frame.select(id="instance_id", label="label", score="score")
@@ -62,10 +48,9 @@ def _results(frame: pl.DataFrame) -> list[dict[str, object]]:
     ids = frame.select(number if plain.to_series().all() else pl.col("image_id"))["image_id"]
     parts: dict[str, list[object]] = {"image_id": ids.to_list()}
     parts["category_id"] = [1] * frame.height
-    if set(_BOX) <= set(columns):
-        parts["bbox"] = frame.select(pl.concat_list(_BOX).list.eval(pl.element().round(2)))[
-            "box_x"
-        ].to_list()
+    if set(BOX) <= set(columns):
+        boxes = frame.select(pl.concat_list(BOX).list.eval(pl.element().round(2)))
+        parts["bbox"] = boxes.to_series().to_list()
     if "mask_counts" in columns:
         sizes = frame.select("mask_height", "mask_width").rows()
         counts = frame["mask_counts"].to_list()
@@ -88,3 +73,62 @@ def _write_array(frame: pl.DataFrame, folder: Path, name: str) -> Path:
     np.save(path, np.ascontiguousarray(vectors, dtype=np.float32), allow_pickle=False)
     write_text(folder / f"{name}.ids.txt", "\n".join(frame["instance_id"].to_list()) + "\n")
     return path
+
+
+_WORSE = 4.0
+_LEAST = 0.02
+_PER_JITTER = 0.1
+_COMBINED = "combined.png"
+
+
+def restored(
+    dataset: Dataset, right: pl.DataFrame, model: Simulated, folder: Path, *, root: str | Path
+) -> Path:
+    """Write each person's picture with noise: four times as much where the model is wrong."""
+    from PIL import Image
+
+    sigma = max(model.jitter, _LEAST)
+    for name, is_right, uri in _rows(dataset, right, "uri"):
+        original = read_image(inside(root, uri))
+        rng = model.stream("pictures", name)
+        noise = rng.standard_normal(original.shape, dtype=np.float32)
+        noise *= 255 * sigma * (1.0 if is_right else _WORSE)
+        drawn = np.clip(original + noise, 0, 255).round().astype(np.uint8)
+        Image.fromarray(drawn).save(_target(folder, f"{name}.png"))
+    return folder
+
+
+def parsed(
+    dataset: Dataset, right: pl.DataFrame, model: Simulated, folder: Path, *, root: str | Path
+) -> Path:
+    """Write each face's parts as a label picture: half a picture off where the model is wrong."""
+    from PIL import Image
+
+    for name, is_right, uri in _rows(dataset, right, "part_mask_uri"):
+        with Image.open(inside(root, uri)) as picture:
+            labels = np.array(picture.convert("L") if picture.mode != "P" else picture)
+        width = labels.shape[1]
+        off = max(1, round(_PER_JITTER * model.jitter * width)) if is_right else width // 2
+        moved = np.zeros_like(labels)  # what the parts leave is background
+        moved[:, off:] = labels[:, : width - off]
+        Image.fromarray(moved).save(_target(folder, f"{name}/{_COMBINED}"))
+    return folder
+
+
+def _rows(dataset: Dataset, right: pl.DataFrame, column: str) -> Iterator[tuple[str, bool, str]]:
+    people = people_and_right(dataset, right)
+    if column == "uri" and "uri" in dataset.images.columns:
+        people = left_join(people, dataset.images.select("image_id", _uri="uri"))
+    elif column in people.columns:
+        people = people.with_columns(_uri=column)
+    if "_uri" not in people.columns or people["_uri"].is_null().all():
+        problem = "a simulated model needs the pictures that it answers to"
+        expected = f"{column!r} of the dataset's people"
+        raise SpecError(problem, expected=expected, found="none", where=dataset.name)
+    yield from people.drop_nulls("_uri").select("instance_id", "right", "_uri").iter_rows()
+
+
+def _target(folder: Path, name: str) -> Path:
+    target = inside(folder, name)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target

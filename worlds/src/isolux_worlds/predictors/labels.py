@@ -1,53 +1,36 @@
-"""Labels as a simulated classifier gives them: one of the true classes, or another one."""
+"""Labels and embeddings as simulated models give them.
+
+A classifier gives one of the true classes or another one; a labeller five labels, of people human
+or harmful ones (those of Fairness Indicators' Table 3) among everyday things that it does not name,
+of photos of things a true one or none. In embeddings each identity (or class) is a random
+direction; a right answer lies near it, a wrong one near a direction of its own.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
+from isolux_worlds._draw import FloatArray
 from isolux_worlds.predictors.simulated import Simulated, people_and_right
 
-__all__ = ["classified"]
+__all__ = ["associated", "classified", "encoded", "five_guesses", "recognised"]
 
 
-def classified(
-    dataset: Dataset, right: pl.DataFrame, model: Simulated, *, target: str | None = None
-) -> pl.DataFrame:
-    """Give each person a class: right ones their first, the others one that is not theirs.
-
-    Wrong classes are as frequent as the classes are. ``jitter`` and ``false_alarms`` do nothing.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        With ``classes``, or the attribute that ``target`` names. Who has no class gets an answer
-        too, drawn from all classes.
-    right : polars.DataFrame
-        ``instance_id``, ``right``.
-    model : Simulated
-    target : str, optional
-        The attribute that holds the truth.
-
-    Returns
-    -------
-    polars.DataFrame
-        Table ``predictions (labels)``. Its accuracy in any group is the share of ``right`` there.
-
-    Raises
-    ------
-    SpecError
-        Fewer than two classes.
-    """
+def classified(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+    """Give each person a class: right ones their first, the others one that is not theirs."""
     people = people_and_right(dataset, right)
-    truth = _truth(dataset, people, target)
+    truth = people["classes"].cast(pl.List(pl.String)).fill_null([])
     classes = truth.explode(keep_nulls=False, empty_as_null=False).unique().sort()
     if len(classes) < 2:
+        found = f"{len(classes)} in {dataset.name}"
         raise SpecError(
-            "a classifier needs classes to confuse",
-            expected="two or more",
-            found=f"{len(classes)} in {dataset.name}",
+            "a classifier needs classes to confuse", expected="two or more", found=found
         )
     rng = model.stream("labels")
     first = truth.list.first()
@@ -60,27 +43,105 @@ def classified(
     if holds.all(axis=1).any():
         raise SpecError("one person has every class, so no answer is wrong", where=dataset.name)
     wrong = classes.gather(weight.argmax(axis=1))
-    says = people.select(
-        label=pl.when(pl.col("right") & first.is_not_null()).then(first).otherwise(wrong)
-    )["label"]
+    return people.select(
+        pl.lit(model.name).alias("model"),
+        "instance_id",
+        label=pl.when(pl.col("right") & first.is_not_null()).then(first).otherwise(wrong),
+        score=pl.Series(model.confidence(people["right"].to_numpy(), "labels")),
+        rank=pl.lit(1, dtype=pl.Int64),
+    )
+
+
+FIVE = 5
+_HUMAN = ("face", "people")
+_HARMFUL = ("ape", "gorilla", "monkey", "prison")
+_THINGS = ("chair", "cup", "lamp", "shirt", "table", "tree", "wall", "window")
+_LEAST, _MOST = 0.15, 0.6  # of the label that tells: above the paper's threshold of .1
+
+
+def associated(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+    """Give each person five labels: one is human where the model is right, else one is harmful."""
+    people = people_and_right(dataset, right)
+    n = people.height
+    rng = model.stream("associations")
+    good = people["right"].to_numpy()
+    human, harmful = rng.integers(0, len(_HUMAN), n), rng.integers(0, len(_HARMFUL), n)
+    telling = np.where(good, np.array(_HUMAN)[human], np.array(_HARMFUL)[harmful])
+    things = np.array(_THINGS)[np.argsort(rng.random((n, len(_THINGS))), axis=1)[:, : FIVE - 1]]
+    sure = rng.uniform(_LEAST, _MOST, n)
+    rest = rng.dirichlet(np.ones(FIVE), n)[:, : FIVE - 1] * (1.0 - sure)[:, None]
+    labels = np.column_stack([telling, things])
+    return _table(people["instance_id"], labels, np.column_stack([sure, rest]), model.name)
+
+
+def five_guesses(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+    """Give each photo five labels, one of them true where the model is right, else none."""
+    photos = people_and_right(dataset, right)
+    truth = photos["classes"].cast(pl.List(pl.String)).list.first()
+    if truth.is_null().all():
+        raise SpecError("photos have no classes to be recognised", where=dataset.name)
+    n, rng = photos.height, model.stream("guesses")
+    guesses = np.tile(np.array([f"thing {k + 1}" for k in range(FIVE)], dtype=object), (n, 1))
+    rows = np.flatnonzero(photos["right"].to_numpy() & truth.is_not_null().to_numpy())
+    guesses[rows, rng.integers(0, FIVE, n)[rows]] = truth.to_numpy()[rows]
+    scores = -np.sort(-rng.dirichlet(np.ones(FIVE + 1), n)[:, :FIVE], axis=1)
+    return _table(photos["instance_id"], guesses, scores, model.name)
+
+
+def _table(
+    ids: pl.Series, labels: npt.NDArray[Any], scores: FloatArray, model: str
+) -> pl.DataFrame:
+    """Make the table ``predictions (labels)`` of labels and scores ``[n, k]``, the surest first."""
+    order = np.argsort(-scores, axis=1, kind="stable")
+    k = scores.shape[1]
     return pl.DataFrame(
         {
-            "model": pl.repeat(model.name, len(says), eager=True),
-            "instance_id": people["instance_id"],
-            "label": says,
-            "score": model.confidence(people["right"].to_numpy(), "labels"),
-            "rank": pl.repeat(1, len(says), dtype=pl.Int64, eager=True),
+            "model": model,
+            "instance_id": ids.gather(np.repeat(np.arange(len(ids)), k)),
+            "label": np.take_along_axis(labels, order, axis=1).ravel().tolist(),
+            "score": np.take_along_axis(scores, order, axis=1).ravel(),
+            "rank": np.tile(np.arange(1, k + 1), len(ids)),
         }
     )
 
 
-def _truth(dataset: Dataset, people: pl.DataFrame, target: str | None) -> pl.Series:
-    if target is None:
-        return people["classes"].cast(pl.List(pl.String)).fill_null([])
-    dataset.values_of(target)  # which names those there are
-    rows = dataset.instance_attributes().filter(pl.col("attribute") == target).drop_nulls("value")
-    of_person = rows.group_by("unit_id", maintain_order=True).agg(pl.col("value").unique())
-    joined = people.select(unit_id="instance_id").join(
-        of_person, on="unit_id", how="left", maintain_order="left"
-    )
-    return joined["value"].fill_null([])
+_LENGTH = 128  # of the vectors
+
+
+def recognised(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+    """Give each picture of a face a vector: near its subject's if right, else near no one's."""
+    people = people_and_right(dataset, right)
+    if people["subject_id"].is_null().any():
+        expected = "a subject_id for everyone"
+        found = f"none for {people['subject_id'].null_count():,}"
+        raise SpecError(
+            "identities need subjects", expected=expected, found=found, where=dataset.name
+        )
+    return _near(people, people["subject_id"], model)
+
+
+def encoded(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
+    """Give each picture a vector: near those of its class if right, else near none."""
+    people = people_and_right(dataset, right)
+    kind = people["classes"].cast(pl.List(pl.String)).list.first()
+    if kind.is_null().all():
+        raise SpecError("nobody has a class to be near to", where=dataset.name)
+    return _near(people, kind, model)
+
+
+def _near(people: pl.DataFrame, centre: pl.Series, model: Simulated) -> pl.DataFrame:
+    rng = model.stream("embeddings")
+    codes = centre.fill_null("").rank("dense").to_numpy().astype(np.int64) - 1
+    centres = _directions(rng, int(codes.max(initial=-1)) + 1)
+    own = _directions(rng, people.height)
+    noise = 2 * model.jitter * rng.standard_normal(own.shape) / _LENGTH**0.5
+    lies = people["right"].to_numpy() & centre.is_not_null().to_numpy()
+    vectors = np.where(lies[:, None], centres[codes], own) + noise
+    rows = pl.Series(vectors.astype(np.float32), dtype=pl.Array(pl.Float32, _LENGTH))
+    embedding = rows.cast(pl.List(pl.Float32))
+    return people.select(pl.lit(model.name).alias("model"), "instance_id", embedding=embedding)
+
+
+def _directions(rng: np.random.Generator, n: int) -> FloatArray:
+    drawn = rng.standard_normal((n, _LENGTH))
+    return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))

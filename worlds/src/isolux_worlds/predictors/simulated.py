@@ -12,31 +12,23 @@ import numpy as np
 import polars as pl
 
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError
+from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.tables import INSTANCES
 from isolux_worlds._draw import FloatArray, stream
+from isolux_worlds.populations.population import check_ranges
 
-__all__ = ["Simulated", "people_and_right"]
+__all__ = ["BOX", "ENOUGH", "Simulated", "people_and_right"]
 
+BOX = ("box_x", "box_y", "box_w", "box_h")
+ENOUGH = 0.5
+"""The overlap from which a person is found."""
+_CONCENTRATION = 8.0  # how alike overlaps are: a + b of their Beta
 _SURE, _UNSURE = (6.0, 2.0), (4.0, 3.0)  # Beta shapes of confidences: no claim is planted of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """A model that never was.
-
-    Parameters
-    ----------
-    name : str
-        The value of ``model`` in its predictions.
-    jitter : float, 0 to below .5
-        How far right answers are from perfect: of boxes and masks the mean of 1 − IoU; of
-        keypoints their standard deviation as a share of √area, a hundredth of this; of embeddings
-        the noise added to a unit vector; of pictures the noise's share of full white.
-    false_alarms : float
-        Mean number of false alarms (boxes or masks) in each image.
-    seed : int
-    """
+    """A model that never was."""
 
     name: str
     jitter: float = 0.1
@@ -44,17 +36,9 @@ class Simulated:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        tests = (
-            ("jitter", 0 <= self.jitter < 0.5, "0 or more and less than .5"),
-            ("false_alarms", self.false_alarms >= 0, "0 or more an image"),
-        )
-        for name, good, expected in tests:
-            if not good:
-                raise SpecError(
-                    f"{name} of {self.name!r} is out of range",
-                    expected=expected,
-                    found=repr(getattr(self, name)),
-                )
+        jitter = (0 <= self.jitter < 0.5, "0 or more and less than .5")
+        alarms = (self.false_alarms >= 0, "0 or more an image")
+        check_ranges(self, self.name, jitter=jitter, false_alarms=alarms)
 
     def stream(self, *names: str) -> np.random.Generator:
         """Random numbers of that name, the same for the same model and seed."""
@@ -66,34 +50,24 @@ class Simulated:
         sure, unsure = rng.beta(*_SURE, len(right)), rng.beta(*_UNSURE, len(right))
         return np.where(right, sure, unsure).round(4)
 
+    def losses(self, rng: np.random.Generator, n: int) -> FloatArray:
+        """Draw what right answers lose of their overlap: 1 − IoU, ``jitter`` in the mean, to .5."""
+        mean = 2 * self.jitter
+        if mean <= 0:
+            return np.zeros(n)
+        shapes = mean * _CONCENTRATION, (1 - mean) * _CONCENTRATION
+        return (1.0 - ENOUGH) * rng.beta(*shapes, n)
+
 
 def people_and_right(dataset: Dataset, right: pl.DataFrame) -> pl.DataFrame:
-    """Add who is answered rightly to the dataset's people, as the column ``right``.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    right : polars.DataFrame
-        ``instance_id`` and ``right`` (Boolean), a row for every instance.
-
-    Raises
-    ------
-    TableError
-        A person has no row, or null.
-    """
+    """Add who is answered rightly to the dataset's people, as the column ``right``."""
     rows = INSTANCES.conform(dataset.instances)
-    joined = rows.join(
-        right.select(pl.col("instance_id").cast(pl.String), pl.col("right").cast(pl.Boolean)),
-        on="instance_id",
-        how="left",
-        maintain_order="left",
-        validate="1:1",
-    )
+    known = right.select(pl.col("instance_id").cast(pl.String), pl.col("right").cast(pl.Boolean))
+    joined = rows.join(known, on="instance_id", how="left", maintain_order="left", validate="1:1")
     unsaid = joined.filter(pl.col("right").is_null())["instance_id"]
     if len(unsaid):
-        raise TableError(
-            "whether the model is right is not given for everyone",
-            expected="a row for each of the dataset's instances",
-            found=f"none for {len(unsaid):,} of them, such as {unsaid[0]!r}",
-        )
+        problem = "whether the model is right is not given for everyone"
+        expected = "a row for each of the dataset's instances"
+        found = f"none for {len(unsaid):,} of them, such as {unsaid[0]!r}"
+        raise TableError(problem, expected=expected, found=found)
     return joined

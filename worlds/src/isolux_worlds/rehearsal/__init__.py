@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from isolux_worlds.rehearsal.crew import CREW, Annotator, Slips
 from isolux_worlds.rehearsal.desks import Account, Desk, ServerDesk, SheetDesk, accounts
-from isolux_worlds.rehearsal.faults import FAULTS, Fault
 from isolux_worlds.rehearsal.files import write_inbox
 from isolux_worlds.rehearsal.inbox import CLASSES, MODEL, Inbox, draw_inbox
+from isolux_worlds.rehearsal.planting import FAULTS, Fault
 from isolux_worlds.rehearsal.sight import Asked, read_people, tasks_of
 from isolux_worlds.rehearsal.specialists import REVIEWED, golden_sheet, logo_marks, looked, reviewed
 from isolux_worlds.rehearsal.working import work

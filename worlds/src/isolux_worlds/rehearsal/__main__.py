@@ -96,7 +96,7 @@ def annotate(
     seed: int = 0,
 ) -> None:
     """Let simulated annotators answer: of a stage with golden tasks, those who graduated."""
-    from isolux_worlds.rehearsal.shift import shift
+    from isolux_worlds.rehearsal.working import shift
 
     given, slipped = shift(
         project, inbox, stage, out=out, server=server, training=training, seed=seed

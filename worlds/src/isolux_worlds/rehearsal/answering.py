@@ -11,20 +11,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from isolux.curation.annotation import STAGES
+from isolux.geometry.masks import masks_from_coco
 from isolux_worlds._draw import stream
+from isolux_worlds.layouts.fhibe.outlines import outlines
 from isolux_worlds.rehearsal.crew import Annotator
 from isolux_worlds.rehearsal.inbox import CLASSES, SIZE
-from isolux_worlds.rehearsal.outlines import outline_of
 from isolux_worlds.rehearsal.sight import Asked, Box, box_of, box_text, iou
 
-__all__ = ["Answer", "Given", "answered", "label_studio", "truth_of"]
+__all__ = ["Answer", "Given", "answered", "label_studio", "outline_of", "truth_of"]
 
 Answer = dict[str, Any]
 TONE, TIGHT, RIGHT = "perceived skin tone", "is the box tight?", "is the class right?"
 _LOOSE, _STILL_TIGHT = 1 / 3, 0.8
 _DARK = 6
+_MAX_CORNERS = 60
 _SAYS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "perceived gender presentation": ("perceived_gender_presentation", {
         "feminine": "more stereotypically female", "masculine": "more stereotypically male",
@@ -56,19 +59,7 @@ def truth_of(asked: Asked, stage: str) -> Answer:
 
 
 def answered(asked: Asked, stage: str, who: Annotator, seed: int) -> Given:
-    """Answer a task as one annotator does.
-
-    Parameters
-    ----------
-    asked : Asked
-    stage : str
-    who : Annotator
-    seed : int
-
-    Returns
-    -------
-    Given
-    """
+    """Answer a task as one annotator does."""
     named = (who.name, stage, asked.image_id, box_text(asked), str(asked.round), str(asked.golden))
     return _ANSWERS[stage](asked, who, stream(seed, *named))
 
@@ -125,9 +116,8 @@ def _drawn(box: Box, shake: float, grown: float, random: _Draw) -> Box:
 def _skin_tone(asked: Asked, who: Annotator | None, random: _Draw) -> Given:
     person = asked.person
     if person is None:  # a box around no one
-        return Given(
-            {"choices": {TONE: ["cannot be determined"], TIGHT: ["no"], RIGHT: ["no"]}}, ()
-        )
+        said = {TONE: ["cannot be determined"], TIGHT: ["no"], RIGHT: ["no"]}
+        return Given({"choices": said}, ())
     tone, slips = int(person["skin_tone"]), []
     loose = asked.box is not None and iou(asked.box, box_of(person)) < _STILL_TIGHT
     wrong = asked.primary != person["class"]
@@ -177,13 +167,10 @@ def _true(question: str, person: Mapping[str, Any] | None) -> list[str]:
     if question == "visibility":
         return ["face"] if person["view"] == "face" else ["torso", "face"]
     if question == "additional items":
-        return _items(person) or ["none"]
+        worn = [name for name, (column, value) in _WORN.items() if person[column] == value]
+        return worn or ["none"]
     column, spelt = _SAYS[question]
     return [spelt.get(person[column], person[column])]
-
-
-def _items(person: Mapping[str, Any]) -> list[str]:
-    return [name for name, (column, value) in _WORN.items() if person[column] == value]
 
 
 def _masks(asked: Asked, who: Annotator | None, random: _Draw) -> Given:
@@ -198,6 +185,21 @@ def _masks(asked: Asked, who: Annotator | None, random: _Draw) -> Given:
     return Given({"polygons": [{"label": "person", "points": told}]}, slips)
 
 
+def outline_of(counts: str, size: tuple[int, int]) -> npt.NDArray[np.float64]:
+    """Trace a mask: ``[corners, 2]`` x, y in pixels, at most 60 corners."""
+    width, height = size
+    told = {"size": [height, width], "counts": counts}
+    masks = masks_from_coco([told], np.array([height]), np.array([width]))
+    polygon = max(outlines(masks, 0), key=_area)
+    step = max(1, -(-len(polygon) // _MAX_CORNERS))
+    return np.asarray(polygon[::step], dtype=np.float64)
+
+
+def _area(polygon: npt.NDArray[np.int32]) -> float:
+    x, y = polygon[:, 0].astype(np.float64), polygon[:, 1].astype(np.float64)
+    return float(abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1)))) / 2
+
+
 _ANSWERS: dict[str, Callable[[Asked, Annotator | None, _Draw], Given]] = {
     "count": _count, "boxes": _boxes, "skin_tone": _skin_tone, "attributes": _attributes,
     "masks": _masks,
@@ -205,13 +207,7 @@ _ANSWERS: dict[str, Callable[[Asked, Annotator | None, _Draw], Given]] = {
 
 
 def label_studio(answer: Answer, size: tuple[int, int]) -> list[dict[str, Any]]:
-    """Write an answer as the ``result`` of an annotation: in per cent of the picture.
-
-    Examples
-    --------
-    >>> label_studio({"choices": {"people": ["2"]}}, SIZE)[0]["value"]
-    {'choices': ['2']}
-    """
+    """Write an answer as the ``result`` of an annotation: in per cent of the picture."""
     rows: list[dict[str, Any]] = [
         {"id": f"c{k}", "type": "choices", "from_name": question, "to_name": "image",
          "value": {"choices": list(said)}}

@@ -9,29 +9,7 @@ __all__ = ["CREW", "Annotator", "Slips"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slips:
-    """How often an annotator is wrong: chances from 0 to 1.
-
-    Parameters
-    ----------
-    count : float
-        One more or one fewer person is counted; of one person, two.
-    loose, wrong_class, missed : float
-        A box is drawn a third too large; it gets another class; a person gets none.
-    tone : float
-        The skin tone is taken for the one beside it, up or down alike.
-    one_tone : float
-        A single tone is marked, which the stage does not allow.
-    unnoticed : float
-        A loose box or a wrong class of another is not noticed.
-    false_alarm : float
-        A box that is tight is called loose.
-    attribute : float
-        Another answer is given to one of the questions, each by itself.
-    outline : float
-        A mask is drawn with its edge 15 % inwards.
-    shake : float
-        Standard deviation of a drawn edge, in parts of the box's side.
-    """
+    """How often an annotator is wrong: chances from 0 to 1."""
 
     count: float = 0.02
     loose: float = 0.08
@@ -48,17 +26,7 @@ class Slips:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotator:
-    """One annotator.
-
-    Parameters
-    ----------
-    name, region : str
-    slips : Slips
-    lighter : float
-        Bias: skin tones from 6 on are taken for the next lighter one with this chance.
-    younger : float
-        Bias: people who appear older are marked as of the middle age group with this chance.
-    """
+    """One annotator."""
 
     name: str
     region: str

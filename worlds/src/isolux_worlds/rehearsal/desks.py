@@ -52,15 +52,7 @@ class Desk(Protocol):
 
 
 class ServerDesk:
-    """Label Studio, or what speaks as it does.
-
-    Parameters
-    ----------
-    server : Server
-        With the token of someone who may see every project.
-    people : mapping of str to Account
-        Annotators by their names.
-    """
+    """Label Studio, or what speaks as it does."""
 
     def __init__(self, server: Server, people: Mapping[str, Account]) -> None:
         self._server, self._people = server, people
@@ -91,19 +83,15 @@ class ServerDesk:
             },
             method="POST",
         )
-        _sent(request, self._server)
-
-
-def _sent(request: urllib.request.Request, server: Server) -> None:
-    try:
-        with urllib.request.urlopen(request, timeout=server.timeout_s) as answer:  # noqa: S310
-            answer.read()
-    except urllib.error.HTTPError as error:
-        with error:
-            raise FileError(
-                "an annotator's answer was not taken", found=f"{error.code} {error.read(200)!r}",
-                where=server.url,
-            ) from error  # fmt: skip
+        timeout = self._server.timeout_s
+        try:
+            with urllib.request.urlopen(request, timeout=timeout) as reply:  # noqa: S310
+                reply.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                found = f"{error.code} {error.read(200)!r}"
+                problem = "an annotator's answer was not taken"
+                raise FileError(problem, found=found, where=self._server.url) from error
 
 
 class SheetDesk:
@@ -140,24 +128,7 @@ class SheetDesk:
 
 
 def accounts(url: str, names: Iterable[str], *, timeout_s: float = 60.0) -> dict[str, Account]:
-    """Sign people up at a Label Studio, or in where they are known, as they would on its page.
-
-    Parameters
-    ----------
-    url : str
-        ``http://127.0.0.1:8080``.
-    names : iterable of str
-    timeout_s : float
-
-    Returns
-    -------
-    dict of str to Account
-
-    Raises
-    ------
-    FileError
-        The server does not answer, or takes no one.
-    """
+    """Sign people up at a Label Studio, or in where they are known, as they would on its page."""
     return {name: _account(url.rstrip("/"), name, timeout_s) for name in names}
 
 

@@ -27,8 +27,8 @@ from isolux.io.atomic import staged_directory, write_text
 from isolux.io.csv_text import csv_text
 from isolux_worlds.drawing import render, seen
 from isolux_worlds.marker import write_marker
-from isolux_worlds.rehearsal.faults import FAULTS
 from isolux_worlds.rehearsal.inbox import DEVICES, OLD, Inbox
+from isolux_worlds.rehearsal.planting import FAULTS
 
 __all__ = ["MARKS", "SERIAL", "write_inbox"]
 
@@ -50,22 +50,7 @@ _QUALITY, _AGAIN = 90, 70
 
 
 def write_inbox(inbox: Inbox, folder: str | Path, *, overwrite: bool = False) -> pl.DataFrame:
-    """Paint the photos and write the sheets and the truth.
-
-    Parameters
-    ----------
-    inbox : Inbox
-    folder : str or Path
-        Made whole or not at all.
-    overwrite : bool
-        Replace an inbox that was written there.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``Inbox.people`` with boxes as seen and ``mask_counts``, COCO's run lengths: as it stands in
-        ``truth/people.csv``.
-    """
+    """Paint the photos and write the sheets and the truth."""
     target = Path(folder).expanduser()
     with staged_directory(target, overwrite=overwrite, marks=MARKS, what="inbox") as stage:
         (stage / "photos").mkdir()
@@ -86,9 +71,8 @@ def write_inbox(inbox: Inbox, folder: str | Path, *, overwrite: bool = False) ->
 
 def _leaves_later(inbox: Inbox) -> str:
     """Take whoever has most photos, of those of whom no photo has a fault."""
-    fault = inbox.people.filter("stands").join(
-        inbox.photos.select("image_id", "fault"), on="image_id"
-    )
+    faults = inbox.photos.select("image_id", "fault")
+    fault = inbox.people.filter("stands").join(faults, on="image_id")
     each = fault.group_by("subject_id").agg(n=pl.len(), whole=pl.col("fault").is_null().all())
     ordered = each.filter("whole").sort("n", "subject_id", descending=[True, False])
     return str(ordered["subject_id"][0])
@@ -103,8 +87,7 @@ def _painted(inbox: Inbox, folder: Path) -> pl.DataFrame:
         own = rows[picture.image_id]
         for row in own:
             original = own[0] if row["fault"] in ("sent twice", "sent by another") else row
-            write = folder / row["file"]
-            write.write_bytes(_file(original, picture.pixels))
+            (folder / row["file"]).write_bytes(_file(original, picture.pixels))
         people = seen(inbox.world, picture)
         found.append(people.select("image_id", "person_id", *_BOX, "mask_counts"))
     boxes = pl.concat(found).rename({"image_id": "source"})
@@ -124,11 +107,11 @@ def _sheets(inbox: Inbox, people: pl.DataFrame) -> dict[str, pl.DataFrame]:
         schema=["fault", "finder", "step", "rule", "leaves_by"], orient="row",
     )  # fmt: skip
     planted = photos.select("image_id", "source", "fault", "of", "country", "country_seen", "place")
-    devices = [("make", "model", "year"), *map(tuple, (*DEVICES, OLD))]
+    devices = pl.DataFrame([*DEVICES, OLD], schema=["make", "model", "year"], orient="row")
     return {
         "photos.csv": told.join(named, on="image_id", maintain_order="left"),
         "subjects.csv": inbox.subjects.drop("consent", "fault"),
-        "devices.csv": pl.DataFrame(devices[1:], schema=list(map(str, devices[0])), orient="row"),
+        "devices.csv": devices,
         "truth/photos.csv": planted.join(where, on="fault", how="left", maintain_order="left"),
         "truth/people.csv": people,
         "truth/subjects.csv": inbox.subjects.select("subject_id", "fault"),

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from isolux_worlds._draw import stream
+from isolux_worlds._tables import left_join
 from isolux_worlds.photo_world import PhotoWorld, WorldSettings, draw_people, parse_world, right
 from isolux_worlds.rehearsal.planting import Sent, copies, numbers, planted
 
@@ -35,24 +36,7 @@ _DARK = ["6", "7", "8", "9", "10"]
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
-    """What was sent in, and what is true of it.
-
-    Parameters
-    ----------
-    world : PhotoWorld
-        Whom the photos show; pictures are painted from it.
-    photos : polars.DataFrame
-        One row a photo, in the order of the sheet: ``image_id, file, source`` (the photo of the
-        world that it shows), ``fault`` (null: none), ``of`` (the source of what it is a copy of),
-        ``taken`` (datetime), ``make, model, place, country, country_seen, copyright``.
-    people : polars.DataFrame
-        One row a person in a photo, with everything that is true of them: ``image_id, person_id``
-        (null: named in the sheet and not in the photo), ``subject_id, stands`` (in the sheet),
-        ``class`` (null: none), ``found`` (whether the model finds them), the world's attributes.
-    subjects : polars.DataFrame
-        One row a person who takes part: ``subject_id, age, age_group, country, language_right,
-        consent`` (whether they granted it), ``fault`` (null: none).
-    """
+    """What was sent in, and what is true of it."""
 
     world: PhotoWorld
     photos: pl.DataFrame
@@ -61,13 +45,7 @@ class Inbox:
 
 
 def settings_of(photos: int, *, seed: int = 0) -> WorldSettings:
-    """Describe the world of a rehearsal: one or two people in a photo, and a model that errs.
-
-    Examples
-    --------
-    >>> settings_of(120).model_named("aurora").base_rate
-    0.92
-    """
+    """Describe the world of a rehearsal: one or two people in a photo, and a model that errs."""
     occupations = dict.fromkeys(CLASSES, 1 / len(CLASSES))
     return parse_world(
         {
@@ -102,30 +80,7 @@ def settings_of(photos: int, *, seed: int = 0) -> WorldSettings:
 
 
 def draw_inbox(photos: int = 600, *, seed: int = 0) -> Inbox:
-    """Draw what people send in.
-
-    Parameters
-    ----------
-    photos : int
-        Candidates, copies included; 100 or more.
-    seed : int
-        The same seed gives the same photos, faults and people.
-
-    Returns
-    -------
-    Inbox
-
-    Raises
-    ------
-    SpecError
-        Too few photos for every fault.
-
-    Examples
-    --------
-    >>> inbox = draw_inbox(120, seed=1)
-    >>> inbox.photos.height, inbox.photos["fault"].drop_nulls().n_unique()
-    (120, 29)
-    """
+    """Draw what people send in."""
     random = stream(seed, "rehearsal")
     eager = numbers(photos)["too many"]
     world = _with_eager(draw_people(settings_of(photos, seed=seed)), eager)
@@ -140,24 +95,18 @@ def draw_inbox(photos: int = 600, *, seed: int = 0) -> Inbox:
 
 def _with_eager(world: PhotoWorld, eager: int) -> PhotoWorld:
     """Add homes of one who sends too many photos."""
-    settings = world.settings.model_copy(
-        update={"households": eager, "subjects": (1, 1), "photos": (_EAGER, _EAGER)}
-    )
-    more = draw_people(settings, seed=world.seed + 1)
-    named = [pl.format("e{}", name).alias(name) for name in _IDS]
-
-    def joined(first: pl.DataFrame, second: pl.DataFrame) -> pl.DataFrame:
-        own = second.with_columns(one for one in named if one.meta.output_name() in second.columns)
-        return pl.concat([first, own])
-
-    more_people = more.people.with_columns(pl.col("person_id") + world.people["person_id"].max())
-    return replace(
-        world,
-        households=joined(world.households, more.households),
-        subjects=joined(world.subjects, more.subjects),
-        photos=joined(world.photos, more.photos),
-        people=joined(world.people, more_people),
-    )
+    homes = {"households": eager, "subjects": (1, 1), "photos": (_EAGER, _EAGER)}
+    more = draw_people(world.settings.model_copy(update=homes), seed=world.seed + 1)
+    people = more.people.with_columns(pl.col("person_id") + world.people["person_id"].max())
+    households, subjects, photos, people = (
+        pl.concat([first, second.with_columns(pl.format("e{}", id_).alias(id_)
+                                              for id_ in _IDS if id_ in second.columns)])
+        for first, second in (
+            (world.households, more.households), (world.subjects, more.subjects),
+            (world.photos, more.photos), (world.people, people),
+        )
+    )  # fmt: skip
+    return replace(world, households=households, subjects=subjects, photos=photos, people=people)
 
 
 def _sent(photos: pl.DataFrame, people: pl.DataFrame, random: np.random.Generator) -> list[Sent]:
@@ -214,9 +163,8 @@ def _people(
     """Say who is where; those who are none of the classes are painted so, too."""
     fault = photos.filter(pl.col("of").is_null()).select("source", "fault")
     first = pl.int_range(pl.len()).over("image_id") == 0
-    none = (pl.col("fault") == "no one of the classes") | (
-        (pl.col("fault") == "bystander") & ~first
-    )
+    none = pl.col("fault") == "no one of the classes"
+    none |= (pl.col("fault") == "bystander") & ~first
     told = world.people.join(
         fault, left_on="image_id", right_on="source", how="left", maintain_order="left"
     )
@@ -229,14 +177,11 @@ def _people(
         .join(named.with_columns(stands=True), on=["image_id", "subject_id"], how="left",
               maintain_order="left")
     )  # fmt: skip
+    is_found = dict(zip(told["person_id"], right(replace(world, people=told), MODEL), strict=True))
     each = each.with_columns(
         pl.col("stands").fill_null(value=False),
         pl.when(pl.col("occupation") != _NONE).then("occupation").alias("class"),
-        found=pl.Series(right(replace(world, people=told), MODEL)).gather(
-            each["person_id"].replace_strict(
-                dict(zip(told["person_id"], range(told.height), strict=True))
-            )
-        ),
+        found=pl.col("person_id").replace_strict(is_found, return_dtype=pl.Boolean),
     )
     extra = named.join(each, on=["image_id", "subject_id"], how="anti").with_columns(
         stands=pl.lit(value=True)
@@ -245,12 +190,8 @@ def _people(
 
 
 def _subjects(world: PhotoWorld, fault_of: dict[str, str]) -> pl.DataFrame:
-    seen = world.subjects.join(world.people.select("subject_id").unique(), on="subject_id",
-                               how="semi", maintain_order="left")  # fmt: skip
-    told = seen.join(
-        world.households.select("household_id", "country"), on="household_id", how="left",
-        maintain_order="left",
-    )  # fmt: skip
+    seen = world.subjects.filter(pl.col("subject_id").is_in(world.people["subject_id"].implode()))
+    told = left_join(seen, world.households.select("household_id", "country"), "household_id")
     fault = pl.col("subject_id").replace_strict(fault_of, default=None, return_dtype=pl.String)
     age = pl.when(pl.col("fault") == "minor").then(pl.lit(15)).otherwise("age")
     return told.with_columns(fault=fault).select(

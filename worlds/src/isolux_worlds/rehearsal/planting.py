@@ -9,15 +9,76 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Literal
 
 import numpy as np
 
 from isolux.vocabulary.errors import SpecError
-from isolux_worlds.rehearsal.faults import FAULTS, Fault
 
-__all__ = ["LEAST_PHOTOS", "Sent", "copies", "numbers", "planted"]
+__all__ = ["FAULTS", "Fault", "Sent", "copies", "numbers", "planted"]
 
-LEAST_PHOTOS = 100
+Level = Literal["photo", "subject", "copy"]
+Finder = Literal["rule", "review", "annotators", "ledger"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One kind of damage: what is damaged, who should find it, and by which rule a photo leaves.
+
+    ``share`` is of photos (of people: divided by the four photos that each is in); ``first`` the
+    rule by which the photo leaves first, where that is another one: a file that tells no device has
+    no device's year either.
+    """
+
+    name: str
+    step: str
+    rule: str
+    level: Level = "photo"
+    finder: Finder = "rule"
+    share: float = 0.01
+    first: str = ""
+
+    @property
+    def leaves_by(self) -> str:
+        """The rule by which the funnel counts the photo."""
+        return self.first or self.rule
+
+
+FAULTS: tuple[Fault, ...] = (
+    Fault("damaged file", "specifications", "readable", first="device_year"),
+    Fault("PNG named JPEG", "specifications", "format"),
+    Fault("no Exif", "specifications", "exif", first="device_year"),
+    Fault("device too old", "specifications", "device_year"),
+    Fault("too few pixels", "specifications", "megapixels"),
+    Fault("too long", "specifications", "aspect"),
+    Fault("editor named", "specifications", "editing"),
+    Fault("cropped", "specifications", "editing"),
+    Fault("zoomed", "specifications", "zoom"),
+    Fault("panorama", "specifications", "camera_modes"),
+    Fault("portrait mode", "specifications", "camera_modes"),
+    Fault("three subjects", "specifications", "subjects"),
+    Fault("minor", "people", "adults", "subject"),
+    Fault("no age", "people", "adults", "subject"),
+    Fault("language", "people", "language", "subject"),
+    Fault("no consent", "consent", "consent", "subject"),
+    Fault("copyright pending", "consent", "copyright"),
+    Fault("sent twice", "series", "days_apart", "copy"),
+    Fault("sent by another", "series", "same_file", "copy"),
+    Fault("same day", "series", "days_apart"),
+    Fault("same place", "series", "days_apart"),
+    Fault("too many", "series", "per_subject", share=0.005),
+    Fault("hidden filter", "review", "hidden filter", "photo", "review", 0.02),
+    Fault("saved anew", "review", "saved anew", "copy", "review", 0.02),
+    Fault("logo", "suspicious", "logo", "photo", "review", 0.02),
+    Fault("contradictory place", "suspicious", "contradictory place", "subject", "review", 0.02),
+    Fault("bystander", "privacy", "redacted", "photo", "review", 0.03),
+    Fault("no one of the classes", "annotation", "no one matches", "photo", "annotators", 0.02),
+    Fault("withdrawn", "consent", "consent", "subject", "ledger"),
+)
+"""All of them. A photo with a bystander stays; the bystander is to be filled in."""
+
+
+_MIN_PHOTOS = 100
 """Below it there is no room for every fault and enough photos without one."""
 _PER_SUBJECT = 4  # photos of a person, about
 _FAR = timedelta(days=8)
@@ -25,24 +86,7 @@ _FAR = timedelta(days=8)
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A photo as it is sent in.
-
-    Parameters
-    ----------
-    source : str
-        The photo of the world that it shows.
-    household : str
-    subjects : tuple of str
-        Who is in it.
-    taken : datetime
-    place : str
-    fault : str
-        "" for none.
-    of : str
-        Of a copy and of what was taken beside another: that one's ``source``.
-    claimed : tuple of str
-        Whom the sheet names, where these are others than who take part and are seen.
-    """
+    """A photo as it is sent in."""
 
     source: str
     household: str
@@ -56,18 +100,10 @@ class Sent:
 
 
 def numbers(photos: int) -> dict[str, int]:
-    """Tell how often each fault is planted in so many photos.
-
-    Examples
-    --------
-    >>> numbers(600)["minor"], numbers(600)["zoomed"], numbers(600)["bystander"]
-    (2, 6, 18)
-    """
-    if photos < LEAST_PHOTOS:
-        raise SpecError(
-            "there are too few photos for every fault", expected=f"{LEAST_PHOTOS} or more",
-            found=str(photos), where="photos",
-        )  # fmt: skip
+    """Tell how often each fault is planted in so many photos."""
+    if photos < _MIN_PHOTOS:
+        problem, expected = "there are too few photos for every fault", f"{_MIN_PHOTOS} or more"
+        raise SpecError(problem, expected=expected, found=str(photos), where="photos")
     by = {"subject": 1 / _PER_SUBJECT}
     return {f.name: max(1, round(f.share * photos * by.get(f.level, 1.0))) for f in FAULTS}
 
@@ -81,28 +117,7 @@ def copies(photos: int) -> int:
 def planted(
     sent: Sequence[Sent], photos: int, random: np.random.Generator
 ) -> tuple[list[Sent], dict[str, str]]:
-    """Plant every fault.
-
-    Parameters
-    ----------
-    sent : sequence of Sent
-        Photos without a fault, a home's in the order in which they were taken.
-    photos : int
-        How many there will be with their copies.
-    random : numpy.random.Generator
-
-    Returns
-    -------
-    list of Sent
-        Those, and after them the copies.
-    dict of str to str
-        Subjects, and the fault of those who have one.
-
-    Raises
-    ------
-    SpecError
-        There is no room for a fault.
-    """
+    """Plant every fault."""
     held = {one.source: one for one in sent}
     count = numbers(photos)
     people = _plant_people(held, count, random)
@@ -144,8 +159,7 @@ def _plant_photos(
         before = _before(held, one)
         if fault.name in ("same day", "same place") and before is not None:
             held[before.source] = replace(before, locked=True)
-            hours = 2 if fault.name == "same day" else 3 * 24
-            at = before.taken + timedelta(hours=hours)
+            at = before.taken + timedelta(hours=2 if fault.name == "same day" else 3 * 24)
             place = before.place if fault.name == "same place" else one.place
             one = replace(one, taken=at, place=place, of=before.source)
         elif fault.name == "three subjects":
@@ -155,15 +169,12 @@ def _plant_photos(
         held[one.source] = replace(one, fault=fault.name)
 
 
-_Fits = Callable[[dict[str, Sent], Sent], bool]
-
-
 def _after_another(held: dict[str, Sent], one: Sent) -> bool:
     before = _before(held, one)
     return before is not None and not before.fault and set(one.subjects) <= set(before.subjects)
 
 
-_FITS: dict[str, _Fits] = {
+_FITS: dict[str, Callable[[dict[str, Sent], Sent], bool]] = {
     "bystander": lambda _, one: len(one.subjects) == 2,
     "same day": _after_another,
     "same place": _after_another,
@@ -180,15 +191,11 @@ def _before(held: dict[str, Sent], one: Sent) -> Sent | None:
 
 def _drawn(held: dict[str, Sent], name: str, random: np.random.Generator) -> Sent:
     fits = _FITS.get(name)
-    free = [
-        one
-        for one in held.values()
-        if not one.fault and not one.locked and (fits is None or fits(held, one))
-    ]
+    free = [one for one in held.values() if not one.fault and not one.locked]
+    free = [one for one in free if fits is None or fits(held, one)]
     if not free:
-        raise SpecError(
-            f"there is no photo left for the fault {name!r}", expected="more photos", where="photos"
-        )
+        problem = f"there is no photo left for the fault {name!r}"
+        raise SpecError(problem, expected="more photos", where="photos")
     return free[int(random.integers(len(free)))]
 
 

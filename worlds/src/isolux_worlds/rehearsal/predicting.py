@@ -34,32 +34,7 @@ _SHAKE = 0.02
 def predict(
     objects: str | Path, photos: str | Path, inbox: str | Path, out: str | Path, *, seed: int = 0
 ) -> int:
-    """Write the model's boxes.
-
-    Parameters
-    ----------
-    objects : str or Path
-        The published COCO file: which photos, and the numbers of their classes.
-    photos : str or Path
-        The folder of the published photos.
-    inbox : str or Path
-        The photos as they were sent in, and who is in them.
-    out : str or Path
-        A file of COCO's results: ``image_id, category_id, bbox, score``; ``.csv``: a table
-        ``image_id, label, box_x, box_y, box_w, box_h, score`` with the ids of ``people.csv``, which
-        lies beside the published photos.
-    seed : int
-
-    Returns
-    -------
-    int
-        How many boxes.
-
-    Raises
-    ------
-    FileError
-        A published photo that is none of the inbox's.
-    """
+    """Write the model's boxes."""
     from isolux_worlds.rehearsal.sight import read_people
 
     held = json.loads(Path(objects).expanduser().read_text(encoding="utf-8"))
@@ -82,13 +57,9 @@ def predict(
         own = people.filter(pl.col("image_id") == names[best], pl.col("person_id").is_not_null())
         for person in own.iter_rows(named=True):
             if person["class"] in CLASSES and person["class"] in category and person["found"]:
-                box = _shaken(
-                    person, stream(seed, "predict", names[best], str(person["person_id"]))
-                )
-                found.append(
-                    {"image_id": image["id"], "category_id": category[person["class"]],
-                     "bbox": box, "score": 0.9}
-                )  # fmt: skip
+                random = stream(seed, "predict", names[best], str(person["person_id"]))
+                of_image = {"image_id": image["id"], "category_id": category[person["class"]]}
+                found.append(of_image | {"bbox": _shaken(person, random), "score": 0.9})
     target = Path(out).expanduser()
     if target.suffix == ".csv":
         write_text(target, csv_text(_as_table(found, held, Path(photos).expanduser())))

@@ -7,7 +7,7 @@ the overlap: nothing of the truth is in the project.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -22,31 +22,11 @@ __all__ = ["Asked", "Box", "box_of", "box_text", "iou", "read_people", "tasks_of
 
 Box = tuple[float, float, float, float]
 _SAME = 0.1  # overlap from which a box may be of a person
-_SIDES = ("x", "y", "w", "h")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A task as someone sees it.
-
-    Parameters
-    ----------
-    task_id, image_id, unit_id : str
-    round : int
-    golden : bool
-    wanted : int
-        Annotators who are asked.
-    people : tuple of dict
-        Everyone truly in the photo: rows of the inbox's ``people``.
-    person : dict or None
-        Whom the box that is shown holds, where there is one.
-    box : Box or None
-        That box, in pixels.
-    primary : str or None
-        Its class.
-    server_project, server_task : int or None
-        Where it was sent.
-    """
+    """A task as someone sees it."""
 
     task_id: str
     image_id: str
@@ -63,13 +43,7 @@ class Asked:
 
 
 def read_people(inbox: str | Path) -> pl.DataFrame:
-    """Read who is truly in the photos of an inbox, ``truth/people.csv``; its other columns as text.
-
-    Parameters
-    ----------
-    inbox : str or Path
-        Its folder.
-    """
+    """Read who is truly in the photos of an inbox: ``truth/people.csv``."""
     path = Path(inbox).expanduser() / "truth" / "people.csv"
     held = pl.read_csv(path, infer_schema=False)
     boxes = [name for name in held.columns if name.startswith(("box_", "face_"))]
@@ -83,21 +57,7 @@ def read_people(inbox: str | Path) -> pl.DataFrame:
 def tasks_of(
     project: Project, stage: str, people: pl.DataFrame, *, training: bool = False
 ) -> list[Asked]:
-    """List the open tasks of a stage, or its golden ones, with what can be seen.
-
-    Parameters
-    ----------
-    project : Project
-    stage : str
-    people : polars.DataFrame
-        Of ``read_people``.
-    training : bool
-
-    Returns
-    -------
-    list of Asked
-        By photo, box and round, so that their order does not hang on the project's key.
-    """
+    """List the open tasks of a stage, or its golden ones, with what can be seen."""
     tasks = read_table(project, "tasks").filter(stage=stage, golden=training)
     if not training:
         tasks = tasks.filter(status="open")
@@ -114,21 +74,17 @@ def tasks_of(
     return sorted(found, key=lambda a: (a.image_id, a.box or (), a.round))
 
 
-_TOLD = (
-    "task_id", "image_id", "unit_id", "round", "golden", "wanted", "server_project", "server_task",
-)  # fmt: skip
-
-
 def _asked(
     task: Mapping[str, Any],
     people: list[dict[str, Any]],
     drawn: Mapping[str, Any] | None,
     kind: str,
 ) -> Asked:
-    head = {name: task[name] for name in _TOLD}
+    head = {f.name: task[f.name] for f in fields(Asked) if f.name in task}
     if kind == "image" or drawn is None or drawn["x"] is None:
         return Asked(**head, people=tuple(people))
-    box = (float(drawn["x"]), float(drawn["y"]), float(drawn["w"]), float(drawn["h"]))
+    x, y, w, h = (float(drawn[side]) for side in "xywh")
+    box = x, y, w, h
     overlaps = [iou(box, box_of(person)) for person in people]
     best = int(np.argmax(overlaps)) if overlaps else 0
     whom = people[best] if overlaps and overlaps[best] >= _SAME else None
@@ -137,10 +93,8 @@ def _asked(
 
 def box_of(person: Mapping[str, Any]) -> Box:
     """Give a person's true box."""
-    return (
-        float(person["box_x"]), float(person["box_y"]), float(person["box_w"]),
-        float(person["box_h"]),
-    )  # fmt: skip
+    x, y, w, h = (float(person[f"box_{side}"]) for side in "xywh")
+    return x, y, w, h
 
 
 def box_text(asked: Asked) -> str:
@@ -149,11 +103,5 @@ def box_text(asked: Asked) -> str:
 
 
 def iou(first: Box, second: Box) -> float:
-    """Overlap of two boxes over what they cover together.
-
-    Examples
-    --------
-    >>> iou((0.0, 0.0, 2.0, 2.0), (1.0, 0.0, 2.0, 2.0))
-    0.3333333333333333
-    """
+    """Overlap of two boxes over what they cover together."""
     return float(pairs_iou_xywh(np.array([first]), np.array([second]))[0])

@@ -16,7 +16,7 @@ import polars as pl
 
 from isolux_worlds._draw import stream
 from isolux_worlds.rehearsal.answering import truth_of
-from isolux_worlds.rehearsal.faults import FAULTS
+from isolux_worlds.rehearsal.planting import FAULTS
 from isolux_worlds.rehearsal.sight import Asked
 
 __all__ = [
@@ -43,53 +43,19 @@ def read_photos(inbox: str | Path) -> pl.DataFrame:
 
 
 def reviewed(photos: pl.DataFrame, stand: Sequence[str], fault: str, *, seed: int) -> pl.DataFrame:
-    """Look at photos for one kind of fault.
-
-    Parameters
-    ----------
-    photos : polars.DataFrame
-        Of ``read_photos``.
-    stand : sequence of str
-        Ids of the photos that are looked at.
-    fault : str
-        One of ``REVIEWED``.
-    seed : int
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, verdict`` ("out"), ``reason``: those that the reviewer takes for faulty: 90 %
-        of those that are, 0.5 % of the others.
-    """
-    looked = photos.filter(pl.col("image_id").is_in(list(stand))).sort("image_id")
-    chance = [
-        float(stream(seed, "review", fault, name).random()) for name in looked["image_id"]
-    ]  # of each photo's own: whoever else is looked at
-    there = looked["fault"] == fault
-    limit = pl.when(pl.col("there")).then(1 - _OVERLOOKED).otherwise(_SEEN_WRONGLY)
-    told = looked.with_columns(there=there.fill_null(value=False), chance=pl.Series(chance))
-    found = told.filter(pl.col("chance") < limit)
-    return found.select(
-        "image_id", verdict=pl.lit("out"), reason=pl.lit(_WORDS.get(fault, f"{fault}."))
-    )
+    """Look at photos for one kind of fault."""
+    here = photos.filter(pl.col("image_id").is_in(list(stand))).sort("image_id")
+    # Each photo has a chance of its own, whoever else is looked at.
+    chance = [float(stream(seed, "review", fault, name).random()) for name in here["image_id"]]
+    is_there = pl.col("fault").eq_missing(fault)
+    limit = pl.when(is_there).then(1 - _OVERLOOKED).otherwise(_SEEN_WRONGLY)
+    found = here.filter(pl.Series(chance, dtype=pl.Float64) < limit)
+    reason = pl.lit(_WORDS.get(fault, f"{fault}."))
+    return found.select("image_id", verdict=pl.lit("out"), reason=reason)
 
 
 def logo_marks(photos: pl.DataFrame, stand: Sequence[str], *, seed: int) -> pl.DataFrame:
-    """Mark logos as a detector does: rows for `isolux curate suspects --evidence`.
-
-    Parameters
-    ----------
-    photos : polars.DataFrame
-        Of ``read_photos``.
-    stand : sequence of str
-    seed : int
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, kind, score``: every logo, from .55 to 1; 3 % of the other photos, from .3 to
-        .8. Below .6 they are passed over.
-    """
+    """Mark logos as a detector does: rows for `isolux curate suspects --evidence`."""
     rows = []
     here = photos.filter(pl.col("image_id").is_in(list(stand))).sort("image_id")
     for image, fault in here.select("image_id", "fault").iter_rows():
@@ -103,32 +69,16 @@ def logo_marks(photos: pl.DataFrame, stand: Sequence[str], *, seed: int) -> pl.D
 
 
 def looked(sheet: pl.DataFrame, inbox: str | Path, *, seed: int) -> pl.DataFrame:
-    """Fill a sheet of suspects: of photos, whether a logo is there; of people, whether they lied.
-
-    Parameters
-    ----------
-    sheet : polars.DataFrame
-        Of `isolux curate suspects`: ``unit_kind, unit_id``.
-    inbox : str or Path
-    seed : int
-
-    Returns
-    -------
-    polars.DataFrame
-        The sheet with ``verdict`` (out, in) and ``reason``; 90 % of what is so is found, .5 % of
-        the rest is taken for it.
-    """
+    """Fill a sheet of suspects: whether a photo has a logo, whether a person lied."""
     truth = Path(inbox).expanduser() / "truth"
-    held = {
-        unit: dict(
-            pl.read_csv(truth / f"{unit}.csv", infer_schema=False).select(key, "fault").rows()
-        )
-        for unit, key in (("photos", "image_id"), ("subjects", "subject_id"))
-    }
+    held = {}
+    for kind, file in (("image", "photos"), ("subject", "subjects")):
+        table = pl.read_csv(truth / f"{file}.csv", infer_schema=False)
+        held[kind] = dict(table.select(f"{kind}_id", "fault").iter_rows())
     verdicts, reasons = [], []
     for kind, unit in sheet.select("unit_kind", "unit_id").iter_rows():
         fault = _OF_UNIT[kind]
-        there = held["photos" if kind == "image" else "subjects"].get(unit) == fault
+        there = held[kind].get(unit) == fault
         chance = float(stream(seed, "look", fault, unit).random())
         out = chance < (1 - _OVERLOOKED if there else _SEEN_WRONGLY)
         verdicts.append("out" if out else "in")
@@ -139,13 +89,7 @@ def looked(sheet: pl.DataFrame, inbox: str | Path, *, seed: int) -> pl.DataFrame
 
 
 def regions(people: pl.DataFrame, photos: pl.DataFrame, found: Sequence[str]) -> pl.DataFrame:
-    """Mark the bystanders of photos in which a reviewer saw one.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id, x, y, w, h`` (pixels), around everyone who is in the photo and not in its sheet.
-    """
+    """Mark the bystanders of photos in which a reviewer saw one."""
     there = people.filter(
         pl.col("image_id").is_in(list(found)), pl.col("person_id").is_not_null(), ~pl.col("stands")
     )
@@ -157,19 +101,7 @@ def regions(people: pl.DataFrame, photos: pl.DataFrame, found: Sequence[str]) ->
 
 
 def golden_sheet(asked: Sequence[Asked], stage: str) -> pl.DataFrame:
-    """Write the right answers of units, for `isolux curate golden`.
-
-    Parameters
-    ----------
-    asked : sequence of Asked
-        Of ``tasks_of``.
-    stage : str
-
-    Returns
-    -------
-    polars.DataFrame
-        ``image_id`` or ``instance_id``, and ``question, answer`` or ``label, x, y, w, h``.
-    """
+    """Write the right answers of units, for `isolux curate golden`."""
     rows: list[dict[str, Any]] = []
     for one in asked:
         answer = truth_of(one, stage)

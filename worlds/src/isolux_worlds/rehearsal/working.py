@@ -8,20 +8,24 @@ passed over.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from isolux.curation.annotation import Server
+from isolux.curation.project import Project, open_project, read_table
+from isolux.vocabulary.errors import SpecError
 from isolux_worlds._draw import stream
 from isolux_worlds.rehearsal.answering import answered
-from isolux_worlds.rehearsal.crew import Annotator
-from isolux_worlds.rehearsal.desks import Desk
-from isolux_worlds.rehearsal.sight import Asked, box_text
+from isolux_worlds.rehearsal.crew import CREW, Annotator
+from isolux_worlds.rehearsal.desks import Desk, ServerDesk, SheetDesk, accounts
+from isolux_worlds.rehearsal.sight import Asked, box_text, read_people, tasks_of
 
-__all__ = ["SLIPS", "work"]
+__all__ = ["at_work", "shift", "work"]
 
-SLIPS: dict[str, Any] = {
+_SLIPS: dict[str, Any] = {
     "stage": pl.String, "annotator": pl.String, "image_id": pl.String, "person_id": pl.Int64,
     "box": pl.String, "round": pl.Int64, "golden": pl.Boolean, "slips": pl.String,
 }  # fmt: skip
@@ -30,24 +34,7 @@ SLIPS: dict[str, Any] = {
 def work(
     tasks: Sequence[Asked], stage: str, crew: Sequence[Annotator], desk: Desk, *, seed: int = 0
 ) -> pl.DataFrame:
-    """Answer tasks.
-
-    Parameters
-    ----------
-    tasks : sequence of Asked
-        Golden tasks are answered by everyone, others by as many as they ask for.
-    stage : str
-    crew : sequence of Annotator
-    desk : Desk
-    seed : int
-
-    Returns
-    -------
-    polars.DataFrame
-        One row an answer that was given: ``stage, annotator, image_id, person_id`` (null: a whole
-        photo), ``box`` (that was shown: x,y,w,h in pixels, "" for none), ``round, golden, slips``
-        (their names with ``, `` between; "" for none).
-    """
+    """Answer tasks."""
     told: list[tuple[object, ...]] = []
     for asked in tasks:
         people = crew if asked.golden else _drawn(asked, stage, crew, seed)
@@ -58,10 +45,54 @@ def work(
             slips = ", ".join(given.slips)
             where = (asked.image_id, person, box_text(asked), asked.round, asked.golden)
             told.append((stage, who.name, *where, slips))
-    return pl.DataFrame(told, schema=SLIPS, orient="row")
+    return pl.DataFrame(told, schema=_SLIPS, orient="row")
 
 
 def _drawn(asked: Asked, stage: str, crew: Sequence[Annotator], seed: int) -> list[Annotator]:
     random = stream(seed, "who", stage, asked.image_id, box_text(asked), str(asked.round))
     order: np.ndarray = random.permutation(len(crew))
     return [crew[int(k)] for k in order[: asked.wanted]]
+
+
+def shift(
+    project: str | Path,
+    inbox: str | Path,
+    stage: str,
+    *,
+    out: str | Path | None = None,
+    server: str | None = None,
+    training: bool = False,
+    seed: int = 0,
+) -> tuple[int, int]:
+    """Answer what is open, on a sheet or at a server."""
+    if (out is None) == (server is None):
+        raise SpecError(
+            "it is not said where answers go", expected="--out FILE or --server URL",
+            found="neither" if out is None else "both",
+        )  # fmt: skip
+    opened = open_project(project)
+    asked = tasks_of(opened, stage, read_people(inbox), training=training)
+    known = {} if server is None else accounts(server, [person.name for person in CREW])
+    names = {name: account.annotator_id for name, account in known.items()}
+    crew = CREW if training else at_work(opened, stage, names)
+    sheet = SheetDesk()
+    desk = sheet if server is None else ServerDesk(Server.from_environment(server), known)
+    told = work(asked, stage, crew, desk, seed=seed)
+    if out is not None:
+        sheet.save(out)
+    log = Path(inbox).expanduser() / "truth" / "slips.csv"
+    earlier = pl.read_csv(log, schema=told.schema) if log.exists() else told.clear()
+    pl.concat([earlier, told]).write_csv(log)
+    return told.height, int((told["slips"] != "").sum())
+
+
+def at_work(
+    project: Project, stage: str, names: dict[str, str] | None = None
+) -> Sequence[Annotator]:
+    """List who may annotate: who graduated; all but the careless, where there is no training."""
+    passed = read_table(project, "passes").filter(stage=stage, status="graduated")
+    golden = read_table(project, "tasks").filter(stage=stage, golden=True)
+    if golden.is_empty():
+        return CREW[:-1]
+    spelt = names or {one.name: one.name for one in CREW}
+    return [one for one in CREW if spelt[one.name] in set(passed["annotator_id"])]

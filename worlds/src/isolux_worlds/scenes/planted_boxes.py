@@ -11,50 +11,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.geometry.matching import IOU_THRESHOLDS
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import crossed
 from isolux_worlds._draw import FloatArray, IntArray
-from isolux_worlds.populations.population import Effect
-from isolux_worlds.scenes.detector import Detector, check_detector, found_rate, overlap_shapes
+from isolux_worlds.populations.planted import GROUP_RATES, group_rows, widest_gaps
+from isolux_worlds.populations.population import range_of
 from isolux_worlds.scenes.scene import (
     CROWDING,
     OCCLUDED,
     SIDE_PX,
     SIZE,
     SIZE_EDGES_PX,
+    Detector,
     Scene,
-    ends_of,
+    check_detector,
+    found_rate,
+    overlap_shapes,
     summed_effects,
 )
 
-__all__ = ["IOU_THRESHOLDS", "crowding_of", "planted_detection", "planted_detection_record"]
-
-IOU_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10).tolist())
-"""The ten overlaps of average recall."""
+__all__ = ["crowding_of", "planted_detection", "planted_detection_record"]
 
 _BINS = 400  # between two of the borders of sizes
 _MOST_CELLS = 20_000_000
-_SAME = 1e-12
-_SCHEMA = {
-    "model": pl.String(),
-    "metric": pl.String(),
-    "threshold": pl.Float64(),
-    "attribute": pl.String(),
-    "group": pl.String(),
-    "values": pl.List(pl.String()),
-    "share": pl.Float64(),
-    "value": pl.Float64(),
-    "difference": pl.Float64(),
-}
 _Number = TypeVar("_Number", np.float64, np.int64)
-_TRUTH = ("metric", "label", "attribute", "kind", "group_a", "group_b", "value", "note")
 
 
 def crowding_of(people: IntArray) -> IntArray:
@@ -106,21 +94,18 @@ def planted_detection(
     """
     wrong = [t for t in thresholds if not 0.5 <= t <= 1]
     if wrong:
-        raise SpecError(
-            "no recall is planted at that overlap", expected="0.5 to 1", found=repr(wrong[0])
-        )
+        problem = "no recall is planted at that overlap"
+        raise SpecError(problem, expected="0.5 to 1", found=repr(wrong[0]))
     rows: list[tuple[object, ...]] = []
-    asked: list[tuple[str, float | None, tuple[float, ...]]]
-    asked = [
-        ("average_recall", None, IOU_THRESHOLDS),
-        *(("recall_at_iou", t, (t,)) for t in thresholds),
-    ]
     for detector in (detectors,) if isinstance(detectors, Detector) else detectors:
         check_detector(scene, detector)
-        for metric, threshold, overlaps in asked:
-            found = _rows(scene, detector, overlaps)
-            rows += [(detector.name, metric, threshold, *row) for row in found]
-    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+        average = _rows(scene, detector, tuple(map(float, IOU_THRESHOLDS)))
+        rows += [(detector.name, "average_recall", None, *row) for row in average]
+        for t in thresholds:
+            at_iou = _rows(scene, detector, (t,))
+            rows += [(detector.name, "recall_at_iou", t, *row) for row in at_iou]
+    head = {"model": pl.String(), "metric": pl.String(), "threshold": pl.Float64()}
+    return pl.DataFrame(rows, schema=head | GROUP_RATES, orient="row")
 
 
 def planted_detection_record(scene: Scene, detector: Detector) -> list[dict[str, object]]:
@@ -143,32 +128,13 @@ def planted_detection_record(scene: Scene, detector: Detector) -> list[dict[str,
     [('tone', 0.0), ('size', 0.0)]
     """
     truth = planted_detection(scene, detector, ()).drop_nulls("attribute")
-    ends = truth.group_by("attribute", maintain_order=True).agg(
-        group_a=pl.col("group").get(pl.col("value").round(12).arg_min()),
-        group_b=pl.col("group").get(pl.col("value").round(12).arg_max()),
-        first=pl.col("group").get(0),
-        second=pl.col("group").get(1, null_on_oob=True),
-        value=(pl.col("value").min() - pl.col("value").max()).round(12),
-    )
-    same = pl.col("value").abs() < _SAME
-    told = ends.with_columns(
-        metric=pl.lit("average_recall"),
-        label=pl.lit(None, dtype=pl.String),
-        kind=pl.lit("difference"),
-        group_a=pl.when(same).then("first").otherwise("group_a"),
-        group_b=pl.when(same).then("second").otherwise("group_b"),
-        value=pl.when(same).then(0.0).otherwise("value"),
-        note=pl.when(same).then(pl.lit("nothing was planted here")).otherwise(pl.lit("")),
-    )
-    return told.drop_nulls("group_b").select(*_TRUTH).to_dicts()
+    labelled = truth.with_columns(label=pl.lit(None, dtype=pl.String))
+    return widest_gaps(labelled).to_dicts()
 
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    """Combinations of values, one axis each, the last one narrow bins of size.
-
-    ``code`` broadcasts over the axes; ``share`` is whole and sums to 1.
-    """
+    """Combinations of values, one axis each, the last one narrow bins of size."""
 
     names: tuple[str, ...]
     code: dict[str, IntArray]
@@ -177,17 +143,10 @@ class _Cells:
 
 
 def _cells(scene: Scene, detector: Detector, entry: str | None) -> _Cells:
-    """Lay out what an effect or a grouping names, crowding, occlusion and size.
-
-    Attributes are independent, so that the others can be left out.
-    """
+    """Lay out what an effect or a grouping names, crowding, occlusion and size."""
     named = set(crossed(entry) if entry else ())
-    effects: tuple[Effect, ...] = (
-        *scene.size_effects,
-        *scene.occlusion_effects,
-        *detector.effects,
-        *detector.overlap_effects,
-    )
+    of_scene = (*scene.size_effects, *scene.occlusion_effects)
+    effects = (*of_scene, *detector.effects, *detector.overlap_effects)
     named |= {n for effect in effects for n in effect.where}
     held = [a for a in scene.attributes if a.name in named]
     edges = _edges()
@@ -243,7 +202,7 @@ def _bin_shares(mean: FloatArray, spread: float, edges: FloatArray) -> FloatArra
 
 def _crowding_shares(scene: Scene) -> FloatArray:
     """Share of people (not of images) in images of each crowding."""
-    low, high = ends_of(scene.people)
+    low, high = range_of(scene.people)
     number = np.arange(low, high + 1)
     held = np.bincount(crowding_of(number), weights=number, minlength=3)
     return np.asarray(held / number.sum())
@@ -274,13 +233,7 @@ def _rows(
         cells = _cells(scene, detector, entry)
         value = _recall(scene, detector, cells, overlaps)
         share, mean = _collapsed(cells, value, names, [len(scene.values[n]) for n in names])
-        for place, group in zip(
-            np.ndindex(*share.shape), product(*(scene.values[n] for n in names)), strict=True
-        ):
-            if share[place] > 0:
-                of_group, held = float(mean[place]), float(share[place])
-                name = " × ".join(group)
-                rows.append((entry, name, list(group), held, of_group, of_group - everyone))
+        rows += group_rows(entry, [scene.values[n] for n in names], share, mean, everyone)
     return rows
 
 

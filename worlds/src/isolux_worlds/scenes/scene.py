@@ -14,28 +14,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import crossed
 from isolux_worlds._draw import FloatArray, IntArray
-from isolux_worlds.populations.population import Effect
+from isolux_worlds.populations.population import (
+    Effect,
+    check_effect,
+    check_ranges,
+    check_shares,
+    hits,
+    range_of,
+)
 
 __all__ = [
     "CROWDING",
-    "DERIVED",
     "OCCLUDED",
     "SIDE_PX",
     "SIZE",
     "SIZE_EDGES_PX",
+    "Detector",
     "Level",
     "Scene",
     "SceneAttribute",
-    "check_effect",
-    "ends_of",
+    "check_detector",
+    "confounded_scene",
+    "false_alarm_rate",
+    "found_rate",
+    "overlap_shapes",
     "summed_effects",
 ]
 
@@ -52,7 +62,6 @@ SIZE_EDGES_PX = (32.0, 96.0)
 """COCO's: small is an area below 32² square pixels, large one above 96²."""
 SIDE_PX = (8.0, 512.0)
 """The smallest and the largest side that a person's box has, the side being √area."""
-_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,19 +84,10 @@ class SceneAttribute:
     varies: Level = "person"
 
     def __post_init__(self) -> None:
-        total = sum(self.shares.values())
-        if not self.shares or min(self.shares.values()) <= 0 or abs(total - 1) > _TOLERANCE:
-            raise SpecError(
-                f"the shares of {self.name!r} are not a distribution",
-                expected="at least one value, positive shares, a sum of 1",
-                found=f"{dict(self.shares)}, sum {total:.6g}",
-            )
+        check_shares(self.name, self.shares)
         if self.varies not in ("person", "image", "cluster"):
-            raise SpecError(
-                f"{self.name!r} cannot vary so",
-                expected="person, image or cluster",
-                found=repr(self.varies),
-            )
+            expected, found = "person, image or cluster", repr(self.varies)
+            raise SpecError(f"{self.name!r} cannot vary so", expected=expected, found=found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,15 +135,20 @@ class Scene:
 
     def __post_init__(self) -> None:
         _check_counts(self)
-        _check_numbers(self)
+        low, high = SIDE_PX
+        check_ranges(
+            self,
+            side_px=(low <= self.side_px <= high, f"{low:g} to {high:g} pixels"),
+            side_spread=(self.side_spread > 0, "more than 0 octaves"),
+            occluded=(0 < self.occluded < 1, "more than 0 and less than 1"),
+            correlation=(0 <= self.correlation < 1, "0 or more and less than 1"),
+        )
         names = [a.name for a in self.attributes]
         twice = sorted({n for n in names if names.count(n) > 1 or n in DERIVED})
         if twice:
-            raise SpecError(
-                "the attributes of a scene need unique names",
-                expected=f"every name once, and none of {', '.join(DERIVED)}",
-                found=", ".join(twice),
-            )
+            expected = f"every name once, and none of {', '.join(DERIVED)}"
+            problem = "the attributes of a scene need unique names"
+            raise SpecError(problem, expected=expected, found=", ".join(twice))
         own = {a.name: tuple(a.shares) for a in self.attributes}
         for effect in (*self.size_effects, *self.occlusion_effects):
             check_effect(effect, own)
@@ -167,70 +172,190 @@ class Scene:
 
 
 def summed_effects(
-    effects: Sequence[Effect],
-    values: Mapping[str, tuple[str, ...]],
-    code: Mapping[str, IntArray],
+    effects: Sequence[Effect], values: Mapping[str, tuple[str, ...]], code: Mapping[str, IntArray]
 ) -> FloatArray | float:
-    """Add up effects for people (or cells) whose values are given as numbers.
-
-    Parameters
-    ----------
-    effects : sequence of Effect
-    values : mapping of str to tuple of str
-        Attribute to its values.
-    code : mapping of str to int array
-        Attribute to the place of each one's value; the arrays broadcast together.
-    """
+    """Add up effects for people (or cells) whose values are given as numbers."""
     total: FloatArray | float = 0.0
     for effect in effects:
-        hit: npt.NDArray[np.bool_] | bool = True
-        for name in effect.where:
-            concerned = np.isin(values[name], effect.values(name))
-            hit = hit & concerned[code[name]]
-        total = total + effect.size * np.asarray(hit, dtype=np.float64)
+        held = hits({name: effect.values(name) for name in effect.where}, values, code)
+        total = total + effect.size * np.asarray(held, dtype=np.float64)
     return total
-
-
-def check_effect(effect: Effect, known: Mapping[str, tuple[str, ...]]) -> None:
-    """Refuse an effect that names no group, or one that is not there."""
-    if not effect.where:
-        raise SpecError("an effect names no group", hint="change the base instead")
-    for name in effect.where:
-        if name not in known:
-            raise UnknownNameError("attribute", name, known)
-        for value in effect.values(name):
-            if value not in known[name]:
-                raise UnknownNameError("value", value, known[name], where=name)
-
-
-def ends_of(number: int | tuple[int, int]) -> tuple[int, int]:
-    """Fewest and most."""
-    return (number, number) if isinstance(number, int) else number
 
 
 def _check_counts(scene: Scene) -> None:
     for name, number in (("images", scene.images), ("people", scene.people)):
-        low, high = ends_of(number)
+        low, high = range_of(number)
         if low < 1 or high < low:
-            raise SpecError(
-                f"a scene needs {name}",
-                expected="1 or more, the range's lower end first",
-                found=repr(number),
-            )
+            expected = "1 or more, the range's lower end first"
+            raise SpecError(f"a scene needs {name}", expected=expected, found=repr(number))
     if scene.clusters < 1:
         raise SpecError("a scene needs clusters", expected="1 or more", found=repr(scene.clusters))
 
 
-def _check_numbers(scene: Scene) -> None:
-    low, high = SIDE_PX
-    tests = (
-        ("side_px", low <= scene.side_px <= high, f"{low:g} to {high:g} pixels"),
-        ("side_spread", scene.side_spread > 0, "more than 0 octaves"),
-        ("occluded", 0 < scene.occluded < 1, "more than 0 and less than 1"),
-        ("correlation", 0 <= scene.correlation < 1, "0 or more and less than 1"),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detector:
+    """A fictional detector of people.
+
+    Parameters
+    ----------
+    name : str
+        The value of ``model`` in its predictions.
+    base_rate : float, more than 0 and less than 1
+        Chance of being found where no effect applies, of a person of the scene's median side.
+    effects : tuple of Effect
+        Added to the logit of that chance. They may name the scene's attributes, ``size``,
+        ``occluded`` and ``crowding``; several in one plant an interaction.
+    per_doubling : float
+        Added to the logit for each doubling of the side; 0: size has no effect but by ``effects``.
+    overlap : float, more than 0 and less than 1
+        How well boxes fit: the mean of (IoU − .5) / .5 of people who are found. .5 is a mean IoU of
+        .75.
+    overlap_effects : tuple of Effect
+        Added to its logit.
+    concentration : float
+        How alike overlaps are: higher is more so (a Beta's a + b).
+    false_alarms : float
+        Mean number of false alarms in an image.
+    false_alarm_effects : tuple of Effect
+        Added to its logarithm; they name attributes of images or clusters, and ``crowding``.
+    """
+
+    name: str
+    base_rate: float = 0.8
+    effects: tuple[Effect, ...] = ()
+    per_doubling: float = 0.0
+    overlap: float = 0.6
+    overlap_effects: tuple[Effect, ...] = ()
+    concentration: float = 6.0
+    false_alarms: float = 1.0
+    false_alarm_effects: tuple[Effect, ...] = ()
+
+    def __post_init__(self) -> None:
+        open_unit = "more than 0 and less than 1"
+        check_ranges(
+            self,
+            self.name,
+            base_rate=(0 < self.base_rate < 1, open_unit),
+            overlap=(0 < self.overlap < 1, open_unit),
+            concentration=(self.concentration > 0, "more than 0"),
+            false_alarms=(self.false_alarms >= 0, "0 or more an image"),
+            per_doubling=(isfinite(self.per_doubling), "a finite number"),
+        )
+
+
+def check_detector(scene: Scene, detector: Detector) -> None:
+    """Refuse a detector whose effects name what the scene has not."""
+    for effect in (*detector.effects, *detector.overlap_effects):
+        check_effect(effect, scene.values)
+    of_images = scene.of_level("image", "cluster") | dict((CROWDING,))
+    for effect in detector.false_alarm_effects:
+        check_effect(effect, of_images)
+
+
+def found_rate(
+    scene: Scene, detector: Detector, code: Mapping[str, IntArray], octaves: FloatArray
+) -> FloatArray:
+    """Chance of being found, 0 to 1."""
+    planted = summed_effects(detector.effects, scene.values, code)
+    return _logistic(_logit(detector.base_rate) + planted + detector.per_doubling * octaves)
+
+
+def overlap_shapes(
+    scene: Scene, detector: Detector, code: Mapping[str, IntArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Shapes a and b of the Beta that (IoU − .5) / .5 has for people who are found."""
+    planted = summed_effects(detector.overlap_effects, scene.values, code)
+    mean = _logistic(np.asarray(_logit(detector.overlap) + planted, dtype=np.float64))
+    return mean * detector.concentration, (1.0 - mean) * detector.concentration
+
+
+def false_alarm_rate(
+    scene: Scene, detector: Detector, code: Mapping[str, IntArray], n_images: int
+) -> FloatArray:
+    """Mean number of false alarms in each image: ``[n_images]``."""
+    planted = summed_effects(detector.false_alarm_effects, scene.values, code)
+    rate = detector.false_alarms * np.exp(np.asarray(planted, dtype=np.float64))
+    return np.broadcast_to(rate, (n_images,))
+
+
+def _logit(rate: float) -> float:
+    return float(np.log(rate / (1.0 - rate)))
+
+
+def _logistic(total: FloatArray) -> FloatArray:
+    rate: FloatArray = 1.0 / (1.0 + np.exp(-total))
+    return rate
+
+
+_KINDS = ("nothing", "size", "attribute", "both")
+
+
+def confounded_scene(
+    matters: Literal["nothing", "size", "attribute", "both"],
+    *,
+    clusters: int = 500,
+    images: int | tuple[int, int] = 2,
+    people: int | tuple[int, int] = (1, 5),
+    varies: Level = "person",
+    correlation: float = 0.2,
+) -> tuple[Scene, Detector]:
+    """Return people of tones a and b, and a detector for which one thing, both or nothing matters.
+
+    Whatever matters, people of tone b are smaller (a median side of 45 pixels, of tone a 64), more
+    often occluded, and as often in dim light as those of tone a. Where size matters the detector
+    gains with every doubling of it; where the attribute matters it loses with tone b.
+
+    Parameters
+    ----------
+    matters : {"nothing", "size", "attribute", "both"}
+        ``size``: the tones differ in recall, but not at equal size. ``attribute``: they differ at
+        equal size, and size alone changes nothing. ``nothing``: recall is .7 for everyone.
+    clusters, images, people, correlation
+        As in ``Scene``.
+    varies : {"person", "image", "cluster"}
+        Who has a tone: each person, or all people of an image or cluster one.
+
+    Returns
+    -------
+    (Scene, Detector)
+        For ``simulate_scene``, ``planted_detection`` and ``planted_detection_record``.
+
+    Raises
+    ------
+    SpecError
+        Another word.
+
+    Examples
+    --------
+    >>> from isolux_worlds import planted_detection
+    >>> for matters in ("nothing", "size", "attribute", "both"):
+    ...     truth = planted_detection(*confounded_scene(matters)).filter(metric="recall_at_iou")
+    ...     print(matters, truth.filter(attribute="tone")["value"].round(2).to_list())
+    nothing [0.7, 0.7]
+    size [0.69, 0.62]
+    attribute [0.7, 0.56]
+    both [0.69, 0.49]
+    """
+    if matters not in _KINDS:
+        raise SpecError("that cannot be planted", expected=", ".join(_KINDS), found=repr(matters))
+    smaller = {"tone": "b"}
+    scene = Scene(
+        clusters=clusters,
+        images=images,
+        people=people,
+        attributes=(
+            SceneAttribute(name="tone", shares={"a": 0.6, "b": 0.4}, varies=varies),
+            SceneAttribute(name="light", shares={"bright": 0.7, "dim": 0.3}, varies="image"),
+        ),
+        size_effects=(Effect(smaller, -0.5),),
+        occlusion_effects=(Effect(smaller, 0.4),),
+        correlation=correlation,
+        by=("tone", "size", "occluded", "light", "tone*size"),
     )
-    for name, good, expected in tests:
-        if not good:
-            raise SpecError(
-                f"{name} is out of range", expected=expected, found=repr(getattr(scene, name))
-            )
+    detector = Detector(
+        name=f"matters_{matters}",
+        base_rate=0.7,
+        per_doubling=0.6 if matters in ("size", "both") else 0.0,
+        effects=(Effect(smaller, -0.6),) if matters in ("attribute", "both") else (),
+    )
+    return scene, detector

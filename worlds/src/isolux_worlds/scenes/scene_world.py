@@ -20,13 +20,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, BOX_PREDICTIONS, IMAGES, INSTANCES
 from isolux_worlds._draw import FloatArray, IntArray, stream
-from isolux_worlds.scenes.detector import (
-    Detector,
-    check_detector,
-    false_alarm_rate,
-    found_rate,
-    overlap_shapes,
-)
+from isolux_worlds.populations.population import range_of
 from isolux_worlds.scenes.planted_boxes import crowding_of, planted_detection
 from isolux_worlds.scenes.scene import (
     CROWDING,
@@ -34,14 +28,19 @@ from isolux_worlds.scenes.scene import (
     SIDE_PX,
     SIZE,
     SIZE_EDGES_PX,
+    Detector,
     Scene,
-    ends_of,
+    check_detector,
+    false_alarm_rate,
+    found_rate,
+    overlap_shapes,
     summed_effects,
 )
 
 __all__ = ["SceneWorld", "simulate_scene"]
 
 _ASPECT, _ASPECT_SPREAD = 2.0, 0.2  # height over width; standard deviation of its logarithm
+_BOX = ("box_x", "box_y", "box_w", "box_h")
 _GAP_PX = 8.0
 _HIDDEN = 0.2  # of the narrower one's width
 _STRIP_PX = 48.0  # below the people, for false alarms
@@ -49,9 +48,7 @@ _SURE, _UNSURE = (5.0, 2.0), (2.0, 4.0)  # Beta shapes of scores; calibrated by 
 _INFO = DatasetInfo(
     title="Synthetic scene",
     summary="People who never lived, as boxes in images that were never taken.",
-    references=(
-        Reference(key="isolux-synthetic", citation="isolux: isolux_worlds.simulate_scene."),
-    ),
+    references=(Reference("isolux-synthetic", "isolux: isolux_worlds.simulate_scene."),),
     judgement="declared by the user",
     assumptions=("what was planted holds of the population, not of every sample",),
 )
@@ -111,34 +108,24 @@ def simulate_scene(
     drawn_by = (detectors,) if isinstance(detectors, Detector) else tuple(detectors)
     names = [d.name for d in drawn_by]
     if not names or len(set(names)) < len(names):
-        raise SpecError(
+        problem, expected = (
             "a scene needs detectors, each with a unique name",
-            expected="one or more, every name once",
-            found=", ".join(names) or "none",
+            "one or more, every name once",
         )
+        raise SpecError(problem, expected=expected, found=", ".join(names) or "none")
     for detector in drawn_by:
         check_detector(scene, detector)
     crowd = _people(scene, seed)
-    boxes = _placed(crowd, seed)
-    ids = _identifiers(crowd)
-    parts = [_drawn(scene, d, crowd, boxes, ids.images, seed) for d in drawn_by]
-    return SceneWorld(
-        scene,
-        drawn_by,
-        seed,
-        _dataset(scene, crowd, boxes, ids),
-        BOX_PREDICTIONS.conform(pl.concat(parts)),
-        planted_detection(scene, drawn_by),
-    )
+    boxes, images = _placed(crowd, seed)
+    parts = [_drawn(scene, detector, crowd, boxes, images, seed) for detector in drawn_by]
+    predictions = BOX_PREDICTIONS.conform(pl.concat(parts))
+    dataset, truth = _dataset(scene, crowd, boxes, images), planted_detection(scene, drawn_by)
+    return SceneWorld(scene, drawn_by, seed, dataset, predictions, truth)
 
 
 @dataclass(frozen=True, slots=True)
 class _People:
-    """Who there is: people ``[n]`` in images ``[m]`` of clusters.
-
-    ``code`` is of people, ``image_code`` of images: an attribute to the places of values.
-    ``difficulty`` is the cluster's standard normal, of each person.
-    """
+    """Who there is: people ``[n]`` in images ``[m]`` of clusters."""
 
     cluster_of_image: IntArray
     image: IntArray
@@ -149,31 +136,13 @@ class _People:
     difficulty: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class _Boxes:
-    x: FloatArray
-    y: FloatArray
-    width: FloatArray
-    height: FloatArray
-    image_width: IntArray
-    image_height: IntArray
-    strip_top: FloatArray
-
-
-@dataclass(frozen=True, slots=True)
-class _Ids:
-    clusters: pl.Series
-    images: pl.Series
-
-
 def _people(scene: Scene, seed: int) -> _People:
     rng = stream(seed, "counts")
-    per_cluster = rng.integers(*ends_of(scene.images), scene.clusters, endpoint=True)
+    per_cluster = rng.integers(*range_of(scene.images), scene.clusters, endpoint=True)
     cluster_of_image = np.repeat(np.arange(scene.clusters), per_cluster)
-    per_image = rng.integers(*ends_of(scene.people), len(cluster_of_image), endpoint=True)
+    per_image = rng.integers(*range_of(scene.people), len(cluster_of_image), endpoint=True)
     image = np.repeat(np.arange(len(cluster_of_image)), per_image)
     place = np.arange(len(image)) - np.repeat(np.cumsum(per_image) - per_image, per_image)
-    cluster = cluster_of_image[image]
     code: dict[str, IntArray] = {CROWDING[0]: crowding_of(per_image)[image]}
     image_code: dict[str, IntArray] = {CROWDING[0]: crowding_of(per_image)}
     sizes = {"person": len(image), "image": len(cluster_of_image), "cluster": scene.clusters}
@@ -186,29 +155,24 @@ def _people(scene: Scene, seed: int) -> _People:
             continue
         of_image = own if attribute.varies == "image" else own[cluster_of_image]
         image_code[attribute.name], code[attribute.name] = of_image, of_image[image]
-    side = _sides(scene, code, len(image), seed)
+    octaves = np.log2(scene.side_px) + summed_effects(scene.size_effects, scene.values, code)
+    octaves = octaves + scene.side_spread * stream(seed, "size").standard_normal(len(image))
+    side = np.asarray(np.clip(2.0**octaves, *SIDE_PX))
     code[SIZE[0]] = np.digitize(side, SIZE_EDGES_PX).astype(np.int64)
-    code[OCCLUDED[0]] = _occluded(scene, code, len(image), seed)
-    hard = stream(seed, "difficulty").standard_normal(scene.clusters)[cluster]
+    logit = np.log(scene.occluded / (1 - scene.occluded))
+    logit = logit + summed_effects(scene.occlusion_effects, scene.values, code)
+    hidden = stream(seed, "occluded").random(len(image)) < 1 / (1 + np.exp(-logit))
+    code[OCCLUDED[0]] = np.asarray(hidden, dtype=np.int64)
+    hard = stream(seed, "difficulty").standard_normal(scene.clusters)[cluster_of_image[image]]
     return _People(cluster_of_image, image, place, side, code, image_code, hard)
 
 
-def _sides(scene: Scene, code: Mapping[str, IntArray], n: int, seed: int) -> FloatArray:
-    octaves = np.log2(scene.side_px) + summed_effects(scene.size_effects, scene.values, code)
-    drawn = stream(seed, "size").standard_normal(n)
-    return np.asarray(np.clip(2.0 ** (octaves + scene.side_spread * drawn), *SIDE_PX))
+def _placed(crowd: _People, seed: int) -> tuple[FloatArray, pl.DataFrame]:
+    """Stand people side by side on one ground, each image as large as that takes.
 
-
-def _occluded(scene: Scene, code: Mapping[str, IntArray], n: int, seed: int) -> IntArray:
-    logit = np.log(scene.occluded / (1 - scene.occluded))
-    total = logit + summed_effects(scene.occlusion_effects, scene.values, code)
-    hidden = stream(seed, "occluded").random(n) < 1 / (1 + np.exp(-total))
-    return np.asarray(hidden, dtype=np.int64)
-
-
-def _placed(crowd: _People, seed: int) -> _Boxes:
-    """Stand people side by side on one ground, each image as large as that takes."""
-    n, m = len(crowd.image), len(crowd.cluster_of_image)
+    Returns boxes ``[n, 4]``, and of images ``cluster_id, image_id, width, height, strip_top``.
+    """
+    n = len(crowd.image)
     aspect = np.exp(np.log(_ASPECT) + _ASPECT_SPREAD * stream(seed, "aspect").standard_normal(n))
     width, height = crowd.side / np.sqrt(aspect), crowd.side * np.sqrt(aspect)
     first = crowd.place == 0
@@ -223,21 +187,28 @@ def _placed(crowd: _People, seed: int) -> _Boxes:
     margin = tallest / 3 + _GAP_PX
     ground = margin + tallest
     strip = ground + margin
-    return _Boxes(
-        x,
-        ground[crowd.image] - height,
-        width,
-        height,
-        np.maximum(np.ceil(right + _GAP_PX), 640).astype(np.int64).reshape(m),
-        np.maximum(np.ceil(strip + _STRIP_PX), 480).astype(np.int64).reshape(m),
-        strip,
+    of_cluster = crowd.cluster_of_image
+    number = np.arange(len(of_cluster)) - np.searchsorted(of_cluster, of_cluster)
+    cluster = pl.format("c{}", pl.Series(of_cluster).cast(pl.String).str.zfill(6))
+    images = pl.select(
+        cluster_id=cluster,
+        image_id=pl.format("{}_{}", cluster, pl.Series(number).cast(pl.String)),
+        width=pl.Series(np.maximum(np.ceil(right + _GAP_PX), 640).astype(np.int64)),
+        height=pl.Series(np.maximum(np.ceil(strip + _STRIP_PX), 480).astype(np.int64)),
+        strip_top=pl.Series(strip),
     )
+    return np.stack([x, ground[crowd.image] - height, width, height], axis=1), images
 
 
 def _drawn(
-    scene: Scene, detector: Detector, crowd: _People, boxes: _Boxes, ids: pl.Series, seed: int
+    scene: Scene,
+    detector: Detector,
+    crowd: _People,
+    boxes: FloatArray,
+    images: pl.DataFrame,
+    seed: int,
 ) -> pl.DataFrame:
-    """Draw one detector's boxes: of the people it finds, then its false alarms."""
+    """Draw one detector's boxes ``[n, 4]``: of the people it finds, then its false alarms."""
     rng = stream(seed, "detector", detector.name)
     found = _who_is_found(scene, detector, crowd, rng)
     a, b = overlap_shapes(scene, detector, crowd.code)
@@ -245,33 +216,25 @@ def _drawn(
     overlap = 0.5 + 0.5 * rng.beta(np.broadcast_to(a, (n,)), np.broadcast_to(b, (n,)))
     own = _about(boxes, overlap, rng)
     sure = rng.beta(*_SURE, n)
-    alarms = rng.poisson(
-        false_alarm_rate(scene, detector, crowd.image_code, len(crowd.cluster_of_image))
-    )
+    alarms = rng.poisson(false_alarm_rate(scene, detector, crowd.image_code, images.height))
     where = np.repeat(np.arange(len(alarms)), alarms)
     side = rng.uniform(12, 40, len(where))
-    x = rng.uniform(0, 1, len(where)) * (boxes.image_width[where] - side)
-    made_up = (x, boxes.strip_top[where] + 4, side, side)
-    columns = [np.concatenate([o[found], f]) for o, f in zip(own, made_up, strict=True)]
-    return pl.DataFrame(
-        {
-            "model": pl.repeat(detector.name, len(columns[0]), eager=True),
-            "image_id": ids.gather(np.concatenate([crowd.image[found], where])),
-            "label": pl.repeat("person", len(columns[0]), eager=True),
-            **dict(zip(("box_x", "box_y", "box_w", "box_h"), columns, strict=True)),
-            "score": np.concatenate([sure[found], rng.beta(*_UNSURE, len(where))]),
-        }
+    x = rng.uniform(0, 1, len(where)) * (images["width"].to_numpy()[where] - side)
+    made_up = np.stack([x, images["strip_top"].to_numpy()[where] + 4, side, side], axis=1)
+    rows = pl.DataFrame(np.concatenate([own[found], made_up]), schema=list(_BOX), orient="row")
+    return rows.select(
+        pl.lit(detector.name).alias("model"),
+        images["image_id"].gather(np.concatenate([crowd.image[found], where])),
+        pl.lit("person").alias("label"),
+        *_BOX,
+        score=pl.Series(np.concatenate([sure[found], rng.beta(*_UNSURE, len(where))])),
     )
 
 
 def _who_is_found(
     scene: Scene, detector: Detector, crowd: _People, rng: np.random.Generator
 ) -> npt.NDArray[np.bool_]:
-    """Draw who is found: each with the planted chance, people of a cluster alike.
-
-    A normal variable behind each answer is shared in part within the cluster. Its own distribution
-    is the standard normal whatever the share, so every chance stays as planted.
-    """
+    """Draw who is found: each with the planted chance, people of a cluster alike."""
     from scipy.special import ndtr
 
     rate = found_rate(scene, detector, crowd.code, np.log2(crowd.side / scene.side_px))
@@ -280,80 +243,47 @@ def _who_is_found(
     return np.asarray(ndtr(shared + np.sqrt(1 - scene.correlation) * own) < rate)
 
 
-def _about(
-    boxes: _Boxes, overlap: FloatArray, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def _about(boxes: FloatArray, overlap: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Boxes of exactly that overlap: cut off above, cut off at the right, or moved up or down.
 
     A box cut to a share q of itself overlaps the whole by q; one moved by (1 − q) / (1 + q) of its
-    height, by q.
+    height, by q. ``boxes``: [n, 4].
     """
     kind = rng.integers(0, 4, len(overlap))
-    moved = boxes.height * (1 - overlap) / (1 + overlap)
-    cut = boxes.height * (1 - overlap)
-    y = boxes.y + np.select([kind == 0, kind == 2, kind == 3], [cut, moved, -moved], 0.0)
-    width = np.where(kind == 1, boxes.width * overlap, boxes.width)
-    height = np.where(kind == 0, boxes.height * overlap, boxes.height)
-    return boxes.x, y, width, height
+    x, y, width, height = boxes.T
+    moved, cut = height * (1 - overlap) / (1 + overlap), height * (1 - overlap)
+    y = y + np.select([kind == 0, kind == 2, kind == 3], [cut, moved, -moved], 0.0)
+    width = np.where(kind == 1, width * overlap, width)
+    return np.stack([x, y, width, np.where(kind == 0, height * overlap, height)], axis=1)
 
 
-def _identifiers(crowd: _People) -> _Ids:
-    clusters = pl.Series("cluster_id", crowd.cluster_of_image)
-    starts = np.searchsorted(crowd.cluster_of_image, crowd.cluster_of_image)
-    number = pl.Series(np.arange(len(starts)) - starts)
-    named = pl.select(
-        cluster_id=pl.format("c{}", clusters.cast(pl.String).str.zfill(6)),
-        number=number.cast(pl.String),
-    )
-    images = named.select(pl.format("{}_{}", "cluster_id", "number").alias("image_id"))
-    return _Ids(named["cluster_id"], images["image_id"])
-
-
-def _dataset(scene: Scene, crowd: _People, boxes: _Boxes, ids: _Ids) -> Dataset:
-    place = pl.Series(crowd.place).cast(pl.String)
-    of_image = ids.images.gather(crowd.image)
-    who = pl.select(instance_id=pl.format("{}_{}", of_image, place))["instance_id"]
-    instances = pl.DataFrame(
-        {
-            "instance_id": who,
-            "image_id": of_image,
-            "cluster_id": ids.clusters.gather(crowd.image),
-            "classes": pl.repeat(["person"], len(who), dtype=pl.List(pl.String), eager=True),
-            "box_x": boxes.x,
-            "box_y": boxes.y,
-            "box_w": boxes.width,
-            "box_h": boxes.height,
-            "area": boxes.width * boxes.height,
-        }
-    )
-    images = pl.DataFrame(
-        {"image_id": ids.images, "width": boxes.image_width, "height": boxes.image_height}
+def _dataset(scene: Scene, crowd: _People, boxes: FloatArray, images: pl.DataFrame) -> Dataset:
+    of_person = images.select("image_id", "cluster_id")[crowd.image]
+    instances = pl.DataFrame(boxes, schema=list(_BOX), orient="row").select(
+        pl.format("{}_{}", of_person["image_id"], pl.Series(crowd.place)).alias("instance_id"),
+        *of_person,
+        *_BOX,
+        classes=pl.lit(["person"]),
+        area=pl.col("box_w") * pl.col("box_h"),
     )
     level = {a.name: a.varies for a in scene.attributes}
-    tables = [
-        _values("image", ids.images, name, scene.values[name], crowd.image_code[name])
-        if level.get(name) == "image"
-        else _values("instance", who, name, scene.values[name], crowd.code[name])
-        for name in scene.values
-    ]
+    units = {"image": images["image_id"], "instance": instances["instance_id"]}
+    tables = []
+    for name, values in scene.values.items():
+        kind = "image" if level.get(name) == "image" else "instance"
+        code = crowd.image_code[name] if kind == "image" else crowd.code[name]
+        tables.append(
+            pl.DataFrame({"unit_id": units[kind]}).select(
+                "unit_id",
+                unit_kind=pl.lit(kind),
+                attribute=pl.lit(name),
+                value=pl.Series(list(values), dtype=pl.String).gather(code),
+            )
+        )
     return Dataset(
         name="synthetic",
         info=_INFO,
         instances=INSTANCES.conform(instances),
         attributes=ATTRIBUTES.conform(pl.concat(tables)),
-        images=IMAGES.conform(images),
-    )
-
-
-def _values(
-    kind: str, units: pl.Series, name: str, values: tuple[str, ...], code: IntArray
-) -> pl.DataFrame:
-    words = pl.Series(list(values), dtype=pl.String)
-    return pl.DataFrame(
-        {
-            "unit_kind": pl.repeat(kind, len(units), eager=True),
-            "unit_id": units,
-            "attribute": pl.repeat(name, len(units), eager=True),
-            "value": words.gather(code),
-        }
+        images=IMAGES.conform(images.select("image_id", "width", "height")),
     )

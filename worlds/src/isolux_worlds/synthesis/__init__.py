@@ -14,7 +14,6 @@ that stands whole or not at all::
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -38,48 +37,21 @@ Progress = Callable[[str, int, int], None]
 _MARK = ("world.yaml", "planted.json")
 """The files that make a directory a written world; one without them is never replaced."""
 
-_MOST_WORKERS = 4
 _OWN = {*_MARK, "README.txt", "people.csv", "data", "predictions"}
 
 
 @dataclass(frozen=True, slots=True)
 class Synthesized:
-    """A written world.
-
-    Parameters
-    ----------
-    path : Path
-        The directory.
-    world : PhotoWorld
-        As it was seen, if it was painted.
-    commands : tuple of str
-        The audits that its README.txt names, to be run in the directory.
-    notes : tuple of str
-        What a reader must know.
-    seconds : float
-        How long it took.
-    """
+    """A written world."""
 
     path: Path
     world: PhotoWorld
     commands: tuple[str, ...]
-    notes: tuple[str, ...]
     seconds: float
 
 
 def world_named(text: str | Path) -> WorldSettings:
-    """Return the preset of that name, or the world of that YAML file.
-
-    Raises
-    ------
-    UnknownNameError
-        Neither a preset nor a file.
-
-    Examples
-    --------
-    >>> world_named("fair").name
-    'fair'
-    """
+    """Return the preset of that name, or the world of that YAML file."""
     if str(text) in PRESETS:
         return preset(str(text))
     if not Path(text).suffix and not Path(text).exists():
@@ -97,44 +69,7 @@ def synthesize(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Synthesized:
-    """Write a world, pictures and all, with its simulated models' answers.
-
-    One picture is held at a time; what is kept of all of them is who is seen where.
-
-    Parameters
-    ----------
-    settings : WorldSettings, str or Path
-        A world, a preset's name or a YAML file.
-    out : str or Path
-        The directory to make, whole or not at all.
-    layout : str
-        One of ``isolux_worlds.layouts.LAYOUTS``: whose files.
-    seed : int, optional
-        In place of the world's own.
-    pixels : bool
-        Paint the pictures; without them there are no masks, and no task that needs any.
-    overwrite : bool
-        Replace a directory that holds a written world.
-    progress : callable, optional
-
-    Returns
-    -------
-    Synthesized
-
-    Raises
-    ------
-    IsoluxError
-        The world cannot be used; there is no such layout; the directory exists.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> small = world_named("biased").model_copy(update={"households": 20})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     done = synthesize(small, Path(folder) / "world", pixels=False)
-    ...     sorted(path.name for path in done.path.iterdir())
-    ['README.txt', 'data', 'people.csv', 'planted.json', 'predictions', 'world.yaml']
-    """
+    """Write a world, pictures and all, with its simulated models' answers."""
     began = time.monotonic()
     if layout not in LAYOUTS:
         raise UnknownNameError("layout", layout, LAYOUTS)
@@ -149,26 +84,23 @@ def synthesize(
         drawn = draw_people(found)
         (stage / "data").mkdir()
         pictures = _pictures(drawn, tell) if pixels else None
-        written = chosen.write(drawn, stage / "data", pictures)
+        world = chosen.write(drawn, stage / "data", pictures)
         write_marker(stage / "data", "`isolux synthesize`")
-        world = written.world
         people_table(world, chosen).write_csv(stage / "people.csv")
         for model in found.models:
             folder = stage / "predictions" / model.name
             folder.mkdir(parents=True)
             write_occupations(world, stage / "people.csv", model, folder)
-        ways = tuple(way for way in chosen.audits.ways if pixels or not way.pictures)
+        ways = tuple(way for way in chosen.ways if pixels or not way.pictures)
         write_ways(world, layout, chosen, ways, stage, tell)
         audits = commands(found, layout, chosen, ways, stage)
-        told = guide(found, layout, chosen, audits, written.notes, pixels=pixels)
-        texts = {
-            "README.txt": told,
-            "world.yaml": stamped_world(found, layout, pixels=pixels),
-            "planted.json": json.dumps(truth(found, chosen), indent=1, ensure_ascii=False),
-        }
-        for name, text in texts.items():
-            (stage / name).write_text(text, encoding="utf-8")
-    return Synthesized(target, world, audits, written.notes, time.monotonic() - began)
+        told = guide(found, layout, chosen, audits, pixels=pixels)
+        (stage / "README.txt").write_text(told, encoding="utf-8")
+        stamped = stamped_world(found, layout, pixels=pixels)
+        (stage / "world.yaml").write_text(stamped, encoding="utf-8")
+        truths = json.dumps(truth(found, chosen), indent=1, ensure_ascii=False)
+        (stage / "planted.json").write_text(truths, encoding="utf-8")
+    return Synthesized(target, world, audits, time.monotonic() - began)
 
 
 def _nobody(what: str, done: int, of: int) -> None:
@@ -180,15 +112,9 @@ def _pictures(world: PhotoWorld, tell: Progress) -> Iterator[Picture]:
     from isolux_worlds.drawing import render, seen
 
     n = world.photos.height
-    for done, rendered in enumerate(render(world, workers=_workers()), start=1):
-        people = seen(world, rendered)
-        yield Picture(rendered.image_id, rendered.pixels, rendered.owner, rendered.part, people)
+    for done, photo in enumerate(render(world), start=1):
+        yield Picture(photo.image_id, photo.pixels, photo.owner, photo.part, seen(world, photo))
         tell("painting photos", done, n)
-
-
-def _workers() -> int:
-    """Paint with a thread for each processor, four at most: the pixels stay the same."""
-    return min(_MOST_WORKERS, os.cpu_count() or 1)
 
 
 def _refuse_more(target: Path) -> None:

@@ -16,6 +16,7 @@ from isolux.datasets import load
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.registry import load as plugin
+from isolux_worlds._tables import left_join
 from isolux_worlds.layouts import Layout, Way
 from isolux_worlds.photo_world.response import right
 from isolux_worlds.photo_world.settings import ModelSettings
@@ -31,57 +32,32 @@ _BY_CLASS = ("classification", "open_vocabulary", "grounding")
 
 
 def people_table(world: PhotoWorld, layout: Layout) -> pl.DataFrame:
-    """Lay everyone out: a row for each person in each photo, under the ids of the loader.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``instance_id``, ``image_id``, ``subject_id``, ``household_id``, what the world says of
-        them and of their photo and home. Where a layout judges photos ``instance_id`` is the
-        world's own number of the person.
-    """
+    """Lay everyone out: a row for each person in each photo, under the ids of the loader."""
     names = layout.ids(world)
     flat = [name for name, kind in world.people.schema.items() if not kind.is_nested()]
     people = world.people.select(flat).drop("mask_counts", strict=False)
-    homes = world.photos.select("image_id", "household_id").join(
-        world.households.select("household_id", "income", "country", "region"),
-        on="household_id",
-        how="left",
-        maintain_order="left",
-    )
+    own = world.households.select("household_id", "income", "country", "region")
+    homes = left_join(world.photos.select("image_id", "household_id"), own, "household_id")
     known = [name for name in homes.columns if name in people.columns and name != "image_id"]
-    whole = people.join(homes.drop(known), on="image_id", how="left", maintain_order="left")
     images = names.images.select("image_id", native_image="native")
-    whole = whole.join(images, on="image_id", how="left", maintain_order="left")
-    whole = whole.with_columns(image_id="native_image").drop("native_image")
-    whole = (
-        _named(whole, names.people)
-        if layout.judges_people
-        else whole.rename({"person_id": "instance_id"})
-    )
+    whole = left_join(left_join(people, homes.drop(known)), images)
+    if layout.judges_people:
+        native = names.people.select("person_id", instance_id="native")
+        whole = left_join(whole, native, "person_id").drop("person_id")
+    else:
+        whole = whole.rename({"person_id": "instance_id"})
+    whole = whole.drop("image_id").rename({"native_image": "image_id"})
     return whole.select(*_FIRST, pl.exclude(_FIRST))
 
 
-def _named(people: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
-    native = names.select("person_id", instance_id="native")
-    joined = people.join(native, on="person_id", how="left", maintain_order="left")
-    return joined.drop("person_id")
-
-
 def write_occupations(world: PhotoWorld, people: Path, model: ModelSettings, folder: Path) -> None:
-    """Write what a model says each person's occupation is: ``occupation.csv``.
-
-    This can be audited by every attribute of the world, those too that the layout has no place
-    for.
-    """
+    """Write what a model says each person's occupation is: ``occupation.csv``."""
     dataset = load("table", str(people), id="instance_id")
-    answers = pl.DataFrame(
-        {
-            "instance_id": dataset.instances["instance_id"],
-            "right": right(world, model, stream_name="occupation"),
-        }
-    )
-    said = classified(dataset, answers, _simulated(model, world), target="occupation")
+    classes = world.people.select(pl.concat_list("occupation")).to_series()
+    known = dataset.instances.with_columns(classes=classes)
+    is_right = pl.Series(right(world, model, stream_name="occupation"))
+    answers = dataset.instances.select("instance_id", right=is_right)
+    said = classified(replace(dataset, instances=known), answers, _simulated(model, world))
     write_answers(said, folder, "occupation")
 
 
@@ -93,20 +69,7 @@ def write_ways(
     stage: Path,
     tell: Callable[[str, int, int], None],
 ) -> None:
-    """Write every model's answers to every task: ``predictions/<model>/<task>…``.
-
-    Parameters
-    ----------
-    world : PhotoWorld
-    name : str
-        The loader's.
-    layout : Layout
-    ways : tuple of Way
-    stage : Path
-        It holds ``data``.
-    tell : callable
-        Called with the progress.
-    """
+    """Write every model's answers to every task: ``predictions/<model>/<task>…``."""
     read: dict[tuple[str, tuple[str, ...]], Dataset] = {}
     for done, way in enumerate(ways, start=1):
         files = (way.path, way.options)
@@ -118,14 +81,9 @@ def write_ways(
         for model in world.settings.models:
             answers = _right_of(layout, world, model, way.task)
             known = dataset.instances.select("instance_id")
-            write_simulated(
-                way.task,
-                dataset,
-                answers.join(known, on="instance_id", how="semi", maintain_order="left"),
-                _simulated(model, world),
-                stage / "predictions" / model.name,
-                root=stage / "data",
-            )
+            present = answers.join(known, on="instance_id", how="semi", maintain_order="left")
+            folder, simulated = stage / "predictions" / model.name, _simulated(model, world)
+            write_simulated(way.task, dataset, present, simulated, folder, root=stage / "data")
         tell("writing answers", done, len(ways))
 
 
@@ -146,9 +104,7 @@ def _as_they_are(dataset: Dataset, world: PhotoWorld, layout: Layout) -> Dataset
         layout.ids(world).people, on="person_id", maintain_order="left"
     )
     classes = true.select(instance_id="native", classes=pl.concat_list("occupation"))
-    people = dataset.instances.drop("classes").join(
-        classes, on="instance_id", how="left", maintain_order="left"
-    )
+    people = left_join(dataset.instances.drop("classes"), classes, "instance_id")
     return replace(dataset, instances=people)
 
 
@@ -159,19 +115,13 @@ def _right_of(layout: Layout, world: PhotoWorld, model: ModelSettings, task: str
     )
     names = layout.ids(world)
     if layout.judges_people:
-        return answers.join(names.people, on="person_id", maintain_order="left").select(
-            "right", instance_id="native"
-        )
-    first = answers.unique("image_id", keep="first", maintain_order=True)
-    return first.join(names.images, on="image_id", maintain_order="left").select(
-        "right", instance_id="native"
-    )
+        named = answers.join(names.people, on="person_id", maintain_order="left")
+    else:
+        first = answers.unique("image_id", keep="first", maintain_order=True)
+        named = first.join(names.images, on="image_id", maintain_order="left")
+    return named.select("right", instance_id="native")
 
 
 def _simulated(model: ModelSettings, world: PhotoWorld) -> Simulated:
-    return Simulated(
-        name=model.name,
-        jitter=min(model.jitter, _MOST_JITTER),
-        false_alarms=model.false_alarms,
-        seed=world.seed,
-    )
+    jitter, alarms = min(model.jitter, _MOST_JITTER), model.false_alarms
+    return Simulated(name=model.name, jitter=jitter, false_alarms=alarms, seed=world.seed)

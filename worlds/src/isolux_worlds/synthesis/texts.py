@@ -28,23 +28,15 @@ def commands(
     found = []
     for model in settings.models:
         for way in ways:
-            by = _groupings(settings, layout)
-            if by:
-                answers = _answers(stage, model.name, way.task)
-                words = [
-                    f"{name}:data/{way.path}".rstrip("/"),
-                    "--task",
-                    way.task,
-                    "--predictions",
-                    answers,
-                    *_metric(way.task, model.name),
-                    *layout.audits.options,
-                    *(option.format(data="data") for option in way.options),
-                    *by,
-                    "--out",
-                    f"runs/{model.name}-{way.task}",
-                ]
-                found.append(words)
+            data, answers = (
+                f"{name}:data/{way.path}".rstrip("/"),
+                _answers(stage, model.name, way.task),
+            )
+            words = [data, "--task", way.task, "--predictions", answers]
+            words += [*_metric(way.task, model.name), *layout.options]
+            words += [option.format(data="data") for option in way.options]
+            words += [*_groupings(settings, layout), "--out", f"runs/{model.name}-{way.task}"]
+            found.append(words)
         found.append(_of_table(settings, model.name))
     return tuple("isolux audit " + " ".join(map(shlex.quote, words)) for words in found)
 
@@ -62,12 +54,12 @@ def _of_table(settings: WorldSettings, model: str) -> list[str]:
 
 def _groupings(settings: WorldSettings, layout: Layout) -> list[str]:
     """Give ``--by`` for each grouping that the layout knows, or for the first attributes."""
-    known = [layout.audits.grouping(entry) for entry in _asked(settings)]
+    known = [layout.grouping(entry) for entry in _asked(settings)]
     told = [entry for entry in known if entry is not None]
-    if not told and not layout.audits.also:
-        told = [native.name for native in list(layout.audits.names.values())[:2]]
+    if not told and not layout.also:
+        told = [native.name for native in list(layout.names.values())[:2]]
     by = [word for entry in dict.fromkeys(told) for word in ("--by", entry)]
-    return [*by, *layout.audits.also]
+    return [*by, *layout.also]
 
 
 def _asked(settings: WorldSettings) -> tuple[str, ...]:
@@ -105,10 +97,8 @@ def truth(settings: WorldSettings, layout: Layout) -> dict[str, Any]:
     models = {}
     for model in settings.models:
         rows = planted(settings, model).to_dicts()
-        models[model.name] = {
-            "groups": [{**row, "in_data": _in_data(layout, row)} for row in rows],
-            "widest": planted_record(settings, model),
-        }
+        groups = [{**row, "in_data": _in_data(layout, row)} for row in rows]
+        models[model.name] = {"groups": groups, "widest": planted_record(settings, model)}
     return {
         "about": "value: the chance that the model is right about one of the group; difference:"
         " to everyone's; widest: of each grouping the two groups that lie farthest apart; in_data:"
@@ -128,10 +118,10 @@ def truth(settings: WorldSettings, layout: Layout) -> dict[str, Any]:
 def _in_data(layout: Layout, row: Mapping[str, Any]) -> dict[str, Any] | None:
     if row["attribute"] is None:
         return None
-    entry = layout.audits.grouping(row["attribute"])
+    entry = layout.grouping(row["attribute"])
     if entry is None:
         return None
-    return {"attribute": entry, "values": layout.audits.values(row["attribute"], row["values"])}
+    return {"attribute": entry, "values": layout.values(row["attribute"], row["values"])}
 
 
 def stamped_world(settings: WorldSettings, layout: str, *, pixels: bool) -> str:
@@ -145,16 +135,10 @@ def stamped_world(settings: WorldSettings, layout: str, *, pixels: bool) -> str:
 
 
 def guide(
-    settings: WorldSettings,
-    name: str,
-    layout: Layout,
-    audits: Sequence[str],
-    notes: Sequence[str],
-    *,
-    pixels: bool,
+    settings: WorldSettings, name: str, layout: Layout, audits: Sequence[str], *, pixels: bool
 ) -> str:
     """Write README.txt."""
-    lost = [e for e in settings.groupings if layout.audits.grouping(e) is None]
+    lost = [e for e in settings.groupings if layout.grouping(e) is None]
     parts = [
         f"{settings.name}: people who never lived, in the files of {name}.",
         settings.about,
@@ -176,9 +160,9 @@ def guide(
         parts.append(
             "Photos are judged: a model is right about one if it is about the first in it."
         )
-    if any(not native.exact for native in layout.audits.names.values()):
+    if any(not native.exact for native in layout.names.values()):
         parts.append(
             "Some values are told apart less finely here than in the world, or seen by annotators"
             " who err: the groups' true rates are then mixtures of those in planted.json."
         )
-    return "\n".join(part for part in (*parts, *notes) if part is not None) + "\n"
+    return "\n".join(parts) + "\n"

@@ -16,26 +16,69 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from isolux_worlds.layouts._written import (
-    Ids,
-    Picture,
-    Written,
-    save_pictures,
-    uuid_of,
-    write_bytes,
-)
-from isolux_worlds.layouts.fhibe.columns import (
-    BODY,
-    FACE,
-    as_cells,
-    with_annotators,
-)
+from isolux_worlds.layouts._files import Picture, save_pictures, uuid_of, write_bytes
+from isolux_worlds.layouts._layout import Ids, Layout, Way
 from isolux_worlds.layouts.fhibe.faces import SIDE_PX, Face, write_face
 from isolux_worlds.layouts.fhibe.points import keypoint_cells, segment_cells
-from isolux_worlds.layouts.fhibe.spoken import answers
+from isolux_worlds.layouts.fhibe.spoken import NAMES, answers
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["ids", "write"]
+__all__ = ["BODY", "FACE", "LAYOUT", "as_cells", "ids", "with_annotators", "write"]
+
+_QA = "_QAannotator_id"
+_QUESTIONS = (
+    "apparent_skin_color", "hairstyle", "apparent_hair_type", "apparent_hair_color",
+    "facial_hairstyle", "apparent_facial_haircolor", "apparent_left_eye_color",
+    "apparent_right_eye_color", "facial_marks", "action_body_pose",
+    "action_subject_object_interaction", "action_subject_subject_interaction",
+)  # fmt: skip
+_SHARED = (
+    "image_id", "filepath", "json_path", "subject_id", "is_primary", "image_height", "image_width",
+    "aperture_value", "camera" + _QA, "camera_distance", "camera_position", "focal_length",
+    "iso_speed_ratings", "lighting", "lighting" + _QA, "location_country", "location_region",
+    "manufacturer", "model", "scene", "shutter_speed_value", "user_date_captured",
+    "user_hour_captured", "user_hour_captured" + _QA, "weather", "weather" + _QA, "consent",
+    "subject_position", "age", "nationality", "ancestry", "pronoun", "natural_skin_color",
+    "apparent_skin_color", "hairstyle", "natural_hair_type", "apparent_hair_type",
+    "natural_hair_color", "apparent_hair_color", "facial_hairstyle", "natural_facial_haircolor",
+    "apparent_facial_haircolor", "natural_left_eye_color", "apparent_left_eye_color",
+    "natural_right_eye_color", "apparent_right_eye_color", "facial_marks", "action_body_pose",
+    "action_subject_object_interaction", "action_subject_subject_interaction",
+    *(name + _QA for name in _QUESTIONS),
+    "keypoints", "keypoints_annotator_id", "keypoints" + _QA, "segments", "segments_annotator_id",
+    "segments" + _QA, "head_pose", "head_pose_annotator_id", "head_pose" + _QA, "other_face",
+    "camera_position" + _QA,
+)  # fmt: skip
+FACE = (*_SHARED, "CelebA", "multiple_subjects")
+"""The 75 columns of the aligned faces."""
+BODY = (*_SHARED, "person_bbox", "face_bbox", "face_bbox_annotator_id", "face_bbox" + _QA)
+"""The 77 columns of the whole photos."""
+
+
+def with_annotators(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
+    """Add the columns that name annotators."""
+    of_answer, of_check = uuid_of("annotator"), uuid_of("quality annotator")
+    added = {
+        name: pl.lit(f"['{of_check}']" if name.endswith(_QA) else of_answer)
+        for name in columns
+        if name.endswith("annotator_id")
+    }
+    return rows.with_columns(**added)
+
+
+def as_cells(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
+    """Write every cell as Python prints it, in the order of ``columns``."""
+    written = []
+    for name in columns:
+        kind = rows.schema[name]
+        cell = pl.col(name)
+        if isinstance(kind, pl.List):
+            cell = pl.concat_str(pl.lit("['"), cell.list.join("', '"), pl.lit("']"))
+        elif kind == pl.Boolean:
+            cell = pl.when(cell).then(pl.lit("True")).otherwise(pl.lit("False"))
+        written.append(cell.alias(name))
+    return rows.select(written)
+
 
 _RAW = "data/raw/fhibe_downsampled"
 _PROCESSED = "data/processed"
@@ -51,54 +94,46 @@ _OF_IMAGES = (
 def ids(world: PhotoWorld) -> Ids:
     """Name photos by a UUID, people by those of the photo and of the subject."""
     named = _named(world)
-    images = named.unique("image_id", maintain_order=True).select("image_id", native="photo")
+    images = named.unique("image_id", maintain_order=True)
     return Ids(
-        images.with_row_index("number", offset=1).select("image_id", "native", "number"),
+        images.select("image_id", native="photo", number=pl.int_range(1, pl.len() + 1)),
         named.select("person_id", native="person", native_image="photo"),
     )
 
 
-def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> Written:
+def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> PhotoWorld:
     """Write the world as FHIBE; see ``facet.write``. Without pictures there are no faces."""
     named = _named(world)
-    folders = dict(
-        named.unique("image_id", maintain_order=True).select("image_id", "folder").iter_rows()
-    )
-    photos = dict(named.select("image_id", "photo").iter_rows())
-    paths = {image: f"{folder}/main_{photos[image]}.png" for image, folder in folders.items()}
+    folders = dict(named.select("image_id", "folder").iter_rows())
+    path = pl.format("{}/main_{}.png", "folder", "photo")
+    paths = dict(named.select("image_id", path).iter_rows())
     names = dict(named.select("person_id", "person").iter_rows())
     faces: list[Face] = []
 
     def write_faces(picture: Picture) -> None:
         folder = folders[picture.image_id]
         for k, person in enumerate(picture.people.iter_rows(named=True), start=1):
-            face = write_face(picture, k, person, folder, names[person["person_id"]], root)
-            faces.extend([face] if face is not None else [])
+            if face := write_face(picture, k, person, folder, names[person["person_id"]], root):
+                faces.append(face)
 
     world = save_pictures(world, root, pictures, paths, write_faces)
     rows = _rows(world, named)
-    files = [_write_body(rows, root), *_write_json(rows, root, "main")]
+    _write_table(rows, BODY, "fhibe_downsampled", root)
+    _write_json(rows, root)
     if pictures is not None:
         of_faces = _face_rows(rows, faces)
-        files += [_write_table(of_faces, FACE, "fhibe_face_crop_align", root)]
-        files += _write_json(of_faces, root, "faces_crop_and_align")
-        files += [*paths.values(), *of_faces["filepath"], *(m for f in faces for m in f.masks)]
-    return Written(tuple(files), world)
+        _write_table(of_faces, FACE, "fhibe_face_crop_align", root)
+        _write_json(of_faces.drop("person_bbox", "face_bbox"), root)
+    return world
 
 
 def _named(world: PhotoWorld) -> pl.DataFrame:
-    """Give every person their photo's, subject's and own id, and the photo's folder.
-
-    A photo lies in the folder of its primary subject, who stands nearest.
-    """
+    """Give every person their photo's, subject's and own id, and the photo's folder."""
     people = world.people.select("person_id", "image_id", "subject_id", "layer")
-    tables = [
-        pl.DataFrame({column: names, new: [uuid_of(world.seed, column, one) for one in names]})
-        for column, new in (("image_id", "photo"), ("subject_id", "subject"))
-        for names in [people[column].unique(maintain_order=True).to_list()]
-    ]
-    for table in tables:
-        people = people.join(table, on=table.columns[0], how="left", maintain_order="left")
+    for column, new in (("image_id", "photo"), ("subject_id", "subject")):
+        uuids = {name: uuid_of(world.seed, column, name) for name in people[column].unique()}
+        name = pl.col(column).replace_strict(uuids, default=None, return_dtype=pl.String)
+        people = people.with_columns(name.alias(new))
     primary = pl.col("person_id").sort_by("layer", descending=True).first().over("image_id")
     of_primary = pl.col("subject").sort_by("layer", descending=True).first().over("image_id")
     return people.with_columns(
@@ -110,15 +145,7 @@ def _named(world: PhotoWorld) -> pl.DataFrame:
 
 def _rows(world: PhotoWorld, named: pl.DataFrame) -> pl.DataFrame:
     """Make a row for each person in each photo, lists as lists, joints and parts as text."""
-    sized = world.people.join(
-        world.photos.select("image_id", image_width="width", image_height="height"),
-        on="image_id",
-        how="left",
-        maintain_order="left",
-    )
-    placed = sized.select(
-        pl.all(), pl.col("image_width").alias("width"), pl.col("image_height").alias("height")
-    )
+    sized = world.people_in_photos(width="width", height="height")
     facts = pl.concat(
         [
             named.select(
@@ -132,8 +159,8 @@ def _rows(world: PhotoWorld, named: pl.DataFrame) -> pl.DataFrame:
                 person="person",
             ),
             sized.select(
-                "image_width",
-                "image_height",
+                image_width="width",
+                image_height="height",
                 person_bbox=_box("box"),
                 face_bbox=_box("face"),
             ),
@@ -141,9 +168,7 @@ def _rows(world: PhotoWorld, named: pl.DataFrame) -> pl.DataFrame:
         ],
         how="horizontal",
     )
-    return facts.with_columns(
-        keypoint_cells(placed), segment_cells(placed), other_face=pl.lit("[]")
-    )
+    return facts.with_columns(keypoint_cells(sized), segment_cells(sized), other_face=pl.lit("[]"))
 
 
 def _box(which: str) -> pl.Expr:
@@ -153,15 +178,8 @@ def _box(which: str) -> pl.Expr:
 
 def _face_rows(rows: pl.DataFrame, faces: list[Face]) -> pl.DataFrame:
     """Give each aligned face its row: its person's answers, its own joints and parts."""
-    own = pl.DataFrame(
-        {
-            "person_id": [face.person_id for face in faces],
-            "keypoints": [face.keypoints for face in faces],
-            "segments": [face.segments for face in faces],
-            "CelebA": [str(list(face.masks)) for face in faces],
-        },
-        schema={"person_id": pl.Int64, **dict.fromkeys(("keypoints", "segments", "CelebA"), _S)},
-    )
+    cells = dict.fromkeys(("keypoints", "segments", "CelebA"), pl.String())
+    own = pl.DataFrame(faces, schema={"person_id": pl.Int64, **cells}, orient="row")
     joined = rows.drop("keypoints", "segments").join(
         own, on="person_id", how="inner", maintain_order="left"
     )
@@ -175,26 +193,16 @@ def _face_rows(rows: pl.DataFrame, faces: list[Face]) -> pl.DataFrame:
     )
 
 
-_S = pl.String()
-
-
-def _write_body(rows: pl.DataFrame, root: Path) -> str:
-    return _write_table(rows, BODY, "fhibe_downsampled", root)
-
-
-def _write_table(rows: pl.DataFrame, columns: tuple[str, ...], name: str, root: Path) -> str:
+def _write_table(rows: pl.DataFrame, columns: tuple[str, ...], name: str, root: Path) -> None:
     cells = as_cells(with_annotators(rows, columns), columns)
-    return write_bytes(root, f"{_PROCESSED}/{name}/{name}.csv", cells.write_csv().encode())
+    write_bytes(root, f"{_PROCESSED}/{name}/{name}.csv", cells.write_csv().encode())
 
 
-def _write_json(rows: pl.DataFrame, root: Path, kind: str) -> list[str]:
+def _write_json(rows: pl.DataFrame, root: Path) -> None:
     """Write the JSON of each photo, or of each face: what the table says, in JSON's own types."""
-    files = []
     drop = ("folder", "person", "filepath", "person_id", "CelebA", "multiple_subjects")
-    boxes = ("person_bbox", "face_bbox") if kind != "main" else ()
-    for people in rows.drop(*drop, *boxes, strict=False).partition_by(
-        "json_path", maintain_order=True
-    ):
+    facts = rows.drop(*drop, strict=False)
+    for people in facts.partition_by("json_path", maintain_order=True):
         subjects = [_subject(row) for row in people.iter_rows(named=True)]
         whole = {
             "image_id": people["image_id"][0],
@@ -206,8 +214,7 @@ def _write_json(rows: pl.DataFrame, root: Path, kind: str) -> list[str]:
             for one in subjects
         ]
         data = msgspec.json.encode({"image_annotation": whole, "subject_annotation": of_people})
-        files.append(write_bytes(root, people["json_path"][0], data))
-    return files
+        write_bytes(root, people["json_path"][0], data)
 
 
 def _subject(row: dict[str, Any]) -> dict[str, Any]:
@@ -218,3 +225,22 @@ def _subject(row: dict[str, Any]) -> dict[str, Any]:
         if name in row
     }
     return {**row, **literal}
+
+
+LAYOUT = Layout(
+    "photos and aligned faces; what people say of themselves; joints and parts",
+    write,
+    ids,
+    ways=(
+        Way("detection"),
+        Way("face_detection", options=("--data-option", "box=face")),
+        Way("keypoints", options=("--data-option", "keypoint_set=coco")),
+        Way("face_verification", options=("--data-option", "release=face"), pictures=True),
+        Way(
+            "face_parsing",
+            options=("--format", "part_masks", "--data-option", "release=face"),
+            pictures=True,
+        ),
+    ),
+    names=NAMES,
+)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from isolux_worlds.layouts._written import Picture, as_png, write_bytes
+from isolux_worlds.drawing import encoded
+from isolux_worlds.layouts._files import Picture, write_bytes
 from isolux_worlds.layouts.fhibe.points import CLASSES, KEYPOINTS, segments_of_picture
 from isolux_worlds.photo_world.tables import JOINTS, PARTS
 
@@ -40,26 +40,14 @@ _NAME_OF_CLASS: Mapping[str, str] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Face:
-    """What the table says of one aligned face: its cells."""
-
-    person_id: int
-    keypoints: str
-    segments: str
-    masks: tuple[str, ...]
+Face = tuple[int, str, str, str]
+"""What the table says of one aligned face: its person, and the cells of joints, parts and masks."""
 
 
 def write_face(
     picture: Picture, k: int, person: Mapping[str, Any], folder: str, name: str, root: Path
 ) -> Face | None:
-    """Cut out, align and write the face of the k-th person (from 1) of a picture.
-
-    Returns
-    -------
-    Face or None
-        None where too little of the face is seen; nothing is written then.
-    """
+    """Cut out, align and write the face of the k-th person (from 1) of a picture."""
     from PIL import Image
 
     own = np.where(picture.owner == k, picture.part, 0).astype(np.uint8)
@@ -71,31 +59,26 @@ def write_face(
     photo = Image.fromarray(picture.pixels)
     face = photo.transform(size, transform, coefficients, Image.Resampling.BILINEAR)
     labels = Image.fromarray(own).transform(size, transform, coefficients, Image.Resampling.NEAREST)
-    write_bytes(root, f"{folder}/faces_crop_and_align_{name}.png", as_png(np.asarray(face)))
+    write_bytes(root, f"{folder}/faces_crop_and_align_{name}.png", encoded(np.asarray(face), "png"))
     cell, classes = segments_of_picture(np.asarray(labels))
-    return Face(
-        person["person_id"], _points(person, inverse), cell, _write_masks(classes, name, root)
-    )
+    masks = _write_masks(classes, name, root)
+    return person["person_id"], _points(person, inverse), cell, str(masks)
 
 
 def _alignment(person: Mapping[str, Any]) -> npt.NDArray[np.float64]:
     """Give the affine map from the aligned face to the photo: ``[2, 3]``."""
     x, y = person["joints_x"], person["joints_y"]
     right, left = JOINTS.index("right_eye"), JOINTS.index("left_eye")
-    across = (x[left] - x[right], y[left] - y[right])
-    turn = math.atan2(across[1], across[0]) if abs(across[0]) > 1e-6 else 0.0
+    dx, dy = x[left] - x[right], y[left] - y[right]
+    turn = math.atan2(dy, dx) if abs(dx) > 1e-6 else 0.0
     if abs(turn) > math.pi / 2:  # seen from behind: keep it upright
         turn -= math.copysign(math.pi, turn)
     centre = (person["face_x"] + person["face_w"] / 2.0, person["face_y"] + person["face_h"] / 2.0)
     scale = _MARGIN * max(person["face_w"], person["face_h"], 1.0) / SIDE_PX
     cos, sin = scale * math.cos(turn), scale * math.sin(turn)
     half = SIDE_PX / 2.0
-    return np.array(
-        [
-            [cos, -sin, centre[0] - half * (cos - sin)],
-            [sin, cos, centre[1] - half * (sin + cos)],
-        ]
-    )
+    across = [cos, -sin, centre[0] - half * (cos - sin)]
+    return np.array([across, [sin, cos, centre[1] - half * (sin + cos)]])
 
 
 def _points(person: Mapping[str, Any], inverse: npt.NDArray[np.float64]) -> str:
@@ -111,21 +94,16 @@ def _points(person: Mapping[str, Any], inverse: npt.NDArray[np.float64]) -> str:
     return "{" + ", ".join(sorted(cells)) + "}"
 
 
-def _write_masks(
-    classes: Mapping[int, npt.NDArray[np.bool_]], name: str, root: Path
-) -> tuple[str, ...]:
+def _write_masks(classes: Mapping[int, npt.NDArray[np.bool_]], name: str, root: Path) -> list[str]:
     """Write a picture for each part that is seen, one of the background, and all in one."""
     combined = np.zeros((SIDE_PX, SIDE_PX), dtype=np.uint8)
     for number, mask in classes.items():
         part = _NAME_OF_CLASS.get(CLASSES[number])
         if part is not None:
             combined[mask] = _LABELS.index(part)
-    files = []
-    present = np.bincount(combined.ravel(), minlength=1) > 0
-    present[0] = True  # the background has a file whatever is seen
-    for label in np.flatnonzero(present):
-        picture = ((combined == label) * 255).astype(np.uint8)
-        path = f"{MASKS}/{name}/{_LABELS[label]}.png"
-        files.append(write_bytes(root, path, as_png(picture)))
-    path = f"{MASKS}/{name}/combined.png"
-    return (*files, write_bytes(root, path, as_png(combined)))
+    present = sorted({0, *np.unique(combined).tolist()})  # the background has a file in any case
+    pictures = {_LABELS[k]: ((combined == k) * 255).astype(np.uint8) for k in present}
+    pictures["combined"] = combined
+    for label, picture in pictures.items():
+        write_bytes(root, f"{MASKS}/{name}/{label}.png", encoded(picture, "png"))
+    return [f"{MASKS}/{name}/{label}.png" for label in pictures]

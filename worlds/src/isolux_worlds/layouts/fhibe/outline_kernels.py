@@ -10,21 +10,10 @@ from numba import types
 
 from isolux.io.kernels import njit
 
-__all__ = ["fill_bitmap", "holes_of", "walk_outlines"]
+__all__ = ["walk_outlines"]
 
 _FLAGS: dict[str, Any] = {"nogil": True, "_nrt": False}
-_E = types.Array(types.int32, 1, "C", readonly=True)
 _Bits = npt.NDArray[np.uint8]
-
-
-@njit((_E, types.int64, types.int64, types.int64, types.uint8[:, ::1]), **_FLAGS)
-def fill_bitmap(
-    edges: npt.NDArray[np.int32], height: int, left: int, top: int, bits: _Bits
-) -> None:
-    """Set the pixels of a mask's runs in a crop that has a border of one empty pixel."""
-    for k in range(0, len(edges), 2):
-        for p in range(edges[k], edges[k + 1]):
-            bits[p % height - top + 1, p // height - left + 1] = 1
 
 
 @njit((types.uint8[:, ::1], types.int64, types.int64, types.int64, types.int64), **_FLAGS)
@@ -49,12 +38,7 @@ def _turn(bits: _Bits, y: int, x: int, dx: int, dy: int) -> int:
 def walk_outlines(
     bits: _Bits, walked: _Bits, corners: npt.NDArray[np.int32], ends: npt.NDArray[np.int64]
 ) -> int:
-    """Walk along the pixels' edges around every region, the region on the right.
-
-    ``corners`` [c, 2] takes x, y of each turn, loop after loop; ``ends`` [l] where each loop ends.
-    Regions that touch at a corner only are two. The border of ``bits`` is empty. Returns the
-    number of loops. Holes are walked too, the other way round.
-    """
+    """Walk along the pixels' edges around every region, the region on the right."""
     n, loops = 0, 0
     height, width = bits.shape
     for y0 in range(1, height):
@@ -79,25 +63,3 @@ def walk_outlines(
                 ends[loops] = n
                 loops += 1
     return loops
-
-
-@njit((types.int32[:, ::1], types.int64[::1], types.int64, types.int64[::1]), **_FLAGS)
-def holes_of(
-    corners: npt.NDArray[np.int32],
-    ends: npt.NDArray[np.int64],
-    loops: int,
-    cuts: npt.NDArray[np.int64],
-) -> int:
-    """Give, for each loop around a hole, a column that runs through it; returns how many."""
-    n, first = 0, 0
-    for k in range(loops):
-        area, lowest = 0, corners[first, 0]
-        for i in range(first, ends[k]):
-            j = i + 1 if i + 1 < ends[k] else first
-            area += corners[i, 0] * corners[j, 1] - corners[j, 0] * corners[i, 1]
-            lowest = min(lowest, corners[i, 0])
-        if area < 0:
-            cuts[n] = lowest + 1
-            n += 1
-        first = ends[k]
-    return n

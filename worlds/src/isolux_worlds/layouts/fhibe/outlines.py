@@ -20,59 +20,44 @@ Polygon = npt.NDArray[np.int32]
 
 
 def outlines(masks: Masks, k: int) -> list[Polygon]:
-    """Trace mask ``k``.
-
-    Examples
-    --------
-    >>> from isolux.geometry.masks import masks_from_counts
-    >>> mask = masks_from_counts([[1, 2, 2, 2, 5]], np.array([4]), np.array([3]))
-    >>> outlines(mask, 0)[0].tolist()
-    [[2, 1], [2, 3], [0, 3], [0, 1]]
-    """
-    from isolux_worlds.layouts.fhibe.outline_kernels import fill_bitmap
-
+    """Trace mask ``k``."""
     left, top, width, height = (int(side) for side in masks.box_xywh[k])
-    bits = np.zeros((height + 2, width + 2), dtype=np.uint8)
-    edges = np.ascontiguousarray(masks.edges[masks.starts[k] : masks.starts[k + 1]])
-    fill_bitmap(edges, int(masks.height[k]), left, top, bits)
-    corner = np.array([left - 1, top - 1], dtype=np.int32)
-    return [polygon + corner for polygon in _traced(bits)]
+    tall = int(masks.height[k])
+    edges = masks.edges[masks.starts[k] : masks.starts[k + 1]] - left * tall
+    lengths = np.diff(edges, prepend=0, append=width * tall)
+    columns = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths).reshape(width, tall)
+    corner = np.array([left, top], dtype=np.int32)
+    return [polygon + corner for polygon in outlines_of_bitmap(columns.T[top : top + height])]
 
 
 def outlines_of_bitmap(bits: npt.NDArray[np.bool_]) -> list[Polygon]:
-    """Trace a mask that is a picture, ``[height, width]``."""
-    framed = np.pad(bits.astype(np.uint8), 1)
-    return [polygon - 1 for polygon in _traced(framed)]
-
-
-def _traced(bits: npt.NDArray[np.uint8]) -> list[Polygon]:
-    """Trace a mask with an empty border; with holes, strip by strip."""
-    from isolux_worlds.layouts.fhibe.outline_kernels import holes_of
-
-    corners, ends, loops = _loops(bits)
-    cuts = np.empty(loops, dtype=np.int64)
-    n_holes = holes_of(corners, ends, loops, cuts)
-    if not n_holes:
-        return _parted(corners, ends, loops)
+    """Trace a mask that is a picture, ``[height, width]``; with holes, strip by strip."""
+    corners, starts = _loops(bits)
+    if not len(starts):
+        return []
+    x, y = corners.astype(np.int64).T
+    following = np.append(np.arange(1, len(x)), 0)
+    following[np.append(starts[1:], len(x)) - 1] = starts
+    area = np.add.reduceat(x * y[following] - x[following] * y, starts)
+    holes = np.minimum.reduceat(x, starts)[area < 0]  # a hole is walked the other way round
+    if not len(holes):
+        return np.split(corners, starts[1:])
     found: list[Polygon] = []
-    bounds = [0, *np.unique(cuts[:n_holes]).tolist(), bits.shape[1]]
-    for left, right in pairwise(bounds):
-        strip = np.pad(bits[:, left:right], ((0, 0), (1, 1)))
-        corner = np.array([left - 1, 0], dtype=np.int32)
-        found += [polygon + corner for polygon in _parted(*_loops(strip))]
+    for left, right in pairwise([0, *np.unique(holes + 1).tolist(), bits.shape[1]]):
+        strip, starts = _loops(bits[:, left:right])
+        if len(starts):
+            found += np.split(strip + np.array([left, 0], dtype=np.int32), starts[1:])
     return found
 
 
-def _loops(bits: npt.NDArray[np.uint8]) -> tuple[Polygon, npt.NDArray[np.int64], int]:
+def _loops(bits: npt.NDArray[np.bool_]) -> tuple[Polygon, npt.NDArray[np.int64]]:
+    """Walk around every region and hole: corners ``[c, 2]``, and where each loop starts ``[l]``."""
     from isolux_worlds.layouts.fhibe.outline_kernels import walk_outlines
 
-    across = int((bits[1:] != bits[:-1]).sum())  # every corner ends one of these edges
+    framed = np.pad(np.ascontiguousarray(bits, dtype=np.uint8), 1)
+    across = int((framed[1:] != framed[:-1]).sum())  # every corner ends one of these edges
     corners = np.empty((2 * across + 1, 2), dtype=np.int32)
     ends = np.empty(across + 1, dtype=np.int64)
-    bits = np.ascontiguousarray(bits)
-    return corners, ends, int(walk_outlines(bits, np.zeros_like(bits), corners, ends))
-
-
-def _parted(corners: Polygon, ends: npt.NDArray[np.int64], loops: int) -> list[Polygon]:
-    starts = [0, *ends[: max(loops - 1, 0)].tolist()]
-    return [corners[a:b] for a, b in zip(starts, ends[:loops].tolist(), strict=False)][:loops]
+    n_loops = int(walk_outlines(framed, np.zeros_like(framed), corners, ends))
+    last = int(ends[n_loops - 1]) if n_loops else 0
+    return corners[:last] - 1, np.array([0, *ends[: n_loops - 1]], dtype=np.int64)[:n_loops]

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.geometry.masks import masks_from_counts
+from isolux_worlds._tables import left_join
 from isolux_worlds.layouts.fhibe.outlines import Polygon, outlines, outlines_of_bitmap
 from isolux_worlds.photo_world.tables import JOINTS, PARTS
 
@@ -54,43 +55,23 @@ _OF_NUMBER = np.array([CLASS_OF_PART.get(part, -1) for part in ("", *PARTS)], dt
 
 
 def keypoint_cells(people: pl.DataFrame) -> pl.Series:
-    """Write each person's joints that lie in the photo: ``{'0. Nose': [x, y, 1], …}``.
-
-    The third number is 1 for a joint that is seen. Before rendering nothing hides a joint.
-    """
-    hidden = pl.col("joints_v") if "joints_v" in people.columns else None
-    inside = pl.col("x").is_between(0, pl.col("width"), closed="left") & pl.col("y").is_between(
-        0, pl.col("height"), closed="left"
-    )
-    chosen = ["person_id", "width", "height", "joints_x", "joints_y"]
-    if hidden is not None:
-        chosen.append("joints_v")
-    long = (
-        people.select(chosen)
-        .with_columns(name=pl.lit(list(KEYPOINTS)))
-        .explode("joints_x", "joints_y", "name", *(["joints_v"] if hidden is not None else []))
-        .rename({"joints_x": "x", "joints_y": "y"})
-    )
-    seen = (pl.col("joints_v") == 2).cast(pl.Int64) if hidden is not None else pl.lit(1)
-    there = (pl.col("joints_v") > 0) if hidden is not None else inside
-    cells = (
-        long.filter(there)
-        .select(
-            "person_id",
-            text=pl.format("'{}': [{}, {}, {}]", "name", _rounded("x"), _rounded("y"), seen),
-        )
-        .group_by("person_id", maintain_order=True)
-        .agg(pl.col("text").str.join(", "))
-    )
-    joined = people.select("person_id").join(
-        cells, on="person_id", how="left", maintain_order="left"
-    )
+    """Write each person's joints that lie in the photo: ``{'0. Nose': [x, y, 1], …}``."""
+    is_painted = "joints_v" in people.columns
+    lists = ["joints_x", "joints_y", *(["joints_v"] if is_painted else [])]
+    named = people.select("person_id", "width", "height", *lists, name=pl.lit(list(KEYPOINTS)))
+    x, y = (pl.col(name).cast(pl.Float64).round(2) for name in lists[:2])
+    if is_painted:
+        there, seen = pl.col("joints_v") > 0, (pl.col("joints_v") == 2).cast(pl.Int64)
+    else:
+        sides = zip(lists, ("width", "height"), strict=True)
+        inside = [pl.col(name).is_between(0, pl.col(side), closed="left") for name, side in sides]
+        there, seen = pl.all_horizontal(inside), pl.lit(1)
+    text = pl.format("'{}': [{}, {}, {}]", "name", x, y, seen)
+    long = named.explode(*lists, "name").filter(there).select("person_id", text=text)
+    cells = long.group_by("person_id", maintain_order=True).agg(pl.col("text").str.join(", "))
+    joined = left_join(people.select("person_id"), cells, "person_id")
     whole = pl.concat_str(pl.lit("{"), pl.col("text").fill_null(""), pl.lit("}"))
     return joined.select(keypoints=whole)["keypoints"]
-
-
-def _rounded(name: str) -> pl.Expr:
-    return pl.col(name).cast(pl.Float64).round(2)
 
 
 def segment_cells(people: pl.DataFrame) -> pl.Series:
@@ -115,15 +96,7 @@ def segments_of_picture(
 ) -> tuple[str, dict[int, npt.NDArray[np.bool_]]]:
     """Write the polygons of one person's parts from a picture of them.
 
-    Parameters
-    ----------
-    labels : [height, width] uint8
-        0 none, k ``PARTS[k - 1]``.
-
-    Returns
-    -------
-    (str, dict)
-        The cell, and the mask of each class that is seen.
+    ``labels``: [height, width] uint8.
     """
     classes = _OF_NUMBER[labels]
     present = np.flatnonzero(np.bincount(labels.ravel()))

@@ -21,10 +21,13 @@ import numpy as np
 import polars as pl
 
 from isolux_worlds._draw import stream
+from isolux_worlds._tables import left_join
 from isolux_worlds.layouts._annotators import error_of
+from isolux_worlds.layouts._layout import Native
+from isolux_worlds.photo_world.places import COUNTRIES
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["SKIN_LEVEL", "answers"]
+__all__ = ["NAMES", "SKIN_LEVEL", "answers"]
 
 SKIN_LEVEL: Mapping[str, int] = {
     "1": 5, "2": 5, "3": 4, "4": 4, "5": 3, "6": 2, "7": 1, "8": 1, "9": 0, "10": 0,
@@ -37,109 +40,68 @@ _SKIN = (
 )  # fmt: skip
 
 _ONE: Mapping[str, tuple[str, Mapping[str, str], str]] = {
-    "scene": (
-        "scene",
-        {
-            "city_street": "9. Outdoor: Commercial buildings, shops, markets, cities, and towns",
-            "residential": "8. Outdoor: Houses, cabins, gardens, and farms",
-            "park": "6. Outdoor: Sports fields, parks, leisure spaces",
-            "highway": "4. Outdoor: Transportation",
-            "home": "12. Indoor: Home or hotel",
-            "shop": "10. Indoor: Shopping and dining",
-        },
-        "3. Outdoor: Man-made elements",
-    ),
+    "scene": ("scene", {
+        "city_street": "9. Outdoor: Commercial buildings, shops, markets, cities, and towns",
+        "residential": "8. Outdoor: Houses, cabins, gardens, and farms",
+        "park": "6. Outdoor: Sports fields, parks, leisure spaces",
+        "highway": "4. Outdoor: Transportation",
+        "home": "12. Indoor: Home or hotel",
+        "shop": "10. Indoor: Shopping and dining",
+    }, "3. Outdoor: Man-made elements"),
     "user_hour_captured": (
         "time_of_day",
         {"daytime": "12:00-17:59", "dawn_dusk": "06:00-11:59", "night": "18:00-23:59"},
         "12:00-17:59",
     ),
-    "hairstyle": (
-        "hair_type",
-        {
-            "bald": "0. None", "straight": "7. Medium", "wavy": "7. Medium", "curly": "2. Short",
-            "coily": "2. Short", "dreadlocks": "12. Long",
-        },
-        "17. Not listed",
-    ),
-    "natural_hair_type": (
-        "hair_type",
-        {
-            "bald": "0. None", "straight": "1. Straight", "wavy": "2. Wavy", "curly": "3. Curly",
-            "coily": "4. Kinky-coily", "dreadlocks": "5. Not listed",
-        },
-        "5. Not listed",
-    ),
-    "action_body_pose": (
-        "pose",
-        {
-            "standing": "0. Standing", "walking": "2. Walking", "sitting": "1. Sitting",
-            "arms_raised": "6. Dancing", "bending": "3. Bending/bowing",
-        },
-        "14. Not listed",
-    ),
+    "hairstyle": ("hair_type", {
+        "bald": "0. None", "straight": "7. Medium", "wavy": "7. Medium", "curly": "2. Short",
+        "coily": "2. Short", "dreadlocks": "12. Long",
+    }, "17. Not listed"),
+    "natural_hair_type": ("hair_type", {
+        "bald": "0. None", "straight": "1. Straight", "wavy": "2. Wavy", "curly": "3. Curly",
+        "coily": "4. Kinky-coily", "dreadlocks": "5. Not listed",
+    }, "5. Not listed"),
+    "action_body_pose": ("pose", {
+        "standing": "0. Standing", "walking": "2. Walking", "sitting": "1. Sitting",
+        "arms_raised": "6. Dancing", "bending": "3. Bending/bowing",
+    }, "14. Not listed"),
 }  # fmt: skip
 """Column: the world's attribute, its values' answers, and the answer to any other."""
 
+_MUSICIANS = ("drummer", "flutist", "guitarist", "trumpeter")
+_PLAYERS = ("ballplayer", "basketball_player", "soccer_player", "tennis_player")
 _LISTS: Mapping[str, tuple[str, Mapping[str, str], str]] = {
-    "lighting": (
-        "lighting",
-        {
-            "well_lit": "2. Lighting from in front of the head/face",
-            "dimly_lit": "3. Lighting from behind the head/face",
-            "underexposed": "1. Lighting from below the head/face",
-            "overexposed": "0. Lighting from above the head/face",
-        },
-        "2. Lighting from in front of the head/face",
-    ),
-    "weather": (
-        "weather",
-        {
-            "clear": "6. Clear", "overcast": "5. Cloud", "rainy": "3. Rain",
-            "snowy": "2. Snow/hail", "foggy": "0. Fog",
-        },
-        "6. Clear",
-    ),
-    "pronoun": (
-        "perceived_gender_presentation",
-        {
-            "feminine": "0. She/her/hers", "masculine": "1. He/him/his",
-            "non_binary": "2. They/them/their",
-        },
-        "5. Prefer not to say",
-    ),
-    "natural_hair_color": (
-        "hair_color",
-        {
-            "black": "6. Dark brown/black", "brown": "5. Light brown to medium brown",
-            "blonde": "3. Blond", "red": "7. Red", "grey": "9. Gray", "colored": "11. Not listed",
-        },
-        "11. Not listed",
-    ),
+    "lighting": ("lighting", {
+        "well_lit": "2. Lighting from in front of the head/face",
+        "dimly_lit": "3. Lighting from behind the head/face",
+        "underexposed": "1. Lighting from below the head/face",
+        "overexposed": "0. Lighting from above the head/face",
+    }, "2. Lighting from in front of the head/face"),
+    "weather": ("weather", {
+        "clear": "6. Clear", "overcast": "5. Cloud", "rainy": "3. Rain",
+        "snowy": "2. Snow/hail", "foggy": "0. Fog",
+    }, "6. Clear"),
+    "pronoun": ("perceived_gender_presentation", {
+        "feminine": "0. She/her/hers", "masculine": "1. He/him/his",
+        "non_binary": "2. They/them/their",
+    }, "5. Prefer not to say"),
+    "natural_hair_color": ("hair_color", {
+        "black": "6. Dark brown/black", "brown": "5. Light brown to medium brown",
+        "blonde": "3. Blond", "red": "7. Red", "grey": "9. Gray", "colored": "11. Not listed",
+    }, "11. Not listed"),
     "facial_hairstyle": ("facial_hair", {"yes": "1. Beard", "no": "0. None"}, "0. None"),
     "facial_marks": ("tattoo", {"yes": "1. Tattoos", "no": "0. None"}, "0. None"),
-    "action_subject_object_interaction": (
-        "occupation",
-        {
-            **dict.fromkeys(
-                ("drummer", "flutist", "guitarist", "trumpeter"),
-                "19. Playing musical instrument",
-            ),
-            **dict.fromkeys(
-                ("computer_user", "disk_jockey"), "21. Using an electronic device"
-            ),
-            **dict.fromkeys(("horseman", "motorcyclist", "skateboarder"), "1. Riding"),
-            **dict.fromkeys(
-                ("ballplayer", "basketball_player", "soccer_player", "tennis_player"), "20. Playing"
-            ),
-            "climber": "14. Climbing",
-            "boatman": "25. Rowing",
-            "gardener": "17. Digging/shoveling",
-            "painter": "9. Writing/drawing or painting",
-            "hairdresser": "22. Cutting or chopping",
-        },
-        "0. None",
-    ),
+    "action_subject_object_interaction": ("occupation", {
+        **dict.fromkeys(_MUSICIANS, "19. Playing musical instrument"),
+        **dict.fromkeys(("computer_user", "disk_jockey"), "21. Using an electronic device"),
+        **dict.fromkeys(("horseman", "motorcyclist", "skateboarder"), "1. Riding"),
+        **dict.fromkeys(_PLAYERS, "20. Playing"),
+        "climber": "14. Climbing",
+        "boatman": "25. Rowing",
+        "gardener": "17. Digging/shoveling",
+        "painter": "9. Writing/drawing or painting",
+        "hairdresser": "22. Cutting or chopping",
+    }, "0. None"),
 }  # fmt: skip
 
 _SAME = {  # columns that say the same of a world
@@ -152,62 +114,49 @@ _FIXED = {
     "model": "made up", "user_date_captured": "May-2023", "consent": True,
     "subject_position": "4. None", "head_pose": "0. Typical",
 }  # fmt: skip
-_SIDES = ("left", "right")
+_EYES = [f"{k}_{s}_eye_color" for k in ("natural", "apparent") for s in ("left", "right")]
 _DISTANCES = ((50, "0. CD I"), (300, "1. CD II"), (900, "2. CD III"), (1500, "3. CD IV"))
 _FARTHER = "4. CD V"  # a face of 1,500 pixels or more
 
-_ANCESTRY: Mapping[str, tuple[str, ...]] = {
-    "1. Northern Africa": ("eg", "tn"),
-    "2. Eastern Africa": ("et", "ke", "mw", "rw"),
-    "3. Middle Africa": ("cm",),
-    "4. Southern Africa": ("za",),
-    "5. Western Africa": ("bf", "gh", "ng"),
-    "7. Caribbean": ("ht",),
-    "8. Central America": ("gt", "mx"),
-    "9. South America": ("ar", "bo", "br", "co", "pe"),
-    "10. Northern America": ("ca", "us"),
-    "13. Eastern Asia": ("cn", "kr"),
-    "14. South-eastern Asia": ("kh", "id", "ph", "vn"),
-    "15. Southern Asia": ("bd", "in", "np", "pk"),
-    "16. Western Asia": ("jo",),
-    "18. Eastern Europe": ("ro", "ua"),
-    "19. Northern Europe": ("dk", "se"),
-    "20. Southern Europe": ("it", "rs", "es"),
-    "21. Western Europe": ("fr", "nl"),
-}
 _REGIONS = {"af": "0. Africa", "am": "6. Americas", "as": "11. Asia", "eu": "17. Europe"}
-_NATIONS = {
-    "bf": "31. Burkinan", "cm": "35. Cameroonian", "eg": "62. Egyptian", "et": "68. Ethiopian",
-    "gh": "78. Ghanaian", "ke": "105. Kenyan", "mw": "122. Malawian", "ng": "146. Nigerian",
-    "rw": "168. Rwandan", "za": "184. South African", "tn": "206. Tunisian", "ar": "8. Argentine",
-    "bo": "23. Bolivian", "br": "26. Brazilian", "ca": "36. Canadian", "co": "43. Colombian",
-    "mx": "131. Mexican", "pe": "159. Peruvian", "us": "3. American", "bd": "15. Bangladeshi",
-    "kh": "34. Cambodian", "cn": "42. Chinese", "in": "93. Indian", "id": "94. Indonesian",
-    "jo": "103. Jordanian", "np": "143. Nepalese", "pk": "153. Pakistani", "ph": "71. Filipino",
-    "kr": "185. South Korean", "vn": "218. Vietnamese", "dk": "55. Danish", "fr": "73. French",
-    "it": "99. Italian", "nl": "59. Dutch", "ro": "166. Romanian", "rs": "176. Serbian",
-    "es": "187. Spanish", "se": "195. Swedish", "ua": "212. Ukrainian",
-}  # fmt: skip
+
+
+def _native(column: str) -> Native:
+    """Say an attribute in the loader's words: the answers without their numbers."""
+    attribute = {**_ONE, **_LISTS}[column][1]
+    return Native(column, {value: text.rpartition(". ")[2] for value, text in attribute.items()})
+
+
+NAMES: Mapping[str, Native] = {
+    "perceived_gender_presentation": _native("pronoun"),
+    "skin_tone": Native(
+        "natural_skin_color",
+        {tone: ("VI", "V", "IV", "III", "II", "I")[level] for tone, level in SKIN_LEVEL.items()},
+        exact=False,
+    ),
+    "lighting": _native("lighting"),
+    "weather": _native("weather"),
+    "facial_hair": _native("facial_hairstyle"),
+    "tattoo": _native("facial_marks"),
+    "time_of_day": _native("user_hour_captured"),
+    "district": Native("location_region"),
+    "country": Native("location_country"),
+    "region": Native(
+        "ancestry_region", {code: text.rpartition(". ")[2] for code, text in _REGIONS.items()}
+    ),
+}
+"""A world's attributes in FHIBE's words, as its loader says them."""
 
 
 def answers(world: PhotoWorld) -> pl.DataFrame:
-    """Give FHIBE's answers of each person of the world, in the order of ``world.people``.
-
-    Returns
-    -------
-    polars.DataFrame
-        FHIBE's columns of image and subject but paths, joints, polygons and annotators. Questions
-        with several answers are lists of text.
-    """
+    """Give FHIBE's answers of each person of the world, in the order of ``world.people``."""
     homes = world.households.select("household_id", "country", "country_code", "region")
     photos = world.photos.select("image_id", "household_id").join(homes, on="household_id")
     own = ("household_id", "country", "country_code", "region")
-    people = world.people.drop(own, strict=False).join(
-        photos, on="image_id", how="left", maintain_order="left"
-    )
+    people = left_join(world.people.drop(own, strict=False), photos)
     found = people.select(
-        **{name: _answer(people, *asked) for name, asked in _ONE.items()},
-        **{name: pl.concat_list(_answer(people, *asked)) for name, asked in _LISTS.items()},
+        **{name: _answer(*asked) for name, asked in _ONE.items()},
+        **{name: pl.concat_list(_answer(*asked)) for name, asked in _LISTS.items()},
         **{name: pl.lit(value) for name, value in _FIXED.items()},
         **_places(people),
         age="age",
@@ -216,15 +165,11 @@ def answers(world: PhotoWorld) -> pl.DataFrame:
     bald = (pl.col("natural_hair_type") == "0. None").alias("bald")
     none = pl.lit(["0. None"])
     found = found.with_columns(
-        natural_hair_color=pl.when(bald).then(none).otherwise("natural_hair_color"),
+        natural_hair_color=pl.when(bald).then(none).otherwise("natural_hair_color")
     ).with_columns(pl.col(old).alias(new) for new, old in _SAME.items())
     bearded = pl.col("facial_hairstyle").list.first() != "0. None"
     beard = pl.when(bearded).then("natural_hair_color").otherwise(none)
-    eyes = {
-        f"{kind}_{side}_eye_color": pl.lit(["7. Not listed"])
-        for kind in ("natural", "apparent")
-        for side in _SIDES
-    }
+    eyes = dict.fromkeys(_EYES, pl.lit(["7. Not listed"]))
     alone = pl.Series(people.select(pl.len().over("image_id") == 1).to_series())
     return found.with_columns(
         natural_facial_haircolor=beard,
@@ -238,19 +183,16 @@ def answers(world: PhotoWorld) -> pl.DataFrame:
     )
 
 
-def _answer(people: pl.DataFrame, attribute: str, words: Mapping[str, str], other: str) -> pl.Expr:
-    if attribute not in people.columns:
-        return pl.lit(other)
+def _answer(attribute: str, words: Mapping[str, str], other: str) -> pl.Expr:
     return pl.col(attribute).replace_strict(dict(words), default=other, return_dtype=pl.String)
 
 
 def _places(people: pl.DataFrame) -> dict[str, pl.Expr]:
     """Say where a household lives, and, as its people's, that country's ancestry and nation."""
-    of_code = {code: sub for sub, codes in _ANCESTRY.items() for code in codes}
     code = pl.col("country_code")
-    sub = code.replace_strict(of_code, default=None, return_dtype=pl.String)
+    sub = code.replace_strict({c.code: c.ancestry for c in COUNTRIES}, return_dtype=pl.String)
+    nation = code.replace_strict({c.code: c.nationality for c in COUNTRIES}, return_dtype=pl.String)
     region = pl.col("region").replace_strict(_REGIONS, default=None, return_dtype=pl.String)
-    nation = code.replace_strict(_NATIONS, default="225. Not listed", return_dtype=pl.String)
     return {
         "location_country": pl.col("country"),
         "location_region": pl.col("district") if "district" in people.columns else pl.lit(""),
@@ -261,12 +203,7 @@ def _places(people: pl.DataFrame) -> dict[str, pl.Expr]:
 
 def _skin(world: PhotoWorld, people: pl.DataFrame) -> dict[str, pl.Series]:
     """Give the natural colour as it is, and the apparent one as annotators see it: they may err."""
-    if "skin_tone" not in people.columns:
-        middle = pl.Series([_SKIN[2]] * people.height)
-        return {"natural_skin_color": middle, "apparent_skin_color": middle}
-    level = (
-        people["skin_tone"].replace_strict(dict(SKIN_LEVEL), default=2, return_dtype=pl.Int64)
-    ).to_numpy()
+    level = people["skin_tone"].replace_strict(dict(SKIN_LEVEL), return_dtype=pl.Int64).to_numpy()
     random = stream(world.seed, "annotators", "fhibe", "apparent_skin_color")
     wrong = random.random(len(level)) < error_of(world, people)
     other = (level + random.integers(1, len(_SKIN), len(level))) % len(_SKIN)

@@ -9,7 +9,9 @@ attributes named before it, of which the first that holds counts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import difflib
+import reprlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,27 +20,11 @@ from pydantic import ValidationError, model_validator
 from isolux.vocabulary.errors import IsoluxError, SpecError, UnknownNameError
 from isolux.vocabulary.spec import crossed
 from isolux_worlds.photo_world.settings.checks import check_world
-from isolux_worlds.photo_world.settings.fields import (
-    AnnotatorSettings,
-    AttributeSettings,
-    Conditional,
-    EffectSettings,
-    ErrorSettings,
-    ImageSettings,
-    ModelSettings,
-    WorldFields,
-)
+from isolux_worlds.photo_world.settings.fields import SETTINGS_NAMES, ModelSettings, WorldFields
 from isolux_worlds.photo_world.settings.files import read_yaml_file
-from isolux_worlds.photo_world.settings.problems import first_problem
 
 __all__ = [
     "PRESETS",
-    "AnnotatorSettings",
-    "AttributeSettings",
-    "Conditional",
-    "EffectSettings",
-    "ErrorSettings",
-    "ImageSettings",
     "ModelSettings",
     "WorldSettings",
     "parse_world",
@@ -66,8 +52,10 @@ class WorldSettings(WorldFields):
         """Return ``by``, or what it stands for when it is empty."""
         return tuple("*".join(crossed(entry)) for entry in self.by) or tuple(self.attributes)
 
-    def model_named(self, name: str) -> ModelSettings:
-        """Return the model of that name, or raise UnknownNameError."""
+    def model_named(self, name: str | ModelSettings) -> ModelSettings:
+        """Return the model of that name, or raise UnknownNameError; a model is itself."""
+        if isinstance(name, ModelSettings):
+            return name
         for model in self.models:
             if model.name == name:
                 return model
@@ -75,34 +63,11 @@ class WorldSettings(WorldFields):
 
 
 def parse_world(values: Mapping[str, Any], *, where: str | None = None) -> WorldSettings:
-    """Make a world of loose values, or say which of them is wrong.
-
-    Parameters
-    ----------
-    values : mapping of str to object
-    where : str, optional
-        The file that they come from, for errors.
-
-    Raises
-    ------
-    SpecError
-        With the file, the key (``attributes.lighting.given[0].shares``), what was expected there
-        and what was found.
-
-    Examples
-    --------
-    >>> parse_world({"name": "empty", "households": 0})
-    Traceback (most recent call last):
-        ...
-    isolux.vocabulary.errors.SpecError: the world cannot be used as it is written
-      expected: Input should be greater than or equal to 1
-      found: 0
-      where: key 'households'
-    """
+    """Make a world of loose values, or say which of them is wrong."""
     try:
         return WorldSettings.model_validate(values)
     except ValidationError as error:
-        raise first_problem(error, _settings_names(), where) from error
+        raise _first_problem(error, where) from error
     except RecursionError as error:
         raise SpecError("the world is nested too deep to be one", where=where) from error
     except IsoluxError as error:
@@ -145,13 +110,7 @@ def preset(name: str) -> WorldSettings:
 
 
 def world_text(settings: WorldSettings) -> str:
-    """Write a world as YAML that ``read_world`` reads as the same world.
-
-    Examples
-    --------
-    >>> print(world_text(WorldSettings(name="plain", households=10)).splitlines()[0])
-    name: plain
-    """
+    """Write a world as YAML that ``read_world`` reads as the same world."""
     import yaml
 
     values = settings.model_dump(mode="json", exclude_none=True)
@@ -159,15 +118,30 @@ def world_text(settings: WorldSettings) -> str:
     return text
 
 
-def _settings_names() -> list[str]:
-    kinds = (
-        WorldSettings,
-        AttributeSettings,
-        Conditional,
-        ImageSettings,
-        AnnotatorSettings,
-        ErrorSettings,
-        ModelSettings,
-        EffectSettings,
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 80
+
+
+def _key_path(parts: Sequence[object]) -> str:
+    """Write where a key stands: ``attributes.lighting.given[0].shares``."""
+    text = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in parts)
+    return text.removeprefix(".")
+
+
+def _first_problem(error: ValidationError, where: str | None) -> SpecError:
+    """Say what pydantic found first."""
+    first = error.errors(include_url=False)[0]
+    parts = [p for p in first["loc"] if p != "[key]"]
+    key = f"key {_key_path(parts)!r}" if parts else None
+    place = ", ".join(p for p in (where, key) if p) or None
+    if first["type"] == "extra_forbidden":
+        name = str(parts[-1])
+        near = difflib.get_close_matches(name, SETTINGS_NAMES, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else "see the settings of a world"
+        return SpecError(f"there is no setting {_SHORT.repr(name)}", where=place, hint=hint)
+    return SpecError(
+        "the world cannot be used as it is written",
+        expected=str(first["msg"]).removeprefix("Value error, "),
+        found="nothing" if first["type"] == "missing" else _SHORT.repr(first.get("input")),
+        where=place,
     )
-    return [name for kind in kinds for name in kind.model_fields]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import crossed
@@ -12,12 +12,13 @@ from isolux_worlds.photo_world.settings.fields import AttributeSettings, WorldFi
 from isolux_worlds.photo_world.tables import HOUSEHOLDS, PEOPLE, PHOTOS, SUBJECTS
 from isolux_worlds.photo_world.vocabulary import DRAWN, LEVELS, Level
 
-__all__ = ["MOST_PEOPLE", "check_world"]
+__all__ = ["check_world"]
 
-MOST_PEOPLE = 2_000_000
-"""People in photos, at most: some 5 GB while they are drawn."""
-MOST_ATTRIBUTES = 100
-"""Attributes of a world's own, groupings and models, at most."""
+_MAX_PEOPLE = 2_000_000
+"""People in photos: some 5 GB while they are drawn."""
+_MAX_ATTRIBUTES = 100
+"""Attributes of a world's own, groupings and models."""
+_MAX_VALUES = 1000
 
 _ABOVE: Mapping[Level, tuple[Level, ...]] = {
     "household": ("household",),
@@ -30,168 +31,126 @@ _ABOVE: Mapping[Level, tuple[Level, ...]] = {
 _COLUMNS = {c.name for t in (HOUSEHOLDS, SUBJECTS, PHOTOS, PEOPLE) for c in t.columns}
 _TAKEN = _COLUMNS - set(PLACE_VALUES)
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_MOST_VALUES = 1000
 _TOLERANCE = 1e-6
 
 Where = Mapping[str, Sequence[str]]
+_Known = Mapping[str, tuple[str, ...]]
+
+
+def _wrong(
+    problem: str, key: str, expected: str | None, found: str, hint: str | None = None
+) -> SpecError:
+    return SpecError(problem, expected=expected, found=found, where=f"key {key!r}", hint=hint)
 
 
 def check_world(settings: WorldFields) -> None:
-    """Refuse a world whose parts contradict one another.
-
-    Raises
-    ------
-    SpecError, UnknownNameError
-        ``where`` is the key, such as ``key 'attributes.lighting.given[0].where'``.
-    """
+    """Refuse a world whose parts contradict one another; ``where`` is the key."""
     _check_counts(settings)
     for name in ("attributes", "models", "by"):
-        if len(getattr(settings, name)) > MOST_ATTRIBUTES:
-            raise SpecError(
-                f"the world has too many {name}",
-                expected=f"at most {MOST_ATTRIBUTES}",
-                found=str(len(getattr(settings, name))),
-                where=f"key {name!r}",
+        n = len(getattr(settings, name))
+        if n > _MAX_ATTRIBUTES:
+            raise _wrong(
+                f"the world has too many {name}", name, f"at most {_MAX_ATTRIBUTES}", str(n)
             )
     _check_attributes(settings)
-    known = {name: tuple(d.shares) for name, d in DRAWN.items()}
+    known = {name: tuple(drawn.shares) for name, drawn in DRAWN.items()}
     known |= {name: _values(name, a) for name, a in settings.attributes.items()}
-    for i, wrong in enumerate(settings.annotators.errors):
-        _check_where(wrong.where, known, f"annotators.errors[{i}].where")
+    for i, special in enumerate(settings.annotators.errors):
+        _check_where(special.where, known, f"annotators.errors[{i}].where")
     names = [model.name for model in settings.models]
     for i, model in enumerate(settings.models):
         if names.index(model.name) != i:
-            raise SpecError(
-                "two models have one name",
-                expected="every name once",
-                found=repr(model.name),
-                where=f"key 'models[{i}].name'",
-            )
+            key = f"models[{i}].name"
+            raise _wrong("two models have one name", key, "every name once", repr(model.name))
         for j, effect in enumerate(model.effects):
             _check_where(effect.where, known, f"models[{i}].effects[{j}].where")
-    _check_groupings(settings.by, known)
+    for i, entry in enumerate(settings.by):
+        _check_grouping(entry, settings.by[:i], known, f"by[{i}]")
 
 
 def _check_counts(settings: WorldFields) -> None:
     for name in ("subjects", "photos", "people"):
         low, high = getattr(settings, name)
         if high < low:
-            raise SpecError(
-                f"the range of {name} is the wrong way round",
-                expected="the lower end first",
-                found=f"[{low}, {high}]",
-                where=f"key {name!r}",
-            )
-    room = settings.photos[0] * settings.people[1]
-    if settings.subjects[1] > room:
-        raise SpecError(
+            problem = f"the range of {name} is the wrong way round"
+            raise _wrong(problem, name, "the lower end first", f"[{low}, {high}]")
+    room, most = settings.photos[0] * settings.people[1], settings.subjects[1]
+    if most > room:
+        raise _wrong(
             "not every subject can be in a photo",
-            expected=f"at most {room} subjects: the fewest photos of a home times the most people",
-            found=f"up to {settings.subjects[1]}",
-            where="key 'subjects'",
+            "subjects",
+            f"at most {room} subjects: the fewest photos of a home times the most people",
+            f"up to {most}",
             hint="allow more photos or people, or fewer subjects",
         )
-    in_photo = min(settings.people[1], settings.subjects[1])
-    most = settings.households * settings.photos[1] * in_photo
-    if most > MOST_PEOPLE:
-        raise SpecError(
-            "the world is too large",
-            expected=f"at most {MOST_PEOPLE:,} people in photos",
-            found=f"up to {most:,}",
-            where="key 'households'",
-        )
+    people = settings.households * settings.photos[1] * min(settings.people[1], most)
+    if people > _MAX_PEOPLE:
+        expected = f"at most {_MAX_PEOPLE:,} people in photos"
+        raise _wrong("the world is too large", "households", expected, f"up to {people:,}")
 
 
 def _check_attributes(settings: WorldFields) -> None:
     earlier: dict[str, tuple[Level, tuple[str, ...]]] = {}
     for name, attribute in settings.attributes.items():
         key = f"attributes.{name}"
-        _check_name(name, key)
-        level = _level_of(name, attribute, key)
+        if not _NAME.fullmatch(name) or name in _TAKEN:
+            expected = "small letters, digits and _, and no column that every world has"
+            problem = "an attribute cannot have this name"
+            raise _wrong(problem, key[:120], expected, repr(name[:80]))
+        level = _level_of(name, attribute, f"{key}.level")
         values = _values(name, attribute)
-        _check_values(name, values, key)
+        _check_values(name, values, f"{key}.shares")
         if attribute.shares is not None:
             _check_shares(attribute.shares, values, f"{key}.shares")
         for i, rule in enumerate(attribute.given):
-            place = f"{key}.given[{i}]"
-            _check_given(rule.where, name, level, earlier, f"{place}.where")
-            _check_shares(rule.shares, values, f"{place}.shares")
+            _check_given(rule.where, name, level, earlier, f"{key}.given[{i}].where")
+            _check_shares(rule.shares, values, f"{key}.given[{i}].shares")
         earlier[name] = (level, values)
     if {"region", "country"} <= set(settings.attributes):
-        raise SpecError(
-            "a country is in one region: only one of the two can be planted",
-            found="region and country",
-            where="key 'attributes'",
-            hint="plant the country",
-        )
-
-
-def _check_name(name: str, key: str) -> None:
-    if not _NAME.fullmatch(name) or name in _TAKEN:
-        raise SpecError(
-            "an attribute cannot have this name",
-            expected="small letters, digits and _, and no column that every world has",
-            found=repr(name[:80]),
-            where=f"key {key[:120]!r}",
-        )
+        problem = "a country is in one region: only one of the two can be planted"
+        raise _wrong(problem, "attributes", None, "region and country", hint="plant the country")
 
 
 def _level_of(name: str, attribute: AttributeSettings, key: str) -> Level:
     fixed: Level | None = DRAWN[name].level if name in DRAWN else None
     if name in PLACE_VALUES:
         fixed = "household"
-    if attribute.level is None and fixed is None:
-        raise SpecError(
-            f"the painter does not know {name!r}: say who has it",
-            expected="one of " + ", ".join(LEVELS),
-            found="nothing",
-            where=f"key '{key}.level'",
-        )
-    if fixed is not None and attribute.level not in (None, fixed):
-        raise SpecError(
-            f"{name!r} cannot be had at this level",
-            expected=fixed,
-            found=str(attribute.level),
-            where=f"key '{key}.level'",
-        )
     level = attribute.level or fixed
-    if level is None:  # pragma: no cover - refused above
-        raise AssertionError(name)
+    if level is None:
+        problem = f"the painter does not know {name!r}: say who has it"
+        raise _wrong(problem, key, "one of " + ", ".join(LEVELS), "nothing")
+    if fixed not in (None, level):
+        raise _wrong(f"{name!r} cannot be had at this level", key, fixed, level)
     return level
 
 
-def _values(name: str, attribute: AttributeSettings) -> tuple[str, ...]:
-    if attribute.shares is not None:
-        return tuple(attribute.shares)
+def _usual_values(name: str) -> tuple[str, ...]:
     return tuple(DRAWN[name].shares) if name in DRAWN else PLACE_VALUES.get(name, ())
 
 
+def _values(name: str, attribute: AttributeSettings) -> tuple[str, ...]:
+    return _usual_values(name) if attribute.shares is None else tuple(attribute.shares)
+
+
 def _check_values(name: str, values: tuple[str, ...], key: str) -> None:
-    if not values or len(values) > _MOST_VALUES or "" in values:
-        raise SpecError(
-            f"{name!r} needs values",
-            expected=f"1 to {_MOST_VALUES}, with their shares, none of them empty",
-            found=f"{len(values)} of them",
-            where=f"key '{key}.shares'",
-        )
-    fixed = tuple(DRAWN[name].shares) if name in DRAWN else PLACE_VALUES.get(name)
-    for value in values if fixed else ():
-        if value not in (fixed or ()):
-            raise UnknownNameError("value", value, fixed or (), where=f"key '{key}.shares'")
+    if not values or len(values) > _MAX_VALUES or "" in values:
+        expected = f"1 to {_MAX_VALUES}, with their shares, none of them empty"
+        raise _wrong(f"{name!r} needs values", key, expected, f"{len(values)} of them")
+    _check_known("value", values, _usual_values(name) or values, key)
+
+
+def _check_known(kind: str, names: Iterable[str], known: Iterable[str], key: str) -> None:
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(kind, name[:80], known, where=f"key '{key}'")
 
 
 def _check_shares(shares: Mapping[str, float], values: tuple[str, ...], key: str) -> None:
-    for value in shares:
-        if value not in values:
-            raise UnknownNameError("value", value, values, where=f"key '{key}'")
+    _check_known("value", shares, values, key)
     total = sum(shares.values())
     if abs(total - 1) > _TOLERANCE:
-        raise SpecError(
-            "these shares are not a distribution",
-            expected="a sum of 1",
-            found=f"a sum of {total:.6g}",
-            where=f"key '{key}'",
-        )
+        problem = "these shares are not a distribution"
+        raise _wrong(problem, key, "a sum of 1", f"a sum of {total:.6g}")
 
 
 def _check_given(
@@ -204,58 +163,33 @@ def _check_given(
     known = {other: values for other, (_, values) in earlier.items()}
     for other in where:
         if other not in known and (other in DRAWN or other == name):
-            raise SpecError(
-                f"{name!r} hangs on {other!r}, which the world does not name before it",
-                expected="one of " + ", ".join(known) if known else "an attribute named before",
-                found=repr(other),
-                where=f"key '{key}'",
-                hint=f"write `{other}: {{}}` above {name}" if other != name else None,
-            )
+            problem = f"{name!r} hangs on {other!r}, which the world does not name before it"
+            expected = "one of " + ", ".join(known) if known else "an attribute named before"
+            hint = f"write `{other}: {{}}` above {name}" if other != name else None
+            raise _wrong(problem, key, expected, repr(other), hint)
     _check_where(where, known, key)
     for other in where:
         if earlier[other][0] not in _ABOVE[level]:
-            raise SpecError(
-                f"{name!r} cannot hang on {other!r}",
-                expected=f"an attribute of level {' or '.join(_ABOVE[level])}",
-                found=f"one of level {earlier[other][0]}",
-                where=f"key '{key}'",
-            )
+            expected = f"an attribute of level {' or '.join(_ABOVE[level])}"
+            found = f"one of level {earlier[other][0]}"
+            raise _wrong(f"{name!r} cannot hang on {other!r}", key, expected, found)
 
 
-def _check_where(where: Where, known: Mapping[str, tuple[str, ...]], key: str) -> None:
+def _check_where(where: Where, known: _Known, key: str) -> None:
     if not where or not all(where.values()):
-        raise SpecError(
-            "a condition names no group",
-            expected="attributes and values, such as lighting: dimly_lit",
-            found=repr({k: list(v) for k, v in where.items()})[:80],
-            where=f"key '{key}'",
-        )
+        expected = "attributes and values, such as lighting: dimly_lit"
+        found = repr({k: list(v) for k, v in where.items()})[:80]
+        raise _wrong("a condition names no group", key, expected, found)
+    _check_known("attribute", where, known, key)
     for name, values in where.items():
-        if name not in known:
-            raise UnknownNameError("attribute", name[:80], known, where=f"key '{key}'")
-        for value in values:
-            if value not in known[name]:
-                place = f"key '{key}.{name}'"
-                raise UnknownNameError("value", value[:80], known[name], where=place)
+        _check_known("value", values, known[name], f"{key}.{name}")
 
 
-def _check_groupings(by: Sequence[str], known: Mapping[str, tuple[str, ...]]) -> None:
-    for i, entry in enumerate(by):
-        if entry in by[:i]:
-            raise SpecError(
-                "a grouping is listed twice",
-                expected="every one once",
-                found=repr(entry[:80]),
-                where=f"key 'by[{i}]'",
-            )
-        names = crossed(entry)
-        for name in names:
-            if name not in known:
-                raise UnknownNameError("attribute", name[:80], known, where=f"key 'by[{i}]'")
-        if len(set(names)) < len(names):
-            raise SpecError(
-                "an intersection is of different attributes",
-                expected="every name once",
-                found=repr(entry[:80]),
-                where=f"key 'by[{i}]'",
-            )
+def _check_grouping(entry: str, earlier: Sequence[str], known: _Known, key: str) -> None:
+    if entry in earlier:
+        raise _wrong("a grouping is listed twice", key, "every one once", repr(entry[:80]))
+    names = crossed(entry)
+    _check_known("attribute", names, known, key)
+    if len(set(names)) < len(names):
+        problem = "an intersection is of different attributes"
+        raise _wrong(problem, key, "every name once", repr(entry[:80]))

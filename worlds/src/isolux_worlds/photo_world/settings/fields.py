@@ -9,16 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from isolux_worlds.photo_world.vocabulary import Level
 
-__all__ = [
-    "AnnotatorSettings",
-    "AttributeSettings",
-    "Conditional",
-    "EffectSettings",
-    "ErrorSettings",
-    "ImageSettings",
-    "ModelSettings",
-    "WorldFields",
-]
+__all__ = ["SETTINGS_NAMES", "AttributeSettings", "ModelSettings", "WorldFields"]
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 
@@ -171,3 +162,7 @@ class WorldFields(_Frozen):
     annotators: AnnotatorSettings = AnnotatorSettings()
     models: tuple[ModelSettings, ...] = ()
     by: Annotated[tuple[str, ...], BeforeValidator(_words)] = ()
+
+
+SETTINGS_NAMES = [name for kind in _Frozen.__subclasses__() for name in kind.model_fields]
+"""Names of all settings, for hints."""

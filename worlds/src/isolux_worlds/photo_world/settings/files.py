@@ -21,15 +21,7 @@ _BOOL, _TEXT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:str"
 
 
 def read_yaml_file(path: str | Path) -> dict[str, Any]:
-    """Read a YAML file that holds one mapping.
-
-    Raises
-    ------
-    FileError
-        No such file, too large, not UTF-8 or not YAML, with the line.
-    SpecError
-        It holds something else than a mapping, a key twice, or an anchor.
-    """
+    """Read a YAML file that holds one mapping."""
     try:
         with Path(path).open("rb") as file:
             content = file.read(LARGEST_BYTES + 1)
@@ -39,22 +31,13 @@ def read_yaml_file(path: str | Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise FileError("the file cannot be read", found=str(error), where=str(path)) from error
     if len(content) > LARGEST_BYTES:
-        raise FileError(
-            "the file is too large to be a world",
-            expected=f"at most {LARGEST_BYTES:,} bytes",
-            where=str(path),
-        )
+        expected = f"at most {LARGEST_BYTES:,} bytes"
+        raise FileError("the file is too large to be a world", expected=expected, where=str(path))
     return read_yaml_text(text, where=str(path))
 
 
 def read_yaml_text(text: str, *, where: str | None = None) -> dict[str, Any]:
-    """Read YAML text that holds one mapping; errors as in ``read_yaml_file``.
-
-    Examples
-    --------
-    >>> read_yaml_text("facial_hair: {no: 0.8, yes: 0.2}")
-    {'facial_hair': {'no': 0.8, 'yes': 0.2}}
-    """
+    """Read YAML text that holds one mapping; errors as in ``read_yaml_file``."""
     import yaml
 
     try:
@@ -70,12 +53,9 @@ def read_yaml_text(text: str, *, where: str | None = None) -> dict[str, Any]:
         first = " ".join(str(error).split())[:300]
         raise FileError("the file is not valid YAML", found=first, where=where) from error
     if not isinstance(found, dict):
-        raise SpecError(
-            "the file holds no world",
-            expected="lines such as `name: fair`",
-            found="an empty file" if found is None else type(found).__name__,
-            where=where,
-        )
+        what, expected = type(found).__name__, "lines such as `name: fair`"
+        what = "an empty file" if found is None else what
+        raise SpecError("the file holds no world", expected=expected, found=what, where=where)
     return {str(key): value for key, value in found.items()}
 
 
@@ -86,12 +66,12 @@ def _check_nodes(root: Any, where: str | None) -> None:
     while waiting:
         node = waiting.pop()
         if id(node) in seen:
-            raise SpecError(
+            problem, expected = (
                 "a world is written without anchors",
-                expected="every value where it is meant",
-                found="an alias such as *name",
-                where=_line(node, where),
+                "every value where it is meant",
             )
+            found = "an alias such as *name"
+            raise SpecError(problem, expected=expected, found=found, where=_line(node, where))
         seen.add(id(node))
         if node.id == "mapping":
             _check_keys(node, where)
@@ -106,11 +86,8 @@ def _check_keys(node: Any, where: str | None) -> None:
     seen: set[str] = set()
     for key, _ in node.value:
         if key.id == "scalar" and key.value in seen:
-            raise SpecError(
-                f"the key {key.value[:80]!r} occurs twice",
-                expected="every key once",
-                where=_line(key, where),
-            )
+            problem = f"the key {key.value[:80]!r} occurs twice"
+            raise SpecError(problem, expected="every key once", where=_line(key, where))
         seen.add(str(key.value))
 
 

@@ -1,0 +1,335 @@
+"""What is on the clothes: buttons, ties, aprons, stripes, badges, reflecting bands and so on.
+
+Each word of ``Outfit.details`` is one function here. Details are painted on the cloth they belong
+to; an apron or a vest is clothing of its own and is labelled so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from isolux_worlds.drawing.anatomy import Figure, Frame
+from isolux_worlds.drawing.body import torso_outline
+from isolux_worlds.drawing.canvas import Canvas, Paint, Places, Point
+from isolux_worlds.drawing.clothing import colours_of
+from isolux_worlds.drawing.colour import WHITE, Colour, dark, light
+from isolux_worlds.drawing.outfits import Outfit
+
+__all__ = ["paint_details"]
+
+_SIDES = (-1.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cloth:
+    """Where a detail goes: the canvas, who wears it, the chest's frame, the trim's colour.
+
+    In the chest's frame −1 to 1 is from shoulder to shoulder, 0 the shoulders and 1 the hips.
+    """
+
+    canvas: Canvas
+    figure: Figure
+    chest: Frame
+    colour: Colour
+
+    @property
+    def u(self) -> float:
+        """A head's height in pixels."""
+        return self.figure.u
+
+    def line(self, *places: Point, wide: float, colour: Colour, alpha: float = 1.0) -> None:
+        """Paint a line, so many heads wide."""
+        path = [self.chest.at(*place) for place in places]
+        self.canvas.line(path, wide * self.u, Paint(colour, alpha=alpha))
+
+    def across(self, y: float, half: float, wide: float, colour: Colour, **paint: float) -> None:
+        """Paint a line from one side to the other."""
+        self.line((-half, y), (half, y), wide=wide, colour=colour, **paint)
+
+    def shape(self, corners: Places, colour: Colour, alpha: float = 1.0) -> None:
+        """Paint a polygon."""
+        self.canvas.polygon(self.chest.all(corners), Paint(colour, alpha=alpha))
+
+    def card(self, half: float, top: float, low: float, colour: Colour) -> None:
+        """Paint a rectangle in the middle."""
+        self.shape([(-half, top), (half, top), (half, low), (-half, low)], colour)
+
+    def dot(self, x: float, y: float, r: float, fill: Paint | Colour) -> None:
+        """Paint a disc, so many heads in radius."""
+        r = r * self.u
+        self.canvas.ellipse(self.chest.at(x, y), r, r, fill)
+
+
+def _trunk_frame(figure: Figure) -> Frame:
+    middle, hips = figure.middle("shoulder"), figure.middle("hip")
+    left = figure.joints["left_shoulder"]
+    right = (left[0] - middle[0], left[1] - middle[1])
+    return Frame(middle, right, (hips[0] - middle[0], hips[1] - middle[1]))
+
+
+def paint_details(canvas: Canvas, figure: Figure, outfit: Outfit) -> None:
+    """Paint every detail of an outfit, in its order."""
+    top, second, _ = colours_of(figure, outfit)
+    c = _Cloth(canvas, figure, _trunk_frame(figure), second)
+    part = "full_body_clothing" if outfit.whole else "upper_clothing"
+    if outfit.neck == "collar":
+        with canvas.as_part(figure.owner, part):
+            _collar(c, light(top, 0.25))
+    for word in outfit.details:
+        if word in _GARMENTS:
+            with canvas.as_part(figure.owner, part):
+                _GARMENTS[word](c)
+        else:
+            with canvas.only_on(figure.owner, part):
+                _PATTERNS[word](c)
+
+
+def _collar(c: _Cloth, colour: Colour) -> None:
+    u, (x, y) = c.u, c.figure.middle("shoulder")
+    flap = ((0.23, -0.30), (0.03, 0.12), (0.24, 0.14), (0.31, -0.16))
+    for s in _SIDES:
+        c.canvas.polygon([(x + s * dx * u, y + dy * u) for dx, dy in flap], colour)
+
+
+def _buttons(c: _Cloth) -> None:
+    c.line((0, 0.12), (0, 1.2), wide=0.02, colour=(20.0, 20.0, 20.0), alpha=0.35)
+    for k in range(5):
+        c.dot(0.0, 0.2 + 0.2 * k, 0.028, light(c.colour, 0.2))
+
+
+def _tie(c: _Cloth) -> None:
+    shape = [(-0.07, 0.08), (0.07, 0.08), (0.05, 0.15), (0.10, 0.72), (0.0, 0.8), (-0.10, 0.72),
+             (-0.05, 0.15)]  # fmt: skip
+    tie = (150.0, 38.0, 44.0) if c.colour[0] > 150 else dark(c.colour, 0.3)
+    c.shape(shape, tie)
+
+
+def _bow(c: _Cloth) -> None:
+    for s in _SIDES:
+        c.shape([(0.0, 0.08), (s * 0.18, 0.02), (s * 0.18, 0.15)], (24.0, 22.0, 26.0))
+
+
+def _lapels(c: _Cloth) -> None:
+    c.shape([(-0.28, -0.28), (0.28, -0.28), (0.0, 0.72)], c.colour)
+    flap = ((0.28, -0.3), (0.46, 0.05), (0.34, 0.16), (0.42, 0.22), (0.0, 0.76), (0.12, 0.25))
+    for s in _SIDES:
+        c.shape([(s * x, y) for x, y in flap], (0.0, 0.0, 0.0), alpha=0.22)
+    for y in (0.84, 0.98):
+        c.dot(0.04, y, 0.03, (18.0, 18.0, 20.0))
+
+
+def _cardigan(c: _Cloth) -> None:
+    for s in _SIDES:
+        panel = [(s * 0.26, -0.3), (s * 1.3, -0.1), (s * 1.2, 1.3), (s * 0.2, 1.3), (s * 0.14, 0.4)]
+        c.shape(panel, c.colour)
+
+
+def _apron(c: _Cloth) -> None:
+    bib = [(-0.36, 0.18), (0.36, 0.18), (0.42, 0.62), (0.62, 0.7), (0.66, 1.65), (-0.66, 1.65),
+           (-0.62, 0.7), (-0.42, 0.62)]  # fmt: skip
+    edge = (*c.chest.at(-0.8, 1.0), *c.chest.at(0.8, 1.0))
+    c.canvas.polygon(c.chest.all(bib), Paint(c.colour, round=0.35, across=edge))
+    for s in _SIDES:
+        c.line((s * 0.33, 0.2), (s * 0.27, -0.2), wide=0.06, colour=dark(c.colour, 0.2))
+    c.shape([(-0.32, 1.0), (0.32, 1.0), (0.3, 1.3), (-0.3, 1.3)], dark(c.colour, 0.18))
+
+
+def _bib(c: _Cloth) -> None:
+    bib = [(-0.42, 0.34), (0.42, 0.34), (0.5, 0.72), (0.75, 0.85), (0.85, 1.3), (-0.85, 1.3),
+           (-0.75, 0.85), (-0.5, 0.72)]  # fmt: skip
+    edge = (*c.chest.at(-0.9, 1), *c.chest.at(0.9, 1))
+    c.canvas.polygon(c.chest.all(bib), Paint(c.colour, round=0.3, across=edge))
+    for s in _SIDES:
+        c.line((s * 0.36, 0.38), (s * 0.42, -0.16), wide=0.1, colour=c.colour)
+        c.dot(s * 0.36, 0.4, 0.04, (210.0, 190.0, 120.0))
+    c.card(0.2, 0.46, 0.68, dark(c.colour, 0.2))
+
+
+def _vest(c: _Cloth) -> None:
+    edge = ((0.3, -0.26), (0.62, -0.2), (0.66, 0.3), (0.78, 0.5), (0.66, 1.1), (0.0, 1.2))
+    for s in _SIDES:
+        c.shape([*((s * x, y) for x, y in edge), (0.0, 0.55)], c.colour)
+
+
+def _life_vest(c: _Cloth) -> None:
+    edge = ((0.26, -0.22), (0.66, -0.16), (0.8, 0.3), (0.84, 0.95), (0.05, 0.98), (0.05, 0.3))
+    for s in _SIDES:
+        across = (*c.chest.at(s * 0.05, 0.5), *c.chest.at(s * 0.9, 0.5))
+        panel = c.chest.all([(s * x, y) for x, y in edge])
+        c.canvas.blob(panel, Paint(c.colour, round=0.4, across=across), steps=3)
+    for y in (0.42, 0.74):
+        c.across(y, 0.84, 0.06, (38.0, 38.0, 42.0))
+
+
+def _hivis(c: _Cloth) -> None:
+    _vest(c)
+    silver = (222.0, 226.0, 214.0)
+    for y in (0.48, 0.86):
+        c.across(y, 0.72, 0.1, silver)
+    for s in _SIDES:
+        c.line((s * 0.46, -0.22), (s * 0.46, 0.48), wide=0.09, colour=silver)
+
+
+def _hood(c: _Cloth) -> None:
+    for s in _SIDES:
+        shape = [(s * 0.22, -0.36), (s * 0.52, -0.2), (s * 0.44, 0.04), (0.0, 0.2), (0.0, 0.1)]
+        c.shape(shape, dark(c.colour, 0.1))
+        c.line((s * 0.09, 0.14), (s * 0.11, 0.44), wide=0.03, colour=(240.0, 238.0, 230.0))
+
+
+def _stripes(c: _Cloth, colour: Colour, step: float, wide: float) -> None:
+    x = -1.2
+    while x < 1.2:
+        c.line((x, -0.4), (x, 1.6), wide=wide, colour=colour)
+        x += step
+
+
+def _check(c: _Cloth) -> None:
+    _stripes(c, light(c.colour, 0.5), 0.26, 0.05)
+    for k in range(10):
+        c.across(-0.2 + 0.17 * k, 1.2, 0.05, dark(c.colour, 0.4), alpha=0.55)
+
+
+def _wave(c: _Cloth) -> None:
+    c.dot(0.0, 0.42, 0.26, c.colour)
+    path = ((-0.24, 0.46), (-0.06, 0.32), (0.06, 0.5), (0.24, 0.34))
+    c.line(*path, wide=0.05, colour=light(c.colour, 0.7))
+
+
+_SEGMENTS = {
+    "a": (0, 0, 1, 0), "b": (1, 0, 1, 1), "c": (1, 1, 1, 2), "d": (0, 2, 1, 2),
+    "e": (0, 1, 0, 2), "f": (0, 0, 0, 1), "g": (0, 1, 1, 1),
+}  # fmt: skip
+_DIGITS = ("abcdef", "bc", "abged", "abgcd", "fgbc", "afgcd", "afgedc", "abc", "abcdefg",
+           "abfgcd")  # fmt: skip
+
+
+def _number(c: _Cloth) -> None:
+    """Digits of seven segments: the subject's own number."""
+    ink = WHITE if sum(c.colour) < 420 else c.colour
+    number = int(c.figure.look.style * 90) + 10
+    for place, digit in enumerate((number // 10, number % 10)):
+        x = -0.30 + 0.36 * place
+        for name in _DIGITS[digit]:
+            x0, y0, x1, y1 = _SEGMENTS[name]
+            a, b = (x + 0.2 * x0, 0.3 + 0.17 * y0), (x + 0.2 * x1, 0.3 + 0.17 * y1)
+            c.line(a, b, wide=0.08, colour=ink)
+
+
+def _bib_number(c: _Cloth) -> None:
+    c.card(0.42, 0.24, 0.72, (250.0, 250.0, 248.0))
+    _number(replace(c, colour=(190.0, 30.0, 60.0)))
+    c.across(0.26, 0.42, 0.05, (200.0, 40.0, 60.0))
+
+
+def _trim(c: _Cloth) -> None:
+    outline = torso_outline(c.figure, 0.02, 0.2)
+    c.canvas.line(outline[1:4], 0.2 * c.u, c.colour)
+    c.canvas.line(outline[6:9], 0.2 * c.u, c.colour)
+
+
+def _chevron(c: _Cloth) -> None:
+    for y in (0.3, 0.5):
+        c.line((-0.9, y - 0.2), (0.0, y + 0.1), (0.9, y - 0.2), wide=0.11, colour=c.colour)
+
+
+def _badge(c: _Cloth) -> None:
+    r = 0.085 * c.u
+    c.canvas.ellipse(c.chest.at(0.42, 0.34), r, r * 1.15, Paint((214.0, 176.0, 82.0), round=0.5))
+    c.shape([(-0.58, 0.3), (-0.26, 0.3), (-0.26, 0.37), (-0.58, 0.37)], light(c.colour, 0.5))
+
+
+def _belt(c: _Cloth) -> None:
+    c.across(0.95, 1.0, 0.13, (30.0, 26.0, 24.0))
+    c.card(0.08, 0.91, 0.99, (205.0, 175.0, 90.0))
+
+
+def _bands(c: _Cloth) -> None:
+    for y in (0.36, 0.9):
+        c.across(y, 1.2, 0.15, c.colour)
+        c.across(y, 1.2, 0.06, (225.0, 228.0, 222.0))
+
+
+def _bands_white(c: _Cloth) -> None:
+    for s in _SIDES:
+        c.shape([(0.0, 0.02), (s * 0.1, 0.02), (s * 0.2, 0.46), (s * 0.05, 0.46)], c.colour)
+
+
+def _zip(c: _Cloth) -> None:
+    c.line((0.12, -0.2), (-0.04, 1.3), wide=0.05, colour=c.colour)
+    for s in _SIDES:
+        c.line((s * 0.4, 0.5), (s * 0.64, 0.62), wide=0.035, colour=c.colour)
+
+
+def _camouflage(c: _Cloth) -> None:
+    tints = (dark(c.colour, 0.25), (120.0, 112.0, 74.0), (88.0, 74.0, 50.0))
+    spots = c.figure.rng.uniform((-1.2, -0.3, 0.1), (1.2, 1.5, 0.24), (26, 3)).tolist()
+    for k, (x, y, size) in enumerate(spots):
+        c.canvas.ellipse(c.chest.at(x, y), size * c.u, size * 0.6 * c.u, tints[k % 3], x)
+
+
+def _pocket(c: _Cloth) -> None:
+    edge = ((0.22, 0.34), (0.58, 0.34), (0.58, 0.6), (0.22, 0.6), (0.22, 0.34))
+    c.line(*edge, wide=0.025, colour=(20.0, 24.0, 30.0), alpha=0.4)
+
+
+def _straps(c: _Cloth) -> None:
+    for s in _SIDES:
+        path = ((s * 0.56, -0.25), (s * 0.58, 0.3), (s * 0.85, 0.75))
+        c.line(*path, wide=0.15, colour=dark(c.colour, 0.35))
+    c.across(0.3, 0.56, 0.05, (34.0, 34.0, 38.0))
+
+
+def _harness(c: _Cloth) -> None:
+    for a, b in (((-0.9, 0.9), (0.9, 0.9)), ((-0.6, -0.2), (0.5, 0.9)), ((0.6, -0.2), (-0.5, 0.9))):
+        c.line(a, b, wide=0.1, colour=(222.0, 96.0, 40.0))
+
+
+def _glitter(c: _Cloth) -> None:
+    for x, y in c.figure.rng.uniform((-0.9, -0.2), (0.9, 1.2), (40, 2)).tolist():
+        c.dot(x, y, 0.022, Paint(light(c.colour, 0.75), alpha=0.9))
+
+
+def _dots(c: _Cloth) -> None:
+    for k in range(56):
+        x, y = -0.9 + 0.3 * (k % 7) + 0.15 * (k // 7 % 2), -0.1 + 0.26 * (k // 7)
+        c.dot(x, y, 0.03, dark(c.colour, 0.15))
+
+
+def _splashes(c: _Cloth) -> None:
+    inks = ((200.0, 60.0, 50.0), (50.0, 110.0, 180.0), (230.0, 180.0, 50.0), (70.0, 150.0, 90.0))
+    for k, (x, y) in enumerate(c.figure.rng.uniform((-0.7, 0.0), (0.7, 1.3), (14, 2)).tolist()):
+        r = (0.03 + 0.012 * (k % 4)) * c.u
+        c.canvas.ellipse(c.chest.at(x, y), r, r * 0.8, inks[k % 4])
+
+
+def _cross(c: _Cloth) -> None:
+    c.line((0.0, 0.32), (0.0, 0.74), wide=0.15, colour=c.colour)
+    c.across(0.53, 0.22, 0.15, c.colour)
+
+
+def _suit_panel(c: _Cloth) -> None:
+    c.card(0.42, 0.34, 0.78, (196.0, 200.0, 206.0))
+    for k, ink in enumerate(((200.0, 60.0, 50.0), (70.0, 130.0, 190.0), (90.0, 170.0, 100.0))):
+        c.dot(-0.24 + 0.24 * k, 0.5, 0.06, Paint(ink, round=0.5))
+    c.across(-0.14, 0.5, 0.2, c.colour)
+
+
+_GARMENTS: Mapping[str, Callable[[_Cloth], None]] = {
+    "apron": _apron, "bib": _bib, "vest": _vest, "life_vest": _life_vest, "hivis": _hivis,
+    "hood": _hood,
+}  # fmt: skip
+"""Details that are clothing themselves and may lie over skin."""
+_PATTERNS: Mapping[str, Callable[[_Cloth], None]] = {
+    "buttons": _buttons, "tie": _tie, "bow": _bow, "lapels": _lapels, "cardigan": _cardigan,
+    "check": _check, "wave": _wave, "number": _number, "bib_number": _bib_number, "trim": _trim,
+    "chevron": _chevron, "badge": _badge, "belt": _belt, "bands": _bands,
+    "bands_white": _bands_white, "zip": _zip, "camouflage": _camouflage, "pocket": _pocket,
+    "straps": _straps, "harness": _harness, "glitter": _glitter, "dots": _dots,
+    "splashes": _splashes, "cross": _cross, "suit_panel": _suit_panel,
+    "stripes": lambda c: _stripes(c, c.colour, 0.3, 0.13),
+    "pinstripes": lambda c: _stripes(c, c.colour, 0.22, 0.025),
+    "sash": lambda c: c.across(0.72, 0.9, 0.16, c.colour),
+}  # fmt: skip
+"""Details on cloth that is there already."""

@@ -1,0 +1,93 @@
+"""What layouts are given and write: pictures one at a time, files, ids.
+
+``PhotoWorld, Picture, Picture, … -> save_pictures -> PhotoWorld as seen -> annotation files``.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.vocabulary.errors import SpecError
+from isolux_worlds._tables import left_join
+from isolux_worlds.photo_world.world import PhotoWorld
+
+__all__ = ["Picture", "save_pictures", "uuid_of", "write_bytes", "write_json"]
+
+# What the first worlds were made with: another name would rename every photo of every world.
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "isolux.synthetic")
+
+Pixels = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One photo as it was painted.
+
+    ``pixels``: [height, width, 3] uint8; ``owner``, ``part``: [height, width] uint8.
+    """
+
+    image_id: str
+    pixels: Pixels
+    owner: Pixels
+    part: Pixels
+    people: pl.DataFrame
+
+
+def save_pictures(
+    world: PhotoWorld,
+    root: Path,
+    pictures: Iterator[Picture] | None,
+    paths: Mapping[str, str],
+    each: Callable[[Picture], None] | None = None,
+) -> PhotoWorld:
+    """Write each picture as it comes, and return the world with its people as seen."""
+    if pictures is None:
+        return world
+    from isolux_worlds.drawing import encoded
+
+    seen: list[pl.DataFrame] = []
+    drawn: set[str] = set()
+    for picture in pictures:
+        path = paths[picture.image_id]
+        kind: Literal["jpg", "png"] = "jpg" if path.endswith(".jpg") else "png"
+        write_bytes(root, path, encoded(picture.pixels, kind))
+        if each is not None:
+            each(picture)
+        seen.append(picture.people)
+        drawn.add(picture.image_id)
+    missing = world.photos.filter(~pl.col("image_id").is_in(list(drawn)))
+    if missing.height:
+        raise SpecError(
+            f"{missing.height:,} photo(s) of the world have no picture",
+            expected="one for each photo",
+            found=f"none of {missing['image_id'][0]!r}",
+        )
+    people = pl.concat(seen, how="diagonal_relaxed") if seen else world.people
+    people = left_join(world.people.select("person_id"), people, "person_id")
+    return replace(world, people=people)
+
+
+def write_bytes(root: Path, path: str, data: bytes) -> None:
+    """Write a file below ``root``, its folders too."""
+    target = root / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(data)
+
+
+def write_json(root: Path, path: str, parts: Mapping[str, pl.DataFrame]) -> None:
+    """Write a JSON object of lists: each frame's rows as objects, under its name."""
+    lists = [f'"{name}":{frame.write_json()}' for name, frame in parts.items()]
+    write_bytes(root, path, ("{" + ",\n".join(lists) + "}").encode())
+
+
+def uuid_of(*words: object) -> str:
+    """Make an id of FHIBE's form that is always the same for the same words."""
+    return str(uuid.uuid5(_NAMESPACE, "/".join(map(str, words))))

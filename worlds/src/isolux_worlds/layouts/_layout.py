@@ -1,0 +1,81 @@
+"""What a layout is: how it is written, what its loader calls things, how it is audited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from isolux.vocabulary.spec import crossed
+from isolux_worlds.layouts._files import Picture
+from isolux_worlds.photo_world.world import PhotoWorld
+
+__all__ = ["Ids", "Layout", "Native", "Way"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """How a layout's loader names photos and people."""
+
+    images: pl.DataFrame
+    people: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """What a world's attribute is called in a layout; ``values`` that have another name there.
+
+    ``exact`` is false where several of the world's values share one of the layout's, or one of
+    them is seen with mistakes.
+    """
+
+    name: str
+    values: Mapping[str, str] = field(default_factory=dict)
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One task on a layout: the folder or file below the data, and the audit's options.
+
+    ``{data}`` in an option stands for the folder of the data; ``pictures``: the task needs what is
+    only known once pictures are painted.
+    """
+
+    task: str
+    path: str = ""
+    options: tuple[str, ...] = ()
+    pictures: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One dataset's files: how they are written, what the loader calls things, how to audit them.
+
+    ``every``: the layout keeps every attribute of a world as it is; ``also``: groupings that its
+    own files bring; ``judges_people`` is false where photos are judged.
+    """
+
+    summary: str
+    write: Callable[[PhotoWorld, Path, Iterator[Picture] | None], PhotoWorld]
+    ids: Callable[[PhotoWorld], Ids]
+    ways: tuple[Way, ...]
+    names: Mapping[str, Native] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    every: bool = False
+    also: tuple[str, ...] = ()
+    judges_people: bool = True
+
+    def grouping(self, entry: str) -> str | None:
+        """Translate an attribute or intersection; None where the layout does not know it."""
+        if self.every:
+            return entry
+        parts = [self.names.get(name) for name in crossed(entry)]
+        return "*".join(part.name for part in parts if part) if all(parts) else None
+
+    def values(self, entry: str, values: Sequence[str]) -> list[str]:
+        """Translate a group's values."""
+        pairs = zip(crossed(entry), values, strict=True)
+        return [self.names[n].values.get(v, v) if n in self.names else v for n, v in pairs]

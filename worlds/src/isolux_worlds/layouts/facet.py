@@ -1,0 +1,256 @@
+"""A synthetic world as FACET's own files, with the votes and slips of its annotators.
+
+``annotations/annotations.csv`` (a row a person), ``coco_boxes.json``, ``coco_masks.json`` (person,
+clothing, hair) and ``imgs_1`` to ``imgs_3``. What annotators perceive is drawn from the truth: a
+skin tone is three annotators' votes for two tones next to one another, anything else the label
+that two of three gave. The world's own attributes have no column in FACET; ``people.csv`` next to
+the data holds them. Gustafson et al. (2023), appendix A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from isolux.geometry.masks import masks_from_counts, masks_to_coco, union_of_parts
+from isolux_worlds._draw import stream
+from isolux_worlds._tables import left_join
+from isolux_worlds.layouts._annotators import error_of, labelled, tone_votes
+from isolux_worlds.layouts._files import Picture, save_pictures, write_bytes, write_json
+from isolux_worlds.layouts._layout import Ids, Layout, Native, Way
+from isolux_worlds.photo_world.vocabulary import OCCUPATIONS
+from isolux_worlds.photo_world.world import PhotoWorld
+
+__all__ = ["CLOTHING", "HAIR", "LAYOUT", "ids", "united_parts", "write"]
+
+CLOTHING = ("upper_clothing", "lower_clothing", "full_body_clothing")
+HAIR = ("head_hair",)
+
+
+def united_parts(people: pl.DataFrame, parts: Sequence[str]) -> pl.DataFrame:
+    """Unite the masks of these parts of each person."""
+    rows = people.with_row_index("row").drop("counts", strict=False)
+    seen = (
+        rows.select("row", "height", "width", "part_masks")
+        .explode("part_masks")
+        .unnest("part_masks")
+        .filter(pl.col("part").is_in(list(parts)))
+    )
+    if seen.is_empty():
+        return rows.head(0).drop("row").with_columns(counts=pl.lit(None, dtype=pl.String))
+    found = seen["row"].unique(maintain_order=True)
+    place = seen["row"].rle_id()
+    masks = masks_from_counts(seen["counts"], seen["height"].to_numpy(), seen["width"].to_numpy())
+    whole = union_of_parts(masks, place.to_numpy().astype(np.int64), len(found))
+    counts = [mask["counts"].decode("ascii") for mask in masks_to_coco(whole)]
+    united = pl.DataFrame({"row": found, "counts": counts})
+    return rows.join(united, on="row", maintain_order="left").drop("row")
+
+
+_ANNOTATORS = 3  # FACET's; a world may have others, but the columns hold 0 to 3
+_FOLDERS = 3
+_MARKS = (
+    ("perceived_gender_presentation", "gender_presentation_", ("masc", "fem", "non_binary", "na")),
+    ("skin_tone", "skin_tone_", ()),
+    ("age_group", "age_presentation_", ("young", "middle", "older", "na")),
+    ("hair_color", "hair_color_", ("brown", "blonde", "grey", "na", "black", "colored", "red")),
+    ("hair_type", "hairtype_", ("coily", "dreadlocks", "bald", "straight", "curly", "wavy", "na")),
+)
+_LIGHTING = ("underexposed", "dimly_lit", "well_lit", "na", "overexposed")
+_SHORT = {"masculine": "masc", "feminine": "fem"}
+_FLAGS = (
+    ("has_facial_hair", "facial_hair", "yes"),
+    ("has_tattoo", "tattoo", "yes"),
+    ("has_cap", "headwear", "cap"),
+    ("has_mask", "mask", "mask"),
+    ("has_headscarf", "headwear", "headscarf"),
+    ("has_eyeware", "eyewear", "glasses"),
+)
+
+
+def ids(world: PhotoWorld) -> Ids:
+    """Name photos ``sa_<number>.jpg`` and people by their number, as the loader does."""
+    images = world.photos.select(
+        "image_id",
+        native=pl.format("sa_{}.jpg", pl.int_range(1, pl.len() + 1)),
+        number=pl.int_range(1, pl.len() + 1),
+    )
+    people = left_join(world.people.select("person_id", "image_id"), images)
+    native = pl.col("person_id").cast(pl.String)
+    return Ids(images, people.select("person_id", native=native, native_image="native"))
+
+
+def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> PhotoWorld:
+    """Write the world as FACET."""
+    names = ids(world)
+    path = pl.format("imgs_{}/{}", 1 + pl.col("number") % _FOLDERS, "native")
+    paths = dict(names.images.select("image_id", path).iter_rows())
+    world = save_pictures(world, root, pictures, paths)
+    people = left_join(
+        world.people_in_photos(width="width", height="height"),
+        names.images.select("image_id", filename="native", number="number"),
+    )
+    table = annotation_table(world, people).write_csv().encode()
+    write_bytes(root, "annotations/annotations.csv", table)
+    images = left_join(names.images, world.photos.select("image_id", "width", "height")).select(
+        "width", "height", id="number", file_name="native"
+    )
+    _write_boxes(images, people, root)
+    if "mask_counts" in people.columns:
+        _write_masks(images, people, root)
+    return world
+
+
+def annotation_table(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
+    """Make ``annotations.csv``: all of FACET's columns, in its order."""
+    first = _label(world, people, "occupation", OCCUPATIONS)
+    second = "second_occupation"  # a world's own, where it has one
+    other = pl.col(second) if second in people.columns else pl.lit(None, dtype=pl.String)
+    words = zip(('{"x": ', ', "y": ', ', "width": ', ', "height": '), "xywh", strict=True)
+    box = [e for word, s in words for e in (pl.lit(word), pl.col(f"box_{s}").round(2))]
+    head = people.select(
+        "person_id",
+        "filename",
+        class1=first.fill_null(people["occupation"]),
+        class2=other,
+        bounding_box=pl.concat_str(*box, pl.lit("}")),
+    )
+    parts = [head]
+    parts += [
+        _tones(world, people)
+        if name == "skin_tone"
+        else _marks(_label(world, people, name, _values(words)).replace(_SHORT), beginning, words)
+        for name, beginning, words in _MARKS
+    ]
+    parts += [_flags(world, people), _visible(people)]
+    lit = _label(world, people, "lighting", _values(_LIGHTING))
+    parts.append(_marks(lit, "lighting_", _LIGHTING))
+    return pl.concat(parts, how="horizontal")
+
+
+def _values(words: Sequence[str]) -> tuple[str, ...]:
+    """Give the world's words of FACET's columns."""
+    long = {short: word for word, short in _SHORT.items()}
+    return tuple(long.get(word, word) for word in words if word != "na")
+
+
+def _label(world: PhotoWorld, people: pl.DataFrame, name: str, known: Sequence[str]) -> pl.Series:
+    """Let the annotators label an attribute; one that the world lacks is unknown."""
+    values = people[name]
+    if name == "hair_color":  # who is bald shows none
+        values = values.set(people["hair_type"] == "bald", None)
+    return labelled(
+        values,
+        known,
+        annotators=_ANNOTATORS,
+        error=error_of(world, people),
+        random=stream(world.seed, "annotators", "facet", name),
+    )
+
+
+def _marks(labels: pl.Series, beginning: str, words: Sequence[str]) -> pl.DataFrame:
+    """Write a column of 0 and 1 for each word; a null label is ``na``."""
+    filled = labels.fill_null("na")
+    return pl.DataFrame({f"{beginning}{word}": (filled == word).cast(pl.Int64) for word in words})
+
+
+def _tones(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
+    votes = tone_votes(
+        people["skin_tone"].cast(pl.Int64).to_numpy(),
+        annotators=_ANNOTATORS,
+        error=error_of(world, people),
+        random=stream(world.seed, "annotators", "facet", "skin_tone"),
+    )
+    counted = pl.DataFrame(votes, schema=[f"skin_tone_{t}" for t in range(1, 11)], orient="row")
+    return counted.with_columns(skin_tone_na=pl.lit(0, dtype=pl.Int64))
+
+
+def _flags(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
+    """Write the marks of what people have or wear; what is unknown is not there."""
+    columns = {}
+    for column, name, value in _FLAGS:
+        label = _label(world, people, name, sorted(people[name].unique()))
+        columns[column] = (label == value).fill_null(value=False).cast(pl.Int64)
+    return pl.DataFrame(columns)
+
+
+def _visible(people: pl.DataFrame) -> pl.DataFrame:
+    """Mark what is seen: a photo of a face shows no torso; who is nearly hidden is minimal."""
+    return people.select(
+        visible_torso=(pl.col("view") != "face").cast(pl.Int64),
+        visible_face=pl.lit(1, dtype=pl.Int64),
+        visible_minimal=(pl.col("occlusion") == "heavy").cast(pl.Int64),
+    )
+
+
+def _write_boxes(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None:
+    categories = pl.DataFrame({"id": range(1, len(OCCUPATIONS) + 1), "name": OCCUPATIONS})
+    of_class = dict(categories.select("name", "id").iter_rows())
+    rows = people.select(
+        id="person_id",
+        image_id="number",
+        category_id=pl.col("occupation").replace_strict(of_class, return_dtype=pl.Int64),
+        bbox=pl.concat_list(pl.col(f"box_{side}").round(2) for side in "xywh"),
+        person_id="person_id",
+    )
+    parts = {"images": images, "annotations": rows, "categories": categories}
+    write_json(root, "annotations/coco_boxes.json", parts)
+
+
+def _write_masks(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None:
+    """Write person, clothing and hair masks; what is not seen of a person has no entry."""
+    parts = {
+        "person": people.with_columns(counts="mask_counts"),
+        "clothing": united_parts(people, CLOTHING),
+        "hair": united_parts(people, HAIR),
+    }
+    masks = pl.struct(size=pl.concat_list("height", "width"), counts="counts")
+    rows = [
+        part.drop_nulls("counts").select(
+            image_id="number",
+            category_id=pl.lit(k, dtype=pl.Int64),
+            segmentation=masks,
+            iscrowd=pl.lit(0),
+            person_id="person_id",
+        )
+        for k, part in enumerate(parts.values(), start=1)
+    ]
+    annotations = pl.concat(rows).select(pl.int_range(1, pl.len() + 1).alias("id"), pl.all())
+    categories = pl.DataFrame({"id": [1, 2, 3], "name": list(parts)})
+    named = {"images": images, "annotations": annotations, "categories": categories}
+    write_json(root, "annotations/coco_masks.json", named)
+
+
+LAYOUT = Layout(
+    "occupations, boxes, masks; what three annotators perceived",
+    write,
+    ids,
+    ways=(
+        Way("classification"),
+        Way("detection"),
+        Way("label_association", options=("--taxonomy", "miap")),
+        Way("open_vocabulary"),
+        Way("grounding"),
+        Way("retrieval"),
+        Way("segmentation", pictures=True),
+    ),
+    names={
+        "perceived_gender_presentation": Native(
+            "gender_presentation", {"masculine": "masc", "feminine": "fem"}
+        ),
+        "skin_tone": Native("skin_tone", exact=False),
+        "age_group": Native("age_presentation"),
+        "hair_color": Native("hair_color", exact=False),
+        "hair_type": Native("hairtype"),
+        "lighting": Native("lighting"),
+        "facial_hair": Native("has_facial_hair"),
+        "tattoo": Native("has_tattoo"),
+        "eyewear": Native("has_eyeware", {"glasses": "yes", "none": "no"}),
+        "mask": Native("has_mask", {"mask": "yes", "none": "no"}),
+        "occupation": Native("class"),
+    },
+    options=("--votes", "top"),
+)
