@@ -8,15 +8,6 @@ import polars as pl
 
 from isolux.vocabulary.schema import Column, Table
 
-__all__ = [
-    "PROBLEMS",
-    "Severity",
-    "problems_of",
-    "problems_of_people",
-    "problems_of_pictures",
-    "together",
-]
-
 Severity = Literal["error", "warning"]
 
 PROBLEMS = Table(

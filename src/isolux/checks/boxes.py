@@ -15,8 +15,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference
 from isolux.vocabulary.tables import IMAGES, INSTANCES
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="Boxes inside their images",
     summary="Boxes that extend beyond their image, have no area, or are not numbers.",

@@ -14,8 +14,6 @@ from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="Files there, and files named",
     summary="Pictures that are missing, and pictures on disk that no image names.",

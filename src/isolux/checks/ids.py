@@ -13,8 +13,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="Ids and their partners",
     summary="Ids that occur twice, people without an image, attributes of unknown people.",

@@ -16,8 +16,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference
 from isolux.vocabulary.tables import IMAGES, INSTANCES
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="Keypoints on their people",
     summary="Lists of different lengths, keypoints outside their image or their person's mask.",

@@ -11,8 +11,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="Masks where their people are",
     summary=(

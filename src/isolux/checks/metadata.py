@@ -14,8 +14,6 @@ from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="What EXIF gives away",
     summary="GPS positions, serial numbers and names in pictures' EXIF and XMP.",

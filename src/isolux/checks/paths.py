@@ -13,8 +13,6 @@ from isolux.checks._problems import problems_of_pictures, together
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="Paths inside the root",
     summary=(

@@ -14,8 +14,6 @@ from isolux.io.images import LARGEST_PIXELS
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="Pictures that can be read",
     summary="Unreadable, truncated, oversized and animated pictures, and wrong file extensions.",

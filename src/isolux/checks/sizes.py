@@ -15,8 +15,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo
 from isolux.vocabulary.tables import IMAGES
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="Sizes as annotated",
     summary="Pictures that are wider or higher than their annotation says.",

@@ -13,8 +13,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="One person, one split",
     summary="Subjects whose photos are in more than one split.",

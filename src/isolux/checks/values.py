@@ -14,8 +14,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="Plausible numbers",
     summary="Impossible ages, and numbers that are not finite.",

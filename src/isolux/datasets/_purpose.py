@@ -5,8 +5,6 @@ from __future__ import annotations
 from isolux.vocabulary.errors import LicenceError
 from isolux.vocabulary.info import DatasetInfo
 
-__all__ = ["refuse_training"]
-
 
 def refuse_training(info: DatasetInfo) -> None:
     """Refuse a dataset whose licence does not let a model be trained on it.

@@ -15,8 +15,6 @@ from isolux.io.settings_files import read_mapping
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo
 
-__all__ = ["FORMAT", "TERMS", "read_terms", "with_terms", "with_terms_beside"]
-
 TERMS, FORMAT = "dataset.json", "isolux curated dataset"
 
 

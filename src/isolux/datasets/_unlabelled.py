@@ -8,8 +8,6 @@ from pathlib import Path
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["on_unlabelled"]
-
 _SHARE = 0.01  # of the pictures, from which their loss can move a number by a point
 _SHOWN = 3
 

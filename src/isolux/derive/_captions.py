@@ -20,8 +20,6 @@ from isolux.vocabulary.errors import (
 )
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
-__all__ = ["CAPTION", "with_captions"]
-
 CAPTION = "caption"
 """The attribute that holds captions, of whatever unit."""
 

@@ -10,9 +10,6 @@ import polars as pl
 
 from isolux.derive._rows import BOX, rows_of
 
-__all__ = ["boxes_of", "rows_of_columns"]
-
-
 def _rows_with_reason(
     people: pl.DataFrame,
     attribute: str,

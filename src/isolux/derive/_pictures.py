@@ -24,8 +24,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError
 from isolux.vocabulary.tables import IMAGES
 
-__all__ = ["LONGEST_PX", "OTHER_SIZE", "Measure", "Measured", "Seen", "measure_pictures"]
-
 LONGEST_PX = 1600
 """A picture is halved (by 2, 4 or 8) as long as its longer side stays as long as this."""
 

@@ -11,8 +11,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
-__all__ = ["BOX", "people_with", "rows_of", "with_image_size"]
-
 BOX = ("box_x", "box_y", "box_w", "box_h")
 
 

@@ -8,8 +8,6 @@ from isolux.derive._rows import BOX, people_with, rows_of, with_image_size
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo, Reference
 
-__all__ = ["INFO", "derive"]
-
 _TOUCH_PX = 1.0
 """How near to the border a box counts as cut off: annotators stop a pixel short of it."""
 

@@ -23,8 +23,6 @@ from isolux.vocabulary.tables import (
     to_polars,
 )
 
-__all__ = ["ANSWERS", "Predictor", "answers", "kind_of"]
-
 ANSWERS: dict[str, Table] = {
     "labels": LABEL_PREDICTIONS,
     "boxes": BOX_PREDICTIONS,

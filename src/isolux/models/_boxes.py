@@ -11,8 +11,6 @@ import polars as pl
 
 from isolux.models._preprocessing import Prepared
 
-__all__ = ["BOX_SCHEMA", "BoxFormat", "BoxUnits", "box_rows", "boxes_table", "once"]
-
 BoxFormat = Literal["xyxy", "xywh", "cxcywh"]
 BoxUnits = Literal["pixels", "shares"]
 """Pixels of the network's input, or shares of its width and height."""

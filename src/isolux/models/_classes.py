@@ -23,8 +23,6 @@ from isolux.io.frames import refuse_unless_file
 from isolux.io.settings_files import read_label_map_file
 from isolux.vocabulary.errors import FileError, SpecError
 
-__all__ = ["ClassMap", "class_map", "label_rows", "probabilities", "read_names"]
-
 _SYNSET = re.compile(r"n\d{8}")
 _SHOWN = 10
 _SUM = 1e-3  # by which the probabilities of a row may miss 1

@@ -6,8 +6,6 @@ import polars as pl
 
 from isolux.vocabulary.errors import TableError
 
-__all__ = ["refuse_unanswered", "refuse_unsorted"]
-
 _SHOWN = 5
 _COUNTED = "picture counts from 0 within one call"
 

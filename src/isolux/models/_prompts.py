@@ -14,8 +14,6 @@ import polars as pl
 from isolux.io.prompts import read_prompt_file
 from isolux.models._classes import label_rows, probabilities
 
-__all__ = ["Several", "described_rows", "read_prompts"]
-
 Several = Literal["mean", "nearest"]
 """Of a class's prompts, the mean direction counts (CLIP) or the nearest one (FHIBE)."""
 

@@ -13,19 +13,6 @@ from isolux.io.hashing import sha256_file
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import needed
 
-__all__ = [
-    "device_error",
-    "fit_weights",
-    "of_one_shape",
-    "on_device",
-    "out_of_memory",
-    "put_weights",
-    "read_weights",
-    "state_hash",
-    "torch_for",
-]
-
-
 class _Shown(Protocol):
     @property
     def values(self) -> npt.NDArray[Any]: ...

@@ -22,8 +22,6 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.extras import needed
 from isolux.vocabulary.info import ModelInfo, Reference
 
-__all__ = ["INFO", "Faces", "Order", "Poses", "load"]
-
 INFO = ModelInfo(
     title="MediaPipe",
     summary="Finds faces, or one person's pose, with the networks of the mediapipe package.",

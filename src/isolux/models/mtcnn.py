@@ -16,8 +16,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.extras import needed
 from isolux.vocabulary.info import ModelInfo, Reference
 
-__all__ = ["INFO", "Faces", "load"]
-
 INFO = ModelInfo(
     title="MTCNN",
     summary=(

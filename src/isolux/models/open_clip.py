@@ -20,8 +20,6 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.extras import needed
 from isolux.vocabulary.info import ModelInfo, Reference
 
-__all__ = ["INFO", "OpenClip", "load"]
-
 INFO = ModelInfo(
     title="open_clip",
     summary="Runs a CLIP model of the open_clip library: zero-shot labels, or embeddings.",

@@ -23,8 +23,6 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.extras import needed
 from isolux.vocabulary.info import ModelInfo, Reference
 
-__all__ = ["INFO", "TimmModel", "load"]
-
 INFO = ModelInfo(
     title="timm",
     summary="Runs an image model of the timm library: labels, or features as embeddings.",

@@ -27,8 +27,6 @@ from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 from isolux.vocabulary.extras import needed
 from isolux.vocabulary.info import ModelInfo, Reference
 
-__all__ = ["INFO", "Detector", "Shown", "found_rows", "load"]
-
 INFO = ModelInfo(
     title="torchvision",
     summary="Runs a detector of torchvision: boxes, masks or poses.",

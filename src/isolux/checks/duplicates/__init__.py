@@ -23,8 +23,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="Duplicate photos",
     summary="Copies and near-copies of a photo, within and across subjects and splits.",

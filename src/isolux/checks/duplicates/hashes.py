@@ -18,11 +18,6 @@ import polars as pl
 
 from isolux.io.images import Pixels
 
-__all__ = [
-    "LEAST_CORRELATION", "MOST_APART", "MOST_BITS", "SIDE", "Copies", "Hashes", "copies_of",
-    "find_copies", "hash_thumbnails",
-]  # fmt: skip
-
 SIDE = 32
 MOST_BITS, LEAST_CORRELATION, MOST_APART = 18, 0.95, 0.35
 """The check's thresholds, which docs/methods/checks.md measures."""

@@ -15,8 +15,6 @@ import polars as pl
 from isolux.io.cells import row_of
 from isolux.vocabulary.errors import TableError, place
 
-__all__ = ["masks_of", "totals"]
-
 _COMPRESSED = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
 _PLAIN = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})
 _BLOCK = 8_192  # masks: bounds the copies of their text that are held at once

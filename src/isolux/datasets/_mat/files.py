@@ -20,8 +20,6 @@ from isolux.datasets._files import LARGEST
 from isolux.io.inflating import unpacked_limit
 from isolux.vocabulary.errors import FileError, TableError, place
 
-__all__ = ["Variables", "read_mat5", "read_variables", "texts_of_cells"]
-
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _HEADER = 128  # bytes of text and version before the first variable
 _COMPRESSED = 15  # miCOMPRESSED, a variable packed by zlib

@@ -16,8 +16,6 @@ import polars as pl
 
 from isolux.vocabulary.errors import FileError, TableError, place
 
-__all__ = ["read_hdf5"]
-
 _CELLS = 50_000_000  # of one variable, as in files.py
 _LONGEST = 4_096  # characters of one text
 

@@ -16,17 +16,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets._files import read_file, sha256_bytes
+from isolux.datasets._files import Inputs
 from isolux.datasets._json import decode
+from isolux.datasets._refusals import require_columns
 from isolux.io.cells import as_numbers, as_text, row_of
-from isolux.io.frames import read_table
-from isolux.io.hashing import sha256_file
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
-
-__all__ = ["Districts", "districts_at", "incomes_of", "read_districts"]
 
 FloatArray = npt.NDArray[np.float64]
 
+_KEY, _INCOME = "postalCode", "median_income"
 _UNKNOWN = ("", "-", "n/a", "na", "null", "none", "nan")
 _AT_ONCE = 4_000_000  # comparisons of a place with an edge that are held at a time
 
@@ -55,29 +53,29 @@ class Districts:
     inputs: dict[str, str]
 
 
-def read_districts(path: str | Path, key: str) -> Districts:
+def read_districts(path: str | Path) -> Districts:
     """Read a user's GeoJSON."""
-    file = Path(path).expanduser()
-    data, where = read_file(file), str(file)
-    features = decode(data, _Collection, where).features
+    file, inputs = Path(path).expanduser(), Inputs()
+    where = str(file)
+    features = decode(inputs.read(file), _Collection, where).features
     known = {name for one in features for name in one.properties or ()}
-    if key not in known:
-        raise UnknownNameError("property", key, known, where=where)
+    if _KEY not in known:
+        raise UnknownNameError("property", _KEY, known, where=where)
     rings: dict[str, list[FloatArray]] = {}
     skipped = 0
     for row, one in enumerate(features):
-        name = _name((one.properties or {}).get(key))
+        name = _name((one.properties or {}).get(_KEY))
         edges = _edges(one.geometry, where, row)
         if name is None or edges is None:
             skipped += 1
         else:
             rings.setdefault(name, []).append(edges)
-    note = f"{skipped:,} feature(s) of {file.name} have no polygon or no {key}; they are left out."
+    note = f"{skipped:,} feature(s) of {file.name} have no polygon or no {_KEY}; they are left out."
     return Districts(
         tuple(rings),
         tuple(np.concatenate(of) for of in rings.values()),
         (note,) if skipped else (),
-        {where: sha256_bytes(data)},
+        inputs,
     )
 
 
@@ -156,16 +154,14 @@ class Incomes:
     inputs: dict[str, str]
 
 
-def incomes_of(path: str | Path, key: str, column: str) -> Incomes:
+def incomes_of(path: str | Path) -> Incomes:
     """Read a user's table of incomes by district."""
-    file = Path(path).expanduser()
-    table, where = read_table(file), str(file)
-    for name in (key, column):
-        if name not in table.columns:
-            raise UnknownNameError("column", name, table.columns, where=where)
-    income = as_numbers(table[column], where=where, column=column, unknown=_UNKNOWN)
+    file, inputs = Path(path).expanduser(), Inputs()
+    table, where = inputs.read_table(file), str(file)
+    require_columns(table, (_KEY, _INCOME), where)
+    income = as_numbers(table[_INCOME], where=where, column=_INCOME, unknown=_UNKNOWN)
     negative = ((income < 0) | ~income.is_finite()).fill_null(value=False)
-    rows = pl.DataFrame([as_text(table[key]).alias("district"), income.alias("income")])
+    rows = pl.DataFrame([as_text(table[_KEY]).alias("district"), income.alias("income")])
     told = rows.drop_nulls().unique(maintain_order=True)
     twice = told["district"].is_duplicated()
     if negative.any() or twice.any():
@@ -174,7 +170,7 @@ def incomes_of(path: str | Path, key: str, column: str) -> Incomes:
         raise TableError(
             "an income cannot be used" if same is None else "a district has two incomes",
             expected="a number from 0, one for each district",
-            found=repr(table[column][row]) + (f" for {same!r}" if same else ""),
-            where=place(where, row + 1, column),
+            found=repr(table[_INCOME][row]) + (f" for {same!r}" if same else ""),
+            where=place(where, row + 1, _INCOME),
         )
-    return Incomes(told, {where: sha256_file(file)})
+    return Incomes(told, inputs)

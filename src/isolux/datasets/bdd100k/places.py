@@ -15,11 +15,10 @@ import polars as pl
 
 from isolux.datasets._files import read_file
 from isolux.datasets._json import decode
+from isolux.datasets._tables import left_join
 from isolux.datasets.bdd100k.districts import districts_at, incomes_of, read_districts
 from isolux.io.hashing import sha256_listing
 from isolux.vocabulary.errors import FileError, SpecError
-
-__all__ = ["DistrictsOfVideos", "PlaceOptions", "districts_of_videos"]
 
 
 class _Location(msgspec.Struct):
@@ -32,17 +31,6 @@ class _Info(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceOptions:
-    """What a user said of places: the loader's options of these names."""
-
-    info: str | Path | None
-    districts: str | Path | None
-    incomes: str | Path | None
-    district_key: str
-    income_column: str
-
-
-@dataclass(frozen=True, slots=True)
 class DistrictsOfVideos:
     """``video_id``, ``district``, ``income``; what was not found; each file's hash."""
 
@@ -51,20 +39,26 @@ class DistrictsOfVideos:
     inputs: dict[str, str]
 
 
-def districts_of_videos(videos: pl.Series, said: PlaceOptions) -> DistrictsOfVideos | None:
-    """Find the district of each video and its income; None where no district was asked for."""
-    if said.info is None and said.districts is None and said.incomes is None:
+def districts_of_videos(
+    videos: pl.Series,
+    info: str | Path | None,
+    districts: str | Path | None,
+    incomes: str | Path | None,
+) -> DistrictsOfVideos | None:
+    """Find the district of each video, and its income; None where nothing says where they are."""
+    if info is None and districts is None and incomes is None:
         return None
-    if said.info is None or said.districts is None:
+    if info is None or districts is None:
+        paths = {"info": info, "districts": districts, "incomes": incomes}
         raise SpecError(
             "districts need places and outlines",
             expected="info, the folder of info/100k/<part>, and districts, a GeoJSON file",
-            found=", ".join(n for n in ("info", "districts", "incomes") if getattr(said, n)),
+            found=", ".join(name for name, value in paths.items() if value),
         )
-    root = Path(said.info).expanduser()
+    root = Path(info).expanduser()
     if not root.is_dir():
         raise FileError("there is no such folder of videos' places", where=str(root))
-    outlines = read_districts(said.districts, said.district_key)
+    outlines = read_districts(districts)
     names = videos.unique(maintain_order=True)
     # One small file for each video: places stand nowhere else.
     places = [_place(root / f"{name}.json") for name in names]
@@ -77,10 +71,10 @@ def districts_of_videos(videos: pl.Series, said: PlaceOptions) -> DistrictsOfVid
     told = f"{nowhere:,} of {len(names):,} video(s) have no place"
     notes = [*outlines.notes, f"{told}, {outside:,} are in none of the districts."]
     income = pl.lit(None, dtype=pl.Float64)
-    if said.incomes is not None:
-        incomes = incomes_of(said.incomes, said.district_key, said.income_column)
-        table = table.join(incomes.table, on="district", how="left", maintain_order="left")
-        inputs |= incomes.inputs
+    if incomes is not None:
+        read = incomes_of(incomes)
+        table = left_join(table, read.table, "district")
+        inputs |= read.inputs
         without = int((table["district"].is_not_null() & table["income"].is_null()).sum())
         notes.append(f"{without:,} video(s) are in a district without an income.")
         income = pl.col("income")

@@ -12,17 +12,13 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._attribute_rows import age_groups, attribute_rows
-from isolux.datasets._clusters import clustered_as
-from isolux.datasets._files import file_in, read_file, sha256_bytes
+from isolux.datasets._files import Inputs, anywhere, file_in
+from isolux.datasets._tables import age_groups, attribute_rows, dataset_of
 from isolux.datasets.casual_conversations.files import Conversations, read_conversations
 from isolux.datasets.casual_conversations.video_frames import chosen_frames
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.tables import IMAGES, INSTANCES, check
-
-__all__ = ["AGE_EDGES", "INFO", "load"]
 
 AGE_EDGES = (18, 30, 45, 70)
 """Where Fairness Indicators parts ages (Table 4): 18 up to 30, 30 up to 45, 45 up to 70, 70+."""
@@ -79,7 +75,6 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    mini: bool = False,
     pictures: str | Path | None = None,
     frames: int = 1,
 ) -> Dataset:
@@ -93,9 +88,6 @@ def load(
     path : str or Path
         ``CasualConversations.json``, ``CasualConversations_mini.json``,
         ``CasualConversationsV2.json``, Fairness Indicators' list, or a folder that holds one.
-    mini : bool
-        Of a folder take ``CasualConversations_mini.json`` (two videos a person), which Fairness
-        Indicators uses.
     pictures : str or Path, optional
         The folder of extracted frames or face crops: ``<video>_raw_frame00000012.jpg``, as version
         2 publishes them, or ``<video>/<number>.jpg``. Not given: a video is judged as a whole.
@@ -136,45 +128,30 @@ def load(
     '18-29'
     """
     _refuse_settings(frames, pictures)
-    file = _file_of(Path(path).expanduser(), mini=mini)
-    where = str(file)
-    data = read_file(file)
-    read = read_conversations(data, where)
-    inputs = {where: sha256_bytes(data)}
+    names = ("CasualConversations.json", "CasualConversationsV2.json")
+    file = file_in(path, anywhere(*names), "Casual Conversations annotations")
+    where, inputs = str(file), Inputs()
+    read = read_conversations(inputs.read(file), where)
     shown = _shown(read, pictures, frames, inputs)
-    instances = check(
-        shown.units.select(
+    return dataset_of(
+        "casual_conversations",
+        INFO,
+        instances=shown.units.select(
             "instance_id",
+            "subject_id",
             image_id="instance_id",
-            subject_id="subject_id",
             classes=pl.lit(["person"]),
             video_id="video",
             frame_index="frame_index",
         ),
-        INSTANCES,
-        where=where,
-    )
-    dataset = Dataset(
-        name="casual_conversations",
-        info=INFO,
-        instances=instances,
         attributes=_attributes(shown.units, read),
-        images=check(shown.units.select(image_id="instance_id", uri="uri"), IMAGES, where=where),
+        images=shown.units.select(image_id="instance_id", uri="uri"),
         inputs=inputs,
+        where=where,
         notes=(*shown.notes, *_age_note(read.frame)),
+        cluster="subject",
+        clusters={"subject": "subject_id", "video": "video_id", "image": "image_id", "row": None},
     )
-    known = {"subject": "subject_id", "video": "video_id", "image": "image_id", "row": None}
-    return clustered_as(dataset, default="subject", names=known)
-
-
-def _file_of(root: Path, *, mini: bool) -> Path:
-    names = (
-        ("CasualConversations_mini.json",)
-        if mini
-        else ("CasualConversations.json", "CasualConversationsV2.json")
-    )
-    patterns = (*names, *(f"**/{name}" for name in names))
-    return file_in(root, patterns, "Casual Conversations annotations")
 
 
 def _refuse_settings(frames: int, pictures: str | Path | None) -> None:
@@ -196,9 +173,7 @@ class _Shown:
     notes: tuple[str, ...]
 
 
-def _shown(
-    read: Conversations, pictures: str | Path | None, frames: int, inputs: dict[str, str]
-) -> _Shown:
+def _shown(read: Conversations, pictures: str | Path | None, frames: int, inputs: Inputs) -> _Shown:
     """Make a unit of each chosen frame, or of each video."""
     videos = read.frame
     if pictures is None:

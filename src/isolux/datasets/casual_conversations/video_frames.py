@@ -11,13 +11,10 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._inner_paths import listed_files
+from isolux.datasets._inner_paths import PICTURE, listed_files
 from isolux.io.cells import row_of
 from isolux.io.hashing import sha256_listing
-from isolux.io.images import IMAGE_SUFFIXES
 from isolux.vocabulary.errors import FileError, TableError
-
-__all__ = ["Frames", "chosen_frames"]
 
 _NAMED = r"(?s)^(?:.*/)?([^/]+?)(?:_raw)?[_-]?frame[_-]?([0-9]{1,18})\.[^./]+$"
 _FOLDER = r"(?s)^(?:.*/)?([^/]+)/[^/0-9]*([0-9]{1,18})\.[^./]+$"
@@ -37,8 +34,7 @@ def chosen_frames(root: Path, videos: pl.Series, n: int) -> Frames:
     if not root.is_dir():
         raise FileError("there is no such folder of frames", where=str(root))
     files = listed_files(root)
-    pattern = rf"(?i)({'|'.join(IMAGE_SUFFIXES)})$".replace(".", r"\.")
-    pictures = files.filter(files.str.contains(pattern)).to_frame("uri")
+    pictures = files.filter(files.str.contains(PICTURE)).to_frame("uri")
     read = pictures.select(
         "uri",
         video=pl.coalesce(

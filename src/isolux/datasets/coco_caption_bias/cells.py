@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.datasets._refusals import require_columns
 from isolux.io.cells import as_text, row_of
-from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.tables import ATTRIBUTES
-
-__all__ = ["items_of", "keyed", "label_rows"]
 
 _UNKNOWN = ("unsure", "nan", "none", "null", "unknown")
 _ITEM = r"[^\[\](){},'\"]+"
@@ -16,8 +15,7 @@ _ITEM = r"[^\[\](){},'\"]+"
 
 def keyed(table: pl.DataFrame, column: str, where: str) -> pl.DataFrame:
     """Add ``key``, the id as COCO writes it: a whole number without leading zeros."""
-    if column not in table.columns:
-        raise UnknownNameError("column", column, table.columns, where=where)
+    require_columns(table, (column,), where)
     digits = as_text(table[column]).str.extract(r"^(?:.*_)?([0-9]{1,18})(?:\.0|\.jpg)?$", 1)
     keys = digits.cast(pl.Int64).cast(pl.String).alias("key")
     bad = keys.is_null() | ~keys.is_first_distinct()

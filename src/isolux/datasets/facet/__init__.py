@@ -12,25 +12,20 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._boxes import box_notes, checked_boxes
-from isolux.datasets._clusters import clustered_as
+from isolux.datasets._boxes import checked_boxes
 from isolux.datasets._coco.json import read_coco
 from isolux.datasets._columns import BOX, PART_MASK
-from isolux.datasets._files import file_in, optional_file, read_file, sha256_bytes
+from isolux.datasets._files import Inputs, file_in, optional_file
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets.facet.pictures import with_folders
+from isolux.datasets._refusals import require_columns
+from isolux.datasets._tables import dataset_of, left_join
 from isolux.datasets.facet.votes import attributes_of_people
 from isolux.io.cells import row_of
-from isolux.io.frames import read_table
-from isolux.io.hashing import sha256_file
 from isolux.io.ids import ids_of
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import IMAGES, INSTANCES, check
-
-__all__ = ["INFO", "load"]
 
 INFO = DatasetInfo(
     title="FACET",
@@ -99,32 +94,39 @@ def load(path: str | Path, *, masks: bool = True) -> Dataset:
     [('2', 2.0), ('3', 3.0)]
     """
     names = ("annotations.csv", "annotations/annotations.csv")
-    file = file_in(Path(path).expanduser(), names, "FACET annotations")
-    where = str(file)
-    table = read_table(file, format="csv")
-    for name in ("person_id", "filename", "class1", "bounding_box"):
-        if name not in table.columns:
-            raise UnknownNameError("column", name, table.columns, where=where)
-    inputs = {where: sha256_file(file)}
+    file = file_in(path, names, "FACET annotations")
+    inputs, where = Inputs(), str(file)
+    table = inputs.read_table(file, format="csv")
+    require_columns(table, ("person_id", "filename", "class1", "bounding_box"), where)
     people = _people(table, where)
-    # Masks first: reading them takes the most memory, so it is done while little else is held.
-    extra = _Extra(people, file.parent, inputs)
-    if masks:
-        extra.add_masks()
-    extra.add_sizes()
-    attributes = attributes_of_people(table, people, where)
-    instances = check(extra.people, INSTANCES, where=where)
-    images = check(with_folders(extra.images, file.parent), IMAGES, where=where)
-    dataset = Dataset(
-        name="facet",
-        info=INFO,
-        instances=instances,
-        attributes=attributes.table,
-        images=images,
+    attributes, notes = attributes_of_people(table, people, where)
+    images = people.select("image_id", uri="image_id").unique(maintain_order=True)
+    sizes = None
+    drawn = optional_file(file.parent, ("coco_masks.json",)) if masks else None
+    if drawn is not None:
+        read = read_coco(inputs.read(drawn), str(drawn))
+        people, told = _with_masks(people, read.annotations, str(drawn))
+        sizes, notes = read.images, [*notes, *told]
+    boxes = optional_file(file.parent, ("coco_boxes.json",))
+    if sizes is None and boxes is not None:
+        sizes = read_coco(inputs.read(boxes), str(boxes), masks=False).images
+    if sizes is not None:
+        known = sizes.select(
+            "width", "height", image_id="uri", coco_image_id=pl.col("image_id").cast(pl.String)
+        )
+        images = left_join(images, known.unique("image_id"), "image_id")
+    return dataset_of(
+        "facet",
+        INFO,
+        instances=people,
+        attributes=attributes,
+        images=_with_folders(images, file.parent),
         inputs=inputs,
-        notes=(*attributes.notes, *extra.notes, *box_notes(instances, images)),
+        where=where,
+        notes=notes,
+        cluster="image",
+        clusters={"image": "image_id", "person": None},
     )
-    return clustered_as(dataset, default="image", names={"image": "image_id", "person": None})
 
 
 def _people(table: pl.DataFrame, where: str) -> pl.DataFrame:
@@ -180,65 +182,11 @@ def _no_box(cells: pl.Series, row: int, where: str) -> TableError:
     )
 
 
-class _Extra:
-    """What lies next to the table: masks join people by their id, sizes join images by name."""
-
-    def __init__(self, people: pl.DataFrame, folder: Path, inputs: dict[str, str]) -> None:
-        self.people, self.folder, self.inputs = people, folder, inputs
-        self.notes: list[str] = []
-        self.images = people.select("image_id", uri="image_id").unique(maintain_order=True)
-        self._sizes: pl.DataFrame | None = None
-
-    def add_masks(self) -> None:
-        """Join person masks, and the masks of parts as a list."""
-        file = optional_file(self.folder, ("coco_masks.json",))
-        if file is None:
-            return
-        read = read_coco(self._noted(file), str(file))
-        self._sizes = read.images
-        rows = read.annotations.rename({"person": "instance_id"})
-        _refuse_unlinked(rows, str(file))
-        self._count_strangers(rows)
-        of_people = rows.filter(pl.col("category") == "person")
-        masks = ["mask_counts", "mask_height", "mask_width", "mask_polygons"]
-        first = of_people.unique("instance_id", keep="first", maintain_order=True)
-        if first.height < of_people.height:
-            n = of_people.height - first.height
-            self.notes.append(f"{n:,} further mask(s) of people who have one already are left out.")
-        self.people = self.people.join(
-            first.select("instance_id", *masks),
-            on="instance_id",
-            how="left",
-            maintain_order="left",
-        ).join(_parts(rows), on="instance_id", how="left", maintain_order="left")
-
-    def _noted(self, file: Path) -> bytes:
-        """Read a file and note its hash; its bytes are not held here."""
-        data = read_file(file)
-        self.inputs[str(file)] = sha256_bytes(data)
-        return data
-
-    def _count_strangers(self, rows: pl.DataFrame) -> None:
-        strangers = rows.join(self.people, on="instance_id", how="anti").height
-        if strangers:
-            self.notes.append(f"{strangers:,} mask(s) are of people whom the table does not have.")
-
-    def add_sizes(self) -> None:
-        """Join the images' sizes, from whichever of the two files is there."""
-        file = optional_file(self.folder, ("coco_boxes.json",))
-        if self._sizes is None and file is not None:
-            data = read_file(file)
-            self.inputs[str(file)] = sha256_bytes(data)
-            self._sizes = read_coco(data, str(file), masks=False).images
-        if self._sizes is None:
-            return
-        sizes = self._sizes.select(
-            "width", "height", image_id="uri", coco_image_id=pl.col("image_id").cast(pl.String)
-        ).unique("image_id")
-        self.images = self.images.join(sizes, on="image_id", how="left", maintain_order="left")
-
-
-def _refuse_unlinked(rows: pl.DataFrame, where: str) -> None:
+def _with_masks(
+    people: pl.DataFrame, annotations: pl.DataFrame, where: str
+) -> tuple[pl.DataFrame, list[str]]:
+    """Add the mask of each person and of their parts, and say which masks are left out."""
+    rows = annotations.rename({"person": "instance_id"})
     absent = rows["instance_id"].is_null()
     if absent.any():
         raise TableError(
@@ -247,6 +195,16 @@ def _refuse_unlinked(rows: pl.DataFrame, where: str) -> None:
             found="neither",
             where=place(where, row_of(absent) + 1, "annotations.person_id"),
         )
+    notes = []
+    if strangers := rows.join(people, on="instance_id", how="anti").height:
+        notes.append(f"{strangers:,} mask(s) are of people whom the table does not have.")
+    of_people = rows.filter(pl.col("category") == "person")
+    first = of_people.unique("instance_id", keep="first", maintain_order=True)
+    if n := of_people.height - first.height:
+        notes.append(f"{n:,} further mask(s) of people who have one already are left out.")
+    masks = first.select("instance_id", pl.col("^mask_.*$"))
+    people = left_join(people, masks, "instance_id")
+    return left_join(people, _parts(rows), "instance_id"), notes
 
 
 def _parts(rows: pl.DataFrame) -> pl.DataFrame:
@@ -256,3 +214,20 @@ def _parts(rows: pl.DataFrame) -> pl.DataFrame:
         part="category", counts="mask_counts", height="mask_height", width="mask_width"
     ).cast(PART_MASK)
     return parts.group_by("instance_id", maintain_order=True).agg(part_masks=mask)
+
+
+def _with_folders(images: pl.DataFrame, annotations: Path) -> pl.DataFrame:
+    """Give images the path below FACET's folder as ``uri``, where their picture is found."""
+    for root in (annotations, annotations.parent):
+        folders = sorted(folder for folder in root.glob("imgs_*") if folder.is_dir())
+        if folders:
+            break
+    else:
+        return images
+    listed = [
+        (file.name, f"{folder.name}/{file.name}") for folder in folders for file in folder.iterdir()
+    ]
+    found = pl.DataFrame(listed, schema={"uri": pl.String, "_path": pl.String}, orient="row")
+    found = found.unique("uri", keep="first", maintain_order=True)
+    joined = left_join(images, found, "uri")
+    return joined.with_columns(uri=pl.coalesce("_path", "uri")).drop("_path")

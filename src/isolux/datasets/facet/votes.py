@@ -7,15 +7,12 @@ that is marked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
-from isolux.io.cells import as_numbers, row_of
-from isolux.vocabulary.errors import TableError, place
+from isolux.datasets._refusals import refuse_cells
+from isolux.datasets._tables import attribute_table
+from isolux.io.cells import as_numbers
 from isolux.vocabulary.tables import ATTRIBUTES, check
-
-__all__ = ["FAMILIES", "FLAGS", "FacetAttributes", "attributes_of_people"]
 
 FAMILIES = {
     "gender_presentation": ("gender_presentation_",),
@@ -41,44 +38,26 @@ FLAGS = {
 _ANNOTATORS = 3  # FACET asked three annotators about each person
 
 
-@dataclass(frozen=True, slots=True)
-class FacetAttributes:
-    """The table, and what was decided about cells."""
-
-    table: pl.DataFrame
-    notes: tuple[str, ...]
-
-
-def attributes_of_people(table: pl.DataFrame, people: pl.DataFrame, where: str) -> FacetAttributes:
-    """Make the table attributes."""
+def attributes_of_people(
+    table: pl.DataFrame, people: pl.DataFrame, where: str
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read the marks and votes of people, with what is said of empty cells."""
     ids = people["instance_id"]
     empty: list[str] = []
     parts = [
         _marked(column, attribute, value, table, ids, empty, where)
         for attribute, value, column in _columns(table.columns)
     ]
-    parts += [
-        _flagged(column, attribute, table, ids, empty, where)
-        for attribute, spellings in FLAGS.items()
-        for column in spellings
-        if column in table.columns
-    ]
-    parts.append(
-        people.select(unit_id="instance_id", value="classes")
-        .explode("value")
-        .with_columns(
-            attribute=pl.lit("class"),
-            number=pl.lit(None, dtype=pl.Float64),
-            votes=pl.lit(None, dtype=pl.Float64),
-        )
-        .select(_NAMES)
-    )
+    for attribute, spellings in FLAGS.items():
+        for column in spellings:
+            if column in table.columns:
+                there = _counts(column, 1, table, empty, where) > 0
+                words = there.replace_strict({True: "yes", False: "no"}, return_dtype=pl.String)
+                parts.append(attribute_table(ids, attribute, words))
+    classes = people.select("instance_id", "classes").explode("classes")
+    parts.append(attribute_table(classes["instance_id"], "class", classes["classes"]))
     notes = [f"Empty cells of {', '.join(empty)} are read as 0."] if empty else []
-    whole = pl.concat(parts).with_columns(unit_kind=pl.lit("instance"))
-    return FacetAttributes(check(whole, ATTRIBUTES, where=where), tuple(notes))
-
-
-_NAMES = ["unit_id", "attribute", "value", "number", "votes"]
+    return check(pl.concat(parts), ATTRIBUTES, where=where), notes
 
 
 def _columns(names: list[str]) -> list[tuple[str, str, str]]:
@@ -100,14 +79,8 @@ def _counts(column: str, most: int, table: pl.DataFrame, empty: list[str], where
         empty.append(repr(column))
         counts = counts.fill_null(0.0)
     wrong = ~((counts >= 0) & (counts <= most) & (counts == counts.round())).fill_null(value=False)
-    if wrong.any():
-        row = row_of(wrong)
-        raise TableError(
-            f"{wrong.sum():,} cell(s) are not a count of votes",
-            expected=f"a whole number from 0 to {most}",
-            found=repr(table[column][row]),
-            where=place(where, row + 1, column),
-        )
+    problem, expected = "{n} cell(s) are not a count of votes", f"a whole number from 0 to {most}"
+    refuse_cells(wrong, table[column], problem, expected, where)
     return counts
 
 
@@ -125,27 +98,13 @@ def _marked(
     counts = _counts(column, _ANNOTATORS if voted else 1, table, empty, where)
     known = None if value == "na" else value
     number = float(value) if voted and value.isdecimal() else None
-    return (
-        pl.DataFrame({"unit_id": ids, "votes": counts})
-        .filter(pl.col("votes") > 0)
-        .select(
-            "unit_id",
-            pl.lit(attribute).alias("attribute"),
-            pl.lit(known, dtype=pl.String).alias("value"),
-            pl.lit(number, dtype=pl.Float64).alias("number"),
-            pl.col("votes") if voted else pl.lit(None, dtype=pl.Float64).alias("votes"),
+    rows = pl.DataFrame({"unit_id": ids, "votes": counts}).filter(pl.col("votes") > 0)
+    return ATTRIBUTES.conform(
+        rows.with_columns(
+            unit_kind=pl.lit("instance"),
+            attribute=pl.lit(attribute),
+            value=pl.lit(known, dtype=pl.String),
+            number=pl.lit(number, dtype=pl.Float64),
+            votes=pl.col("votes") if voted else pl.lit(None, dtype=pl.Float64),
         )
-    )
-
-
-def _flagged(
-    column: str, attribute: str, table: pl.DataFrame, ids: pl.Series, empty: list[str], where: str
-) -> pl.DataFrame:
-    counts = _counts(column, 1, table, empty, where)
-    return pl.DataFrame({"unit_id": ids, "there": counts > 0}).select(
-        "unit_id",
-        pl.lit(attribute).alias("attribute"),
-        pl.when("there").then(pl.lit("yes")).otherwise(pl.lit("no")).alias("value"),
-        pl.lit(None, dtype=pl.Float64).alias("number"),
-        pl.lit(None, dtype=pl.Float64).alias("votes"),
     )

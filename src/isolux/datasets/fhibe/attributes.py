@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.datasets._refusals import refuse_cells
+from isolux.datasets._tables import attribute_table
 from isolux.datasets.fhibe.cells import answers, one_answer
 from isolux.datasets.fhibe.words import (
     AGE_BINS,
@@ -15,11 +17,8 @@ from isolux.datasets.fhibe.words import (
     SEVERAL,
     SKIN_COLORS,
 )
-from isolux.io.cells import as_numbers, filled, row_of
-from isolux.vocabulary.errors import TableError, place
+from isolux.io.cells import as_numbers, filled
 from isolux.vocabulary.tables import ATTRIBUTES, check
-
-__all__ = ["attributes_of"]
 
 
 def attributes_of(rows: pl.DataFrame, people: pl.DataFrame, where: str) -> pl.DataFrame:
@@ -61,17 +60,15 @@ def _values(cells: pl.Series, where: str) -> pl.DataFrame:
 def _skin(cells: pl.Series, where: str) -> pl.DataFrame:
     """Name the six skin colours by Fitzpatrick type; ``number`` 1 is lightest, 6 darkest."""
     level = cells.str.extract(r"^\s*(\d+)\.").cast(pl.Int64, strict=False)
-    strange = cells.is_not_null() & ~level.is_between(0, len(FITZPATRICK) - 1).fill_null(
-        value=False
+    inside = level.is_between(0, len(FITZPATRICK) - 1).fill_null(value=False)
+    refuse_cells(
+        cells.is_not_null() & ~inside,
+        cells,
+        "a skin colour is not one of FHIBE's six",
+        "0. [102, 78, 65] to 5. [198, 180, 157]",
+        where,
+        longest=80,
     )
-    if strange.any():
-        row = row_of(strange)
-        raise TableError(
-            "a skin colour is not one of FHIBE's six",
-            expected="0. [102, 78, 65] to 5. [198, 180, 157]",
-            found=repr(cells[row])[:80],
-            where=place(where, row + 1, cells.name),
-        )
     return pl.DataFrame({"level": level}).select(
         value=pl.col("level").replace_strict(
             dict(enumerate(FITZPATRICK)), return_dtype=pl.String, default=None
@@ -86,12 +83,8 @@ def _rows(values: pl.DataFrame, ids: pl.Series, name: str, kind: str) -> pl.Data
     if isinstance(table.schema["value"], pl.List):
         lists = filled(table["value"].fill_null([]))
         table = table.with_columns(lists.alias("value")).explode("value")
-    return table.select(
-        pl.lit(kind).alias("unit_kind"),
-        "unit_id",
-        pl.lit(name).alias("attribute"),
-        "value",
-        "number",
+    return attribute_table(
+        table["unit_id"], name, table["value"], kind=kind, number=table["number"]
     )
 
 
@@ -108,28 +101,10 @@ def _ages(cells: pl.Series, ids: pl.Series, where: str) -> pl.DataFrame:
     years = as_numbers(cells, where=where, column="age")
     # FHIBE photographed adults only; no one has lived for 130 years.
     odd = ~years.is_between(AGE_BINS[0][0], 130).fill_null(value=True)
-    if odd.any():
-        row = row_of(odd)
-        raise TableError(
-            "an age is not that of an adult",
-            expected="18 to 130 years",
-            found=repr(cells[row]),
-            where=place(where, row + 1, "age"),
-        )
+    refuse_cells(odd, cells, "an age is not that of an adult", "18 to 130 years", where)
     group = pl.lit(None, dtype=pl.String)
     for least, name in AGE_BINS:
         group = pl.when(pl.col("number") >= least).then(pl.lit(name)).otherwise(group)
-    frame = pl.DataFrame({"unit_id": ids, "number": years, "text": cells})
-    none = pl.lit(None, dtype=pl.Float64)
-    exact = _column(frame, "age", pl.col("text"), pl.col("number"))
-    return pl.concat([exact, _column(frame, "age_group", group, none)])
-
-
-def _column(frame: pl.DataFrame, name: str, value: pl.Expr, number: pl.Expr) -> pl.DataFrame:
-    return frame.select(
-        unit_kind=pl.lit("instance"),
-        unit_id="unit_id",
-        attribute=pl.lit(name),
-        value=value,
-        number=number,
-    )
+    groups = years.to_frame("number").select(group=group)["group"]
+    exact = attribute_table(ids, "age", cells, number=years)
+    return pl.concat([exact, attribute_table(ids, "age_group", groups)])

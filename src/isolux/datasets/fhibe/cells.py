@@ -13,10 +13,10 @@ from typing import Any
 
 import polars as pl
 
+from isolux.datasets._points import NO_POINTS
+from isolux.datasets._tables import left_join
 from isolux.datasets.fhibe.words import FREE_TEXT, KEYPOINTS, NOT_LISTED
 from isolux.vocabulary.errors import TableError, place
-
-__all__ = ["answers", "boxes", "keypoints", "literal", "one_answer"]
 
 _NUMBER = re.compile(r"^[0-9]+\.\s*")
 _LONGEST = 200_000  # characters of a cell that is parsed; polygons have a bound of their own
@@ -52,7 +52,7 @@ def answers(cells: pl.Series, where: str) -> pl.Series:
         {"cell": list(read), "list": list(read.values())},
         schema={"cell": pl.String, "list": pl.List(pl.String)},
     )
-    return cells.to_frame("cell").join(table, on="cell", how="left", maintain_order="left")["list"]
+    return left_join(cells.to_frame("cell"), table, "cell")["list"]
 
 
 def _list_of_text(cell: str) -> list[str]:
@@ -123,16 +123,7 @@ def keypoints(cells: pl.Series, where: str) -> pl.DataFrame:
         except ValueError as error:
             expected = "{'0. Nose': [x, y, 1], …}, of FHIBE's 33 keypoints"
             raise _odd(cells, cell, expected, error, where) from error
-    return pl.DataFrame(
-        rows,
-        schema={
-            "keypoints_x": pl.List(pl.Float64),
-            "keypoints_y": pl.List(pl.Float64),
-            "keypoints_v": pl.List(pl.Int64),
-            "keypoint_names": pl.List(pl.String),
-        },
-        orient="row",
-    )
+    return pl.DataFrame(rows, schema=NO_POINTS, orient="row")
 
 
 def _points(found: Any) -> tuple[list[float | None], list[float | None], list[int]]:

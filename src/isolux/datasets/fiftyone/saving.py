@@ -27,8 +27,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, SCORES, check
 
-__all__ = ["RESERVED", "save"]
-
 PEOPLE, POINTS = "people", "keypoints"
 RESERVED = frozenset({
     "_id", "_cls", "id", "label", "bounding_box", "mask", "mask_path", "confidence", "index",

@@ -10,11 +10,10 @@ import msgspec
 import polars as pl
 
 from isolux.datasets._json import decode
+from isolux.datasets._refusals import refuse_cells, require_columns
 from isolux.io.cells import as_numbers, as_text, row_of
 from isolux.io.ids import ids_of, reduced
-from isolux.vocabulary.errors import TableError, UnknownNameError, place
-
-__all__ = ["AGES", "FLAGS", "GENDERS", "SIDES", "read_json", "read_rows"]
+from isolux.vocabulary.errors import TableError, place
 
 GENDERS = ("Predominantly Feminine", "Predominantly Masculine", "Unknown")
 AGES = ("Young", "Middle", "Older", "Unknown")
@@ -27,6 +26,7 @@ FLAGS = {
     "is_inside_of": ("IsInsideOf", "IsInside"),
 }
 _FLAG_WORDS = {"1": True, "0": False, "-1": None}  # Open Images writes -1 for "not known"
+_N = " ({n} in all)"
 _PERSON = "/m/01g317"
 _SLACK = 1e-6  # of the image: sides are written with six decimals
 
@@ -46,13 +46,11 @@ class _Row(msgspec.Struct, gc=False):
 
 def read_rows(table: pl.DataFrame, where: str) -> pl.DataFrame:
     """Read the rows of the CSV."""
-    for name in ("ImageID", *SIDES, "GenderPresentation", "AgePresentation"):
-        if name not in table.columns:
-            raise UnknownNameError("column", name, table.columns, where=where)
+    require_columns(table, ("ImageID", *SIDES, "GenderPresentation", "AgePresentation"), where)
     sides = [as_numbers(table[name], where=where, column=name) for name in SIDES]
     for side in sides:
         bad = ~side.is_between(-_SLACK, 1 + _SLACK).fill_null(value=False)
-        _refuse(bad, table[side.name], "a side is outside the image", "0 to 1", where)
+        refuse_cells(bad, table[side.name], "a side is outside the image" + _N, "0 to 1", where)
     box = _boxes(sides, where)
     return pl.DataFrame([ids_of(table, "ImageID", where).alias("image_id"), *box]).hstack(
         _described(table, where)
@@ -83,9 +81,8 @@ def read_json(data: bytes, where: str) -> pl.DataFrame:
     sides = [as_numbers(table[name], where=where, column=name) for name in order]
     for side in sides:
         finite = side.is_finite().fill_null(value=False)
-        _refuse(
-            ~finite, table[side.name], "a side is not a number of pixels", "such as 31.5", where
-        )
+        problem = "a side is not a number of pixels" + _N
+        refuse_cells(~finite, table[side.name], problem, "such as 31.5", where)
     ids = reduced(ids_of(table, "path", where), "stem").alias("image_id")
     return pl.DataFrame([ids, *_boxes(sides, where)]).hstack(_described(table, where))
 
@@ -110,7 +107,7 @@ def _boxes(sides: list[pl.Series], where: str) -> list[pl.Series]:
 def _described(table: pl.DataFrame, where: str) -> pl.DataFrame:
     if "LabelName" in table.columns:
         label = as_text(table["LabelName"])
-        _refuse(label != _PERSON, label, "a box is of no person", _PERSON, where)
+        refuse_cells(label != _PERSON, label, "a box is of no person" + _N, _PERSON, where)
     found = []
     for name, columns in FLAGS.items():
         column = next((c for c in columns if c in table.columns), None)
@@ -120,7 +117,8 @@ def _described(table: pl.DataFrame, where: str) -> pl.DataFrame:
             else as_text(table[column])
         )
         strange = ~cells.is_in(list(_FLAG_WORDS)).fill_null(value=True)
-        _refuse(strange, cells, "a flag is neither set nor unset", "1, 0 or -1", where)
+        problem = "a flag is neither set nor unset" + _N
+        refuse_cells(strange, cells, problem, "1, 0 or -1", where)
         found.append(cells.replace_strict(_FLAG_WORDS, return_dtype=pl.Boolean).alias(name))
     for name, column, words in (
         ("gender_presentation", "GenderPresentation", GENDERS),
@@ -128,18 +126,7 @@ def _described(table: pl.DataFrame, where: str) -> pl.DataFrame:
     ):
         cells = as_text(table[column])
         strange = ~cells.is_in(words).fill_null(value=True)
-        _refuse(strange, cells, "a word that MIAP does not have", ", ".join(words), where)
+        problem = "a word that MIAP does not have" + _N
+        refuse_cells(strange, cells, problem, ", ".join(words), where)
         found.append(cells.alias(name))
     return pl.DataFrame(found)
-
-
-def _refuse(bad: pl.Series, cells: pl.Series, problem: str, expected: str, where: str) -> None:
-    wrong = bad.fill_null(value=False)
-    if wrong.any():
-        row = row_of(wrong)
-        raise TableError(
-            f"{problem} ({wrong.sum():,} in all)",
-            expected=expected,
-            found=repr(cells[row]),
-            where=place(where, row + 1, cells.name),
-        )

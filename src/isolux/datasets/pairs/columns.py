@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError, columns_shown
 
-__all__ = ["PairColumns", "find_columns"]
-
 _ID = (
     ("instance_id", "other_id"), ("id_a", "id_b"), ("id1", "id2"), ("id_1", "id_2"),
     ("image_a", "image_b"), ("image1", "image2"), ("image_1", "image_2"), ("img_a", "img_b"),
@@ -76,7 +74,7 @@ def find_columns(
     """
     for name in (first, second, score, genuine):
         if name is not None and name not in columns:
-            raise UnknownNameError("column", name, list(columns), where=where)
+            raise UnknownNameError("column", name, columns, where=where)
     if (first is None) != (second is None):
         raise SpecError(
             "one side of a pair has an id and the other has none",

@@ -6,8 +6,6 @@ import polars as pl
 
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["doubts"]
-
 _FEWEST = 10  # answers of an annotator, or items, below which chance explains it
 
 

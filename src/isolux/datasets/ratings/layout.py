@@ -11,14 +11,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from isolux.datasets._refusals import refuse_cells, require_columns
 from isolux.io.cells import as_text, is_plain
 from isolux.io.ids import ids_of
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown, place
-
-__all__ = [
-    "Layout", "answers_of", "find_layout", "is_named_as_annotators", "is_named_as_answers_or_items",
-    "items_of", "of_question",
-]  # fmt: skip
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown
 
 _ITEM = (
     "item", "item_id", "task", "task_id", "unit", "unit_id", "instance_id", "image_id", "image",
@@ -80,9 +76,7 @@ def find_layout(
     ('rater_1', 'rater_2')
     """
     columns = frame.columns
-    for name in (item, annotator, answer, *annotators):
-        if name is not None and name not in columns:
-            raise UnknownNameError("column", name, columns, where=where)
+    require_columns(frame, (item, annotator, answer, *annotators), where)
     if annotators and (annotator or answer):
         raise SpecError(
             "the table cannot have one row an answer and one column an annotator",
@@ -202,8 +196,7 @@ def of_question(
             found=", ".join(map(repr, known[:_SHOWN])) + (", …" if len(known) > _SHOWN else ""),
             where=where,
         )
-    if _QUESTION not in frame.columns:
-        raise UnknownNameError("column", _QUESTION, frame.columns, where=where)
+    require_columns(frame, (_QUESTION,), where)
     told = as_text(frame[_QUESTION])
     kept = frame.filter(told == question)
     if kept.is_empty():
@@ -226,16 +219,16 @@ def answers_of(frame: pl.DataFrame, layout: Layout, where: str) -> pl.DataFrame:
         rows = pl.DataFrame([items, who, as_text(frame[layout.answer]).alias("label"), *rest])
         _refuse_repeats(rows, layout, where)
         return rows
-    if items.is_duplicated().any():
-        row = int(items.is_duplicated().arg_true()[1])
-        raise TableError(
-            "an item is in two rows",
-            expected="one row an item, with a column for each annotator",
-            found=repr(items[row]),
-            where=place(where, row + 1, layout.item),
-            hint="--data-option item=COLUMN names another column; a table of one row an answer"
-            " needs annotator= and answer=",
-        )
+    refuse_cells(
+        ~items.is_first_distinct(),
+        items,
+        "an item is in two rows",
+        "one row an item, with a column for each annotator",
+        where,
+        column=layout.item,
+        hint="--data-option item=COLUMN names another column; a table of one row an answer"
+        " needs annotator= and answer=",
+    )
     wide = pl.DataFrame([items, *(as_text(frame[name]).alias(name) for name in layout.annotators)])
     return wide.unpivot(index="instance_id", variable_name="annotator", value_name="label")
 

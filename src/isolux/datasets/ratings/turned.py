@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from isolux.datasets._refusals import refuse_repeats, require_columns
 from isolux.datasets.ratings.layout import is_named_as_annotators, is_named_as_answers_or_items
 from isolux.io.cells import as_text, is_plain
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
-
-__all__ = ["turned"]
+from isolux.vocabulary.errors import SpecError
 
 
 def turned(
@@ -24,9 +23,7 @@ def turned(
     >>> turned(wide, None, (), "ratings.csv")[0].rows()
     [('x', 'a.jpg', '3'), ('y', 'a.jpg', '4'), ('x', 'b.jpg', '4'), ('y', 'b.jpg', '4')]
     """
-    for name in (annotator, *items):
-        if name is not None and name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where=where)
+    require_columns(frame, (annotator, *items), where)
     who = annotator or next((c for c in frame.columns if is_named_as_annotators(c)), None)
     if not items and (who is None or not _lies_so(frame, who)):
         return None
@@ -35,7 +32,7 @@ def turned(
             "no column names the annotators", where=where,
             expected="--data-option annotator=COLUMN, beside items=COLUMN,COLUMN",
         )  # fmt: skip
-    _refuse_twice(frame, who, where)
+    refuse_repeats(frame[who], "an annotator is in two rows", "one row an annotator", where)
     asked = list(items) or _alike(frame, who, where)
     rest = [c for c in frame.columns if c not in (who, *asked)]
     names = {"item": _free("item", rest), "annotator": who, "answer": _free("answer", rest)}
@@ -80,16 +77,6 @@ def _alike(frame: pl.DataFrame, who: str, where: str) -> list[str]:
             " the annotators",
         )  # fmt: skip
     return names
-
-
-def _refuse_twice(frame: pl.DataFrame, who: str, where: str) -> None:
-    twice = frame[who].is_duplicated()
-    if twice.any():
-        row = int(twice.arg_true()[1])
-        raise TableError(
-            "an annotator is in two rows", expected="one row an annotator",
-            found=repr(frame[who][row]), where=place(where, row + 1, who),
-        )  # fmt: skip
 
 
 def _free(name: str, taken: Sequence[str]) -> str:

@@ -25,8 +25,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DerivedInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
-__all__ = ["INFO", "derive"]
-
 INFO = DerivedInfo(
     title="Places in captions",
     summary="Countries and regions that an image's captions name: an approximate geography.",

@@ -35,8 +35,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo, Reference
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["INFO", "LIGHT", "derive"]
-
 FloatArray = npt.NDArray[np.float64]
 Map = npt.NDArray[np.float32]
 

@@ -12,9 +12,6 @@ import polars as pl
 from isolux.geometry.masks import Masks, masks_from_coco, masks_from_counts
 from isolux.vocabulary.errors import TableError
 
-__all__ = ["PersonMasks", "Runs", "person_masks"]
-
-
 @dataclass(frozen=True, slots=True)
 class Runs:
     """Runs of foreground of some people (``geometry.masks.Masks``); who has none has no run."""

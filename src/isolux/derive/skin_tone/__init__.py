@@ -39,8 +39,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo, Reference
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["CLASSES", "INFO", "derive", "ita_of_light"]
-
 FloatArray = npt.NDArray[np.float64]
 
 CLASSES = (

@@ -27,8 +27,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["Faces", "faces_of"]
-
 _FACE_BOX = ("face_box_x", "face_box_y", "face_box_w", "face_box_h")
 _SKIN = re.compile(r"(?i)(?:\d+\.\s*)?(?:face[ _])?skin")
 _NOTHING = "no face's box and no mask of skin"

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["FEATURES", "features", "logits", "resnet34"]
-
 FEATURES = 512
 """Numbers that the network makes of a picture before its last layer."""
 

@@ -7,9 +7,6 @@ from typing import Any
 
 from isolux.models._torch import fit_weights, read_weights
 
-__all__ = ["start_from"]
-
-
 def start_from(net: Any, path: str | Path) -> str:
     """Put a file's weights into a network, all but a last layer of other classes; give their hash.
 

@@ -25,8 +25,6 @@ from isolux.models.hf.telling import Choosing, Pointing, Telling, Writing
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import ModelInfo, Reference
 
-__all__ = ["INFO", "load"]
-
 INFO = ModelInfo(
     title="transformers",
     summary="Runs a model of the transformers library: labels, boxes, masks, poses, captions,"

@@ -20,8 +20,6 @@ from isolux.models._prompts import Several, described_rows
 from isolux.models.hf.loading import Loaded
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["Asking", "Classifying", "Describing", "Embedding", "Shown", "tokenised"]
-
 _APART = 0.01  # of the largest number of a vector: more than a GPU's rounding
 
 

@@ -10,9 +10,6 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Places"]
-
-
 @dataclass(frozen=True, slots=True)
 class Places:
     """Words for places: four of them in a row are a box.

@@ -17,8 +17,6 @@ import polars as pl
 from isolux.io.images import Pixels
 from isolux.models.hf.loading import Loaded
 
-__all__ = ["POSES", "Boxed", "Posing"]
-
 POSES: dict[str, Any] = {
     "picture": pl.Int64, "label": pl.String, "box_x": pl.Float64, "box_y": pl.Float64,
     "box_w": pl.Float64, "box_h": pl.Float64, "score": pl.Float64,

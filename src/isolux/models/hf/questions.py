@@ -15,9 +15,6 @@ import polars as pl
 from isolux.io.images import Pixels
 from isolux.models.hf.telling import Choosing, Telling
 
-__all__ = ["Questioning"]
-
-
 @dataclass(frozen=True)
 class Questioning:
     """A model that is asked each of several questions.

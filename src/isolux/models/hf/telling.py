@@ -22,8 +22,6 @@ from isolux.models._classes import label_rows, probabilities
 from isolux.models.hf.loading import Loaded
 from isolux.models.hf.places import Places
 
-__all__ = ["Asked", "Choosing", "Pointing", "Telling", "Writing", "class_told"]
-
 _CAPTION = {"florence2": "<CAPTION>", "kosmos-2": "An image of"}
 """What a model of that type is asked for a caption; others by their own words, or by none."""
 _CHAT_CAPTION = "Describe this picture in one sentence."

@@ -26,8 +26,6 @@ from isolux.models.onnx.session import Session, open_session
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 from isolux.vocabulary.info import ModelInfo, Reference
 
-__all__ = ["INFO", "OnnxModel", "load"]
-
 INFO = ModelInfo(
     title="ONNX",
     summary="Runs a network in an ONNX file with onnxruntime: labels, boxes or embeddings.",

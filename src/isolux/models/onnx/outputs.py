@@ -16,8 +16,6 @@ from isolux.models._preprocessing import Prepared
 from isolux.models.onnx.session import Session
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["Outputs", "detections", "labels", "vectors"]
-
 _BOXES = ("boxes", "pred_boxes", "bboxes", "dets", "detection_boxes")
 _SCORES = ("scores", "logits", "pred_logits", "confidences", "detection_scores")
 _LABELS = ("labels", "classes", "class_ids", "detection_classes")
