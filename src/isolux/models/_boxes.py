@@ -19,6 +19,10 @@ BOX_SCHEMA = {
     "picture": pl.Int64, "label": pl.String, "box_x": pl.Float64, "box_y": pl.Float64,
     "box_w": pl.Float64, "box_h": pl.Float64, "score": pl.Float64,
 }  # fmt: skip
+POSE_SCHEMA: dict[str, Any] = {
+    **BOX_SCHEMA,
+    **{f"keypoints_{axis}": pl.List(pl.Float64) for axis in "xyv"},
+}
 
 
 def box_rows(

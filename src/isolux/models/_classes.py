@@ -227,6 +227,12 @@ def label_rows(scores: npt.NDArray[np.float64], names: Sequence[str], top: int) 
     )
 
 
+def vector_rows(vectors: npt.NDArray[Any]) -> pl.DataFrame:
+    """Make a row of each picture's vector; vectors: [pictures, size]."""
+    rows = pl.Series(vectors.astype(np.float32).tolist(), dtype=pl.List(pl.Float32))
+    return pl.DataFrame({"picture": pl.int_range(len(vectors), eager=True), "embedding": rows})
+
+
 def _best(scores: npt.NDArray[np.float64], top: int) -> npt.NDArray[np.int64]:
     """Order the ``top`` highest of each row ``[n, top]``; of equal ones the first stands first."""
     low = -scores
