@@ -6,6 +6,7 @@ From a table, or from the headers of the pictures themselves; none is decoded.
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -126,3 +127,12 @@ def as_pixels(
     problem = f"an image's {side} is not a number of pixels"
     refuse_cells(wrong, cells, problem, "a whole number from 1", where, column=column)
     return number.cast(pl.Int64).alias(side)
+
+
+def with_sizes_of_files(images: pl.DataFrame, files: Mapping[int, Path]) -> pl.DataFrame:
+    """Put the sizes of these pictures, by row, into a table of images."""
+    sizes = {row: picture_size(file) for row, file in files.items()}
+    sides = images.select("width", "height").rows()
+    rows = [(sizes[k].width, sizes[k].height) if k in sizes else own for k, own in enumerate(sides)]
+    schema = {"width": pl.Int64, "height": pl.Int64}
+    return images.with_columns(pl.DataFrame(rows, schema=schema, orient="row").get_columns())

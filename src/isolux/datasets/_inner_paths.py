@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +15,13 @@ from isolux.io.hashing import sha256_listing
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError
+from isolux.vocabulary.notes import Caution
 
 PICTURE = rf"(?i)({'|'.join(IMAGE_SUFFIXES)})$".replace(".", r"\.")
 """What the name of a picture ends in."""
 _OUTSIDE = r"^[/\\~]|^[A-Za-z]:|(^|[/\\])\.\.([/\\]|$)|\x00"
+_SHARE = 0.01  # of the pictures, from which their loss can move a number by a point
+_SHOWN = 3
 
 
 def refuse_outside(paths: pl.Series, where: str, column: str) -> None:
@@ -73,3 +77,38 @@ def listed_pictures(root: Path, what: str) -> Listed:
     again = ~names.is_first_distinct() & (names != "")
     refuse_cells(again, names.alias(""), "a picture is listed twice", "each path once", str(file))
     return Listed(names, inputs[str(file)])
+
+
+def on_unlabelled(
+    folders: Iterable[Path], labelled: Collection[str], *, kind: str, empty: str
+) -> tuple[str, ...]:
+    """Count the pictures of these folders that have no annotation file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = [(Path(folder) / name).touch() for name in ("7.jpg", "8.jpg", "8.txt")]
+    ...     notes = on_unlabelled([Path(folder)], ["8"], kind="label file", empty="an empty one")
+    ...     notes[0][:45]
+    '1 of 2 pictures have no label file (7.jpg, in'
+    """
+    pictures = [
+        file
+        for folder in dict.fromkeys(folders)
+        if folder.is_dir()
+        for file in folder.iterdir()
+        if file.suffix.lower() in IMAGE_SUFFIXES
+    ]
+    known = set(labelled)
+    without = sorted(file for file in pictures if file.stem not in known)
+    if not without or len(without) == len(pictures):
+        return ()  # a folder of other pictures
+    shown = ", ".join(file.name for file in without[:_SHOWN])
+    shown += ", …" if len(without) > _SHOWN else ""
+    told = (
+        f"{len(without):,} of {len(pictures):,} pictures have no {kind} ({shown}, in"
+        f" {without[0].parent}): who is in them is not judged, nor what is found in them. {empty}"
+        " says that a picture holds nothing."
+    )
+    return (Caution(told) if len(without) >= _SHARE * len(pictures) else told,)

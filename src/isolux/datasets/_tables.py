@@ -20,6 +20,12 @@ def left_join(frame: pl.DataFrame, other: pl.DataFrame, on: str | list[str]) -> 
     return frame.join(other, on=on, how="left", maintain_order="left")
 
 
+def first_named(known: Iterable[str], columns: Iterable[str]) -> str | None:
+    """Return the first column of a known name, however its letters are written."""
+    folded = {column.strip().lower(): column for column in reversed(list(columns))}
+    return next((folded[name] for name in known if name in folded), None)
+
+
 def attribute_table(
     ids: pl.Series,
     name: str,

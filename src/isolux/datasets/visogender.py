@@ -203,21 +203,19 @@ def _date(file: Path) -> tuple[int, ...]:
 def _faces(frame: pl.DataFrame, kind: str, where: str) -> pl.DataFrame:
     texts = {name: _texts(frame, column, where) for name, column in _COLUMNS.items()}
     gender = _gender(frame, _GENDER, where)
-    other = _gender(frame, _OTHER, where) if kind == "OP" else pl.Series([None] * frame.height)
+    nothing = pl.Series([None] * frame.height, dtype=pl.String)
+    other = _gender(frame, _OTHER, where) if kind == "OP" else nothing
+    errors = _texts(frame, "Error codes", where) if "Error codes" in frame.columns else nothing
     address = _texts(frame, _PICTURE, where)
     address = address.set(address.str.to_lowercase().is_in(_NOTHING).fill_null(value=True), None)
-    errors = (
-        _texts(frame, "Error codes", where) if "Error codes" in frame.columns else gender.clear()
-    )
     return pl.DataFrame(
         {
-            "id": texts["idx"], "gender": gender, "other_gender": other.cast(pl.String),
+            "id": texts["idx"], "gender": gender, "other_gender": other,
             "occupation": texts["occupation"].str.replace_all("_", " "),
             "sector": texts["sector"], "specialisation": texts["specialisation"],
             "beside": _texts(frame, _BESIDE[kind], where).str.replace_all("_", " "),
             "people": pl.Series([_PEOPLE[kind]] * frame.height, dtype=pl.String),
-            "error_code": errors if errors.len() else pl.Series([None] * frame.height,
-                                                                dtype=pl.String),
+            "error_code": errors,
             "address": address,
             # One picture is offered in several sizes: what follows the question mark says which.
             "picture": pl.Series(

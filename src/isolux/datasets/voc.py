@@ -10,7 +10,7 @@ import polars as pl
 
 from isolux.datasets._drawn import dataset_of_boxes, number_in, parsed, text_in
 from isolux.datasets._files import Inputs, file_in
-from isolux.datasets._unlabelled import on_unlabelled
+from isolux.datasets._inner_paths import on_unlabelled
 from isolux.io.hashing import sha256_listing
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError

@@ -12,8 +12,8 @@ import polars as pl
 from isolux.datasets._drawn import dataset_of_boxes
 from isolux.datasets._files import Inputs, optional_file
 from isolux.datasets._image_sizes import picture_size, read_sizes
+from isolux.datasets._inner_paths import on_unlabelled
 from isolux.datasets._tables import left_join
-from isolux.datasets._unlabelled import on_unlabelled
 from isolux.io.hashing import sha256_listing
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.settings_files import read_mapping

@@ -89,14 +89,10 @@ def derive(dataset: Dataset) -> pl.DataFrame:
         (pl.col("_y") - 0.5) * pl.col("_high")
     ).pow(2)
     half_diagonal = (pl.col("_wide").pow(2) + pl.col("_high").pow(2)).sqrt() / 2
+    word = truncated.when(cut.is_not_null()).then(pl.lit("no"))
     return pl.concat(
         [
-            rows_of(
-                people,
-                "truncated",
-                value=truncated.when(cut.is_not_null()).then(pl.lit("no")),
-                number=None,
-            ),
+            rows_of(people, "truncated", value=word, number=None),
             rows_of(people, "across", value=across, number=None),
             rows_of(people, "off_centre", number=from_centre.sqrt() / half_diagonal),
         ]

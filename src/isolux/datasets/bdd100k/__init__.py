@@ -17,7 +17,7 @@ from isolux.datasets._columns import BOX
 from isolux.datasets._files import Inputs, file_in
 from isolux.datasets._refusals import check_choices
 from isolux.datasets._tables import attribute_rows, attribute_table, dataset_of, left_join
-from isolux.datasets.bdd100k.places import districts_of_videos
+from isolux.datasets.bdd100k.districts import districts_of_videos
 from isolux.datasets.bdd100k.scalabel import ScalabelTables, read_scalabel
 from isolux.io.cells import row_of
 from isolux.vocabulary import works

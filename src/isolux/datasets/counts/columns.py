@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from isolux.datasets._refusals import refuse_cells, require_columns
+from isolux.datasets._tables import first_named
 from isolux.io.cells import as_numbers, row_of
 from isolux.vocabulary.errors import SpecError, TableError, place
 from isolux.vocabulary.notes import Caution
@@ -54,14 +55,13 @@ def counted_columns(
     >>> found.n, found.frame[found.n].to_list(), found.also
     ('n', [10], ('wrong',))
     """
-    folded = {name.strip().lower(): name for name in reversed(frame.columns)}
     require_columns(frame, (successes, n), where)
-    counted = successes or next((folded[one] for one in _SUCCESSES if one in folded), None)
+    counted = successes or first_named(_SUCCESSES, frame.columns)
     if counted is None:
         raise _no_column(frame.columns, "successes", where)
     _refuse_rates(frame, counted, where)
     other = _opposite(counted, [c for c in frame.columns if c != n])
-    of = n or next((folded[one] for one in _N if one in folded), None)
+    of = n or first_named(_N, frame.columns)
     if of is None and other is None:
         raise _no_column(frame.columns, "n", where)
     if of == counted:
@@ -119,8 +119,7 @@ def _opposite(counted: str, columns: Sequence[str]) -> str | None:
     """Find the column that counts the others: ``wrong`` beside ``correct``."""
     word = counted.strip().lower()
     theirs = _BAD if word in _GOOD else _GOOD if word in _BAD else ()
-    folded = {name.strip().lower(): name for name in reversed(columns)}
-    return next((folded[one] for one in theirs if one in folded), None)
+    return first_named(theirs, columns)
 
 
 def _refuse_other_sum(read: dict[str, pl.Series], names: tuple[str, str, str], where: str) -> None:

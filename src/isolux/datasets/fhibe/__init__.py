@@ -20,8 +20,7 @@ from isolux.datasets._image_sizes import as_pixels
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._refusals import check_choices, refuse_cells
 from isolux.datasets._tables import dataset_of
-from isolux.datasets.fhibe.attributes import attributes_of
-from isolux.datasets.fhibe.cells import boxes, keypoints, literal
+from isolux.datasets.fhibe.attributes import attributes_of, boxes, keypoints, literal
 from isolux.datasets.fhibe.files import read_csv_rows, read_json_files
 from isolux.datasets.fhibe.words import KEYPOINTS, REGIONS
 from isolux.geometry.keypoints import COCO_KEYPOINTS

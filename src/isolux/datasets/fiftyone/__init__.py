@@ -18,7 +18,7 @@ import polars as pl
 
 from isolux.datasets._boxes import checked_boxes
 from isolux.datasets._columns import BOX
-from isolux.datasets._image_sizes import picture_size
+from isolux.datasets._image_sizes import with_sizes_of_files
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._tables import attribute_rows, dataset_of
 from isolux.datasets.fiftyone.files import (
@@ -219,18 +219,14 @@ def _with_sizes(
     without = images.with_row_index("row").filter(
         pl.col("width").is_null(), pl.col("row").is_in(sorted(drawn)), pl.col("uri").is_not_null()
     )
-    found: dict[int, tuple[int, int]] = {}
-    for row, uri in without.select("row", "uri").iter_rows():
-        file = export.root / uri
-        if file.is_file() and file.resolve().is_relative_to(export.root.resolve()):
-            size = picture_size(file)
-            found[row] = size.width, size.height
-    if not found:
-        return images
-    width, height = images["width"].to_list(), images["height"].to_list()
-    for row, (w, h) in found.items():
-        width[row], height[row] = w, h
-    return images.with_columns(pl.Series("width", width), pl.Series("height", height))
+    files = {row: export.root / uri for row, uri in without.select("row", "uri").iter_rows()}
+    base = export.root.resolve()
+    there = {
+        row: file
+        for row, file in files.items()
+        if file.is_file() and file.resolve().is_relative_to(base)
+    }
+    return with_sizes_of_files(images, there)
 
 
 def _of_categories(items: list[Item], categories: Sequence[str] | None, where: str) -> list[Item]:

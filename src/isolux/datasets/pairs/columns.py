@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from isolux.datasets._tables import first_named
 from isolux.vocabulary.errors import SpecError, UnknownNameError, columns_shown
 
 _ID = (
@@ -85,11 +86,11 @@ def find_columns(
     ids = (first, second) if first and second else _both(_ID, columns)
     taken = {score, genuine, *(ids or ())}
     rest = [name for name in columns if name not in taken]
-    scored = score or _one(_SCORE, rest)
+    scored = score or first_named(_SCORE, rest)
     if scored is None:
         raise _missing("how alike the two of a pair are", _SCORE, "--score-column COLUMN", columns,
                        where)  # fmt: skip
-    same = genuine or _one(_GENUINE, [name for name in rest if name != scored])
+    same = genuine or first_named(_GENUINE, [name for name in rest if name != scored])
     rest = [name for name in rest if name not in (scored, same)]
     sides = _sides([name for name in rest if name != _MODEL])
     people = next((sides.pop(name) for name in _PEOPLE if _differ(sides.get(name))), None)
@@ -111,11 +112,6 @@ def _missing(
         where=where,
         hint=f"name it with {flag}",
     )
-
-
-def _one(known: Sequence[str], columns: Sequence[str]) -> str | None:
-    folded = {name.strip().lower(): name for name in reversed(columns)}
-    return next((folded[name] for name in known if name in folded), None)
 
 
 def _both(known: Sequence[tuple[str, str]], columns: Sequence[str]) -> tuple[str, str] | None:

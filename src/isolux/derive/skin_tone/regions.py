@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.derive._picture_rows import boxes_of
 from isolux.derive._pictures import OTHER_SIZE, Seen
-from isolux.derive._rows import BOX
+from isolux.derive._rows import BOX, boxes_of
 from isolux.derive.skin_tone.pixels import FACE_IN_PICTURE, Skin, skin_in_box, skin_in_mask
 from isolux.geometry.masks import masks_from_counts
 from isolux.io.images import read_image
