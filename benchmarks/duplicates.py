@@ -71,7 +71,7 @@ def search(thumbnails: Bytes) -> npt.NDArray[np.int64]:
     found = find_copies(
         thumbnails, most_bits=MOST_BITS, least_correlation=LEAST_CORRELATION, most_apart=MOST_APART
     )
-    return found.pairs.select("first", "second").to_numpy()
+    return found.select("first", "second").to_numpy()
 
 
 def main() -> None:

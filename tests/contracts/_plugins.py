@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Never
 
 import pytest
 
@@ -39,6 +41,38 @@ class Plugin:
 
     def __str__(self) -> str:
         return f"{self.room}/{self.name}"
+
+
+MENDED_BY = {
+    "datasets": {
+        "file": "datasets/_files.read_file (Inputs().read lists the file as well)",
+        "json": "datasets/_json.decode",
+        "path": "datasets/_inner_paths.refuse_outside",
+        "cell": "datasets/_refusals.refuse_cells",
+    },
+    "predictions": {
+        "file": "io/frames.refuse_unless_file",
+        "json": "datasets/_json.decode, whose form it is",
+        "path": "io/paths.inside",
+        "cell": "vocabulary/tables.check",
+    },
+}
+"""What a reader that fails a contract is to call, by its room."""
+
+
+def mend(plugin: Plugin, problem: str, helper: str) -> Never:
+    """Fail with a sentence that names the helper by which the plugin passes."""
+    pytest.fail(f"{plugin} {problem}: use `{MENDED_BY[plugin.room][helper]}`", pytrace=False)
+
+
+def mend_error(plugin: Plugin, error: BaseException, file: str) -> Never:
+    """Fail for an error that is not isolux's own, with the helper that raises one in its place."""
+    if not isinstance(error, Exception):
+        mend(plugin, f"waits for {file}, which is no plain file or is endless", "file")
+    if isinstance(error, RecursionError | json.JSONDecodeError):
+        mend(plugin, f"does not refuse the JSON of {file}: {type(error).__name__}", "json")
+    helper = "file" if isinstance(error, OSError | UnicodeError) else "cell"
+    mend(plugin, f"raises {type(error).__name__} ({error}) for {file}", helper)
 
 
 PLUGINS = [Plugin(room, name) for room in registry.ROOMS for name in registry.names(room)]

@@ -57,9 +57,6 @@ SMALL: dict[str, Any] = {
                     {
                         "_id": {"$oid": "64c0ffee0000000000000011"},
                         "_cls": "Detection",
-                        "attributes": {
-                            "occluded": {"_cls": "BooleanAttribute", "value": True},
-                        },
                         "tags": [],
                         "label": "person",
                         "bounding_box": [0.25, 0, 0.5, 0.5],

@@ -96,14 +96,9 @@ def test_places_themselves_are_not_kept(files):
     assert not {"latitude", "longitude"} & {*dataset.images.columns, *dataset.instances.columns}
 
 
-def test_districts_alone_and_other_names(files, tmp_path):
+def test_districts_alone_have_no_incomes(files):
     alone = load(files["path"], info=files["info"], districts=files["districts"])
     assert "income" not in set(alone.attributes["attribute"])
-    text = files["districts"].read_text().replace("postalCode", "tract")
-    files["districts"].write_text(text)
-    (tmp_path / "incomes.csv").write_text("tract;usd\n00501;5\n".replace(";", ","))
-    named = load(**files, district_key="tract", income_column="usd")
-    assert named.values_of("income")["number"].drop_nulls().to_list() == [5]
 
 
 def test_every_frame_of_a_video_has_its_district(files):

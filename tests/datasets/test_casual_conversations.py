@@ -180,12 +180,11 @@ def test_a_person_is_a_cluster(tmp_path):
         by_cluster(load(path), "clip")
 
 
-def test_the_folder_and_its_smaller_file(tmp_path):
+def test_the_folder_and_what_else_lies_in_it(tmp_path):
     put(tmp_path, V1)
     put(tmp_path, {"0208": V1["0208"]}, "CasualConversations_mini.json")
     put(tmp_path, [], "CasualConversationsV2_activity.json")
     assert load(tmp_path).instances.height == 4
-    assert load(tmp_path, mini=True).instances.height == 2
     (tmp_path / "CasualConversations.json").unlink()
     put(tmp_path, V2, "CasualConversationsV2.json")
     assert load(tmp_path).instances.height == 3
@@ -342,8 +341,9 @@ def test_files_that_are_no_json(tmp_path):
     path.write_text("[" * 10_000)
     with pytest.raises(IsoluxError):
         load(path)
+    path.unlink()
     with pytest.raises(FileError, match="holds no Casual Conversations annotations"):
-        load(tmp_path, mini=True)
+        load(tmp_path)
 
 
 def test_nobody_is_no_error(tmp_path):

@@ -91,12 +91,12 @@ def test_a_part_with_two_masks_is_refused(folder):
 
 def test_the_mapping_joins_by_file_since_its_index_counts_from_0(folder, celeba):
     # Face 0 is CelebA's file 000012, whose orig_idx is 11: by number it would be someone else.
-    dataset = load(folder, celeba=celeba)
+    dataset = load(folder)
     assert dataset.images["celeba_file"].to_list() == ["000012.jpg", "000010.jpg", "000011.jpg"]
     assert dataset.instances["subject_id"].to_list() == ["7", "7", "8"]
     assert dataset.instances["cluster_id"].to_list() == ["7", "7", "8"]
     assert values(dataset, "split") == ["test", "train", "val"]
-    assert load(folder, split="test", celeba=celeba).instances["instance_id"].to_list() == ["00000"]
+    assert load(folder, split="test").instances["instance_id"].to_list() == ["00000"]
 
 
 def test_celebas_lists_are_found_below_the_folder_too(folder, celeba):
@@ -111,13 +111,11 @@ def test_without_celebas_lists_it_is_said(folder):
         load(folder, split="val")
     (folder / "CelebA-HQ-to-CelebA-mapping.txt").unlink()
     assert any("mapping.txt is not at hand" in note for note in load(folder).notes)
-    with pytest.raises(FileError, match="the mapping to CelebA is not at hand"):
-        load(folder, celeba=folder)
 
 
 def test_faces_that_celebas_lists_lack_are_counted(folder, celeba):
     (celeba / "identity_CelebA.txt").write_text("000012.jpg 7\n")
-    dataset = load(folder, celeba=celeba)
+    dataset = load(folder)
     assert "2 of 3 face(s) have no identity." in dataset.notes
     assert dataset.instances["subject_id"].to_list() == ["7", None, None]
 

@@ -141,13 +141,6 @@ def test_ages_from_0_to_100_are_kept(tmp_path):
     assert numbers(load(written(tmp_path, mat(3, dob=dob))), "age") == [0.0, 100.0]
 
 
-def test_faces_that_a_detector_doubted_may_be_left_out(tmp_path):
-    written(tmp_path, mat(3, face_score=[0.5, 1.0, 4.0]))
-    dataset = load(tmp_path, min_face_score=1.0)
-    assert dataset.instances.height == 2
-    assert "1 as the face's score is below 1" in dataset.notes[0]
-
-
 def test_a_path_that_occurs_again_is_counted(tmp_path):
     dataset = load(written(tmp_path, mat(2, full_path=["01/a.jpg", "01/a.jpg"])))
     assert dataset.instances.height == 1
@@ -166,26 +159,9 @@ def test_celebrities_are_the_clusters_where_they_are_known(tmp_path):
     assert load(tmp_path / "wiki.mat").instances.equals(wiki)
 
 
-def test_a_tenth_is_the_same_for_the_same_seed(tmp_path):
-    written(tmp_path, mat(1_000))
-    first, again = load(tmp_path, sample=0.1), load(tmp_path, sample=0.1)
-    other = load(tmp_path, sample=0.1, seed=1)
-    assert first.instances.height == 100
-    assert first.instances.equals(again.instances)
-    assert not first.instances.equals(other.instances)
-    assert first.instances["instance_id"].is_unique().all()
-    assert first.notes == ("A random part of 0.1, 100 photographs, seed 0.",)
-    places = first.instances["subject_id"].cast(int)
-    assert places.is_sorted()
-    # Uniform from 1 to 1000: a mean of 100 of them has a standard error of 27.
-    assert abs(places.mean() - 500) < 5 * 27
-
-
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"sample": 0.0}, "sample cannot be set.*above 0"),
-        ({"sample": 10.0}, "sample cannot be set.*at most 1"),
         ({"source": "lfw"}, "source cannot be set"),
         ({"keep": "some"}, "keep cannot be set"),
         ({"ages": "day"}, "ages cannot be set"),

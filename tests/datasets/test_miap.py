@@ -186,16 +186,6 @@ def test_the_unknown_and_the_young_may_be_left_out_as_fhibe_does(folder):
         ),
     )
     assert set(both.attributes["unit_id"]) == {"a1#0"}
-    whole = sized(folder, young="leave out", leave_out_by="image")
-    assert whole.instances["instance_id"].to_list() == ["a1#0", "a1#1"]
-    assert whole.notes[0].endswith(", with everyone in their images.")
-
-
-def test_who_is_left_out_may_stay_to_be_matched(folder):
-    dataset = sized(folder, unknown="leave out", left_out="stay")
-    assert dataset.instances["judged"].to_list() == [True, False, True, False]
-    assert dataset.notes[0].startswith("2 of 4 boxes take part in matching and are not judged:")
-    assert sized(folder).instances["judged"].all()
 
 
 def test_images_without_people_are_images(folder):
@@ -306,8 +296,6 @@ def test_odd_pictures_are_refused(folder):
         ({"split": "all"}, "split cannot be set.*train or val or test"),
         ({"unknown": "drop"}, "unknown cannot be set.*keep or leave out"),
         ({"young": "drop"}, "young cannot be set"),
-        ({"leave_out_by": "person"}, "leave_out_by cannot be set.*box or image"),
-        ({"left_out": "away"}, "left_out cannot be set.*go or stay"),
     ],
 )
 def test_unknown_settings_are_refused(folder, settings, words):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from isolux.datasets import by_cluster
 from isolux.datasets.utkface import AGE_EDGES, GENDERS, INFO, RACES, load
 from isolux.io.hashing import sha256_listing
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
 from tests.cli._run import isolux
 
 GOOD = "26_1_0_20170117180555824.jpg.chip.jpg"
@@ -80,8 +80,6 @@ def test_a_name_that_lacks_a_field_is_listed(tmp_path, name):
     assert dataset.notes == (
         "1 picture(s) are left out, as their names do not say age, gender and race: " + name + ".",
     )
-    with pytest.raises(TableError, match=r"(?s)1 picture.s. have names.*malformed='leave out'"):
-        load(tmp_path, malformed="refuse")
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -120,8 +118,6 @@ def test_a_list_of_names_will_do(tmp_path):
     assert dataset.instances["instance_id"].to_list() == [GOOD, "val/3_0_1_2.jpg"]
     assert NO_RACE in dataset.notes[0]
     assert dataset.inputs == {str(file): hashlib.sha256(file.read_bytes()).hexdigest()}
-    with pytest.raises(TableError, match=rf"(?s)found: '{NO_RACE}'.*row 3"):
-        load(file, malformed="refuse")
 
 
 def test_a_folder_is_named_with_the_hash_of_its_listing(tmp_path):
@@ -187,11 +183,6 @@ def test_a_name_that_is_no_text_is_named(tmp_path):
         pytest.skip("this file system takes UTF-8 names only: the refusal was NOT checked")
     with pytest.raises(FileError, match="name of a file is not UTF-8 text"):
         load(tmp_path)
-
-
-def test_an_unknown_setting_is_refused(tmp_path):
-    with pytest.raises(SpecError, match=r"(?s)malformed cannot be set.*leave out or refuse.*drop"):
-        load(tmp_path, malformed="drop")
 
 
 def test_an_audit_of_it_runs(tmp_path, monkeypatch, capsys):

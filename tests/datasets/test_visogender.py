@@ -130,7 +130,7 @@ def test_what_is_no_such_table_is_refused(tmp_path):
     write(tmp_path, "OO", frame=rows_of("OO").drop(PICTURE))
     with pytest.raises(UnknownNameError, match="URL type"):
         isolux.load("visogender", tmp_path)
-    with pytest.raises(SpecError, match="people cannot be that"):
+    with pytest.raises(SpecError, match="people cannot be set"):
         isolux.load("visogender", tmp_path, people="three")
 
 

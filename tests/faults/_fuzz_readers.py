@@ -180,7 +180,7 @@ def _viewed(path: Path) -> object:
 
 _DISTRICTS = {
     "type": "FeatureCollection",
-    "features": [{"type": "Feature", "properties": {"name": "north"}, "geometry": {
+    "features": [{"type": "Feature", "properties": {"postalCode": "n"}, "geometry": {
         "type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]}}],
 }  # fmt: skip
 _WORDS = """title: two groups
@@ -233,7 +233,7 @@ LISTS: dict[str, Reader] = {
     ),
     "districts": (
         _text("districts.json", json.dumps(_DISTRICTS)),
-        lambda path: read_districts(path, "name"),
+        read_districts,
     ),
     "sizes": (
         _text("sizes.csv", "image_id,width,height\ni1,64,48\ni2,64,48\n"),

@@ -46,7 +46,7 @@ def taken_for_copies(first: np.ndarray, second: np.ndarray) -> float:
     """Share of the pairs (row k of either) that the check calls a photo and its copy."""
     found = 0
     for a, b in zip(first, second, strict=True):
-        found += find_copies(np.stack([a, b]), **DEFAULT).pairs.height
+        found += find_copies(np.stack([a, b]), **DEFAULT).height
     return found / len(first)
 
 
@@ -93,7 +93,7 @@ def test_what_is_no_copy_is_not_taken_for_one(photos, portraits):
     small, faces = thumbnails(photos), thumbnails(portraits)
     one, other = _pairs_of_one_place(np.random.default_rng(4))
     rows = []
-    everyone = find_copies(small, **DEFAULT).pairs.height
+    everyone = find_copies(small, **DEFAULT).height
     pairs = PHOTOS * (PHOTOS - 1) / 2
     for kind, first, second, found in (
         ("strangers", None, None, everyone / pairs),
@@ -135,7 +135,7 @@ def test_precision_and_recall_in_one_set(photos):
         ("the check", DEFAULT),
     ):
         if limits is DEFAULT:
-            found = find_copies(whole, **DEFAULT).pairs
+            found = find_copies(whole, **DEFAULT)
         else:
             found = _near(whole, limits["most_bits"])
         said = set(found.select("first", "second").rows())

@@ -29,8 +29,6 @@ import polars as pl
 from isolux.checks._pictures import SEEN, Pictures
 from isolux.io.images import LARGEST_PIXELS, Pixels
 
-__all__ = ["inspect"]
-
 _SIDE = 32  # pixels of a thumbnail's side, as phash takes them
 _ENOUGH = 4 * _SIDE  # pixels a side from which a thumbnail loses nothing
 _LARGEST_BYTES = 1 << 29  # of a file: unpacking a larger one could exhaust the memory

@@ -14,8 +14,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.tables import IMAGES, INSTANCES
 
-__all__ = ["MaskedPeople", "masked_people"]
-
 _BLOCK = 5_000  # people read together: their masks take some hundred megabytes at most
 _COLUMNS = {"mask_counts": pl.String, "mask_polygons": pl.String,
             "mask_height": pl.Int64, "mask_width": pl.Int64}  # fmt: skip

@@ -19,8 +19,6 @@ from isolux.io.images import Pixels
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.tables import IMAGES
 
-__all__ = ["SEEN", "Pictures", "WithoutPictures", "located"]
-
 SEEN: dict[str, pl.DataType] = {
     "format": pl.String(),  # as the file's content says; null: not opened, or nothing known
     "stored_width": pl.Int64(),

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, Required, TypedDict, Unpack
+from typing import Literal
 
 import polars as pl
 
+from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.schema import Column, Table
-
-__all__ = [
-    "PROBLEMS",
-    "Severity",
-    "problems_of",
-    "problems_of_people",
-    "problems_of_pictures",
-    "together",
-]
+from isolux.vocabulary.tables import INSTANCES
 
 Severity = Literal["error", "warning"]
 
@@ -74,27 +67,35 @@ def problems_of(
     )
 
 
-class _Words(TypedDict, total=False):
-    severity: Required[Severity]
-    expected: str | pl.Expr | None
-    found: str | pl.Expr | None
-    hint: str | None
-
-
 def problems_of_people(
-    check: str, rows: pl.DataFrame, problem: str, **words: Unpack[_Words]
+    check: str,
+    rows: pl.DataFrame,
+    problem: str,
+    severity: Severity,
+    expected: str | pl.Expr | None = None,
+    found: str | pl.Expr | None = None,
 ) -> pl.DataFrame:
-    """Make one problem of each row of instances; ``words`` as in ``problems_of``."""
-    return problems_of(check, rows, problem, unit_kind="instance", unit_id="instance_id", **words)
+    """Make a problem of each row, which is a person."""
+    return problems_of(
+        check, rows, problem, severity=severity, unit_kind="instance", unit_id="instance_id",
+        expected=expected, found=found,
+    )  # fmt: skip
 
 
 def problems_of_pictures(
-    check: str, rows: pl.DataFrame, problem: str, **words: Unpack[_Words]
+    check: str,
+    rows: pl.DataFrame,
+    problem: str,
+    severity: Severity,
+    expected: str | pl.Expr | None = None,
+    found: str | pl.Expr | None = None,
+    hint: str | None = None,
 ) -> pl.DataFrame:
-    """Make one problem of each row of images, with its file; ``words`` as in ``problems_of``."""
+    """Make a problem of each row, which is a picture."""
     return problems_of(
-        check, rows, problem, unit_kind="image", unit_id="image_id", file="uri", **words
-    )
+        check, rows, problem, severity=severity, unit_kind="image", unit_id="image_id",
+        file="uri", expected=expected, found=found, hint=hint,
+    )  # fmt: skip
 
 
 def _words(value: str | pl.Expr | None) -> pl.Expr:
@@ -104,3 +105,12 @@ def _words(value: str | pl.Expr | None) -> pl.Expr:
 def together(*parts: pl.DataFrame) -> pl.DataFrame:
     """Stack problems; none at all gives an empty table."""
     return pl.concat([PROBLEMS.empty(), *parts])
+
+
+def parts_of(dataset: Dataset, split: str) -> pl.DataFrame:
+    """Return the part of each person, from a column or an attribute of that name."""
+    people = INSTANCES.conform(dataset.instances)
+    if split in people.columns:
+        return people.select("instance_id", part=pl.col(split).cast(pl.String))
+    rows = dataset.instance_attributes().filter(attribute=split)
+    return rows.select(instance_id="unit_id", part="value")

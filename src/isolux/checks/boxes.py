@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._problems import problems_of_people, together
+from isolux.checks._problems import Severity, problems_of_people, together
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference
 from isolux.vocabulary.tables import IMAGES, INSTANCES
-
-__all__ = ["INFO", "check"]
 
 INFO = CheckInfo(
     title="Boxes inside their images",
@@ -103,7 +101,7 @@ def _of_boxes(boxes: pl.DataFrame, kind: str, slack_px: float) -> list[pl.DataFr
     )
     negative, nothing = (w < 0) | (h < 0), (w == 0) | (h == 0)
     sound = whole & ~negative & ~nothing
-    kinds = (
+    kinds: tuple[tuple[str, Severity, pl.Expr, str | None], ...] = (
         ("is not four numbers", "error", ~whole, "four finite numbers"),
         ("has a negative side", "error", whole & negative, "a width and height of 0 or more"),
         ("has no area", "warning", whole & nothing & ~negative, "a width and height above 0"),
@@ -116,12 +114,8 @@ def _of_boxes(boxes: pl.DataFrame, kind: str, slack_px: float) -> list[pl.DataFr
     )
     return [
         problems_of_people(
-            "boxes",
-            boxes.filter(test.fill_null(value=False)),
-            f"a {kind} {problem}",
-            severity="error" if severity == "error" else "warning",
-            expected=image if wanted is None else wanted,
-            found=shown,
+            "boxes", boxes.filter(test.fill_null(value=False)), f"a {kind} {problem}", severity,
+            image if wanted is None else wanted, shown,
         )
         for problem, severity, test, wanted in kinds
-    ]
+    ]  # fmt: skip

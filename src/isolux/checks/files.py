@@ -14,8 +14,6 @@ from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="Files there, and files named",
     summary="Pictures that are missing, and pictures on disk that no image names.",
@@ -63,36 +61,20 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     if missing.height and not (rows["place"] == "file").any():
         whole = pl.DataFrame({"name": [dataset.name]})
         return problems_of(
-            "files",
-            whole,
-            "none of the pictures is there",
-            severity="error",
-            unit_kind="dataset",
-            unit_id="name",
-            file=pl.lit(str(pictures.root)),
+            "files", whole, "none of the pictures is there", severity="error", unit_kind="dataset",
+            unit_id="name", file=pl.lit(str(pictures.root)),
             expected=f"{missing['uri'][0]!r} below this folder",
-            found=f"{missing.height:,} paths without a file",
-            hint=hint,
-        )
+            found=f"{missing.height:,} paths without a file", hint=hint,
+        )  # fmt: skip
+    there = pl.when(place="missing").then(pl.lit("nothing")).otherwise(pl.lit("a folder"))
     return together(
         problems_of_pictures(
-            "files",
-            missing,
-            "the file is missing",
-            severity="error",
-            expected="a picture",
-            found=pl.when(place="missing").then(pl.lit("nothing")).otherwise(pl.lit("a folder")),
-            hint=hint,
+            "files", missing, "the file is missing", "error", "a picture", there, hint
         ),
         problems_of(
-            "files",
-            pictures.unnamed.to_frame(),
-            "no image names this picture",
-            severity="warning",
-            unit_kind="file",
-            unit_id="uri",
-            file="uri",
+            "files", pictures.unnamed.to_frame(), "no image names this picture",
+            severity="warning", unit_kind="file", unit_id="uri", file="uri",
             expected="an image of the dataset",
             hint="do they belong to another split or release? check before removing anything",
         ),
-    )
+    )  # fmt: skip

@@ -13,8 +13,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="Ids and their partners",
     summary="Ids that occur twice, people without an image, attributes of unknown people.",
@@ -71,15 +69,10 @@ def check(dataset: Dataset) -> pl.DataFrame:
     ]
     if images.height:
         lost = people.filter(~pl.col("image_id").is_in(images["image_id"].implode()))
+        shown = pl.format("'{}'", pl.col("image_id").fill_null("null"))
+        expected = "an image_id of the table images"
         parts.append(
-            problems_of_people(
-                "ids",
-                lost,
-                "its image is not listed",
-                severity="error",
-                expected="an image_id of the table images",
-                found=pl.format("'{}'", pl.col("image_id").fill_null("null")),
-            )
+            problems_of_people("ids", lost, "its image is not listed", "error", expected, shown)
         )
     for kind, column in _OWNERS.items():
         own = attributes.filter(unit_kind=kind).select("unit_id").unique(maintain_order=True)
@@ -92,27 +85,17 @@ def check(dataset: Dataset) -> pl.DataFrame:
         strangers = own.filter(~pl.col("unit_id").is_in(ids))
         parts.append(
             problems_of(
-                "ids",
-                strangers,
-                f"an attribute is of no {kind}",
-                severity="error",
-                unit_kind=kind,
-                unit_id="unit_id",
-                expected=f"the id of a known {kind}",
+                "ids", strangers, f"an attribute is of no {kind}", severity="error",
+                unit_kind=kind, unit_id="unit_id", expected=f"the id of a known {kind}",
             )
-        )
+        )  # fmt: skip
     return together(*parts)
 
 
 def _repeated(table: pl.DataFrame, kind: str, column: str) -> pl.DataFrame:
     counts = table.group_by(column, maintain_order=True).len().filter(pl.col("len") > 1)
     return problems_of(
-        "ids",
-        counts.drop_nulls(),
-        "an id occurs several times",
-        severity="error",
-        unit_kind=kind,
-        unit_id=column,
-        expected="every id once",
+        "ids", counts.drop_nulls(), "an id occurs several times", severity="error",
+        unit_kind=kind, unit_id=column, expected="every id once",
         found=pl.format("{} rows", "len"),
-    )
+    )  # fmt: skip

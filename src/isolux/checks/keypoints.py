@@ -16,8 +16,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference
 from isolux.vocabulary.tables import IMAGES, INSTANCES
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="Keypoints on their people",
     summary="Lists of different lengths, keypoints outside their image or their person's mask.",
@@ -36,10 +34,11 @@ INFO = CheckInfo(
     needs="tables",
 )
 
+_MASK_SLACK_PX = 4.0  # along either side: outlines and keypoints are drawn by different people
 _LISTS = ("keypoints_x", "keypoints_y", "keypoints_v", "keypoint_names")
 
 
-def check(dataset: Dataset, *, slack_px: float = 1.0, mask_slack_px: float = 4.0) -> pl.DataFrame:
+def check(dataset: Dataset, *, slack_px: float = 1.0) -> pl.DataFrame:
     """List keypoints that cannot be where they are.
 
     Parameters
@@ -48,9 +47,6 @@ def check(dataset: Dataset, *, slack_px: float = 1.0, mask_slack_px: float = 4.0
         Instances with ``keypoints_x``, ``keypoints_y``, ``keypoints_v``; masks are optional.
     slack_px : float
         How far beyond the image's edge a labelled keypoint may lie, pixels.
-    mask_slack_px : float
-        How far from the mask a visible keypoint may be, in pixels along either side, because
-        outlines and keypoints are drawn by different people.
 
     Returns
     -------
@@ -77,7 +73,7 @@ def check(dataset: Dataset, *, slack_px: float = 1.0, mask_slack_px: float = 4.0
     >>> check(one).select("problem", "found").rows()
     [('keypoints are outside their image', '1 keypoint(s), such as (70.0, 4.0)')]
     """
-    if not (slack_px >= 0 and mask_slack_px >= 0):
+    if not slack_px >= 0:
         raise SpecError("a slack is not a length", expected="0 or more pixels")
     people = INSTANCES.conform(dataset.instances)
     lists = [name for name in _LISTS if name in people.columns]
@@ -90,24 +86,18 @@ def check(dataset: Dataset, *, slack_px: float = 1.0, mask_slack_px: float = 4.0
         & pl.any_horizontal(pl.col(_LISTS[:3]).is_not_null())
     )
     alike = people.join(unlike.select("instance_id"), on="instance_id", how="anti")
+    shown = pl.format(
+        ", ".join("{}" for _ in lists), *(n.cast(pl.String).fill_null("none") for n in lengths)
+    )
+    left_out = set(unlike["instance_id"])
     return together(
         problems_of_people(
-            "keypoints",
-            unlike,
-            "the lists of keypoints have unlike lengths",
-            severity="error",
-            expected="as many x as y, v and names",
-            found=pl.format(
-                ", ".join("{}" for _ in lists),
-                *(n.cast(pl.String).fill_null("none") for n in lengths),
-            ),
+            "keypoints", unlike, "the lists of keypoints have unlike lengths", "error",
+            "as many x as y, v and names", shown,
         ),
         *_in_images(alike, dataset, slack_px),
-        *(
-            _in_mask(block, mask_slack_px, set(unlike["instance_id"]))
-            for block in masked_people(dataset)
-        ),
-    )
+        *(_in_mask(block, left_out) for block in masked_people(dataset)),
+    )  # fmt: skip
 
 
 def _in_images(people: pl.DataFrame, dataset: Dataset, slack_px: float) -> list[pl.DataFrame]:
@@ -127,19 +117,11 @@ def _in_images(people: pl.DataFrame, dataset: Dataset, slack_px: float) -> list[
         ("keypoints are outside their image", outside.fill_null(value=False), None),
     )
     inside = pl.format("inside {} × {} pixels", "width", "height")
+    texts = (side.cast(pl.String).fill_null("null") for side in (x, y))
+    shown = pl.format("{} keypoint(s), such as ({}, {})", "n", *texts)
     return [
         problems_of_people(
-            "keypoints",
-            _by_person(points.filter(test)),
-            problem,
-            severity="error",
-            expected=wanted or inside,
-            found=pl.format(
-                "{} keypoint(s), such as ({}, {})",
-                "n",
-                x.cast(pl.String).fill_null("null"),
-                y.cast(pl.String).fill_null("null"),
-            ),
+            "keypoints", _by_person(points.filter(test)), problem, "error", wanted or inside, shown
         )
         for problem, test, wanted in kinds
     ]
@@ -157,7 +139,7 @@ def _by_person(points: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _in_mask(block: MaskedPeople, slack_px: float, left_out: set[str]) -> pl.DataFrame:
+def _in_mask(block: MaskedPeople, left_out: set[str]) -> pl.DataFrame:
     rows = block.rows.with_row_index("mask")
     if "keypoints_x" not in rows.columns:
         return together()
@@ -173,18 +155,14 @@ def _in_mask(block: MaskedPeople, slack_px: float, left_out: set[str]) -> pl.Dat
         points["mask"].to_numpy().astype(np.int64),
         points["keypoints_x"].to_numpy(),
         points["keypoints_y"].to_numpy(),
-        slack_px,
     )
     seen = points.group_by("mask").agg(visible=pl.len())
     outside = _by_person(points.filter(pl.Series(~inside))).join(seen, on="mask")
     return problems_of_people(
-        "keypoints",
-        outside,
-        "visible keypoints are outside their person's mask",
-        severity="warning",
-        expected=f"every visible keypoint within {slack_px:g} pixels of the mask",
-        found=pl.format("{} of {}, such as ({}, {})", "n", "visible", "keypoints_x", "keypoints_y"),
-    )
+        "keypoints", outside, "visible keypoints are outside their person's mask", "warning",
+        f"every visible keypoint within {_MASK_SLACK_PX:g} pixels of the mask",
+        pl.format("{} of {}, such as ({}, {})", "n", "visible", "keypoints_x", "keypoints_y"),
+    )  # fmt: skip
 
 
 def _near(
@@ -192,7 +170,6 @@ def _near(
     which: npt.NDArray[np.int64],
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.float64],
-    slack_px: float,
 ) -> npt.NDArray[np.bool_]:
     """Tell whether point k lies within a few pixels of mask ``which[k]``: ``[points]``."""
     stretch = int((masks.height * masks.width).max(initial=0)) + 1
@@ -200,7 +177,7 @@ def _near(
     edges = masks.edges + owner * stretch  # sorted: every mask has a stretch of its own
     height, width = masks.height[which], masks.width[which]
     found = np.zeros(len(x), dtype=bool)
-    for right, down in itertools.product((0.0, -slack_px, slack_px), repeat=2):
+    for right, down in itertools.product((0.0, -_MASK_SLACK_PX, _MASK_SLACK_PX), repeat=2):
         column, row = np.floor(x + right), np.floor(y + down)
         there = (column >= 0) & (column < width) & (row >= 0) & (row < height)
         at = np.where(there, column * height + row, 0).astype(np.int64) + which * stretch

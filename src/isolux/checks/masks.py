@@ -8,10 +8,7 @@ import polars as pl
 from isolux.checks._people_masks import MaskedPeople, masked_people
 from isolux.checks._problems import problems_of_people, together
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference
-
-__all__ = ["INFO", "check"]
 
 INFO = CheckInfo(
     title="Masks where their people are",
@@ -32,27 +29,22 @@ INFO = CheckInfo(
 )
 
 
-def check(dataset: Dataset, *, least_overlap: float = 0.5) -> pl.DataFrame:
+_LEAST_OVERLAP = 0.5  # of the box and the mask's own tight box (IoU): below it they are apart
+
+
+def check(dataset: Dataset) -> pl.DataFrame:
     """List masks that do not fit their image or their box.
 
     Parameters
     ----------
     dataset : Dataset
         Instances with masks (run lengths or polygons). Crowds are not looked at.
-    least_overlap : float
-        Intersection over union of the box and the mask's own tight box, below which the two are
-        called apart, 0 to 1.
 
     Returns
     -------
     polars.DataFrame
         Table ``problems``. Errors: run lengths that cannot be read, another size than the image, a
         mask that does not touch its box. Warnings: no pixel, a tight box that overlaps too little.
-
-    Raises
-    ------
-    SpecError
-        ``least_overlap`` outside 0 to 1.
 
     Examples
     --------
@@ -66,46 +58,38 @@ def check(dataset: Dataset, *, least_overlap: float = 0.5) -> pl.DataFrame:
     >>> check(one).select("problem", "unit_id").rows()
     [('a mask has no pixel', 'a')]
     """
-    if not 0 <= least_overlap <= 1:
-        raise SpecError("an overlap is not a share", expected="0 to 1", found=str(least_overlap))
     parts = []
     for people in masked_people(dataset):
         parts += _of_images(people)
-        parts += _of_boxes(people, least_overlap)
+        parts += _of_boxes(people)
     return together(*parts)
 
 
 def _of_images(people: MaskedPeople) -> list[pl.DataFrame]:
     rows = people.rows.with_columns(area=pl.Series(people.masks.area_px))
     other = (pl.col("mask_height") != pl.col("height")) | (pl.col("mask_width") != pl.col("width"))
+    size = pl.format("{} × {} pixels", "width", "height")
+    own = pl.format("{} × {}", "mask_width", "mask_height")
+    readable = "COCO's run lengths or polygons"
     return [
         problems_of_people(
-            "masks",
-            people.damaged,
-            "a mask cannot be read",
-            severity="error",
-            expected="COCO's run lengths or polygons",
-            found=pl.col("said"),
+            "masks", people.damaged, "a mask cannot be read", "error", readable, pl.col("said")
         ),
         problems_of_people(
             "masks",
             rows.filter(other),
             "a mask has another size than its image",
-            severity="error",
-            expected=pl.format("{} × {} pixels", "width", "height"),
-            found=pl.format("{} × {}", "mask_width", "mask_height"),
+            "error",
+            size,
+            own,
         ),
         problems_of_people(
-            "masks",
-            rows.filter(area=0),
-            "a mask has no pixel",
-            severity="warning",
-            expected="a pixel or more",
+            "masks", rows.filter(area=0), "a mask has no pixel", "warning", "a pixel or more"
         ),
     ]
 
 
-def _of_boxes(people: MaskedPeople, least_overlap: float) -> list[pl.DataFrame]:
+def _of_boxes(people: MaskedPeople) -> list[pl.DataFrame]:
     if "box_x" not in people.rows.columns:
         return []
     tight = people.masks.box_xywh
@@ -134,21 +118,11 @@ def _of_boxes(people: MaskedPeople, least_overlap: float) -> list[pl.DataFrame]:
         "mask at [{}, {}, {}, {}], box at [{}, {}, {}, {}]",
         *(f"{kind}_{side}" for kind in ("tight", "box") for side in "xywh"),
     )
+    apart = "a mask does not touch its person's box"
+    other = "a mask and its person's box are of different parts"
+    wanted = f"an overlap of {_LEAST_OVERLAP:g} or more"
+    some = rows.filter((pl.col("overlap") > 0) & (pl.col("overlap") < _LEAST_OVERLAP))
     return [
-        problems_of_people(
-            "masks",
-            rows.filter(overlap=0.0),
-            "a mask does not touch its person's box",
-            severity="error",
-            found=words,
-            expected=f"an overlap of {least_overlap:g} or more",
-        ),
-        problems_of_people(
-            "masks",
-            rows.filter((pl.col("overlap") > 0) & (pl.col("overlap") < least_overlap)),
-            "a mask and its person's box are of different parts",
-            severity="warning",
-            found=words,
-            expected=f"an overlap of {least_overlap:g} or more",
-        ),
+        problems_of_people("masks", rows.filter(overlap=0.0), apart, "error", wanted, words),
+        problems_of_people("masks", some, other, "warning", wanted, words),
     ]

@@ -14,8 +14,6 @@ from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="What EXIF gives away",
     summary="GPS positions, serial numbers and names in pictures' EXIF and XMP.",
@@ -76,16 +74,13 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     ('warning', 'EXIF names an author', None)
     """
     del dataset  # its images' files are in pictures
+    hint = "strip metadata before the pictures are passed on (exiftool -all=)"
     return together(
         *(
             problems_of_pictures(
-                "metadata",
-                pictures.rows.filter(pl.col(column)),
-                problem,
-                severity=severity,
-                expected="nothing of the kind",
-                hint="strip metadata before the pictures are passed on (exiftool -all=)",
+                "metadata", pictures.rows.filter(pl.col(column)), problem, severity,
+                "nothing of the kind", None, hint,
             )
             for column, (problem, severity) in _TOLD.items()
         )
-    )
+    )  # fmt: skip

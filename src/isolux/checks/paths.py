@@ -13,8 +13,6 @@ from isolux.checks._problems import problems_of_pictures, together
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="Paths inside the root",
     summary=(
@@ -67,16 +65,11 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     [("the path leaves the dataset's folder", '1')]
     """
     del dataset  # its images' paths are in pictures
+    wanted, shown = "a path below the dataset's folder", pl.col("uri").str.slice(0, 120)
     return together(
         *(
             problems_of_pictures(
-                "paths",
-                pictures.rows.filter(place=place),
-                problem,
-                severity="error",
-                expected="a path below the dataset's folder",
-                found=pl.col("uri").str.slice(0, 120),
-                hint=hint,
+                "paths", pictures.rows.filter(place=place), problem, "error", wanted, shown, hint
             )
             for place, (problem, hint) in _PROBLEMS.items()
         )

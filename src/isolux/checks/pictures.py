@@ -14,8 +14,6 @@ from isolux.io.images import LARGEST_PIXELS
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="Pictures that can be read",
     summary="Unreadable, truncated, oversized and animated pictures, and wrong file extensions.",
@@ -87,38 +85,26 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     rows = pictures.rows
     parts = [
         problems_of_pictures(
-            "pictures",
-            rows.filter(trouble=trouble),
-            problem,
-            severity=severity,
-            expected=expected,
-            found=pl.col("said"),
-            hint=hint,
+            "pictures", rows.filter(trouble=trouble), problem, severity, expected,
+            pl.col("said"), hint,
         )
         for trouble, (problem, severity, expected, hint) in _TROUBLES.items()
-    ]
+    ]  # fmt: skip
     several = rows.filter(pl.col("frames") > 1)
     known = rows.filter(pl.col("format").is_in(list(_SUFFIXES))).with_columns(
         suffix=pl.col("uri").str.extract(r"(?s)\.([^./\\]*)$").str.to_lowercase(),
         wanted=pl.col("format").replace_strict(_SUFFIXES, return_dtype=pl.List(pl.String)),
     )
     wrong = known.filter(~pl.col("wanted").list.contains(pl.col("suffix")).fill_null(value=False))
+    wanted = pl.format(".{}", pl.col("wanted").list.join(" or ."))
+    suffix = pl.format(".{}", pl.col("suffix").fill_null(""))
+    frames = pl.format("{} frames; the first is read", "frames")
     return together(
         *parts,
         problems_of_pictures(
-            "pictures",
-            several,
-            "the picture holds several frames",
-            severity="warning",
-            expected="one frame",
-            found=pl.format("{} frames; the first is read", "frames"),
+            "pictures", several, "the picture holds several frames", "warning", "one frame", frames
         ),
         problems_of_pictures(
-            "pictures",
-            wrong,
-            "the extension names another format",
-            severity="warning",
-            expected=pl.format(".{}", pl.col("wanted").list.join(" or .")),
-            found=pl.format(".{}", pl.col("suffix").fill_null("")),
+            "pictures", wrong, "the extension names another format", "warning", wanted, suffix
         ),
     )

@@ -15,8 +15,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo
 from isolux.vocabulary.tables import IMAGES
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="Sizes as annotated",
     summary="Pictures that are wider or higher than their annotation says.",
@@ -73,23 +71,16 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     )
     wanted = pl.format("{} × {} pixels", "width", "height")
     shown = pl.format("{} × {}", "wide", "high")
+    advice = "take the pictures that were annotated, or scale the annotation"
+    turned_shown = pl.format("{}, turned as its EXIF says", shown)
     return together(
         problems_of_pictures(
-            "sizes",
-            seen.filter(~unturned),
-            "the picture has another size than its annotation",
-            severity="error",
-            expected=wanted,
-            found=shown,
-            hint="take the pictures that were annotated, or scale the annotation",
+            "sizes", seen.filter(~unturned), "the picture has another size than its annotation",
+            "error", wanted, shown, advice,
         ),
         problems_of_pictures(
-            "sizes",
-            seen.filter(unturned),
-            "the annotation is of the picture before EXIF turns it",
-            severity="warning",
-            expected=wanted,
-            found=pl.format("{}, turned as its EXIF says", shown),
-            hint="read the pictures without turning them, or turn the boxes",
+            "sizes", seen.filter(unturned), "the annotation is of the picture before EXIF turns it",
+            "warning", wanted, turned_shown,
+            "read the pictures without turning them, or turn the boxes",
         ),
-    )
+    )  # fmt: skip

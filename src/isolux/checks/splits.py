@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._problems import problems_of
+from isolux.checks._problems import parts_of, problems_of
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 from isolux.vocabulary.tables import INSTANCES
-
-__all__ = ["INFO", "check"]
 
 INFO = CheckInfo(
     title="One person, one split",
@@ -61,11 +59,7 @@ def check(dataset: Dataset, *, attribute: str = "split") -> pl.DataFrame:
     """
     people = INSTANCES.conform(dataset.instances)
     owners = people.select("instance_id", "subject_id").drop_nulls()
-    if attribute in people.columns:
-        parts = people.select("instance_id", part=pl.col(attribute).cast(pl.String))
-    else:
-        rows = dataset.instance_attributes().filter(attribute=attribute)
-        parts = rows.select(instance_id="unit_id", part="value")
+    parts = parts_of(dataset, attribute)
     several = (
         owners.join(parts.drop_nulls(), on="instance_id")
         .group_by("subject_id", maintain_order=True)
@@ -73,13 +67,7 @@ def check(dataset: Dataset, *, attribute: str = "split") -> pl.DataFrame:
         .filter(pl.col("part").list.len() > 1)
     )
     return problems_of(
-        "splits",
-        several,
-        "a person is in several splits",
-        severity="error",
-        unit_kind="subject",
-        unit_id="subject_id",
-        expected="one split for all photos",
-        found=pl.col("part").list.join(", "),
-        hint="split by subject, not by photo",
-    )
+        "splits", several, "a person is in several splits", severity="error",
+        unit_kind="subject", unit_id="subject_id", expected="one split for all photos",
+        found=pl.col("part").list.join(", "), hint="split by subject, not by photo",
+    )  # fmt: skip

@@ -14,8 +14,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES
 
-__all__ = ["INFO", "check"]
-
 INFO = CheckInfo(
     title="Plausible numbers",
     summary="Impossible ages, and numbers that are not finite.",
@@ -84,18 +82,12 @@ def check(dataset: Dataset, *, youngest: float = 0.0, oldest: float = 120.0) -> 
         & ~pl.col("as_number").is_between(youngest, oldest)
     )
     shown = pl.format("{} {}", "attribute", pl.coalesce("value", pl.col("number").cast(pl.String)))
+    hint = "leave the value empty if it is not known"
     return together(
         *(
             problems_of(
-                "values",
-                part.filter(unit_kind=kind),
-                problem,
-                severity="error",
-                unit_kind=kind,
-                unit_id="unit_id",
-                expected=wanted,
-                found=shown.str.slice(0, 120),
-                hint="leave the value empty if it is not known",
+                "values", part.filter(unit_kind=kind), problem, severity="error", unit_kind=kind,
+                unit_id="unit_id", expected=wanted, found=shown.str.slice(0, 120), hint=hint,
             )
             for part, problem, wanted in (
                 (ages, "nobody has this age", f"{youngest:g} to {oldest:g} years"),
@@ -103,4 +95,4 @@ def check(dataset: Dataset, *, youngest: float = 0.0, oldest: float = 120.0) -> 
             )
             for kind in part["unit_kind"].unique(maintain_order=True)
         )
-    )
+    )  # fmt: skip

@@ -13,8 +13,7 @@ from typing import Any, Literal, cast
 
 from isolux.datasets._clusters import by_cluster, note_on_cluster
 from isolux.datasets._picture_root import picture_root
-from isolux.datasets._purpose import refuse_training
-from isolux.datasets._terms import FORMAT, TERMS, with_terms_beside
+from isolux.datasets._terms import FORMAT, TERMS, refuse_training, with_terms_beside
 from isolux.io.paths import as_path
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset

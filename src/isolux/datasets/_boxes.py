@@ -7,10 +7,8 @@ from typing import Literal
 import polars as pl
 
 from isolux.datasets._columns import BOX
-from isolux.io.cells import row_of
-from isolux.vocabulary.errors import SpecError, TableError, place
-
-__all__ = ["BoxOrder", "box_notes", "checked_boxes", "refuse_shares", "with_corners_read"]
+from isolux.datasets._refusals import refuse_cells
+from isolux.vocabulary.errors import SpecError, TableError
 
 BoxOrder = Literal["xywh", "xyxy"]
 """Left, top, width, height; or two corners: left, top, right, bottom."""
@@ -26,24 +24,17 @@ def checked_boxes(
     if frame.is_empty():
         return frame
     nulls = frame.select(n=pl.sum_horizontal(pl.col(name).is_null() for name in names))["n"]
-    infinite = frame.select(bad=pl.any_horizontal(~pl.col(name).is_finite() for name in names))[
-        "bad"
-    ].fill_null(value=False)
-    negative = ((frame[names[2]] < 0) | (frame[names[3]] < 0)).fill_null(value=False)
-    tests = (
+    infinite = frame.select(pl.any_horizontal(~pl.col(name).is_finite() for name in names))
+    for bad, problem in (
         ((nulls > 0) & (nulls < len(names)), "a box lacks some of its numbers"),
-        (infinite, "a box is not made of finite numbers"),
-        (negative, "a box has a negative width or height"),
-    )
-    for bad, problem in tests:
+        (infinite.to_series(), "a box is not made of finite numbers"),
+        ((frame[names[2]] < 0) | (frame[names[3]] < 0), "a box has a negative width or height"),
+    ):
         if bad.any():
-            row = row_of(bad)
-            raise TableError(
-                f"{problem} ({bad.sum():,} in all)" if bad.sum() > 1 else problem,
-                expected="left, upper, width and height in pixels; width and height 0 or more",
-                found=str([frame[name][row] for name in names]),
-                where=place(where, row + 1, field),
-            )
+            boxes = frame.select(pl.concat_list(names).alias(field)).to_series()
+            expected = "left, upper, width and height in pixels; width and height 0 or more"
+            more = " ({n} in all)" if bad.sum() > 1 else ""
+            refuse_cells(bad, boxes, problem + more, expected, where)
     return frame
 
 

@@ -17,8 +17,6 @@ from isolux.io.cells import first_of
 from isolux.vocabulary.containers import Clusters, Dataset
 from isolux.vocabulary.errors import UnknownNameError
 
-__all__ = ["by_cluster", "clustered_as", "note_on_cluster"]
-
 _SHARED = re.compile(
     r"(subject|patient|person|participant|individual|identity|volunteer|household|family|video|"
     r"clip|session)s?([_ -]?(id|no|nr|num|number|key|code|name|uid|uuid))?",

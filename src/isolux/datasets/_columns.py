@@ -11,8 +11,6 @@ import polars as pl
 
 from isolux.vocabulary.tables import Column
 
-__all__ = ["BOX", "FACE_BOX", "INSTANCE_COLUMNS", "PART_MASK"]
-
 BOX = ("box_x", "box_y", "box_w", "box_h")
 FACE_BOX = ("face_box_x", "face_box_y", "face_box_w", "face_box_h")
 PART_MASK = pl.Struct(

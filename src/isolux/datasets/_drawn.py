@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from xml.etree.ElementTree import Element, ParseError, fromstring
+from xml.parsers.expat import ExpatError
 
 import polars as pl
 
 from isolux.datasets._boxes import box_notes, checked_boxes, refuse_shares
-from isolux.datasets._clusters import clustered_as
+from isolux.datasets._columns import BOX
 from isolux.datasets._inner_paths import refuse_outside
+from isolux.datasets._tables import attribute_table, dataset_of
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
-
-__all__ = ["ROW", "dataset_of_boxes"]
+from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, check
 
 ROW = {
     "image_id": pl.String,
     "category": pl.String,
-    **dict.fromkeys(("box_x", "box_y", "box_w", "box_h"), pl.Float64),
+    **dict.fromkeys(BOX, pl.Float64),
     "ignore": pl.Boolean,
     "is_crowd": pl.Boolean,
 }
@@ -53,30 +54,62 @@ def dataset_of_boxes(
     boxes = checked_boxes(frame, where).with_columns(
         instance_id=pl.format("{}#{}", "image_id", pl.int_range(pl.len()).over("image_id"))
     )
-    instances = check(
-        boxes.select(
-            "instance_id", "image_id", pl.concat_list("category").alias("classes"),
-            "box_x", "box_y", "box_w", "box_h", "is_crowd", "ignore",
-        ),
-        INSTANCES, where=where,
-    )  # fmt: skip
+    instances = boxes.select(
+        "instance_id", "image_id", *BOX, "is_crowd", "ignore", classes=pl.concat_list("category")
+    )
     pictures = check(images, IMAGES, where=where)
     refuse_shares(instances, pictures, where)
     names = dict.fromkeys(key for own in attributes for key in own if key != "category")
     values = {"category": boxes["category"].to_list()}
     values |= {key: [own.get(key) for own in attributes] for key in names}
     table = pl.concat(
-        [
-            ATTRIBUTES.conform(
-                pl.DataFrame(
-                    {"unit_id": boxes["instance_id"], "value": pl.Series(own, dtype=pl.String)}
-                ).with_columns(unit_kind=pl.lit("instance"), attribute=pl.lit(key))
-            )
-            for key, own in values.items()
-        ]
+        attribute_table(boxes["instance_id"], key, pl.Series(cells, dtype=pl.String))
+        for key, cells in values.items()
     )
-    dataset = Dataset(
-        name=name, info=info, instances=instances, attributes=check(table, ATTRIBUTES),
-        images=pictures, inputs=inputs, notes=(*box_notes(instances, pictures), *notes),
+    return dataset_of(
+        name, info, instances=instances, attributes=check(table, ATTRIBUTES), images=pictures,
+        inputs=inputs, where=where, notes=(*box_notes(instances, pictures), *notes),
+        is_boxed=False, cluster=cluster, clusters={"image": "image_id", "row": None},
     )  # fmt: skip
-    return clustered_as(dataset, default=cluster, names={"image": "image_id", "row": None})
+
+
+def parsed(data: bytes, where: str, root: str) -> Element:
+    """Parse a document whose root element has this name."""
+    if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
+        raise FileError(
+            "the file declares a document type or entities, which are not read",
+            expected=f"<{root}> and what is in it",
+            where=where,
+        )
+    try:
+        found = fromstring(data)  # noqa: S314  (no entities: refused above)
+    except (ParseError, ExpatError, ValueError, LookupError, RecursionError) as error:
+        raise FileError(
+            "this is not valid XML, or it is cut off", found=str(error)[:200], where=where
+        ) from error
+    if found.tag != root:
+        raise FileError(
+            "this XML is of another kind", expected=f"<{root}>", found=f"<{found.tag}>"[:80],
+            where=where,
+        )  # fmt: skip
+    return found
+
+
+def text_in(element: Element, path: str) -> str | None:
+    """Return the text of the first such child; null where there is none or it is empty."""
+    found = element.findtext(path)
+    return found.strip() or None if found is not None else None
+
+
+def number_in(text: str | None, where: str, field: str) -> float:
+    """Read a number that must be there."""
+    try:
+        number = float(text or "")
+    except ValueError:
+        number = float("nan")
+    if not abs(number) < float("inf"):
+        raise TableError(
+            "a number is missing or is none", expected=f"a finite number as {field}",
+            found=repr(text), where=where,
+        )  # fmt: skip
+    return number

@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+import polars as pl
+
+from isolux.io.frames import read_table
+from isolux.io.hashing import sha256_file
 from isolux.vocabulary.errors import FileError, files_like
-
-__all__ = ["LARGEST", "file_in", "optional_file", "read_file", "sha256_bytes"]
 
 LARGEST = 4 << 30
 """Bytes beyond which an annotation file is refused: COCO's largest has half a gigabyte."""
@@ -35,14 +38,30 @@ def read_file(path: Path) -> bytes:
     return data
 
 
-def sha256_bytes(data: bytes) -> str:
-    """Return the SHA-256 of what was read, 64 hex digits: the file need not be read twice."""
-    return hashlib.sha256(data).hexdigest()
+class Inputs(dict[str, str]):
+    """The files that a loader read, and the SHA-256 of each."""
+
+    def read(self, file: Path) -> bytes:
+        """Read a file whole and list it."""
+        data = read_file(file)
+        self[str(file)] = hashlib.sha256(data).hexdigest()
+        return data
+
+    def read_table(self, file: Path, **settings: Any) -> pl.DataFrame:
+        """Read a table and list its file."""
+        table = read_table(file, **settings)
+        self[str(file)] = sha256_file(file)
+        return table
 
 
-def file_in(root: Path, patterns: Iterable[str], what: str) -> Path:
-    """Return ``root`` itself if it is a file, else the one file below it that a pattern finds."""
-    patterns = tuple(patterns)
+def anywhere(*names: str) -> tuple[str, ...]:
+    """Return patterns of files of these names: in the folder itself, else below it."""
+    return (*names, *(f"**/{name}" for name in names))
+
+
+def file_in(path: str | Path, patterns: Iterable[str], what: str) -> Path:
+    """Return the path itself if it is a file, else the one file below it that a pattern finds."""
+    root, patterns = Path(path).expanduser(), tuple(patterns)
     if root.is_file():
         return root
     found = _first_found(root, patterns)

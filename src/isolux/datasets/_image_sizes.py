@@ -6,22 +6,23 @@ From a table, or from the headers of the pictures themselves; none is decoded.
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._inner_paths import listed_files
-from isolux.datasets._pixels import as_pixels
-from isolux.io.cells import row_of
+from isolux.datasets._files import Inputs
+from isolux.datasets._inner_paths import PICTURE, listed_files
+from isolux.datasets._refusals import refuse_cells, require_columns
+from isolux.datasets._tables import left_join
+from isolux.io.cells import as_numbers, row_of
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file, sha256_listing
 from isolux.io.ids import ids_of, reduced
-from isolux.io.images import IMAGE_SUFFIXES
-from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
+from isolux.vocabulary.errors import FileError, TableError
 
-__all__ = ["Size", "Sizes", "picture_size", "read_sizes"]
-
+_SIZES = {"image_id": pl.String, "width": pl.Int64, "height": pl.Int64, "uri": pl.String}
 _IDS = ("image_id", "ImageID", "id", "file", "filename", "file_name", "path")
 _WIDTHS = ("width", "Width")
 _HEIGHTS = ("height", "Height")
@@ -30,15 +31,17 @@ _ORIENTATION = 0x0112  # EXIF's tag for how a picture must be turned to be seen 
 _DAMAGE = (OSError, SyntaxError, ValueError, KeyError, TypeError, EOFError, struct.error)
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """``frame``: ``image_id``, ``width``, ``height`` in pixels, ``uri`` (null from a table)."""
+def with_sizes(images: pl.DataFrame, path: str | Path | None, inputs: Inputs) -> pl.DataFrame:
+    """Add width, height and uri to images; null where no table or folder gives them."""
+    known = (
+        pl.DataFrame(schema=_SIZES)
+        if path is None
+        else read_sizes(path, images["image_id"], inputs)
+    )
+    return left_join(images, known, "image_id")
 
-    frame: pl.DataFrame
-    inputs: dict[str, str]
 
-
-def read_sizes(path: str | Path, image_ids: pl.Series) -> Sizes:
+def read_sizes(path: str | Path, image_ids: pl.Series, inputs: Inputs) -> pl.DataFrame:
     """Read the sizes of these images."""
     root = Path(path).expanduser()
     found = _of_folder(root, image_ids) if root.is_dir() else _of_table(root)
@@ -50,13 +53,17 @@ def read_sizes(path: str | Path, image_ids: pl.Series) -> Sizes:
             found=repr(found["image_id"][row_of(repeated)]),
             where=str(root),
         )
-    digest = sha256_listing(root) if root.is_dir() else sha256_file(root)
-    return Sizes(found, {str(root): digest})
+    inputs[str(root)] = sha256_listing(root) if root.is_dir() else sha256_file(root)
+    return found
 
 
 def _of_table(file: Path) -> pl.DataFrame:
     table, where = read_table(file), str(file)
-    named = [_column(table, names, where) for names in (_IDS, _WIDTHS, _HEIGHTS)]
+    named = [
+        next((name for name in names if name in table.columns), names[0])
+        for names in (_IDS, _WIDTHS, _HEIGHTS)
+    ]
+    require_columns(table, named, where)
     sides = [
         as_pixels(table[column], side=side, where=where, column=column)
         for side, column in zip(("width", "height"), named[1:], strict=True)
@@ -65,17 +72,9 @@ def _of_table(file: Path) -> pl.DataFrame:
     return pl.DataFrame([ids, *sides]).with_columns(uri=pl.lit(None, dtype=pl.String))
 
 
-def _column(table: pl.DataFrame, names: tuple[str, ...], where: str) -> str:
-    for name in names:
-        if name in table.columns:
-            return name
-    raise UnknownNameError("column", names[0], table.columns, where=where)
-
-
 def _of_folder(root: Path, image_ids: pl.Series) -> pl.DataFrame:
     files = listed_files(root)
-    pattern = rf"(?i)({'|'.join(IMAGE_SUFFIXES)})$".replace(".", r"\.")
-    pictures = files.filter(files.str.contains(pattern))
+    pictures = files.filter(files.str.contains(PICTURE))
     wanted = pl.DataFrame(
         [reduced(pictures, "stem").alias("image_id"), pictures.alias("uri")]
     ).filter(pl.col("image_id").is_in(image_ids.implode()))
@@ -110,3 +109,30 @@ def picture_size(file: Path) -> Size:
             where=str(file),
         ) from error
     return Size(height, width) if turned else Size(width, height)
+
+
+def as_pixels(
+    cells: pl.Series, *, side: str, where: str, column: str, missing: bool = False
+) -> pl.Series:
+    """Read a column of widths or heights as whole numbers of pixels.
+
+    Examples
+    --------
+    >>> as_pixels(pl.Series(["640"]), side="width", where="people.csv", column="w").to_list()
+    [640]
+    """
+    number = as_numbers(cells, where=where, column=column)
+    whole = (number >= 1) & (number < 2**31) & (number == number.floor())
+    wrong = ~whole.fill_null(value=missing)
+    problem = f"an image's {side} is not a number of pixels"
+    refuse_cells(wrong, cells, problem, "a whole number from 1", where, column=column)
+    return number.cast(pl.Int64).alias(side)
+
+
+def with_sizes_of_files(images: pl.DataFrame, files: Mapping[int, Path]) -> pl.DataFrame:
+    """Put the sizes of these pictures, by row, into a table of images."""
+    sizes = {row: picture_size(file) for row, file in files.items()}
+    sides = images.select("width", "height").rows()
+    rows = [(sizes[k].width, sizes[k].height) if k in sizes else own for k, own in enumerate(sides)]
+    schema = {"width": pl.Int64, "height": pl.Int64}
+    return images.with_columns(pl.DataFrame(rows, schema=schema, orient="row").get_columns())

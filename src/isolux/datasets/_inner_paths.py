@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._files import file_in, read_file, sha256_bytes
-from isolux.io.cells import row_of
+from isolux.datasets._files import Inputs, file_in
+from isolux.datasets._refusals import refuse_cells
 from isolux.io.hashing import sha256_listing
+from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.text import decodable
-from isolux.vocabulary.errors import FileError, TableError, place
+from isolux.vocabulary.errors import FileError
+from isolux.vocabulary.notes import Caution
 
-__all__ = ["Listed", "listed_files", "listed_pictures", "refuse_outside"]
-
+PICTURE = rf"(?i)({'|'.join(IMAGE_SUFFIXES)})$".replace(".", r"\.")
+"""What the name of a picture ends in."""
 _OUTSIDE = r"^[/\\~]|^[A-Za-z]:|(^|[/\\])\.\.([/\\]|$)|\x00"
+_SHARE = 0.01  # of the pictures, from which their loss can move a number by a point
+_SHOWN = 3
 
 
 def refuse_outside(paths: pl.Series, where: str, column: str) -> None:
     """Refuse a path that is absolute or climbs out of the dataset's folder."""
-    out = paths.str.contains(_OUTSIDE).fill_null(value=False)
-    if out.any():
-        row = row_of(out)
-        raise TableError(
-            "a path leads out of the dataset's folder",
-            expected="a path below it, without '..'",
-            found=repr(paths[row])[:120],
-            where=place(where, row + 1, column),
-        )
+    refuse_cells(
+        paths.str.contains(_OUTSIDE),
+        paths,
+        "a path leads out of the dataset's folder",
+        "a path below it, without '..'",
+        where,
+        column=column,
+        longest=120,
+    )
 
 
 def listed_files(root: Path) -> pl.Series:
@@ -64,18 +69,46 @@ def listed_pictures(root: Path, what: str) -> Listed:
     """List the files of a folder, or the paths in a text file, a line each."""
     if root.is_dir():
         return Listed(listed_files(root), sha256_listing(root))
-    file = file_in(root, (), what)
-    data = read_file(file)
-    lines = pl.Series("file", decodable(data, str(file)).decode("utf-8").splitlines(), pl.String)
+    file, inputs = file_in(root, (), what), Inputs()
+    text = decodable(inputs.read(file), str(file)).decode("utf-8")
+    lines = pl.Series("file", text.splitlines(), pl.String)
     refuse_outside(lines, str(file), "file")
     names = lines.str.strip_chars().str.strip_prefix("./")
-    repeated = names.is_duplicated() & (names != "")
-    if repeated.any():
-        row = int((names == names[row_of(repeated)]).arg_true()[1])
-        raise TableError(
-            "a picture is listed twice",
-            expected="each path once",
-            found=repr(names[row]),
-            where=place(str(file), row + 1),
-        )
-    return Listed(names, sha256_bytes(data))
+    again = ~names.is_first_distinct() & (names != "")
+    refuse_cells(again, names.alias(""), "a picture is listed twice", "each path once", str(file))
+    return Listed(names, inputs[str(file)])
+
+
+def on_unlabelled(
+    folders: Iterable[Path], labelled: Collection[str], *, kind: str, empty: str
+) -> tuple[str, ...]:
+    """Count the pictures of these folders that have no annotation file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = [(Path(folder) / name).touch() for name in ("7.jpg", "8.jpg", "8.txt")]
+    ...     notes = on_unlabelled([Path(folder)], ["8"], kind="label file", empty="an empty one")
+    ...     notes[0][:45]
+    '1 of 2 pictures have no label file (7.jpg, in'
+    """
+    pictures = [
+        file
+        for folder in dict.fromkeys(folders)
+        if folder.is_dir()
+        for file in folder.iterdir()
+        if file.suffix.lower() in IMAGE_SUFFIXES
+    ]
+    known = set(labelled)
+    without = sorted(file for file in pictures if file.stem not in known)
+    if not without or len(without) == len(pictures):
+        return ()  # a folder of other pictures
+    shown = ", ".join(file.name for file in without[:_SHOWN])
+    shown += ", …" if len(without) > _SHOWN else ""
+    told = (
+        f"{len(without):,} of {len(pictures):,} pictures have no {kind} ({shown}, in"
+        f" {without[0].parent}): who is in them is not judged, nor what is found in them. {empty}"
+        " says that a picture holds nothing."
+    )
+    return (Caution(told) if len(without) >= _SHARE * len(pictures) else told,)

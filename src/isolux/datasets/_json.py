@@ -16,8 +16,6 @@ import polars as pl
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, TableError, place
 
-__all__ = ["Field", "decode", "raw_texts"]
-
 Decoded = TypeVar("Decoded")
 Field = msgspec.Raw | msgspec.UnsetType
 """A value left as raw text; unset where the file does not have it."""

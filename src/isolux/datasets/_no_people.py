@@ -13,8 +13,6 @@ from isolux.io.cells import as_text, is_plain
 from isolux.io.ids import ID_COLUMNS
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["on_blocks", "on_dots", "rows_of_people"]
-
 _TOTAL = (
     "total", "totals", "grand total", "subtotal", "sub-total", "average", "averages", "avg", "avg.",
     "mean", "overall", "sum", "all",

@@ -14,8 +14,6 @@ import polars as pl
 from isolux.io.paths import inside
 from isolux.vocabulary.errors import FileError
 
-__all__ = ["picture_root"]
-
 _UPWARDS = 4  # FHIBE's table lies three folders below the release's root
 _TRIED = 5  # pictures looked for: enough to know the folder, and quick on a network disk
 _ADDRESS = r"^[A-Za-z][A-Za-z0-9+.-]+://"

@@ -7,8 +7,6 @@ import polars as pl
 from isolux.io.cells import row_of
 from isolux.vocabulary.errors import TableError, place
 
-__all__ = ["NO_POINTS", "points_of"]
-
 NO_POINTS = {
     "keypoints_x": pl.List(pl.Float64),
     "keypoints_y": pl.List(pl.Float64),

@@ -18,8 +18,6 @@ import polars as pl
 from isolux.io.cells import as_text, row_of
 from isolux.vocabulary.errors import TableError, place
 
-__all__ = ["original_range", "with_ranges"]
-
 _MONTHS = (
     ("jan", "gen", "ene", "ian"),
     ("feb", "fev"),
@@ -87,13 +85,8 @@ def with_ranges(
             if (one := _only_range(value)) is not None
         }
         if damaged and not repair:
-            _refuse_damaged(frame[name], damaged, where)
-        for value, one in damaged.items():
-            count = int((frame[name] == value).sum())
-            notes.append(
-                f"{count:,} cell(s) of {name!r} said {value!r}, as a spreadsheet writes a date, and"
-                f" were repaired to {one!r}."
-            )
+            refuse_damaged(frame[name], damaged, "ranges", "ranges such as 3-9 throughout", where)
+        notes += notes_on_repair(frame[name], damaged)
         frame = frame.with_columns(pl.col(name).replace(damaged)) if damaged else frame
     return frame, notes
 
@@ -113,18 +106,30 @@ def _only_range(cell: str) -> str | None:
     return "{}-{}".format(*next(iter(rising))) if len(rising) == 1 else None
 
 
-def _refuse_damaged(cells: pl.Series, damaged: dict[str, str], where: str) -> None:
+def refuse_damaged(
+    cells: pl.Series, damaged: dict[str, str], what: str, expected: str, where: str
+) -> None:
+    """Refuse cells that a spreadsheet turned into dates."""
     hit = cells.is_in(list(damaged)).fill_null(value=False)
     row = row_of(hit)
     was = ", ".join(f"{value!r} for {one}" for value, one in list(damaged.items())[:4])
     raise TableError(
-        "a spreadsheet seems to have turned ranges into dates",
-        expected="ranges such as 3-9 throughout",
+        f"a spreadsheet seems to have turned {what} into dates",
+        expected=expected,
         found=f"{cells[row]!r}; in all {hit.sum():,} cell(s): {was}",
         where=place(where, row + 1, cells.name),
         hint="take the original file, or have them turned back with --repair-ages"
         " (repair_ages=True)",
     )
+
+
+def notes_on_repair(cells: pl.Series, damaged: dict[str, str]) -> list[str]:
+    """Say how many cells of each date were turned back."""
+    return [
+        f"{int((cells == value).sum()):,} cell(s) of {cells.name!r} said {value!r}, as a"
+        f" spreadsheet writes a date, and were repaired to {one!r}."
+        for value, one in damaged.items()
+    ]
 
 
 def _readings(cell: str) -> set[tuple[int, int]]:

@@ -6,53 +6,40 @@ Liu et al. (2015). Reads ``list_attr_celeba.txt`` and, where they are in its fol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._attribute_rows import attribute_rows
-from isolux.datasets._boxes import box_notes, checked_boxes
-from isolux.datasets._celeba_lists import (
-    ASSUMPTIONS,
-    IDENTITY,
-    LICENCE,
+from isolux.datasets._boxes import checked_boxes
+from isolux.datasets._celeba import (
+    COMMON,
+    FACE_CLUSTERS,
     PARTITION,
-    SPLITS,
-    TERMS,
-    WITHDRAWAL,
-    chosen_names,
-    parts_of,
+    joined,
+    read_faces,
     read_pictures,
-    said_yes_or_no,
-    subjects_of,
-    whole_numbers,
+    with_celeba_lists,
 )
-from isolux.datasets._clusters import clustered_as
 from isolux.datasets._columns import BOX
-from isolux.datasets._files import file_in, optional_file, read_file, sha256_bytes
+from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
+from isolux.datasets._refusals import check_choices, refuse_cells, require_columns
+from isolux.datasets._tables import attribute_rows, dataset_of
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import IMAGES, INSTANCES, check
-
-__all__ = ["INFO", "load"]
+from isolux.vocabulary.errors import FileError
 
 _ALIGNED = (178, 218)  # pixels; every aligned picture is as large
 _FOLDERS = {"aligned": ("img_align_celeba", "img_align_celeba_png"), "wild": ("img_celeba",)}
+_SIDES = ("x_1", "y_1", "width", "height")
 
-INFO = DatasetInfo(
+INFO = replace(
+    COMMON,
     title="CelebA",
     summary="202,599 photographs of 10,177 celebrities; forty attributes, each yes or no.",
     references=(works.CELEBA,),
-    licence=LICENCE,
-    training_allowed=True,
-    withdrawal=WITHDRAWAL,
-    judgement="perceived",
-    terms=TERMS,
-    assumptions=ASSUMPTIONS,
 )
 
 
@@ -106,129 +93,70 @@ def load(
     ...     load(folder).attributes.select("attribute", "value").rows()
     [('Male', 'no'), ('Smiling', 'yes')]
     """
-    _refuse_settings(split, pictures)
+    check_choices(load, split=split, pictures=pictures)
     given = Path(path).expanduser()
-    name = "list_attr_celeba.txt"
-    file = file_in(given, (name, f"**/{name}"), "CelebA attributes")
-    root = file.parent if given.is_file() else given
-    data, where = read_file(file), str(file)
-    inputs = {where: sha256_bytes(data)}
-    read = read_pictures(data, where)
-    names = chosen_names(read.columns[1:], attributes, where)
-    faces = said_yes_or_no(read.select("image_id", *names), names, where)
-    notes: list[str] = []
-    faces = _with_subjects(faces, root, inputs, notes)
-    faces = _with_split(faces, root, inputs, notes, split)
-    faces = _with_boxes(faces, root, inputs, notes, pictures)
-    images = check(_images(faces, root, pictures), IMAGES, where=where)
-    instances = check(_instances(faces), INSTANCES, where=where)
-    parted = ("split",) if faces["split"].is_not_null().any() else ()
-    dataset = Dataset(
-        name="celeba",
-        info=INFO,
-        instances=instances,
-        attributes=attribute_rows(faces, "image_id", (*names, *parted)),
-        images=images,
-        inputs=inputs,
-        notes=(*notes, *box_notes(instances, images)),
-    )
-    named = instances["subject_id"].is_not_null().any()
-    words = {"subject": "subject_id", "image": None, "face": None, "row": None}
-    return clustered_as(dataset, default="subject" if named else None, names=words)
-
-
-def _refuse_settings(split: str, pictures: str) -> None:
-    for name, value, known in (
-        ("split", split, ("all", *SPLITS)),
-        ("pictures", pictures, tuple(_FOLDERS)),
-    ):
-        if value not in known:
-            raise SpecError(
-                f"{name} cannot be set to that", expected=" or ".join(known), found=repr(value)
-            )
-
-
-_Read = Callable[[bytes, str], pl.DataFrame]
-
-
-def _beside(root: Path, name: str, read: _Read, inputs: dict[str, str]) -> pl.DataFrame | None:
-    """Read another list of the same pictures; None where it is not there."""
-    file = optional_file(root, (name, f"**/{name}"))
-    if file is None:
-        return None
-    data = read_file(file)
-    inputs[str(file)] = sha256_bytes(data)
-    return read(data, str(file))
-
-
-def _joined(
-    faces: pl.DataFrame, found: pl.DataFrame, column: str, what: str, notes: list[str]
-) -> pl.DataFrame:
-    joined = faces.join(found, on="image_id", how="left", maintain_order="left")
-    without = joined[column].null_count()
-    if without:
-        notes.append(f"{without:,} of {joined.height:,} picture(s) have no {what}.")
-    return joined
-
-
-def _with_subjects(
-    faces: pl.DataFrame, root: Path, inputs: dict[str, str], notes: list[str]
-) -> pl.DataFrame:
-    found = _beside(root, IDENTITY, subjects_of, inputs)
-    if found is None:
-        notes.append(
-            f"{IDENTITY} is not at hand: photographs of one celebrity count as independent, so"
-            " intervals may be too narrow."
+    file = file_in(given, anywhere("list_attr_celeba.txt"), "CelebA attributes")
+    root, where = file.parent if given.is_file() else given, str(file)
+    inputs, notes = Inputs(), list[str]()
+    faces, names = read_faces(inputs.read(file), where, attributes)
+    if split != "all" and optional_file(root, anywhere(PARTITION)) is None:
+        raise FileError(
+            f"the part {split!r} cannot be determined without the partition",
+            expected=PARTITION,
+            where=str(root),
+            hint="name the folder that holds it and the attributes",
         )
-        return faces.with_columns(subject_id=pl.lit(None, dtype=pl.String))
-    return _joined(faces, found, "subject_id", "identity", notes)
-
-
-def _with_split(
-    faces: pl.DataFrame, root: Path, inputs: dict[str, str], notes: list[str], split: str
-) -> pl.DataFrame:
-    found = _beside(root, PARTITION, parts_of, inputs)
-    if found is None:
-        if split != "all":
-            raise FileError(
-                f"the part {split!r} cannot be determined without the partition",
-                expected=PARTITION,
-                where=str(root),
-                hint="name the folder that holds it and the attributes",
-            )
-        return faces.with_columns(split=pl.lit(None, dtype=pl.String))
-    joined = _joined(faces, found, "split", "part of the partition", notes)
-    kept = joined if split == "all" else joined.filter(pl.col("split") == split)
-    if kept.is_empty():
+    lacks = ("picture(s) have no identity", "picture(s) have no part of the partition")
+    faces = with_celeba_lists(faces, root, "image_id", lacks, inputs, notes)
+    faces = faces if split == "all" else faces.filter(pl.col("split") == split)
+    if faces.is_empty():
         raise FileError(f"no picture is in the part {split!r}", where=str(root))
-    return kept
+    faces = _with_boxes(faces, root, inputs, notes, pictures)
+    parted = ("split",) if faces["split"].is_not_null().any() else ()
+    return dataset_of(
+        "celeba",
+        INFO,
+        instances=faces.select(
+            "image_id",
+            "subject_id",
+            *BOX,
+            instance_id="image_id",
+            classes=pl.lit(["face"]),
+        ),
+        attributes=attribute_rows(faces, "image_id", (*names, *parted)),
+        images=_images(faces, root, pictures),
+        inputs=inputs,
+        where=where,
+        notes=notes,
+        cluster="subject" if faces["subject_id"].is_not_null().any() else None,
+        clusters=FACE_CLUSTERS,
+    )
 
 
 def _with_boxes(
-    faces: pl.DataFrame, root: Path, inputs: dict[str, str], notes: list[str], pictures: str
+    faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str], pictures: str
 ) -> pl.DataFrame:
     nothing = faces.with_columns(pl.lit(None, dtype=pl.Float64).alias(name) for name in BOX)
     if pictures == "aligned":
         return nothing
     name = "list_bbox_celeba.txt"
-    found = _beside(root, name, _boxes_of, inputs)
-    if found is None:
+    file = optional_file(root, anywhere(name))
+    if file is None:
         notes.append(f"{name} is not at hand: faces have no boxes.")
         return nothing
-    return _joined(faces, found, BOX[0], "box", notes)
+    boxes = _boxes(read_pictures(inputs.read(file), str(file)), str(file))
+    return joined(faces, boxes, "image_id", "picture(s) have no box", notes)
 
 
-def _boxes_of(data: bytes, where: str) -> pl.DataFrame:
-    found = read_pictures(data, where)
-    sides = ("x_1", "y_1", "width", "height")
-    for side in sides:
-        if side not in found.columns:
-            raise UnknownNameError("column", side, found.columns, where=where)
-    named = zip(sides, BOX, strict=True)
-    read = whole_numbers(found, sides, where).select(
-        "image_id", *(pl.col(side).cast(pl.Float64).alias(box) for side, box in named)
-    )
-    return checked_boxes(read, where)
+def _boxes(read: pl.DataFrame, where: str) -> pl.DataFrame:
+    require_columns(read, _SIDES, where)
+    numbers = read.with_columns(pl.col(*_SIDES).cast(pl.Int64, strict=False))
+    for name in _SIDES:
+        wrong = numbers[name].is_null()
+        refuse_cells(wrong, read[name], f"{name} is not a whole number", None, where, longest=80)
+    named = zip(_SIDES, BOX, strict=True)
+    sides = (pl.col(side).cast(pl.Float64).alias(box) for side, box in named)
+    return checked_boxes(numbers.select("image_id", *sides), where)
 
 
 def _images(faces: pl.DataFrame, root: Path, pictures: str) -> pl.DataFrame:
@@ -246,14 +174,4 @@ def _images(faces: pl.DataFrame, root: Path, pictures: str) -> pl.DataFrame:
         uri=uri,
         width=pl.lit(width, dtype=pl.Int64),
         height=pl.lit(height, dtype=pl.Int64),
-    )
-
-
-def _instances(faces: pl.DataFrame) -> pl.DataFrame:
-    return faces.select(
-        pl.col("image_id").alias("instance_id"),
-        "image_id",
-        "subject_id",
-        pl.lit(["face"]).alias("classes"),
-        *BOX,
     )

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._pixels import as_pixels
+from isolux.datasets._columns import BOX
+from isolux.datasets._image_sizes import as_pixels
+from isolux.datasets._refusals import require_columns
 from isolux.datasets._terms import TERMS, read_terms, with_terms
 from isolux.datasets._wide import attributes_of, identify, images_of, instances_of
 from isolux.io.cells import as_numbers, as_text
@@ -41,7 +43,6 @@ INFO = DatasetInfo(
 )
 PEOPLE = "people.csv"
 _OWN = ("instance_id", "image_id", "subject_id", "cluster_id", "file", "class")
-_BOX = ("box_x", "box_y", "box_w", "box_h")
 _SIDES = ("width", "height")
 
 
@@ -89,19 +90,17 @@ def load(path: str | Path, *, split: str | None = None) -> Dataset:
     told = read_terms(folder / TERMS)
     file = folder / PEOPLE
     frame = read_table(file)
-    lacking = [name for name in ("instance_id", "image_id", "file") if name not in frame.columns]
-    if lacking:
-        raise UnknownNameError("column", lacking[0], frame.columns, where=str(file))
+    require_columns(frame, ("instance_id", "image_id", "file"), str(file))
     frame, notes = _of_split(frame, split, str(file))
     identity = identify(frame, "instance_id", str(file))
     instances = instances_of(frame, identity, "image_id", str(file))
-    boxes = [as_numbers(frame[c], where=file, column=c) for c in _BOX if c in frame.columns]
+    boxes = [as_numbers(frame[c], where=file, column=c) for c in BOX if c in frame.columns]
     if "class" in frame.columns:
         named = as_text(frame["class"])
         boxes.append(pl.Series("classes", [[one] if one else None for one in named],
                                dtype=pl.List(pl.String)))  # fmt: skip
     instances = instances.with_columns(boxes)
-    columns = [c for c in frame.columns if c not in (*_OWN, *_BOX, *_SIDES)]
+    columns = [c for c in frame.columns if c not in (*_OWN, *BOX, *_SIDES)]
     where = str(file)
     dataset = Dataset(
         name="curated",

@@ -9,15 +9,12 @@ from xml.etree.ElementTree import Element
 
 import polars as pl
 
-from isolux.datasets._drawn import dataset_of_boxes
-from isolux.datasets._files import file_in, read_file, sha256_bytes
-from isolux.datasets._xml import number_in, parsed
+from isolux.datasets._drawn import dataset_of_boxes, number_in, parsed
+from isolux.datasets._files import Inputs, file_in
 from isolux.io.ids import reduced
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import DatasetInfo, Reference
-
-__all__ = ["INFO", "load"]
 
 INFO = DatasetInfo(
     title="CVAT XML",
@@ -75,9 +72,9 @@ def load(path: str | Path) -> Dataset:
     ...     load(folder).instances.select("image_id", "classes", "box_w", "box_h").row(0)
     ('7', ['dog'], 20.0, 30.0)
     """
-    file = file_in(Path(path).expanduser(), ("annotations.xml", "*.xml"), "annotations (XML)")
-    data, where = read_file(file), str(file)
-    tree = parsed(data, where, "annotations")
+    file = file_in(path, ("annotations.xml", "*.xml"), "annotations (XML)")
+    inputs, where = Inputs(), str(file)
+    tree = parsed(inputs.read(file), where, "annotations")
     tracks = tree.findall("track")
     if tracks and tree.find("image") is not None:
         raise TableError("images and tracks are in the same file", expected="<image> or <track>",
@@ -86,7 +83,7 @@ def load(path: str | Path) -> Dataset:
     schema = {"image_id": pl.String, "uri": pl.String, "width": pl.Int64, "height": pl.Int64}
     return dataset_of_boxes(
         "cvat", INFO, read.rows, pl.DataFrame(read.images, schema=schema), read.marks,
-        {where: sha256_bytes(data)}, where, read.notes, cluster="track" if tracks else "image",
+        inputs, where, read.notes, cluster="track" if tracks else "image",
     )  # fmt: skip
 
 

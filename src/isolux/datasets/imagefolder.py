@@ -13,29 +13,17 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._attribute_rows import attribute_rows
-from isolux.datasets._clusters import clustered_as
-from isolux.datasets._files import optional_file
-from isolux.datasets._inner_paths import listed_pictures
+from isolux.datasets._files import Inputs, optional_file
+from isolux.datasets._inner_paths import PICTURE, listed_pictures
+from isolux.datasets._refusals import check_choices, refuse_repeats, require_columns
+from isolux.datasets._tables import attribute_rows, dataset_of, left_join
 from isolux.datasets._wide import attributes_of
 from isolux.io.cells import first_of, is_plain, row_of
-from isolux.io.frames import read_table
-from isolux.io.hashing import sha256_file
-from isolux.io.ids import ID_FROM, ids_of, reduced
+from isolux.io.ids import ids_of, reduced
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import (
-    FileError,
-    JoinError,
-    SpecError,
-    TableError,
-    UnknownNameError,
-    place,
-)
+from isolux.vocabulary.errors import FileError, JoinError, UnknownNameError, place
 from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.tables import IMAGES, INSTANCES, check
-
-__all__ = ["INFO", "PART_FOLDERS", "load"]
 
 PART_FOLDERS = ("train", "training", "val", "valid", "validation", "dev", "test", "testing")
 """Folders of these names (in any case) are parts of a dataset and no classes."""
@@ -125,23 +113,20 @@ def load(
     >>> dataset.values_of("class")["value"].to_list(), dataset.values_of("tone")["value"].to_list()
     (['guard', 'nurse'], ['4', None])
     """
-    if id_from not in ID_FROM:
-        raise SpecError(
-            "id_from cannot be set to that", expected=" or ".join(ID_FROM), found=repr(id_from)
-        )
+    check_choices(load, id_from=id_from)
     root = Path(path).expanduser()
     where = str(root)
     listed = listed_pictures(root, "list of pictures")
     found = _pictures(listed.names.filter(listed.names != ""), where, split)
     pictures, notes = found.frame, [*found.notes, *_empty_folders(root, found.frame)]
-    inputs = {where: listed.digest}
+    inputs = Inputs({where: listed.digest})
     parted = ["split"] if pictures["split"].is_not_null().any() else []
     attributes = [attribute_rows(pictures, "file", ("class", *parted))]
     subjects = pl.lit(None, dtype=pl.String).alias("subject_id")
     file = _table(root, table)
     if file is not None:
-        inputs[str(file)] = sha256_file(file)
-        joined = _joined(pictures["file"], file, id, id_from)
+        rows = inputs.read_table(file)
+        joined = _joined(pictures["file"], rows, file, id, id_from)
         notes += joined.notes
         attributes.append(
             attributes_of(joined.frame, pictures["file"], separator=separator, where=str(file))
@@ -149,22 +134,22 @@ def load(
         if "subject_id" in joined.frame.columns:
             pictures = pictures.with_columns(first_of(joined.frame["subject_id"]))
             subjects = pl.col("subject_id")
-    instances = pictures.select(
-        instance_id="file",
-        image_id="file",
-        subject_id=subjects,
-        classes=pl.when(pl.col("class").is_not_null()).then(pl.concat_list("class")),
-    )
-    dataset = Dataset(
-        name="imagefolder",
-        info=INFO,
-        instances=check(instances, INSTANCES, where=where),
+    return dataset_of(
+        "imagefolder",
+        INFO,
+        instances=pictures.select(
+            instance_id="file",
+            image_id="file",
+            subject_id=subjects,
+            classes=pl.when(pl.col("class").is_not_null()).then(pl.concat_list("class")),
+        ),
         attributes=pl.concat(attributes),
-        images=check(pictures.select(image_id="file", uri="file"), IMAGES, where=where),
+        images=pictures.select(image_id="file", uri="file"),
         inputs=inputs,
-        notes=tuple(notes),
+        where=where,
+        notes=notes,
+        clusters={"image": None, "row": None},
     )
-    return clustered_as(dataset, default=None, names={"image": None, "row": None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +160,8 @@ class _Found:
 
 def _pictures(files: pl.Series, where: str, split: str | None) -> _Found:
     """Keep the pictures, and tell class and part by their folders: ``file, class, split``."""
-    suffix = rf"(?i)({'|'.join(IMAGE_SUFFIXES)})$".replace(".", r"\.")
-    # Finder and Windows leave files of theirs next to pictures, "._1.jpg" among them.
     hidden = files.str.contains(r"(^|/)(\.[^/]*|__MACOSX)(/|$)")
-    pictures = files.filter(files.str.contains(suffix) & ~hidden)
+    pictures = files.filter(files.str.contains(PICTURE) & ~hidden)
     if pictures.is_empty():
         raise FileError(
             "there is no picture here",
@@ -251,15 +234,16 @@ def _table(root: Path, table: str | Path | None) -> Path | None:
     return optional_file(root if root.is_dir() else root.parent, _TABLES)
 
 
-def _joined(files: pl.Series, file: Path, column: str | None, id_from: str) -> _Found:
+def _joined(
+    files: pl.Series, rows: pl.DataFrame, file: Path, column: str | None, id_from: str
+) -> _Found:
     """Bring the table's rows to the pictures, in their order."""
     where = str(file)
-    rows = read_table(file)
-    name = column or next((n for n in _FILES if n in rows.columns), None)
-    if name is None:
-        raise UnknownNameError("column", _FILES[0], rows.columns, where=where)
+    name = column or next((n for n in _FILES if n in rows.columns), _FILES[0])
+    require_columns(rows, (name,), where)
     keys = reduced(ids_of(rows, name, where), id_from).alias("key")
-    _refuse_twice(keys, where, name)
+    problem = "the table names a picture twice"
+    refuse_repeats(keys, problem, "one row for each picture", where, name)
     kept = [n for n in rows.columns if n not in {name, *_OWN} and is_plain(rows.schema[n])]
     pictures = reduced(files, id_from).alias("key").to_frame()
     if pictures["key"].n_unique() < pictures.height and id_from != "column":
@@ -290,17 +274,5 @@ def _joined(files: pl.Series, file: Path, column: str | None, id_from: str) -> _
     if left:
         notes.append(f"Not read as attributes from {file.name}: {', '.join(map(repr, left))}.")
     table = rows.select(keys, *kept)
-    joined = pictures.join(table, on="key", how="left", maintain_order="left")
+    joined = left_join(pictures, table, "key")
     return _Found(joined.drop("key"), notes)
-
-
-def _refuse_twice(keys: pl.Series, where: str, column: str) -> None:
-    repeated = keys.is_duplicated()
-    if repeated.any():
-        row = int((keys == keys[row_of(repeated)]).arg_true()[1])
-        raise TableError(
-            "the table names a picture twice",
-            expected="one row for each picture",
-            found=repr(keys[row]),
-            where=place(where, row + 1, column),
-        )

@@ -7,7 +7,6 @@ face may be someone else's. No picture is opened.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,20 +14,17 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets._attribute_rows import attribute_rows
 from isolux.datasets._boxes import checked_boxes
-from isolux.datasets._clusters import clustered_as
 from isolux.datasets._columns import BOX
-from isolux.datasets._files import file_in, read_file, sha256_bytes
+from isolux.datasets._files import Inputs, anywhere, file_in
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._mat.files import read_mat5, texts_of_cells
+from isolux.datasets._refusals import check_choices, refuse_cells
+from isolux.datasets._tables import attribute_rows, dataset_of
 from isolux.io.cells import row_of
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, SpecError, TableError, place
+from isolux.vocabulary.errors import FileError, TableError, place
 from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.tables import IMAGES, INSTANCES, check
-
-__all__ = ["INFO", "load"]
 
 _NUMBERS = ("dob", "photo_taken", "gender", "face_score", "second_face_score")
 _EPOCH = 719_529  # MATLAB's number of 1 January 1970: it counts days from a year 0
@@ -70,10 +66,7 @@ def load(
     *,
     source: Literal["imdb", "wiki"] = "imdb",
     keep: Literal["usable", "all"] = "usable",
-    min_face_score: float | None = None,
     ages: Literal["mid-year", "year"] = "mid-year",
-    sample: float | None = None,
-    seed: int = 0,
 ) -> Dataset:
     r"""Load IMDB-WIKI.
 
@@ -89,14 +82,8 @@ def load(
     keep : {"usable", "all"}
         Leave out photographs without a face, with a second one, or whose age is unknown or not
         from 0 to 100; or load everything, such ages null.
-    min_face_score : float, optional
-        Leave out faces that the authors' detector was less sure of.
     ages : {"mid-year", "year"}
         The authors' rule, which takes a photograph to be of 1 July; or the difference of years.
-    sample : float, optional
-        Load a random part of what is kept, such as 0.1.
-    seed : int
-        The same part for the same seed and file.
 
     Returns
     -------
@@ -132,49 +119,33 @@ def load(
     >>> dataset.instances.select("box_x", "box_y", "box_w", "box_h").row(0)
     (10.0, 20.0, 40.0, 60.0)
     """
-    _refuse_settings(source, keep, ages, sample)
-    given = Path(path).expanduser()
-    name = f"{source}.mat"
-    file = file_in(given, (name, f"**/{name}"), "IMDB-WIKI")
+    check_choices(load, source=source, keep=keep, ages=ages)
+    file = file_in(path, anywhere(f"{source}.mat"), "IMDB-WIKI")
     key = file.stem if file.stem in ("imdb", "wiki") else source
-    data, where = read_file(file), str(file)
-    read = _read(data, where, key, ages)
-    kept = _kept(read, keep, min_face_score)
-    faces = _sampled(kept.frame, sample, seed)
-    notes = list(kept.notes)
-    if sample is not None:
-        notes.append(f"A random part of {sample:g}, {faces.height:,} photographs, seed {seed}.")
+    inputs, where = Inputs(), str(file)
+    read = _read(inputs.read(file), where, key, ages)
+    faces, notes = _kept(read, is_usable=keep == "usable")
     if faces.is_empty():
         raise FileError("no photograph is left", found="; ".join(notes), where=where)
-    instances = check(_instances(faces), INSTANCES, where=where)
-    dataset = Dataset(
-        name="imdb_wiki",
-        info=INFO,
-        instances=instances,
+    return dataset_of(
+        "imdb_wiki",
+        INFO,
+        instances=faces.select(
+            *BOX,
+            instance_id="file",
+            image_id="file",
+            subject_id="who",
+            classes=pl.lit(["face"]),
+        ),
         attributes=attribute_rows(faces, "file", ("gender", "age", "photo_year")),
-        images=check(faces.select(image_id="file", uri="file"), IMAGES, where=where),
-        inputs={where: sha256_bytes(data)},
-        notes=tuple(notes),
+        images=faces.select(image_id="file", uri="file"),
+        inputs=inputs,
+        where=where,
+        notes=notes,
+        is_boxed=False,
+        cluster="subject" if faces["who"].is_not_null().any() else None,
+        clusters={"subject": "subject_id", "image": None, "face": None, "row": None},
     )
-    named = instances["subject_id"].is_not_null().any()
-    words = {"subject": "subject_id", "image": None, "face": None, "row": None}
-    return clustered_as(dataset, default="subject" if named else None, names=words)
-
-
-def _refuse_settings(source: str, keep: str, ages: str, sample: float | None) -> None:
-    for name, value, known in (
-        ("source", source, ("imdb", "wiki")),
-        ("keep", keep, ("usable", "all")),
-        ("ages", ages, ("mid-year", "year")),
-    ):
-        if value not in known:
-            raise SpecError(
-                f"{name} cannot be set to that", expected=" or ".join(known), found=repr(value)
-            )
-    if sample is not None and not 0 < sample <= 1:
-        raise SpecError(
-            "sample cannot be set to that", expected="above 0, at most 1", found=repr(sample)
-        )
 
 
 def _read(data: bytes, where: str, key: str, ages: str) -> pl.DataFrame:
@@ -264,13 +235,8 @@ def _is_corners(cell: object) -> bool:
 
 def _derived(frame: pl.DataFrame, ages: str, where: str) -> pl.DataFrame:
     strange = frame["gender"].is_not_nan() & ~frame["gender"].is_in([0.0, 1.0])
-    if strange.any():
-        raise TableError(
-            "a gender has a code that IMDB-WIKI does not have",
-            expected="0 (female), 1 (male) or NaN",
-            found=str(frame["gender"][row_of(strange)]),
-            where=place(where, row_of(strange) + 1, "gender"),
-        )
+    problem = "a gender has a code that IMDB-WIKI does not have"
+    refuse_cells(strange, frame["gender"], problem, "0 (female), 1 (male) or NaN", where)
     day, year = pl.col("dob"), pl.col("photo_taken")
     # Some birthdays are not known to the page and stand as 0 or before the year 1.
     told = day.is_finite() & day.is_between(_FIRST_DAY, _LAST_DAY)
@@ -296,24 +262,12 @@ def _derived(frame: pl.DataFrame, ages: str, where: str) -> pl.DataFrame:
     ).with_columns(pl.when(~pl.col("faceless")).then(pl.col(name)).alias(name) for name in BOX)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    frame: pl.DataFrame
-    notes: tuple[str, ...]
-
-
-def _kept(faces: pl.DataFrame, keep: str, min_face_score: float | None) -> _Kept:
-    """Leave out what cannot be judged, and count each reason."""
-    usable = keep == "usable"
-    least = float("-inf") if min_face_score is None else min_face_score
+def _kept(faces: pl.DataFrame, *, is_usable: bool) -> tuple[pl.DataFrame, list[str]]:
+    """Leave out what cannot be used, and a path again, and say how many there were."""
     reasons = {
-        "no face was found": pl.col("faceless") & usable,
-        "there is a second face": pl.col("second_face_score").is_not_nan() & usable,
-        "the age is unknown or not from 0 to 100": pl.col("age").is_null() & usable,
-        f"the face's score is below {least:g}": (
-            (pl.col("face_score") < least) | pl.col("face_score").is_nan()
-        )
-        & (min_face_score is not None),
+        "no face was found": pl.col("faceless") & is_usable,
+        "there is a second face": pl.col("second_face_score").is_not_nan() & is_usable,
+        "the age is unknown or not from 0 to 100": pl.col("age").is_null() & is_usable,
         "its path occurred before": ~pl.col("file").is_first_distinct(),
     }
     flags = faces.select(flag.alias(reason) for reason, flag in reasons.items())
@@ -330,22 +284,4 @@ def _kept(faces: pl.DataFrame, keep: str, min_face_score: float | None) -> _Kept
     unknown = kept["gender"].null_count()
     if unknown:
         notes.append(f"{unknown:,} photograph(s) have no gender.")
-    return _Kept(kept, tuple(notes))
-
-
-def _sampled(faces: pl.DataFrame, sample: float | None, seed: int) -> pl.DataFrame:
-    if sample is None or faces.is_empty():
-        return faces
-    size = max(1, round(sample * faces.height))
-    chosen = np.random.default_rng(seed).choice(faces.height, size, replace=False)
-    return faces[np.sort(chosen)]
-
-
-def _instances(faces: pl.DataFrame) -> pl.DataFrame:
-    return faces.select(
-        instance_id="file",
-        image_id="file",
-        subject_id="who",
-        classes=pl.lit(["face"]),
-        **{name: pl.col(name) for name in BOX},
-    )
+    return kept, notes

@@ -7,6 +7,7 @@ picture is opened.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,25 +15,22 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets._attribute_rows import attribute_rows
-from isolux.datasets._celeba_lists import LICENCE, TERMS, WITHDRAWAL
-from isolux.datasets._clusters import clustered_as
-from isolux.datasets._files import file_in, optional_file, read_file, sha256_bytes
+from isolux.datasets._celeba import COMMON, FACE_CLUSTERS
+from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._mat.files import read_variables
-from isolux.io.cells import row_of
+from isolux.datasets._refusals import check_choices, refuse_cells, refuse_repeats
+from isolux.datasets._tables import attribute_rows, dataset_of
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, SpecError, TableError, place
-from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.tables import IMAGES, INSTANCES, check
-
-__all__ = ["INFO", "load"]
+from isolux.vocabulary.errors import FileError, TableError, place
+from isolux.vocabulary.info import Reference
 
 _PARTS = {"train": "indices_img_train", "test": "indices_img_test"}
 _INDICES = "indices_train_test.mat"
 
-INFO = DatasetInfo(
+INFO = replace(
+    COMMON,
     title="LFWA+",
     summary="13,000 photographs of Labeled Faces in the Wild; forty or 73 yes-or-no attributes.",
     references=(
@@ -45,11 +43,6 @@ INFO = DatasetInfo(
             url="https://vis-www.cs.umass.edu/lfw/",
         ),
     ),
-    licence=LICENCE,
-    training_allowed=True,
-    withdrawal=WITHDRAWAL,
-    judgement="perceived",
-    terms=TERMS,
     assumptions=(
         "the groups come from annotators' judgements, not from what people say about themselves",
         "photographs of one person are not independent: the folder's name says who it is",
@@ -108,94 +101,69 @@ def load(
     >>> dataset.attributes.select("attribute", "value").rows()
     [('Male', 'no'), ('Pale_Skin', 'yes')]
     """
-    for name, value, known in (
-        ("labels", labels, ("40", "73")),
-        ("split", split, ("all", *_PARTS)),
-    ):
-        if value not in known:
-            raise SpecError(
-                f"{name} cannot be set to that", expected=" or ".join(known), found=repr(value)
-            )
-    given = Path(path).expanduser()
-    name = f"lfw_att_{labels}.mat"
-    file = file_in(given, (name, f"**/{name}"), "LFWA attributes")
-    data, where = read_file(file), str(file)
-    inputs = {where: sha256_bytes(data)}
-    read = read_variables(data, where, texts=("AttrName", "name"), numbers=("label",))
+    check_choices(load, labels=labels, split=split)
+    file = file_in(path, anywhere(f"lfw_att_{labels}.mat"), "LFWA attributes")
+    inputs, where = Inputs(), str(file)
+    read = read_variables(inputs.read(file), where, texts=("AttrName", "name"), numbers=("label",))
     names = _attribute_names(read.texts["AttrName"], where)
     named = _named(read.texts["name"], where)
     faces = named.hstack(_said(read.numbers["label"], named.height, names, where))
     faces = _with_split(faces, file.parent, split, inputs)
     parted = ["split"] if faces["split"].is_not_null().any() else []
+    without = faces["split"].null_count() if parted else 0
     prefix = "lfw/" if (file.parent / "lfw").is_dir() else ""
-    uri = pl.format("{}{}", pl.lit(prefix), "file")
-    dataset = Dataset(
-        name="lfwa",
-        info=INFO,
-        instances=check(
-            faces.select(
-                instance_id="file", image_id="file", subject_id="who", classes=pl.lit(["face"])
-            ),
-            INSTANCES,
-            where=where,
+    return dataset_of(
+        "lfwa",
+        INFO,
+        instances=faces.select(
+            instance_id="file", image_id="file", subject_id="who", classes=pl.lit(["face"])
         ),
         attributes=attribute_rows(faces, "file", (*names, *parted)),
-        images=check(faces.select(image_id="file", uri=uri), IMAGES, where=where),
+        images=faces.select(image_id="file", uri=pl.format("{}{}", pl.lit(prefix), "file")),
         inputs=inputs,
-        notes=_notes(faces, parted),
+        where=where,
+        notes=[f"{without:,} photograph(s) are in neither part."] if without else (),
+        cluster="subject",
+        clusters=FACE_CLUSTERS,
     )
-    words = {"subject": "subject_id", "image": None, "face": None, "row": None}
-    return clustered_as(dataset, default="subject", names=words)
 
 
 def _attribute_names(cells: pl.Series, where: str) -> list[str]:
     names = cells.fill_null("").str.strip_chars().str.replace_all(r"\s+", "_")
+    problem, expected = "an attribute has no name, or not a unique one", "names, each once"
+    if not len(names):
+        where = str(place(where, column="AttrName"))
+        raise TableError(problem, expected=expected, found="no attribute", where=where)
     bad = names.is_duplicated() | (names == "") | names.is_in(["file", "who", "split"])
-    if bad.any() or not len(names):
-        raise TableError(
-            "an attribute has no name, or not a unique one",
-            expected="names, each once",
-            found=repr(cells[row_of(bad)]) if len(names) else "no attribute",
-            where=place(where, row_of(bad) + 1 if len(names) else None, "AttrName"),
-        )
+    refuse_cells(bad, cells, problem, expected, where, column="AttrName")
     return names.to_list()
 
 
 def _named(cells: pl.Series, where: str) -> pl.DataFrame:
-    """Turn the dataset's paths, parted by backslashes, into ``file``, and ``who`` it is of."""
+    """Read the paths of photographs, and the people whom their folders name."""
     paths = cells.fill_null("").str.replace_all("\\", "/", literal=True)
     refuse_outside(paths, where, "name")
-    bad = ~paths.str.contains(r"^[^/]+/[^/]+$")
-    if bad.any():
-        raise TableError(
-            "a photograph is not named by person and file",
-            expected="person\\person_0001.jpg",
-            found=repr(cells[row_of(bad)]),
-            where=place(where, row_of(bad) + 1, "name"),
-        )
-    repeated = ~paths.is_first_distinct()
-    if repeated.any():
-        raise TableError(
-            "a photograph is listed twice",
-            found=repr(paths[row_of(repeated)]),
-            where=place(where, row_of(repeated) + 1, "name"),
-        )
-    return pl.DataFrame({"file": paths, "who": paths.str.replace("/.*$", "")})
-
-
-def _disagree(label: npt.NDArray[Any], n: int, k: int, where: str) -> TableError:
-    return TableError(
-        "labels do not go with names and attributes",
-        expected=f"{n:,} rows of {k}",
-        found=" × ".join(map(str, label.shape)),
-        where=place(where, column="label"),
+    refuse_cells(
+        ~paths.str.contains(r"^[^/]+/[^/]+$"),
+        cells,
+        "a photograph is not named by person and file",
+        "person\\person_0001.jpg",
+        where,
+        column="name",
     )
+    refuse_repeats(paths, "a photograph is listed twice", None, where, "name")
+    return pl.DataFrame({"file": paths, "who": paths.str.replace("/.*$", "")})
 
 
 def _said(label: npt.NDArray[Any], n: int, names: list[str], where: str) -> pl.DataFrame:
     """Read 1 as yes and 0 (CelebA writes -1) as no."""
     if label.shape != (n, len(names)):
-        raise _disagree(label, n, len(names), where)
+        raise TableError(
+            "labels do not go with names and attributes",
+            expected=f"{n:,} rows of {len(names)}",
+            found=" × ".join(map(str, label.shape)),
+            where=place(where, column="label"),
+        )
     strange = ~np.isin(label, (0, 1, -1))
     if strange.any():
         row, column = (int(i) for i in np.argwhere(strange)[0])
@@ -211,10 +179,8 @@ def _said(label: npt.NDArray[Any], n: int, names: list[str], where: str) -> pl.D
     )
 
 
-def _with_split(
-    faces: pl.DataFrame, root: Path, split: str, inputs: dict[str, str]
-) -> pl.DataFrame:
-    file = optional_file(root, (_INDICES, f"**/{_INDICES}"))
+def _with_split(faces: pl.DataFrame, root: Path, split: str, inputs: Inputs) -> pl.DataFrame:
+    file = optional_file(root, anywhere(_INDICES))
     if file is None:
         if split != "all":
             raise FileError(
@@ -223,9 +189,8 @@ def _with_split(
                 where=str(root),
             )
         return faces.with_columns(split=pl.lit(None, dtype=pl.String))
-    data, where = read_file(file), str(file)
-    inputs[where] = sha256_bytes(data)
-    read = read_variables(data, where, numbers=tuple(_PARTS.values()))
+    where = str(file)
+    read = read_variables(inputs.read(file), where, numbers=tuple(_PARTS.values()))
     codes = np.zeros(faces.height, dtype=np.int64)
     for code, name in enumerate(_PARTS.values(), start=1):
         places = np.ravel(read.numbers[name]).astype(np.float64)
@@ -253,8 +218,3 @@ def _with_split(
     if kept.is_empty():
         raise FileError(f"no photograph is in the part {split!r}", where=where)
     return kept
-
-
-def _notes(faces: pl.DataFrame, parted: list[str]) -> tuple[str, ...]:
-    without = faces["split"].null_count() if parted else 0
-    return (f"{without:,} photograph(s) are in neither part.",) if without else ()

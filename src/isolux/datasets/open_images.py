@@ -8,19 +8,17 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._drawn import dataset_of_boxes
-from isolux.datasets._files import file_in, optional_file, read_file, sha256_bytes
-from isolux.datasets._image_sizes import read_sizes
+from isolux.datasets._files import Inputs, file_in, optional_file
+from isolux.datasets._image_sizes import with_sizes
+from isolux.datasets._refusals import require_columns
+from isolux.datasets._tables import left_join
 from isolux.io.cells import as_numbers, as_text, row_of
-from isolux.io.frames import read_table
-from isolux.io.hashing import sha256_file
 from isolux.io.ids import ids_of
 from isolux.io.text import decodable
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.notes import Caution
-
-__all__ = ["INFO", "load"]
 
 INFO = DatasetInfo(
     title="Open Images",
@@ -96,31 +94,21 @@ def load(
     (['/m/01g317'], 10.0, 0.0, 20.0, 20.0)
     """
     patterns = ("*annotations-bbox.csv", "*bbox*.csv")
-    file = file_in(Path(path).expanduser(), patterns, "boxes (CSV)")
-    where = str(file)
-    table = read_table(file)
-    for name in ("ImageID", "LabelName", *_SIDES):
-        if name not in table.columns:
-            raise UnknownNameError("column", name, table.columns, where=where)
+    file = file_in(path, patterns, "boxes (CSV)")
+    where, inputs = str(file), Inputs()
+    table = inputs.read_table(file)
+    require_columns(table, ("ImageID", "LabelName", *_SIDES), where)
     sides = {name: _share(table[name], where) for name in _SIDES}
     for low, high in (("XMin", "XMax"), ("YMin", "YMax")):
         _refuse(sides[high] < sides[low], f"{low} above {high}", where, low)
     ids = ids_of(table, "ImageID", where).alias("image_id")
-    inputs = {where: sha256_file(file)}
     images = pl.DataFrame({"image_id": ids.unique(maintain_order=True)})
-    known = pl.DataFrame(schema={"image_id": pl.String, "width": pl.Int64, "height": pl.Int64,
-                                 "uri": pl.String})  # fmt: skip
-    notes: tuple[str, ...] = ()
-    if sizes is not None:
-        found = read_sizes(sizes, images["image_id"])
-        known, inputs = found.frame, inputs | found.inputs
-        notes = _on_unsized(images["image_id"], known["image_id"])
-    else:
-        notes = (_NO_SIZES,)
-    images = images.join(known, on="image_id", how="left", maintain_order="left")
-    named, more = _names(file.parent, names)
+    images = with_sizes(images, sizes, inputs)
+    unsized = images["image_id"].filter(images["width"].is_null())
+    notes = (_NO_SIZES,) if sizes is None else _on_unsized(images["image_id"], unsized)
+    named = _names(file.parent, names, inputs)
     labels = as_text(table["LabelName"])
-    placed = pl.DataFrame([ids]).join(images, on="image_id", how="left", maintain_order="left")
+    placed = left_join(pl.DataFrame([ids]), images, "image_id")
     wide, high_ = placed["width"], placed["height"]
     group = as_text(table["IsGroupOf"]) == "1" if "IsGroupOf" in table.columns else None
     crowd = pl.repeat(value=False, n=len(ids), eager=True) if group is None else group
@@ -139,13 +127,12 @@ def load(
     ] if flags else [{}] * len(ids)  # fmt: skip
     dataset = dataset_of_boxes(
         "open_images", INFO, rows, images.select("image_id", "uri", "width", "height"), marks,
-        inputs | more, where, notes,
+        inputs, where, notes,
     )  # fmt: skip
     return replace(dataset, categories=named)
 
 
-def _on_unsized(images: pl.Series, sized: pl.Series) -> tuple[str, ...]:
-    unsized = images.filter(~images.is_in(sized.implode()))
+def _on_unsized(images: pl.Series, unsized: pl.Series) -> tuple[str, ...]:
     if not len(unsized):
         return ()
     shown = ", ".join(map(repr, unsized[:3])) + (", …" if len(unsized) > 3 else "")
@@ -171,14 +158,14 @@ def _refuse(wrong: pl.Series, problem: str, where: str, column: str) -> None:
                          where=place(where, row + 1, column))  # fmt: skip
 
 
-def _names(folder: Path, given: str | Path | None) -> tuple[dict[str, str], dict[str, str]]:
+def _names(folder: Path, given: str | Path | None, inputs: Inputs) -> dict[str, str]:
     file = Path(given).expanduser() if given is not None else optional_file(
         folder, ("*class-descriptions*.csv",))  # fmt: skip
     if file is None:
-        return {}, {}
-    data = read_file(file)
+        return {}
+    data = inputs.read(file)
     lines = decodable(data, str(file)).decode("utf-8").splitlines()
     pairs = [line.split(",", 1) for line in lines if "," in line]
     named = {label.strip(): name.strip().strip('"') for label, name in pairs}
     named.pop("LabelName", None)
-    return named, {str(file): sha256_bytes(data)}
+    return named

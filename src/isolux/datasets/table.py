@@ -13,6 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._no_people import on_blocks, on_dots, rows_of_people
+from isolux.datasets._refusals import require_columns
 from isolux.datasets._spreadsheet import with_ranges
 from isolux.datasets._wide import (
     IMAGE_PATHS,
@@ -28,7 +29,7 @@ from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file, sha256_frame
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
+from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.given import IN_MEMORY, to_polars
 from isolux.vocabulary.info import DatasetInfo
 
@@ -184,9 +185,7 @@ def of_frame(
     >>> of_frame(frame, "people", {}).attributes["value"].to_list()
     ['3', '4']
     """
-    for name in (*(columns or ()), *(numeric or ()), *([image] if image else [])):
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where=where)
+    require_columns(frame, (*(columns or ()), *(numeric or ()), image), where)
     identity = identify(frame, id, where)
     pictured = image_column(frame, identity, image)
     instances = instances_of(frame, identity, pictured, where)

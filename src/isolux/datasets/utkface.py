@@ -7,22 +7,15 @@ picture is opened. A few published names lack a field; they are listed and left 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._attribute_rows import age_groups, attribute_rows
-from isolux.datasets._clusters import clustered_as
-from isolux.datasets._inner_paths import listed_pictures
-from isolux.io.images import IMAGE_SUFFIXES
+from isolux.datasets._inner_paths import PICTURE, listed_pictures
+from isolux.datasets._tables import age_groups, attribute_rows, dataset_of
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, SpecError, TableError, place
+from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.tables import IMAGES, INSTANCES, check
-
-__all__ = ["AGE_EDGES", "GENDERS", "INFO", "RACES", "load"]
 
 GENDERS = {"0": "Male", "1": "Female"}
 RACES = {"0": "White", "1": "Black", "2": "Asian", "3": "Indian", "4": "Others"}
@@ -63,11 +56,7 @@ INFO = DatasetInfo(
 )
 
 
-def load(
-    path: str | Path,
-    *,
-    malformed: Literal["leave out", "refuse"] = "leave out",
-) -> Dataset:
+def load(path: str | Path) -> Dataset:
     r"""Load UTKFace from its file names.
 
     ``cluster`` of ``isolux.load`` may be an attribute. Not given: faces are clusters.
@@ -103,47 +92,29 @@ def load(
     ...     load(folder).attributes.select("attribute", "value").rows()
     [('age', '26'), ('age_group', '13-29'), ('gender', 'Female'), ('race', 'White')]
     """
-    if malformed not in ("leave out", "refuse"):
-        raise SpecError(
-            "malformed cannot be set to that", expected="leave out or refuse", found=repr(malformed)
-        )
     root = Path(path).expanduser()
     where = str(root)
     listed = listed_pictures(root, "list of UTKFace's file names")
-    named = _read_names(listed.names, where, malformed)
-    faces = named.faces
-    instances = check(
-        faces.select(instance_id="file", image_id="file", classes=pl.lit(["face"])),
-        INSTANCES,
-        where=where,
-    )
-    dataset = Dataset(
-        name="utkface",
-        info=INFO,
-        instances=instances,
+    faces, notes = _read_names(listed.names, where)
+    return dataset_of(
+        "utkface",
+        INFO,
+        instances=faces.select(instance_id="file", image_id="file", classes=pl.lit(["face"])),
         attributes=attribute_rows(faces, "file", ("age", "age_group", "gender", "race")),
-        images=check(faces.select(image_id="file", uri="file"), IMAGES, where=where),
+        images=faces.select(image_id="file", uri="file"),
         inputs={where: listed.digest},
-        notes=named.notes,
+        where=where,
+        notes=notes,
+        clusters={"face": None, "row": None},
     )
-    return clustered_as(dataset, default=None, names={"face": None, "row": None})
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
-    faces: pl.DataFrame
-    notes: tuple[str, ...]
-
-
-def _read_names(names: pl.Series, where: str, malformed: str) -> _Named:
+def _read_names(names: pl.Series, where: str) -> tuple[pl.DataFrame, list[str]]:
     base = pl.col("base")
     # "…357jpg.chip.jpg" and "….pg" are among the published names: a suffix alone decides nothing.
-    picture = base.str.to_lowercase().str.contains(
-        rf"({'|'.join(IMAGE_SUFFIXES)})\s*$".replace(".", r"\.")
-    )
+    picture = base.str.strip_chars_end().str.contains(PICTURE)
     read = (
         names.to_frame("file")
-        .with_row_index("line", offset=1)
         .filter(pl.col("file") != "")
         .with_columns(base=pl.col("file").str.replace(r"(?s)^.*[/\\]", ""))
         .with_columns(base.str.extract_groups(_NAME).alias("said"), picture=picture)
@@ -153,8 +124,6 @@ def _read_names(names: pl.Series, where: str, malformed: str) -> _Named:
     good = (pl.col("age") <= _OLDEST).fill_null(value=False)
     bad = read.filter(~good, pl.col("picture") | base.str.contains(r"^[0-9]+_"))
     others = read.filter(~good).height - bad.height
-    if bad.height and malformed == "refuse":
-        raise _no_labels(bad, where)
     faces = read.filter(good)
     if faces.is_empty():
         raise FileError(
@@ -171,17 +140,7 @@ def _read_names(names: pl.Series, where: str, malformed: str) -> _Named:
         pl.col("gender").replace_strict(GENDERS, return_dtype=pl.String),
         pl.col("race").replace_strict(RACES, return_dtype=pl.String),
     )
-    return _Named(labelled, (*_notes(bad, others), *_twice(labelled)))
-
-
-def _no_labels(bad: pl.DataFrame, where: str) -> TableError:
-    return TableError(
-        f"{bad.height:,} picture(s) have names that do not say age, gender and race",
-        expected="<age, 0 to 116>_<gender, 0 or 1>_<race, 0 to 4>_<date>.jpg",
-        found=repr(bad["file"][0]),
-        where=place(where, int(bad["line"][0])) if Path(where).is_file() else where,
-        hint="leave them out with malformed='leave out'",
-    )
+    return labelled, [*_notes(bad, others), *_twice(labelled)]
 
 
 def _notes(bad: pl.DataFrame, others: int) -> list[str]:

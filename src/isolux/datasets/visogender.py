@@ -16,18 +16,20 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._attribute_rows import attribute_rows
-from isolux.datasets._clusters import clustered_as
-from isolux.io.cells import as_text, row_of
+from isolux.datasets._refusals import (
+    check_choices,
+    refuse_cells,
+    refuse_repeats,
+    require_columns,
+)
+from isolux.datasets._tables import attribute_rows, dataset_of
+from isolux.io.cells import as_text
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.tables import IMAGES, INSTANCES, check
-
-__all__ = ["GENDERS", "INFO", "load"]
 
 GENDERS = {
     "masculine": "masculine", "man": "masculine",
@@ -128,33 +130,30 @@ def load(
     ...     load(folder).values_of("occupation").select("unit_id", "value").row(0)
     ('OO_1', 'judge')
     """
-    if people not in ("all", "one", "two"):
-        raise SpecError("people cannot be that", expected="all, one or two", found=repr(people))
+    check_choices(load, people=people)
     given = Path(path).expanduser()
     tables, notes = _tables(given, people)
     faces = pl.concat([one.faces for one in tables], how="vertical")
-    where = str(given)
-    _refuse_repeats(faces["id"], where)
+    where, ids = str(given), faces["id"]
+    refuse_cells(ids.is_null(), ids.alias(""), "a row has no id", "a cell in IDX", where)
+    refuse_repeats(ids.alias(""), "two rows have the same id", "every IDX once", where)
     root = given if given.is_dir() else given.parent
     faces = faces.with_columns(uri=_saved(root, faces))
-    instances = check(
-        faces.select(
+    kept = [name for name in _ATTRIBUTES if faces[name].is_not_null().any()]
+    return dataset_of(
+        "visogender",
+        INFO,
+        instances=faces.select(
             instance_id="id", image_id="id", cluster_id="picture", classes=pl.lit(["person"])
         ),
-        INSTANCES, where=where,
-    )  # fmt: skip
-    kept = [name for name in _ATTRIBUTES if faces[name].is_not_null().any()]
-    dataset = Dataset(
-        name="visogender",
-        info=INFO,
-        instances=instances,
         attributes=attribute_rows(faces, "id", kept),
-        images=check(faces.select(image_id="id", uri="uri"), IMAGES, where=where),
+        images=faces.select(image_id="id", uri="uri"),
         inputs={str(one.file): sha256_file(one.file) for one in tables},
+        where=where,
         notes=(*notes, *_notes(faces)),
+        cluster="picture",
+        clusters={"picture": "cluster_id", "row": None, "person": None},
     )
-    words = {"picture": "cluster_id", "row": None, "person": None}
-    return clustered_as(dataset, default="picture", names=words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,21 +203,19 @@ def _date(file: Path) -> tuple[int, ...]:
 def _faces(frame: pl.DataFrame, kind: str, where: str) -> pl.DataFrame:
     texts = {name: _texts(frame, column, where) for name, column in _COLUMNS.items()}
     gender = _gender(frame, _GENDER, where)
-    other = _gender(frame, _OTHER, where) if kind == "OP" else pl.Series([None] * frame.height)
+    nothing = pl.Series([None] * frame.height, dtype=pl.String)
+    other = _gender(frame, _OTHER, where) if kind == "OP" else nothing
+    errors = _texts(frame, "Error codes", where) if "Error codes" in frame.columns else nothing
     address = _texts(frame, _PICTURE, where)
     address = address.set(address.str.to_lowercase().is_in(_NOTHING).fill_null(value=True), None)
-    errors = (
-        _texts(frame, "Error codes", where) if "Error codes" in frame.columns else gender.clear()
-    )
     return pl.DataFrame(
         {
-            "id": texts["idx"], "gender": gender, "other_gender": other.cast(pl.String),
+            "id": texts["idx"], "gender": gender, "other_gender": other,
             "occupation": texts["occupation"].str.replace_all("_", " "),
             "sector": texts["sector"], "specialisation": texts["specialisation"],
             "beside": _texts(frame, _BESIDE[kind], where).str.replace_all("_", " "),
             "people": pl.Series([_PEOPLE[kind]] * frame.height, dtype=pl.String),
-            "error_code": errors if errors.len() else pl.Series([None] * frame.height,
-                                                                dtype=pl.String),
+            "error_code": errors,
             "address": address,
             # One picture is offered in several sizes: what follows the question mark says which.
             "picture": pl.Series(
@@ -233,8 +230,7 @@ def _faces(frame: pl.DataFrame, kind: str, where: str) -> pl.DataFrame:
 
 
 def _texts(frame: pl.DataFrame, column: str, where: str) -> pl.Series:
-    if column not in frame.columns:
-        raise UnknownNameError("column", column, frame.columns, where=where)
+    require_columns(frame, (column,), where)
     cells = as_text(frame[column]).str.strip_chars()
     return cells.set((cells == "").fill_null(value=False), None)
 
@@ -243,26 +239,9 @@ def _gender(frame: pl.DataFrame, names: tuple[str, ...], where: str) -> pl.Serie
     named = next((name for name in names if name in frame.columns), names[0])
     cells = _texts(frame, named, where).str.to_lowercase()
     wrong = ~cells.is_in(list(GENDERS)).fill_null(value=True)
-    if wrong.any():
-        row = row_of(wrong)
-        raise TableError(
-            f"{wrong.sum():,} cell(s) hold a perceived gender that VisoGender does not have",
-            expected=", ".join(GENDERS), found=repr(cells[row]),
-            where=place(where, row + 1, named),
-        )  # fmt: skip
+    problem = "{n} cell(s) hold a perceived gender that VisoGender does not have"
+    refuse_cells(wrong, cells, problem, ", ".join(GENDERS), where, column=named)
     return cells.replace_strict(GENDERS, default=None, return_dtype=pl.String)
-
-
-def _refuse_repeats(ids: pl.Series, where: str) -> None:
-    if ids.null_count():
-        row = row_of(ids.is_null())
-        raise TableError("a row has no id", expected="a cell in IDX", where=place(where, row + 1))
-    if ids.n_unique() == ids.len():
-        return
-    twice = ids.filter(ids.is_duplicated())[0]
-    raise TableError(
-        "two rows have the same id", expected="every IDX once", found=repr(twice), where=where
-    )
 
 
 def _saved(root: Path, faces: pl.DataFrame) -> pl.Series:

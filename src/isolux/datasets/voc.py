@@ -8,16 +8,13 @@ from xml.etree.ElementTree import Element
 
 import polars as pl
 
-from isolux.datasets._drawn import dataset_of_boxes
-from isolux.datasets._files import file_in, read_file, sha256_bytes
-from isolux.datasets._unlabelled import on_unlabelled
-from isolux.datasets._xml import number_in, parsed, text_in
+from isolux.datasets._drawn import dataset_of_boxes, number_in, parsed, text_in
+from isolux.datasets._files import Inputs, file_in
+from isolux.datasets._inner_paths import on_unlabelled
 from isolux.io.hashing import sha256_listing
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.info import DatasetInfo, Reference
-
-__all__ = ["INFO", "load"]
 
 INFO = DatasetInfo(
     title="Pascal VOC XML",
@@ -83,11 +80,9 @@ def load(path: str | Path) -> Dataset:
     rows: list[dict[str, Any]] = []
     marks: list[dict[str, str | None]] = []
     images: list[dict[str, Any]] = []
-    inputs = {}
+    inputs = Inputs()
     for file in files:
-        data = read_file(file)
-        inputs[str(file)] = sha256_bytes(data)
-        tree = parsed(data, str(file), "annotation")
+        tree = parsed(inputs.read(file), str(file), "annotation")
         images.append(_image(tree, file))
         for k, one in enumerate(tree.iterfind("object"), start=1):
             rows.append(_row(one, file.stem, f"{file}, object {k}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import polars as pl
 
 from isolux.datasets._drawn import dataset_of_boxes
-from isolux.datasets._files import optional_file, read_file, sha256_bytes
-from isolux.datasets._image_sizes import Sizes, picture_size, read_sizes
-from isolux.datasets._unlabelled import on_unlabelled
+from isolux.datasets._files import Inputs, optional_file
+from isolux.datasets._image_sizes import picture_size, read_sizes
+from isolux.datasets._inner_paths import on_unlabelled
+from isolux.datasets._tables import left_join
 from isolux.io.hashing import sha256_listing
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.settings_files import read_mapping
@@ -19,8 +21,6 @@ from isolux.io.text import decodable
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError, place
 from isolux.vocabulary.info import DatasetInfo, Reference
-
-__all__ = ["INFO", "load"]
 
 INFO = DatasetInfo(
     title="YOLO labels",
@@ -44,6 +44,7 @@ INFO = DatasetInfo(
         "a polygon is taken by the box around it",
     ),
 )
+_EMPTY = hashlib.sha256().hexdigest()
 _NAMES = ("data.yaml", "*.yaml", "*.yml", "classes.txt", "obj.names", "*.names")
 
 
@@ -95,21 +96,19 @@ def load(
     """
     root = Path(path).expanduser()
     files = _files(root)
-    inputs: dict[str, str] = {}
+    inputs = Inputs()
     parts = []
     for file in files:
-        data = read_file(file) if file.is_file() and file.stat().st_size else b""
-        inputs[str(file)] = sha256_bytes(data)
-        parts.append(_lines(data, file))
-    inputs = inputs if len(inputs) == 1 or not root.is_dir() else {str(root): sha256_listing(root)}
+        is_empty = file.is_file() and not file.stat().st_size
+        parts.append(_lines(b"" if is_empty else inputs.read(file), file))
+        inputs.setdefault(str(file), _EMPTY)
+    if len(inputs) > 1 and root.is_dir():
+        inputs = Inputs({str(root): sha256_listing(root)})
     ids = pl.Series([file.stem for file in files], dtype=pl.String)
-    found = Sizes(_of_pictures(files), {}) if sizes is None else read_sizes(sizes, ids)
-    named, more = _classes(root if root.is_dir() else root.parent, names)
-    boxes = pl.concat(parts).join(
-        found.frame.select("image_id", "width", "height"), on="image_id", how="left",
-        maintain_order="left",
-    )  # fmt: skip
-    _refuse_unsized(ids, found.frame, str(root))
+    found = _of_pictures(files) if sizes is None else read_sizes(sizes, ids, inputs)
+    named = _classes(root if root.is_dir() else root.parent, names, inputs)
+    boxes = left_join(pl.concat(parts), found.drop("uri"), "image_id")
+    _refuse_unsized(ids, found, str(root))
     rows = boxes.select(
         "image_id",
         category=_named(boxes["category"], named, str(root)),
@@ -120,12 +119,10 @@ def load(
         ignore=pl.lit(value=False),
         is_crowd=pl.lit(value=False),
     )
-    images = pl.DataFrame({"image_id": ids}).join(
-        found.frame, on="image_id", how="left", maintain_order="left"
-    )
+    images = left_join(pl.DataFrame({"image_id": ids}), found, "image_id")
     dataset = dataset_of_boxes(
         "yolo", INFO, rows, images.select("image_id", "uri", "width", "height"),
-        [{}] * rows.height, {**inputs, **found.inputs, **more},
+        [{}] * rows.height, inputs,
         str(root), _on_unlabelled(files, root),
     )  # fmt: skip
     return replace(dataset, categories=named)
@@ -213,15 +210,15 @@ def _around(points: list[float]) -> tuple[float, float, float, float]:
     return (left + right) / 2, (top + bottom) / 2, right - left, bottom - top
 
 
-def _classes(folder: Path, given: str | Path | None) -> tuple[dict[str, str], dict[str, str]]:
+def _classes(folder: Path, given: str | Path | None, inputs: Inputs) -> dict[str, str]:
     """Give number to name, and the file that says so with its hash."""
     parents = (folder, folder.parent) if folder.name in ("labels", "train", "val") else (folder,)
     file = Path(given).expanduser() if given is not None else None
     for one in parents if file is None else ():
         file = file or optional_file(one, _NAMES)
     if file is None:
-        return {}, {}
-    data = read_file(file)
+        return {}
+    data = inputs.read(file)
     if file.suffix.lower() in (".yaml", ".yml"):
         names = read_mapping(file).get("names")
     else:
@@ -232,7 +229,7 @@ def _classes(folder: Path, given: str | Path | None) -> tuple[dict[str, str], di
     if not isinstance(names, dict):
         raise FileError("the names of classes cannot be read", expected="names: a list, or numbers"
                         " and names", found=type(names).__name__, where=str(file))  # fmt: skip
-    return {str(k): str(v) for k, v in names.items()}, {str(file): sha256_bytes(data)}
+    return {str(k): str(v) for k, v in names.items()}
 
 
 def _named(numbers: pl.Series, names: dict[str, str], where: str) -> pl.Series:

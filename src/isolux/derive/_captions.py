@@ -20,8 +20,6 @@ from isolux.vocabulary.errors import (
 )
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
-__all__ = ["CAPTION", "with_captions"]
-
 CAPTION = "caption"
 """The attribute that holds captions, of whatever unit."""
 
@@ -59,11 +57,8 @@ def with_captions(dataset: Dataset, path: str | Path) -> Dataset:
     for kind, column in (("image", "image_id"), ("instance", "instance_id")):
         met = found.filter(pl.col("unit_id").is_in(instances[column].implode()))
         if met.height:
-            rows = met.select(
-                pl.lit(kind).alias("unit_kind"),
-                "unit_id",
-                pl.lit(CAPTION).alias("attribute"),
-                pl.col("caption").alias("value"),
+            rows = met.select("unit_id", value="caption").with_columns(
+                unit_kind=pl.lit(kind), attribute=pl.lit(CAPTION)
             )
             own = ATTRIBUTES.conform(dataset.attributes)
             both = pl.concat([own, ATTRIBUTES.conform(rows)], how="diagonal_relaxed")
@@ -102,10 +97,5 @@ def _of_json(path: Path) -> pl.DataFrame:
             found=str(error)[:200],
             where=str(path),
         ) from error
-    return pl.DataFrame(
-        {
-            "unit_id": [str(row.image_id) for row in read.annotations],
-            "caption": [row.caption for row in read.annotations],
-        },
-        schema={"unit_id": pl.String, "caption": pl.String},
-    )
+    rows = [(str(row.image_id), row.caption) for row in read.annotations]
+    return pl.DataFrame(rows, schema={"unit_id": pl.String, "caption": pl.String}, orient="row")

@@ -9,14 +9,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "LINEAR",
-    "TO_XYZ",
-    "WHITE_XYZ",
-    "lab_of_light",
-    "lightness_of_luminance",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
 

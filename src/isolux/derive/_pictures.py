@@ -12,7 +12,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +22,6 @@ from isolux.io.picture_folder import PictureFolder
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError
 from isolux.vocabulary.tables import IMAGES
-
-__all__ = ["LONGEST_PX", "OTHER_SIZE", "Measure", "Measured", "Seen", "measure_pictures"]
 
 LONGEST_PX = 1600
 """A picture is halved (by 2, 4 or 8) as long as its longer side stays as long as this."""
@@ -107,7 +104,13 @@ def measure_pictures(
                     found.values[job.rows] = result
                     opened += 1
     if not opened:
-        raise _none_there(dataset, folder.base, jobs, found, what)
+        raise SpecError(
+            f"{what} cannot be computed: no picture could be read",
+            expected=f"{_first_path(jobs)!r} below {folder.base}",
+            found=f"{len(jobs):,} without a picture; of the first: {found.reason[jobs[0].rows[0]]}",
+            where=dataset.name,
+            hint=_OPTION,
+        )
     return found
 
 
@@ -119,12 +122,7 @@ def _jobs(dataset: Dataset, people: pl.DataFrame, what: str) -> list[_Job]:
         .with_row_index("row")
         .group_by("image_id", maintain_order=True)
         .agg("row")
-        .join(
-            images.select("image_id", "uri", "width", "height"),
-            on="image_id",
-            how="left",
-            maintain_order="left",
-        )
+        .join(images, on="image_id", how="left", maintain_order="left")
         .with_columns(path=pl.coalesce("uri", "image_id"))
     )
     away = rows["path"].str.contains(_ADDRESS)
@@ -147,23 +145,15 @@ def _root(dataset: Dataset, jobs: list[_Job], what: str) -> str:
         return dataset.root
     raise SpecError(
         f"{what} cannot be computed: nothing says where the pictures are",
-        expected=f"{next((j.path for j in jobs if j.path), None)!r} with the dataset's files",
+        expected=f"{_first_path(jobs)!r} with the dataset's files",
         found="no such file there nor in three folders above",
         where=dataset.name,
         hint=_OPTION,
     )
 
 
-def _none_there(
-    dataset: Dataset, base: Path, jobs: list[_Job], found: Measured, what: str
-) -> SpecError:
-    return SpecError(
-        f"{what} cannot be computed: no picture could be read",
-        expected=f"{next((j.path for j in jobs if j.path), None)!r} below {base}",
-        found=f"{len(jobs):,} without a picture; of the first: {found.reason[jobs[0].rows[0]]}",
-        where=dataset.name,
-        hint=_OPTION,
-    )
+def _first_path(jobs: list[_Job]) -> str | None:
+    return next((job.path for job in jobs if job.path), None)
 
 
 def _opened(job: _Job, folder: PictureFolder) -> Seen:

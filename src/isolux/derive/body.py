@@ -16,8 +16,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DerivedInfo
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["INFO", "derive"]
-
 _FACE = ("face_box_w", "face_box_h")
 _PARTS = ("part_masks", "segments")
 _HAIR = r"(?i)^(?:\d+\.\s*)?(?:head[ _])?hair$"

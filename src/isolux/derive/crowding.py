@@ -11,8 +11,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["INFO", "derive"]
-
 INFO = DerivedInfo(
     title="Crowding",
     summary="How many annotated people an image holds, and how much their boxes overlap.",

@@ -8,8 +8,6 @@ from isolux.derive._rows import BOX, people_with, rows_of, with_image_size
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo, Reference
 
-__all__ = ["INFO", "derive"]
-
 _TOUCH_PX = 1.0
 """How near to the border a box counts as cut off: annotators stop a pixel short of it."""
 
@@ -91,14 +89,10 @@ def derive(dataset: Dataset) -> pl.DataFrame:
         (pl.col("_y") - 0.5) * pl.col("_high")
     ).pow(2)
     half_diagonal = (pl.col("_wide").pow(2) + pl.col("_high").pow(2)).sqrt() / 2
+    word = truncated.when(cut.is_not_null()).then(pl.lit("no"))
     return pl.concat(
         [
-            rows_of(
-                people,
-                "truncated",
-                value=truncated.when(cut.is_not_null()).then(pl.lit("no")),
-                number=None,
-            ),
+            rows_of(people, "truncated", value=word, number=None),
             rows_of(people, "across", value=across, number=None),
             rows_of(people, "off_centre", number=from_centre.sqrt() / half_diagonal),
         ]

@@ -10,8 +10,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DerivedInfo, Reference
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["INFO", "derive"]
-
 INFO = DerivedInfo(
     title="Occlusion",
     summary="How many keypoints can be seen, and how much of the box the person fills.",

@@ -12,8 +12,6 @@ from isolux.derive._rows import BOX, people_with, rows_of, with_image_size
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo, Reference
 
-__all__ = ["INFO", "SIZES_PX", "derive"]
-
 SIZES_PX = {"small": 32.0**2, "medium": 96.0**2}
 """COCO's upper ends of small and of medium, square pixels; what is larger is large."""
 

@@ -11,8 +11,6 @@ import polars as pl
 
 from isolux.models._preprocessing import Prepared
 
-__all__ = ["BOX_SCHEMA", "BoxFormat", "BoxUnits", "box_rows", "boxes_table", "once"]
-
 BoxFormat = Literal["xyxy", "xywh", "cxcywh"]
 BoxUnits = Literal["pixels", "shares"]
 """Pixels of the network's input, or shares of its width and height."""
@@ -21,6 +19,10 @@ BOX_SCHEMA = {
     "picture": pl.Int64, "label": pl.String, "box_x": pl.Float64, "box_y": pl.Float64,
     "box_w": pl.Float64, "box_h": pl.Float64, "score": pl.Float64,
 }  # fmt: skip
+POSE_SCHEMA: dict[str, Any] = {
+    **BOX_SCHEMA,
+    **{f"keypoints_{axis}": pl.List(pl.Float64) for axis in "xyv"},
+}
 
 
 def box_rows(

@@ -23,8 +23,6 @@ from isolux.io.frames import refuse_unless_file
 from isolux.io.settings_files import read_label_map_file
 from isolux.vocabulary.errors import FileError, SpecError
 
-__all__ = ["ClassMap", "class_map", "label_rows", "probabilities", "read_names"]
-
 _SYNSET = re.compile(r"n\d{8}")
 _SHOWN = 10
 _SUM = 1e-3  # by which the probabilities of a row may miss 1
@@ -227,6 +225,12 @@ def label_rows(scores: npt.NDArray[np.float64], names: Sequence[str], top: int) 
             "rank": np.tile(np.arange(1, top + 1), n),
         }
     )
+
+
+def vector_rows(vectors: npt.NDArray[Any]) -> pl.DataFrame:
+    """Make a row of each picture's vector; vectors: [pictures, size]."""
+    rows = pl.Series(vectors.astype(np.float32).tolist(), dtype=pl.List(pl.Float32))
+    return pl.DataFrame({"picture": pl.int_range(len(vectors), eager=True), "embedding": rows})
 
 
 def _best(scores: npt.NDArray[np.float64], top: int) -> npt.NDArray[np.int64]:

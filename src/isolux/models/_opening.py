@@ -21,8 +21,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import ModelInfo
 from isolux.vocabulary.plugin_options import read_options
 
-__all__ = ["Model", "callable_model", "open_model", "source_hash"]
-
 _ALWAYS = ("numpy", "pillow", "simplejpeg", "polars")
 """What decodes pictures and holds answers, whatever the family."""
 _IN_MEMORY = "(in memory)"

@@ -17,8 +17,6 @@ from isolux.io.images import Pixels
 from isolux.io.resizing import Filter, resized_part
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["Colours", "Filter", "Fit", "Prepared", "Preprocessing", "placed", "stacked"]
-
 Fit = Literal["stretch", "crop", "pad"]
 Colours = Literal["rgb", "bgr"]
 

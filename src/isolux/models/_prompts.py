@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,6 @@ import polars as pl
 
 from isolux.io.prompts import read_prompt_file
 from isolux.models._classes import label_rows, probabilities
-
-__all__ = ["Several", "described_rows", "read_prompts"]
 
 Several = Literal["mean", "nearest"]
 """Of a class's prompts, the mean direction counts (CLIP) or the nearest one (FHIBE)."""
@@ -81,3 +79,21 @@ def described_rows(
     column = np.array([place[name] for name in rows["label"].to_list()], dtype=np.int64)
     decided = which[rows["picture"].to_numpy(), column] if rows.height else np.zeros(0, np.int64)
     return rows.with_columns(prompt=pl.Series([flat.texts[k] for k in decided], dtype=pl.String))
+
+
+def directions(
+    torch: Any,
+    units: Callable[[Sequence[str]], Any],
+    prompts: Mapping[str, Sequence[str]],
+    several: Several,
+) -> Any:
+    """Embed prompts: a row a class, the mean of its prompts (CLIP, 3.1.4), or of each prompt."""
+    rows = []
+    with torch.inference_mode():
+        for texts in prompts.values():
+            found = units(texts)
+            if several == "mean":
+                mean = found.mean(dim=0)
+                found = (mean / mean.norm())[None]
+            rows.append(found)
+    return torch.cat(rows) if rows else None

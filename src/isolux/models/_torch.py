@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any, TypeVar
 
 from isolux.io.hashing import sha256_file
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import needed
 
-__all__ = [
-    "device_error",
-    "fit_weights",
-    "of_one_shape",
-    "on_device",
-    "out_of_memory",
-    "put_weights",
-    "read_weights",
-    "state_hash",
-    "torch_for",
-]
-
-
-class _Shown(Protocol):
-    @property
-    def values(self) -> npt.NDArray[Any]: ...
-
-
-S = TypeVar("S", bound=_Shown)
+S = TypeVar("S")
 _NO_ROOM = ("out of memory", "failed to allocate", "bad_alloc", "can't allocate memory")
 
 
@@ -141,12 +121,12 @@ def state_hash(model: Any) -> str:
     return digest.hexdigest()
 
 
-def of_one_shape(shown: Sequence[S]) -> Iterator[tuple[int, Sequence[S]]]:
-    """Part prepared pictures into runs of one shape, with where each begins."""
+def of_one_shape(
+    shown: Sequence[S], shape: Callable[[S], object]
+) -> Iterator[tuple[int, Sequence[S]]]:
+    """Part pictures into runs of one shape, in their order, each with its first one's place."""
     at = 0
-    while at < len(shown):
-        end = at + 1
-        while end < len(shown) and np.shape(shown[end].values) == np.shape(shown[at].values):
-            end += 1
-        yield at, shown[at:end]
-        at = end
+    for _, run in groupby(shown, key=shape):
+        part = list(run)
+        yield at, part
+        at += len(part)

@@ -23,8 +23,6 @@ from isolux.models._torch import fit_weights, on_device, read_weights
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import ModelInfo, Reference
 
-__all__ = ["INFO", "RECORD", "WEIGHTS", "FineTunedModel", "extractor_of", "load"]
-
 RECORD, WEIGHTS = "finetune.json", "finetuned.safetensors"
 _ITSELF = ("fairface", "hf", "open_clip", "timm")
 """Families that a folder may name: they run no code of the folder's choice."""

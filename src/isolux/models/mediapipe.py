@@ -17,12 +17,10 @@ import polars as pl
 
 from isolux.io.hashing import sha256_file
 from isolux.io.images import Pixels
-from isolux.models._boxes import boxes_table
+from isolux.models._boxes import POSE_SCHEMA, boxes_table
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.extras import needed
 from isolux.vocabulary.info import ModelInfo, Reference
-
-__all__ = ["INFO", "Faces", "Order", "Poses", "load"]
 
 INFO = ModelInfo(
     title="MediaPipe",
@@ -54,12 +52,6 @@ _KINDS = ("faces", "pose")
 _PAIRS = ((1, 4), (2, 5), (3, 6), (7, 8), (9, 10), *((k, k + 1) for k in range(11, 33, 2)))
 _COCO = (0, 2, 5, 7, 8, 11, 12, 13, 14, 15, 16, 23, 24, 25, 26, 27, 28)
 """BlazePose's numbers of COCO's 17 keypoints; both have left before right."""
-_POSES: dict[str, Any] = {
-    "picture": pl.Int64, "label": pl.String, "box_x": pl.Float64, "box_y": pl.Float64,
-    "box_w": pl.Float64, "box_h": pl.Float64, "score": pl.Float64,
-    "keypoints_x": pl.List(pl.Float64), "keypoints_y": pl.List(pl.Float64),
-    "keypoints_v": pl.List(pl.Float64),
-}  # fmt: skip
 
 
 def numbers_of(order: Order) -> tuple[int, ...]:
@@ -126,7 +118,7 @@ class Poses:
             found = self.process(np.ascontiguousarray(pixels)).pose_landmarks
             if found is not None:
                 rows.append((k, "person", *self._row(found.landmark, *pixels.shape[:2])))
-        return pl.DataFrame(rows, schema=_POSES, orient="row")
+        return pl.DataFrame(rows, schema=POSE_SCHEMA, orient="row")
 
     def _row(self, points: Sequence[Any], height: int, width: int) -> tuple[Any, ...]:
         x = np.array([one.x * width for one in points], dtype=float)

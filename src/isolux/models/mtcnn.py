@@ -16,8 +16,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.extras import needed
 from isolux.vocabulary.info import ModelInfo, Reference
 
-__all__ = ["INFO", "Faces", "load"]
-
 INFO = ModelInfo(
     title="MTCNN",
     summary=(
@@ -71,9 +69,7 @@ class Faces:
 def load(
     spec: str = "",
     *,
-    smallest_face: int = 20,
     thresholds: Sequence[float] = (0.6, 0.7, 0.7),
-    shrink: float = 0.709,
     device: str = "cpu",
 ) -> Faces:
     """Load the cascade; the defaults are facenet-pytorch's.
@@ -82,12 +78,8 @@ def load(
     ----------
     spec : str
         Nothing: the weights are the package's own.
-    smallest_face : int
-        The side of the smallest face that is looked for, in pixels.
     thresholds : sequence of float
         What each of the three networks must reach to let a box pass.
-    shrink : float
-        From one level of the pyramid to the next.
     device : str
         ``cpu``, ``cuda`` or ``cuda:1``.
 
@@ -120,13 +112,10 @@ def load(
                      purpose="the model mtcnn:", alone="facenet-pytorch==2.6.0")  # fmt: skip
     try:
         inner = package.MTCNN(
-            keep_all=True, min_face_size=smallest_face, thresholds=list(thresholds),
-            factor=shrink, device=device, post_process=False,
+            keep_all=True, thresholds=list(thresholds), device=device, post_process=False
         ).eval()  # fmt: skip
     except (RuntimeError, AssertionError) as error:
         raise device_error(error, device) from error
-    identity = {
-        "weights": state_hash(inner), "smallest_face": smallest_face,
-        "thresholds": list(thresholds), "shrink": shrink, "device": device,
-    }  # fmt: skip
+    told = list(thresholds)
+    identity = {"weights": state_hash(inner), "thresholds": told, "device": device}
     return Faces(inner, identity)

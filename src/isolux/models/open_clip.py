@@ -13,14 +13,13 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from isolux.models._classes import vector_rows
 from isolux.models._preprocessing import Prepared, Preprocessing, placed
-from isolux.models._prompts import Several, described_rows, read_prompts
+from isolux.models._prompts import Several, described_rows, directions, read_prompts
 from isolux.models._torch import on_device, put_weights, state_hash, torch_for
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.extras import needed
 from isolux.vocabulary.info import ModelInfo, Reference
-
-__all__ = ["INFO", "OpenClip", "load"]
 
 INFO = ModelInfo(
     title="open_clip",
@@ -66,10 +65,7 @@ class OpenClip:
                 else np.zeros((0, len(self.words) if self.prompts else 1))
             )
         if self.predicts == "embeddings":
-            rows = pl.Series(found.astype(np.float32).tolist(), dtype=pl.List(pl.Float32))
-            return pl.DataFrame(
-                {"picture": pl.int_range(len(found), eager=True), "embedding": rows}
-            )
+            return vector_rows(found)
         own = getattr(self.inner, "logit_bias", None) is not None
         return described_rows(found, self.prompts, several=self.several, sigmoid=own, top=self.top)
 
@@ -169,7 +165,11 @@ def load(
     inner = on_device(inner, device)
     prepare = _preprocessing(inner)
     tokenizer = library.get_tokenizer(arch)
-    words = _directions(torch, inner, tokenizer, told, device, several)
+
+    def units(texts: Sequence[str]) -> Any:
+        return inner.encode_text(tokenizer(list(texts)).to(device), normalize=True)
+
+    words = directions(torch, units, told, several)
     identity = {
         "arch": arch, "config": library.get_model_config(arch), "weights": held,
         "preprocessing": prepare.said(), "answers": answers,
@@ -209,19 +209,3 @@ def _preprocessing(inner: Any) -> Preprocessing:
         mean=tuple(told.get("mean") or inner.visual.image_mean),
         std=tuple(told.get("std") or inner.visual.image_std), fill=int(told.get("fill_color") or 0),
     )  # fmt: skip
-
-
-def _directions(
-    torch: Any, inner: Any, tokenizer: Any, prompts: dict[str, tuple[str, ...]], device: str,
-    several: Several,
-) -> Any:  # fmt: skip
-    rows = []
-    with torch.inference_mode():
-        for texts in prompts.values():
-            units = inner.encode_text(tokenizer(list(texts)).to(device), normalize=True)
-            if several == "nearest":
-                rows.append(units)
-                continue
-            mean = units.mean(dim=0)
-            rows.append((mean / mean.norm())[None])
-    return torch.cat(rows) if rows else None

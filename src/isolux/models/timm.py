@@ -16,14 +16,19 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from isolux.models._classes import ClassMap, class_map, label_rows, probabilities, read_names
+from isolux.models._classes import (
+    ClassMap,
+    class_map,
+    label_rows,
+    probabilities,
+    read_names,
+    vector_rows,
+)
 from isolux.models._preprocessing import Prepared, Preprocessing, placed
 from isolux.models._torch import fit_weights, on_device, read_weights, state_hash, torch_for
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.extras import needed
 from isolux.vocabulary.info import ModelInfo, Reference
-
-__all__ = ["INFO", "TimmModel", "load"]
 
 INFO = ModelInfo(
     title="timm",
@@ -62,10 +67,7 @@ class TimmModel:
         with self.torch.inference_mode():
             found = self._run(pictures) if pictures else np.zeros((0, max(self.classes.count, 1)))
         if self.predicts == "embeddings":
-            rows = pl.Series(found.astype(np.float32).tolist(), dtype=pl.List(pl.Float32))
-            return pl.DataFrame(
-                {"picture": pl.int_range(len(found), eager=True), "embedding": rows}
-            )
+            return vector_rows(found)
         scores = self.classes(probabilities(found, "softmax"))
         return label_rows(scores, self.classes.names, self.top)
 

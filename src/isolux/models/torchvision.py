@@ -21,13 +21,12 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.images import Pixels
+from isolux.models._boxes import BOX_SCHEMA, POSE_SCHEMA
 from isolux.models._classes import read_names
 from isolux.models._torch import of_one_shape, on_device, read_weights, state_hash, torch_for
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 from isolux.vocabulary.extras import needed
 from isolux.vocabulary.info import ModelInfo, Reference
-
-__all__ = ["INFO", "Detector", "Shown", "found_rows", "load"]
 
 INFO = ModelInfo(
     title="torchvision",
@@ -52,15 +51,12 @@ _KINDS: tuple[tuple[str, Kind], ...] = (("maskrcnn", "masks"), ("keypointrcnn", 
 _INSIDE = 0.5  # from which share on a pixel is a mask's, as torchvision's examples take it
 _KEYPOINTS = "roi_heads.keypoint_predictor.kps_score_lowres.weight"
 _COUNTED = "num_batches_tracked"  # which frozen layers, and so published weights, do not have
-_SIDES = dict.fromkeys(("box_x", "box_y", "box_w", "box_h", "score"), pl.Float64)
-_POINTS = {f"keypoints_{c}": pl.List(pl.Float64) for c in "xyv"}
 _SCHEMAS: dict[Kind, dict[str, Any]] = {
-    "boxes": {"picture": pl.Int64, "label": pl.String, **_SIDES},
+    "boxes": BOX_SCHEMA,
     "masks": {
-        "picture": pl.Int64, "label": pl.String, **_SIDES,
-        "mask_counts": pl.String, "mask_height": pl.Int64, "mask_width": pl.Int64,
+        **BOX_SCHEMA, "mask_counts": pl.String, "mask_height": pl.Int64, "mask_width": pl.Int64
     },
-    "keypoints": {"picture": pl.Int64, "label": pl.String, **_SIDES, **_POINTS},
+    "keypoints": POSE_SCHEMA,
 }  # fmt: skip
 
 
@@ -96,7 +92,7 @@ class Detector:
         """Answer for prepared pictures."""
         rows: list[tuple[Any, ...]] = []
         with self.torch.inference_mode():
-            for at, part in of_one_shape(pictures):
+            for at, part in of_one_shape(pictures, lambda one: one.values.shape):
                 given = [self.torch.from_numpy(one.values).to(self.device) for one in part]
                 for k, found in enumerate(self.inner(given)):
                     plain = {name: one.float().cpu().numpy() for name, one in found.items()}

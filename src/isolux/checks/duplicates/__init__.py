@@ -11,7 +11,7 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.checks._pictures import Pictures
-from isolux.checks._problems import problems_of, together
+from isolux.checks._problems import Severity, parts_of, problems_of, together
 from isolux.checks.duplicates.hashes import (
     LEAST_CORRELATION,
     MOST_APART,
@@ -22,8 +22,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference
 from isolux.vocabulary.tables import INSTANCES
-
-__all__ = ["INFO", "check"]
 
 INFO = CheckInfo(
     title="Duplicate photos",
@@ -131,7 +129,7 @@ def check(
         most_bits=most_bits,
         least_correlation=least_correlation,
         most_apart=most_apart,
-    ).pairs
+    )
     if pairs.is_empty():
         return together()
     held = pictures.rows.drop_nulls("thumbnail").sort("thumbnail").select("image_id", "uri")
@@ -147,11 +145,7 @@ def check(
 def _facts(dataset: Dataset, split: str) -> pl.DataFrame:
     """Whose picture each is, and in which splits: ``image_id, subjects, splits`` (lists)."""
     people = INSTANCES.conform(dataset.instances)
-    if split in people.columns:
-        parts = people.select("instance_id", part=pl.col(split).cast(pl.String))
-    else:
-        rows = dataset.instance_attributes().filter(attribute=split)
-        parts = rows.select(instance_id="unit_id", part="value")
+    parts = parts_of(dataset, split)
     joined = people.select("instance_id", "image_id", "subject_id").join(
         parts, on="instance_id", how="left"
     )
@@ -179,7 +173,7 @@ def _told(pairs: pl.DataFrame) -> list[pl.DataFrame]:
         "bits",
         pl.col("correlation").round(3),
     )
-    kinds = (
+    kinds: tuple[tuple[str, Severity, pl.Expr], ...] = (
         ("one photo is of different subjects", "error", other),
         ("one photo is in different splits", "error", moved & ~other),
         ("a subject's photo is there twice", "warning", known & ~other & ~moved),
@@ -187,16 +181,9 @@ def _told(pairs: pl.DataFrame) -> list[pl.DataFrame]:
     )
     return [
         problems_of(
-            "duplicates",
-            pairs.filter(test),
-            problem,
-            severity="error" if severity == "error" else "warning",
-            unit_kind="image",
-            unit_id="second_image_id",
-            file="second_uri",
-            expected="another photo",
-            found=found,
+            "duplicates", pairs.filter(test), problem, severity=severity, unit_kind="image",
+            unit_id="second_image_id", file="second_uri", expected="another photo", found=found,
             hint=_ADVICE,
         )
         for problem, severity, test in kinds
-    ]
+    ]  # fmt: skip

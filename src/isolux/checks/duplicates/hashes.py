@@ -18,11 +18,6 @@ import polars as pl
 
 from isolux.io.images import Pixels
 
-__all__ = [
-    "LEAST_CORRELATION", "MOST_APART", "MOST_BITS", "SIDE", "Copies", "Hashes", "copies_of",
-    "find_copies", "hash_thumbnails",
-]  # fmt: skip
-
 SIDE = 32
 MOST_BITS, LEAST_CORRELATION, MOST_APART = 18, 0.95, 0.35
 """The check's thresholds, which docs/methods/checks.md measures."""
@@ -39,18 +34,6 @@ class Hashes:
     straight: npt.NDArray[np.uint64]
     mirrored: npt.NDArray[np.uint64]
     blank: npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Copies:
-    """Which pictures copy which.
-
-    ``pairs``: ``first``, ``second`` (rows, the first is earlier), ``bits`` that differ,
-    ``correlation`` laid over one another, ``apart`` (the part that differs most, in standard
-    deviations), ``mirrored``. Of one picture at most eight earlier ones are listed.
-    """
-
-    pairs: pl.DataFrame
 
 
 def hash_thumbnails(thumbnails: Pixels) -> Hashes:
@@ -82,7 +65,7 @@ def _packed(strengths: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
 
 def find_copies(
     thumbnails: Pixels, *, most_bits: int, least_correlation: float, most_apart: float
-) -> Copies:
+) -> pl.DataFrame:
     """Find the pictures that are copies of an earlier one: resized, recompressed, cut, mirrored.
 
     Examples
@@ -91,7 +74,7 @@ def find_copies(
     >>> first = np.kron(rng.integers(0, 255, (8, 8)), np.ones((4, 4))).astype(np.uint8)
     >>> three = np.stack([first, 255 - first, first[:, ::-1]])
     >>> limits = {"most_bits": 18, "least_correlation": 0.9, "most_apart": 0.6}
-    >>> find_copies(three, **limits).pairs.select("first", "second", "mirrored").rows()
+    >>> find_copies(three, **limits).select("first", "second", "mirrored").rows()
     [(0, 2, True)]
     """
     from isolux.checks.duplicates.kernels import earlier_copies
@@ -108,27 +91,13 @@ def find_copies(
     # Interleaved: later pictures have more before them to look at.
     parts = max(1, min(os.cpu_count() or 1, 8, len(rows)))
     with ThreadPoolExecutor(parts) as pool:
-        for done in [
-            pool.submit(
-                earlier_copies,
-                first,
-                parts,
-                straight,
-                mirrored,
-                thumbs,
-                halves,
-                most_bits,
-                limits,
-                partner,
-                measured,
-            )
-            for first in range(parts)
-        ]:
+        given = (straight, mirrored, thumbs, halves, most_bits, limits, partner, measured)
+        for done in [pool.submit(earlier_copies, k, parts, *given) for k in range(parts)]:
             done.result()
     second, place = np.nonzero(partner != np.iinfo(np.int32).min)
     found = partner[second, place]
     over = found < 0
-    pairs = pl.DataFrame(
+    return pl.DataFrame(
         {
             "first": rows[np.where(over, -1 - found, found)],
             "second": rows[second],
@@ -138,7 +107,6 @@ def find_copies(
             "mirrored": over,
         }
     )
-    return Copies(pairs)
 
 
 def copies_of(theirs: Pixels, others: Pixels) -> npt.NDArray[np.intp]:
@@ -163,7 +131,7 @@ def copies_of(theirs: Pixels, others: Pixels) -> npt.NDArray[np.intp]:
     pairs = find_copies(
         np.concatenate([theirs, others[rows]]), most_bits=MOST_BITS,
         least_correlation=LEAST_CORRELATION, most_apart=MOST_APART,
-    ).pairs.filter(pl.col("first") < len(theirs), pl.col("second") >= len(theirs))  # fmt: skip
+    ).filter(pl.col("first") < len(theirs), pl.col("second") >= len(theirs))  # fmt: skip
     copies = np.unique(pairs["second"].to_numpy() - len(theirs))
     return np.asarray(rows[copies], np.intp)
 

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 
-__all__ = ["HALF", "SIDE", "earlier_copies"]
-
 SIDE = 32
 """Pixels along a thumbnail, which is what phash sees of a picture."""
 HALF = 16

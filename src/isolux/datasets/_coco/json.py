@@ -21,12 +21,13 @@ from isolux.datasets._coco.run_lengths import masks_of
 from isolux.datasets._columns import BOX
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._json import decode, raw_texts
-from isolux.io.cells import row_of
+from isolux.datasets._points import points_of
+from isolux.datasets._refusals import refuse_cells, refuse_repeats
+from isolux.datasets._tables import left_join
 from isolux.vocabulary.errors import TableError, place
 
-__all__ = ["CocoTables", "read_coco"]
-
 _Id = int | str
+_TWICE = "two rows have the same id"
 
 
 class _Image(msgspec.Struct, gc=False):
@@ -90,20 +91,11 @@ def read_coco(data: bytes, where: str, *, masks: bool = True) -> CocoTables:
     if masks:
         texts = raw_texts([a.segmentation for a in read.annotations], where)
         del read, data  # the masks' text is held now: the file goes, if its reader kept it not
-        sizes = annotations.select("image_id").join(
-            images.select("image_id", "height", "width"),
-            on="image_id",
-            how="left",
-            maintain_order="left",
-        )
+        sizes = left_join(annotations.select("image_id"), images, "image_id")
         found = masks_of(texts, sizes["height"], sizes["width"], where, "annotations.segmentation")
         annotations = annotations.hstack(found)
-    names = annotations.select("category_id").join(
-        categories.select(category_id="id", category="name", supercategory="supercategory"),
-        on="category_id",
-        how="left",
-        maintain_order="left",
-    )
+    named = categories.select(category_id="id", category="name", supercategory="supercategory")
+    names = left_join(annotations.select("category_id"), named, "category_id")
     return CocoTables(images, annotations.hstack(names.drop("category_id")), categories)
 
 
@@ -116,7 +108,7 @@ def _images(rows: list[_Image], where: str) -> pl.DataFrame:
             "height": _whole(rows, "height", where, "images"),
         }
     )
-    _refuse_repeats(frame["image_id"], where, "images.id")
+    refuse_repeats(frame["image_id"], _TWICE, "every id once", where, "images.id")
     refuse_outside(frame["uri"], where, "images.file_name")
     return frame
 
@@ -130,7 +122,7 @@ def _categories(rows: list[_Category], where: str) -> pl.DataFrame:
             "keypoints": pl.Series([row.keypoints for row in rows], dtype=pl.List(pl.String)),
         }
     )
-    _refuse_repeats(frame["id"], where, "categories.id")
+    refuse_repeats(frame["id"], _TWICE, "every id once", where, "categories.id")
     return frame
 
 
@@ -151,7 +143,7 @@ def _annotations(rows: list[_Annotation], where: str) -> pl.DataFrame:
             "attributes": raw_texts([row.attributes for row in rows], where),
         }
     )
-    _refuse_repeats(frame["id"], where, "annotations.id")
+    refuse_repeats(frame["id"], _TWICE, "every id once", where, "annotations.id")
     return checked_boxes(frame, where, field="annotations.bbox")
 
 
@@ -198,28 +190,31 @@ def _whole(rows: Iterable[Any], name: str, where: str, of: str) -> pl.Series:
     return pl.Series(values, dtype=pl.Int64)
 
 
-def _refuse_repeats(ids: pl.Series, where: str, field: str) -> None:
-    if ids.n_unique() == len(ids):  # a third of the time that finding the first repeat takes
-        return
-    repeated = ~ids.is_first_distinct()
-    if repeated.any():
-        row = row_of(repeated)
-        raise TableError(
-            "two rows have the same id",
-            expected="every id once",
-            found=f"{ids[row]!r} ({repeated.sum():,} row(s) repeat an id)",
-            where=place(where, row + 1, field),
-        )
-
-
 def _refuse_strangers(rows: pl.DataFrame, name: str, known: pl.Series, where: str) -> None:
-    strange = ~rows[name].is_in(known.implode())
-    if strange.any():
-        row = row_of(strange)
-        what = name.removesuffix("_id")
-        raise TableError(
-            f"{strange.sum():,} annotation(s) are of {what} ids that the file does not list",
-            expected=f"an id of the list of {'images' if what == 'image' else 'categories'}",
-            found=repr(rows[name][row]),
-            where=place(where, row + 1, f"annotations.{name}"),
-        )
+    what, lists = ("image", "images") if name == "image_id" else ("category", "categories")
+    refuse_cells(
+        ~rows[name].is_in(known.implode()),
+        rows[name],
+        f"{{n}} annotation(s) are of {what} ids that the file does not list",
+        f"an id of the list of {lists}",
+        where,
+        column=f"annotations.{name}",
+    )
+
+
+def coco_instances(annotations: pl.DataFrame, tables: CocoTables, where: str) -> pl.DataFrame:
+    """Give the columns of instances for these rows of ``tables.annotations``."""
+    masks = [name for name in annotations.columns if name.startswith("mask_")]
+    frame = annotations.select(
+        pl.col("id").alias("instance_id"),
+        "image_id",
+        pl.concat_list("category").alias("classes"),
+        *BOX,
+        "area",
+        "is_crowd",
+        (pl.col("ignore") | pl.col("is_crowd")).alias("ignore"),
+        *masks,
+    )
+    named = tables.categories.select(category_id="id", names="keypoints")
+    names = left_join(annotations.select("category_id"), named, "category_id")["names"]
+    return frame.hstack(points_of(annotations["keypoints"], names, where, "annotations.keypoints"))

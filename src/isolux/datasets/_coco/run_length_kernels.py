@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 
-__all__ = ["total_runs"]
-
 
 @njit()
 def total_runs(data: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -15,10 +15,9 @@ import polars as pl
 from isolux.io.cells import row_of
 from isolux.vocabulary.errors import TableError, place
 
-__all__ = ["masks_of", "totals"]
-
 _COMPRESSED = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
 _PLAIN = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})
+_RUNS = '{"size": [height, width], "counts": …}'
 _BLOCK = 8_192  # masks: bounds the copies of their text that are held at once
 
 
@@ -98,14 +97,8 @@ def _decoded(part: pl.DataFrame, kind: pl.Struct, at: _Place) -> pl.DataFrame:
     good &= read["size"].list.min() > 0
     good &= read["size"].list.max() < 1 << 20  # a million pixels a side: an area then fits 40 bits
     bad = ~good.fill_null(value=False)
-    if bad.any():
-        i = row_of(bad)
-        raise TableError(
-            "a mask's run lengths lack their size or counts",
-            expected='{"size": [height, width], "counts": …}',
-            found=str(part["text"][i])[:80],
-            where=place(at.where, int(part["row"][i]) + 1, at.field),
-        )
+    problem, expected = "a mask's run lengths lack their size or counts", _RUNS
+    _refuse(bad, problem, expected, part, at)
     return read.select(
         "row",
         "counts",
@@ -144,11 +137,19 @@ def _plain(part: pl.DataFrame, at: _Place) -> pl.DataFrame:
 
 
 def _refuse_unfilled(part: pl.DataFrame, wrong: npt.NDArray[np.bool_], at: _Place) -> None:
-    if wrong.any():
-        i = int(np.flatnonzero(wrong)[0])
+    problem, expected = (
+        "a mask's run lengths do not fill it",
+        "runs that add up to height times width",
+    )
+    _refuse(pl.Series(wrong), problem, expected, part, at)
+
+
+def _refuse(bad: pl.Series, problem: str, expected: str, part: pl.DataFrame, at: _Place) -> None:
+    if bad.any():
+        i = row_of(bad)
         raise TableError(
-            "a mask's run lengths do not fill it",
-            expected="runs that add up to height times width",
+            problem,
+            expected=expected,
             found=str(part["text"][i])[:80],
             where=place(at.where, int(part["row"][i]) + 1, at.field),
         )

@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 
-__all__ = ["OBJECT", "SOUND", "damaged_byte"]
-
 SOUND, OBJECT = -1, -2
 _DEEPEST = 32  # arrays within arrays; a file that nests deeper is built to exhaust the stack
 _MOST = 1 << 31  # bytes of an element: MATLAB 5 writes its length into 32 bits with a sign

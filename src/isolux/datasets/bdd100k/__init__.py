@@ -12,21 +12,19 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._attribute_rows import attribute_rows
-from isolux.datasets._boxes import box_notes, checked_boxes
-from isolux.datasets._clusters import clustered_as
+from isolux.datasets._boxes import checked_boxes
 from isolux.datasets._columns import BOX
-from isolux.datasets._files import file_in, read_file, sha256_bytes
-from isolux.datasets.bdd100k.places import PlaceOptions, districts_of_videos
+from isolux.datasets._files import Inputs, file_in
+from isolux.datasets._refusals import check_choices
+from isolux.datasets._tables import attribute_rows, attribute_table, dataset_of, left_join
+from isolux.datasets.bdd100k.districts import districts_of_videos
 from isolux.datasets.bdd100k.scalabel import ScalabelTables, read_scalabel
 from isolux.io.cells import row_of
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, place
+from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
-
-__all__ = ["ALIASES", "CATEGORIES", "INFO", "OTHERS", "load"]
+from isolux.vocabulary.tables import ATTRIBUTES, check
 
 CATEGORIES = (
     "pedestrian",
@@ -102,8 +100,6 @@ def load(
     info: str | Path | None = None,
     districts: str | Path | None = None,
     incomes: str | Path | None = None,
-    district_key: str = "postalCode",
-    income_column: str = "median_income",
 ) -> Dataset:
     r"""Load BDD100K's labels.
 
@@ -122,12 +118,10 @@ def load(
     info : str or Path, optional
         The folder of the videos' own files, ``info/100k/val``, which say where they were taken.
     districts : str or Path, optional
-        Your GeoJSON of districts' outlines, in degrees; needs ``info``.
+        Your GeoJSON of districts' outlines, in degrees, named by the property ``postalCode``;
+        needs ``info``.
     incomes : str or Path, optional
-        Your table of districts and their incomes.
-    district_key, income_column : str
-        The property and column that name a district, and the column of incomes; not given: those
-        of REVISE's files.
+        Your table of their incomes, with columns ``postalCode`` and ``median_income``.
 
     Returns
     -------
@@ -155,50 +149,35 @@ def load(
     ...     load(file).instances.select("classes", "box_w").row(0)
     (['pedestrian'], 30.0)
     """
-    if others not in ("ignore", "map"):
-        raise SpecError(
-            "others cannot be set to that", expected="ignore or map", found=repr(others)
-        )
-    file = file_in(
-        Path(path).expanduser(),
-        _FILES,
-        "BDD100K labels",
-    )
-    where = str(file)
-    data = read_file(file)
+    check_choices(load, others=others)
+    file = file_in(path, _FILES, "BDD100K labels")
+    where, inputs = str(file), Inputs()
+    data = inputs.read(file)
     read = read_scalabel(data, where)
     frames = _frames(read.frames, where)
     boxes = _boxes(read, frames, others, where)
-    instances = check(_instances(boxes), INSTANCES, where=where)
-    said = PlaceOptions(info, districts, incomes, district_key, income_column)
-    placed = districts_of_videos(frames["video_id"], said)
+    placed = districts_of_videos(frames["video_id"], info, districts, incomes)
     attributes = _attributes(boxes, frames)
     if placed is not None:
-        rows = frames.select("image_id", "video_id").join(
-            placed.table, on="video_id", how="left", maintain_order="left"
-        )
+        rows = left_join(frames.select("image_id", "video_id"), placed.table, "video_id")
         names = ("district", "income") if incomes is not None else ("district",)
         attributes = pl.concat([attributes, attribute_rows(rows, "image_id", names, kind="image")])
-    images = check(
-        frames.select("image_id", pl.col("name").alias("uri"), "width", "height", "video_id"),
-        IMAGES,
-        where=where,
-    )
-    dataset = Dataset(
-        name="bdd100k",
-        info=INFO,
-        instances=instances,
+        inputs |= placed.inputs
+    images = frames.select("image_id", "width", "height", "video_id", uri="name")
+    words = {"video": "video_id", "frame": "image_id", "image": "image_id", "row": None}
+    return dataset_of(
+        "bdd100k",
+        INFO,
+        instances=_instances(boxes),
         attributes=attributes,
         images=images,
-        inputs={where: sha256_bytes(data)} | (placed.inputs if placed else {}),
-        notes=(
-            *_notes(read, boxes),
-            *(placed.notes if placed else ()),
-            *box_notes(instances, images),
-        ),
+        inputs=inputs,
+        where=where,
+        notes=(*_notes(read, boxes), *(placed.notes if placed else ())),
+        cluster="video",
+        clusters=words,
+        cluster_notes=_cluster_notes(images),
     )
-    words = {"video": "video_id", "frame": "image_id", "image": "image_id", "row": None}
-    return clustered_as(dataset, default="video", names=words, notes=_cluster_notes(images))
 
 
 def _frames(frames: pl.DataFrame, where: str) -> pl.DataFrame:
@@ -224,21 +203,13 @@ def _frames(frames: pl.DataFrame, where: str) -> pl.DataFrame:
 
 
 def _boxes(read: ScalabelTables, frames: pl.DataFrame, others: str, where: str) -> pl.DataFrame:
-    renamed = read.boxes.join(
-        frames.select("frame", "image_id", "video_id", "frame_index"),
-        on="frame",
-        how="left",
-        maintain_order="left",
-    ).with_columns(category=pl.col("category").replace(ALIASES))
-    known = renamed["category"].is_in([*CATEGORIES, *OTHERS]).fill_null(value=False)
-    _refuse(
-        ~known,
-        renamed,
-        "category",
-        "a category that BDD100K does not have",
-        ", ".join((*CATEGORIES, *OTHERS)),
-        where,
+    of_frames = frames.select("frame", "image_id", "video_id", "frame_index")
+    renamed = left_join(read.boxes, of_frames, "frame").with_columns(
+        category=pl.col("category").replace(ALIASES)
     )
+    known = renamed["category"].is_in([*CATEGORIES, *OTHERS]).fill_null(value=False)
+    words = ", ".join((*CATEGORIES, *OTHERS))
+    _refuse(~known, renamed, "category", "a category that BDD100K does not have", words, where)
     if others == "map":
         renamed = renamed.with_columns(pl.col("category").replace(OTHERS))
     placed = renamed.with_columns(
@@ -249,14 +220,8 @@ def _boxes(read: ScalabelTables, frames: pl.DataFrame, others: str, where: str) 
         is_crowd=pl.col("crowd").fill_null(value=False),
     )
     swapped = (placed["x2"] < placed["x1"]) | (placed["y2"] < placed["y1"])
-    _refuse(
-        swapped,
-        placed.with_columns(box2d=pl.concat_list("x1", "y1", "x2", "y2")),
-        "box2d",
-        "a box's sides are swapped",
-        "x1 up to x2, y1 up to y2",
-        where,
-    )
+    sides = placed.with_columns(box2d=pl.concat_list("x1", "y1", "x2", "y2"))
+    _refuse(swapped, sides, "box2d", "a box's sides are swapped", "x1 up to x2, y1 up to y2", where)
     return checked_boxes(placed, where, field="box2d").with_columns(
         ignore=pl.col("is_crowd") | pl.col("category").is_in(list(OTHERS)),
         light=pl.col("light").str.to_lowercase().replace(_LIGHTS),
@@ -294,28 +259,20 @@ def _instances(boxes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _attributes(boxes: pl.DataFrame, frames: pl.DataFrame) -> pl.DataFrame:
-    of_boxes = boxes.select(
-        pl.format("{}#{}", "image_id", "place").alias("unit_id"),
-        "category",
-        pl.col("occluded").cast(pl.String),
-        pl.col("truncated").cast(pl.String),
-        pl.col("light").alias("traffic_light_color"),
-    )
-    lit = of_boxes.filter(pl.col("category") == "traffic light").select(
-        "unit_id", attribute=pl.lit("traffic_light_color"), value="traffic_light_color"
-    )
+    ids = boxes.select(pl.format("{}#{}", "image_id", "place"))["image_id"]
     parts = [
-        of_boxes.select("unit_id", attribute=pl.lit(name), value=pl.col(name))
+        attribute_table(ids, name, boxes[name].cast(pl.String))
         for name in ("category", "occluded", "truncated")
     ]
-    of_frames = [
-        frames.select(unit_id="image_id", attribute=pl.lit(name), value=pl.col(name))
+    lit = boxes["category"] == "traffic light"
+    lights = boxes["light"].filter(lit)
+    parts.append(attribute_table(ids.filter(lit), "traffic_light_color", lights))
+    parts += [
+        attribute_table(frames["image_id"], name, frames[name], kind="image")
         for name in _SCENES
         if frames[name].is_not_null().any()
     ]
-    kinds = [("instance", [*parts, lit]), ("image", of_frames)]
-    rows = [pl.concat(found).with_columns(unit_kind=pl.lit(kind)) for kind, found in kinds if found]
-    return check(pl.concat(rows), ATTRIBUTES)
+    return check(pl.concat(parts), ATTRIBUTES)
 
 
 def _cluster_notes(images: pl.DataFrame) -> dict[str, str]:

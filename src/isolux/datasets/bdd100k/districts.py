@@ -16,17 +16,17 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets._files import read_file, sha256_bytes
+from isolux.datasets._files import Inputs, read_file
 from isolux.datasets._json import decode
+from isolux.datasets._refusals import require_columns
+from isolux.datasets._tables import left_join
 from isolux.io.cells import as_numbers, as_text, row_of
-from isolux.io.frames import read_table
-from isolux.io.hashing import sha256_file
-from isolux.vocabulary.errors import TableError, UnknownNameError, place
-
-__all__ = ["Districts", "districts_at", "incomes_of", "read_districts"]
+from isolux.io.hashing import sha256_listing
+from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
 
 FloatArray = npt.NDArray[np.float64]
 
+_KEY, _INCOME = "postalCode", "median_income"
 _UNKNOWN = ("", "-", "n/a", "na", "null", "none", "nan")
 _AT_ONCE = 4_000_000  # comparisons of a place with an edge that are held at a time
 
@@ -55,29 +55,29 @@ class Districts:
     inputs: dict[str, str]
 
 
-def read_districts(path: str | Path, key: str) -> Districts:
+def read_districts(path: str | Path) -> Districts:
     """Read a user's GeoJSON."""
-    file = Path(path).expanduser()
-    data, where = read_file(file), str(file)
-    features = decode(data, _Collection, where).features
+    file, inputs = Path(path).expanduser(), Inputs()
+    where = str(file)
+    features = decode(inputs.read(file), _Collection, where).features
     known = {name for one in features for name in one.properties or ()}
-    if key not in known:
-        raise UnknownNameError("property", key, known, where=where)
+    if _KEY not in known:
+        raise UnknownNameError("property", _KEY, known, where=where)
     rings: dict[str, list[FloatArray]] = {}
     skipped = 0
     for row, one in enumerate(features):
-        name = _name((one.properties or {}).get(key))
+        name = _name((one.properties or {}).get(_KEY))
         edges = _edges(one.geometry, where, row)
         if name is None or edges is None:
             skipped += 1
         else:
             rings.setdefault(name, []).append(edges)
-    note = f"{skipped:,} feature(s) of {file.name} have no polygon or no {key}; they are left out."
+    note = f"{skipped:,} feature(s) of {file.name} have no polygon or no {_KEY}; they are left out."
     return Districts(
         tuple(rings),
         tuple(np.concatenate(of) for of in rings.values()),
         (note,) if skipped else (),
-        {where: sha256_bytes(data)},
+        inputs,
     )
 
 
@@ -156,16 +156,14 @@ class Incomes:
     inputs: dict[str, str]
 
 
-def incomes_of(path: str | Path, key: str, column: str) -> Incomes:
+def incomes_of(path: str | Path) -> Incomes:
     """Read a user's table of incomes by district."""
-    file = Path(path).expanduser()
-    table, where = read_table(file), str(file)
-    for name in (key, column):
-        if name not in table.columns:
-            raise UnknownNameError("column", name, table.columns, where=where)
-    income = as_numbers(table[column], where=where, column=column, unknown=_UNKNOWN)
+    file, inputs = Path(path).expanduser(), Inputs()
+    table, where = inputs.read_table(file), str(file)
+    require_columns(table, (_KEY, _INCOME), where)
+    income = as_numbers(table[_INCOME], where=where, column=_INCOME, unknown=_UNKNOWN)
     negative = ((income < 0) | ~income.is_finite()).fill_null(value=False)
-    rows = pl.DataFrame([as_text(table[key]).alias("district"), income.alias("income")])
+    rows = pl.DataFrame([as_text(table[_KEY]).alias("district"), income.alias("income")])
     told = rows.drop_nulls().unique(maintain_order=True)
     twice = told["district"].is_duplicated()
     if negative.any() or twice.any():
@@ -174,7 +172,81 @@ def incomes_of(path: str | Path, key: str, column: str) -> Incomes:
         raise TableError(
             "an income cannot be used" if same is None else "a district has two incomes",
             expected="a number from 0, one for each district",
-            found=repr(table[column][row]) + (f" for {same!r}" if same else ""),
-            where=place(where, row + 1, column),
+            found=repr(table[_INCOME][row]) + (f" for {same!r}" if same else ""),
+            where=place(where, row + 1, _INCOME),
         )
-    return Incomes(told, {where: sha256_file(file)})
+    return Incomes(told, inputs)
+
+
+class _Location(msgspec.Struct):
+    longitude: float | None = None
+    latitude: float | None = None
+
+
+class _Info(msgspec.Struct):
+    locations: list[_Location] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DistrictsOfVideos:
+    """``video_id``, ``district``, ``income``; what was not found; each file's hash."""
+
+    table: pl.DataFrame
+    notes: tuple[str, ...]
+    inputs: dict[str, str]
+
+
+def districts_of_videos(
+    videos: pl.Series,
+    info: str | Path | None,
+    districts: str | Path | None,
+    incomes: str | Path | None,
+) -> DistrictsOfVideos | None:
+    """Find the district of each video, and its income; None where nothing says where they are."""
+    if info is None and districts is None and incomes is None:
+        return None
+    if info is None or districts is None:
+        paths = {"info": info, "districts": districts, "incomes": incomes}
+        raise SpecError(
+            "districts need places and outlines",
+            expected="info, the folder of info/100k/<part>, and districts, a GeoJSON file",
+            found=", ".join(name for name, value in paths.items() if value),
+        )
+    root = Path(info).expanduser()
+    if not root.is_dir():
+        raise FileError("there is no such folder of videos' places", where=str(root))
+    outlines = read_districts(districts)
+    names = videos.unique(maintain_order=True)
+    # One small file for each video: places stand nowhere else.
+    places = [_place(root / f"{name}.json") for name in names]
+    longitude, latitude = np.array(places, np.float64).reshape(-1, 2).T
+    district = districts_at(outlines, longitude, latitude)
+    table = pl.DataFrame({"video_id": names, "district": district})
+    inputs = {str(root): sha256_listing(root)} | outlines.inputs
+    known = int(np.isfinite(longitude).sum())
+    nowhere, outside = len(names) - known, known - district.count()
+    told = f"{nowhere:,} of {len(names):,} video(s) have no place"
+    notes = [*outlines.notes, f"{told}, {outside:,} are in none of the districts."]
+    income = pl.lit(None, dtype=pl.Float64)
+    if incomes is not None:
+        read = incomes_of(incomes)
+        table = left_join(table, read.table, "district")
+        inputs |= read.inputs
+        without = int((table["district"].is_not_null() & table["income"].is_null()).sum())
+        notes.append(f"{without:,} video(s) are in a district without an income.")
+        income = pl.col("income")
+    return DistrictsOfVideos(table.with_columns(income=income), tuple(notes), inputs)
+
+
+def _place(file: Path) -> tuple[float, float]:
+    """Read a video's first place, as REVISE takes it; NaN where there is none."""
+    nowhere = (float("nan"),) * 2
+    if not file.is_file():
+        return nowhere
+    found = decode(read_file(file), _Info, str(file)).locations or []
+    first = found[0] if found else _Location()
+    if first.longitude is None or first.latitude is None:
+        return nowhere
+    if not (abs(first.longitude) <= 180 and abs(first.latitude) <= 90):
+        return nowhere
+    return first.longitude, first.latitude

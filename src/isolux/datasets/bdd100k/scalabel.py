@@ -6,8 +6,10 @@ https://doc.scalabel.ai/format.html
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -15,8 +17,6 @@ import polars as pl
 
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._json import decode
-
-__all__ = ["ScalabelTables", "read_scalabel"]
 
 
 class _Scene(msgspec.Struct, gc=False):
@@ -96,14 +96,8 @@ def read_scalabel(data: bytes, where: str) -> ScalabelTables:
             ),
             "category": pl.Series([label.category for label in flat], dtype=pl.String),
             "has_box": pl.Series([label.box2d is not None for label in flat], dtype=pl.Boolean),
-            **{
-                name: pl.Series([getattr(box, name) for box in boxes], dtype=pl.Float64)
-                for name in ("x1", "y1", "x2", "y2")
-            },
-            **{
-                name: pl.Series([getattr(mark, name) for mark in marks], dtype=pl.Boolean)
-                for name in ("occluded", "truncated", "crowd")
-            },
+            **_fields(boxes, ("x1", "y1", "x2", "y2"), pl.Float64),
+            **_fields(marks, ("occluded", "truncated", "crowd"), pl.Boolean),
             "light": pl.Series([mark.traffic_light_color for mark in marks], dtype=pl.String),
         }
     )
@@ -111,6 +105,11 @@ def read_scalabel(data: bytes, where: str) -> ScalabelTables:
     found = _frame_table(frames)
     refuse_outside(found["name"], where, "name")
     return ScalabelTables(found, with_box, table.height - with_box.height)
+
+
+def _fields(rows: Sequence[Any], names: Sequence[str], dtype: Any) -> dict[str, pl.Series]:
+    """Read fields of rows as columns."""
+    return {name: pl.Series([getattr(row, name) for row in rows], dtype=dtype) for name in names}
 
 
 _NO_MARKS = _Marks()
@@ -124,21 +123,14 @@ def _frames(data: bytes, where: str) -> list[_Frame]:
 
 
 def _frame_table(frames: list[_Frame]) -> pl.DataFrame:
-    scenes = [frame.attributes or _NO_SCENE for frame in frames]
+    scenes = [frame.attributes or _Scene() for frame in frames]
     sizes = [frame.size for frame in frames]
     return pl.DataFrame(
         {
-            "name": pl.Series([frame.name for frame in frames], dtype=pl.String),
-            "video": pl.Series([frame.video for frame in frames], dtype=pl.String),
-            "frame_index": pl.Series([f.frame_index for f in frames], dtype=pl.Int64),
+            **_fields(frames, ("name", "video"), pl.String),
+            **_fields(frames, ("frame_index",), pl.Int64),
             "width": pl.Series([size.width if size else None for size in sizes], dtype=pl.Int64),
             "height": pl.Series([size.height if size else None for size in sizes], dtype=pl.Int64),
-            **{
-                name: pl.Series([getattr(scene, name) for scene in scenes], dtype=pl.String)
-                for name in ("weather", "scene", "timeofday")
-            },
+            **_fields(scenes, ("weather", "scene", "timeofday"), pl.String),
         }
     )
-
-
-_NO_SCENE = _Scene()

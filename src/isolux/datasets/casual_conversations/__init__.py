@@ -12,17 +12,15 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._attribute_rows import age_groups, attribute_rows
-from isolux.datasets._clusters import clustered_as
-from isolux.datasets._files import file_in, read_file, sha256_bytes
+from isolux.datasets._files import Inputs, anywhere, file_in
+from isolux.datasets._inner_paths import PICTURE, listed_files
+from isolux.datasets._tables import age_groups, attribute_rows, dataset_of
 from isolux.datasets.casual_conversations.files import Conversations, read_conversations
-from isolux.datasets.casual_conversations.video_frames import chosen_frames
+from isolux.io.cells import row_of
+from isolux.io.hashing import sha256_listing
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.errors import FileError, SpecError, TableError
 from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.tables import IMAGES, INSTANCES, check
-
-__all__ = ["AGE_EDGES", "INFO", "load"]
 
 AGE_EDGES = (18, 30, 45, 70)
 """Where Fairness Indicators parts ages (Table 4): 18 up to 30, 30 up to 45, 45 up to 70, 70+."""
@@ -74,12 +72,13 @@ INFO = DatasetInfo(
         "a person shows in every frame that is chosen",
     ),
 )
+_NAMED = r"(?s)^(?:.*/)?([^/]+?)(?:_raw)?[_-]?frame[_-]?([0-9]{1,18})\.[^./]+$"
+_FOLDER = r"(?s)^(?:.*/)?([^/]+)/[^/0-9]*([0-9]{1,18})\.[^./]+$"
 
 
 def load(
     path: str | Path,
     *,
-    mini: bool = False,
     pictures: str | Path | None = None,
     frames: int = 1,
 ) -> Dataset:
@@ -93,9 +92,6 @@ def load(
     path : str or Path
         ``CasualConversations.json``, ``CasualConversations_mini.json``,
         ``CasualConversationsV2.json``, Fairness Indicators' list, or a folder that holds one.
-    mini : bool
-        Of a folder take ``CasualConversations_mini.json`` (two videos a person), which Fairness
-        Indicators uses.
     pictures : str or Path, optional
         The folder of extracted frames or face crops: ``<video>_raw_frame00000012.jpg``, as version
         2 publishes them, or ``<video>/<number>.jpg``. Not given: a video is judged as a whole.
@@ -136,45 +132,30 @@ def load(
     '18-29'
     """
     _refuse_settings(frames, pictures)
-    file = _file_of(Path(path).expanduser(), mini=mini)
-    where = str(file)
-    data = read_file(file)
-    read = read_conversations(data, where)
-    inputs = {where: sha256_bytes(data)}
+    names = ("CasualConversations.json", "CasualConversationsV2.json")
+    file = file_in(path, anywhere(*names), "Casual Conversations annotations")
+    where, inputs = str(file), Inputs()
+    read = read_conversations(inputs.read(file), where)
     shown = _shown(read, pictures, frames, inputs)
-    instances = check(
-        shown.units.select(
+    return dataset_of(
+        "casual_conversations",
+        INFO,
+        instances=shown.units.select(
             "instance_id",
+            "subject_id",
             image_id="instance_id",
-            subject_id="subject_id",
             classes=pl.lit(["person"]),
             video_id="video",
             frame_index="frame_index",
         ),
-        INSTANCES,
-        where=where,
-    )
-    dataset = Dataset(
-        name="casual_conversations",
-        info=INFO,
-        instances=instances,
         attributes=_attributes(shown.units, read),
-        images=check(shown.units.select(image_id="instance_id", uri="uri"), IMAGES, where=where),
+        images=shown.units.select(image_id="instance_id", uri="uri"),
         inputs=inputs,
+        where=where,
         notes=(*shown.notes, *_age_note(read.frame)),
+        cluster="subject",
+        clusters={"subject": "subject_id", "video": "video_id", "image": "image_id", "row": None},
     )
-    known = {"subject": "subject_id", "video": "video_id", "image": "image_id", "row": None}
-    return clustered_as(dataset, default="subject", names=known)
-
-
-def _file_of(root: Path, *, mini: bool) -> Path:
-    names = (
-        ("CasualConversations_mini.json",)
-        if mini
-        else ("CasualConversations.json", "CasualConversationsV2.json")
-    )
-    patterns = (*names, *(f"**/{name}" for name in names))
-    return file_in(root, patterns, "Casual Conversations annotations")
 
 
 def _refuse_settings(frames: int, pictures: str | Path | None) -> None:
@@ -196,9 +177,7 @@ class _Shown:
     notes: tuple[str, ...]
 
 
-def _shown(
-    read: Conversations, pictures: str | Path | None, frames: int, inputs: dict[str, str]
-) -> _Shown:
+def _shown(read: Conversations, pictures: str | Path | None, frames: int, inputs: Inputs) -> _Shown:
     """Make a unit of each chosen frame, or of each video."""
     videos = read.frame
     if pictures is None:
@@ -258,3 +237,65 @@ def _attributes(units: pl.DataFrame, read: Conversations) -> pl.DataFrame:
 def _age_note(videos: pl.DataFrame) -> tuple[str, ...]:
     silent = videos.filter(pl.col("age").is_null())["subject_id"].n_unique()
     return (f"{silent:,} people did not tell their age.",) if silent else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """``frame``: ``video``, ``frame_index``, ``uri``; ``strangers``: pictures of no such video."""
+
+    frame: pl.DataFrame
+    strangers: int
+    digest: str
+
+
+def chosen_frames(root: Path, videos: pl.Series, n: int) -> Frames:
+    """Choose up to ``n`` frames of each video, evenly over those that there are; 1: the middle."""
+    if not root.is_dir():
+        raise FileError("there is no such folder of frames", where=str(root))
+    files = listed_files(root)
+    pictures = files.filter(files.str.contains(PICTURE)).to_frame("uri")
+    read = pictures.select(
+        "uri",
+        video=pl.coalesce(
+            pl.col("uri").str.extract(_NAMED, 1), pl.col("uri").str.extract(_FOLDER, 1)
+        ),
+        frame_index=pl.coalesce(
+            pl.col("uri").str.extract(_NAMED, 2), pl.col("uri").str.extract(_FOLDER, 2)
+        ).cast(pl.Int64),
+    )
+    known = read.filter(pl.col("video").is_in(videos.implode()))
+    if known.is_empty():
+        raise FileError(
+            "the folder holds no frame of these videos",
+            expected=f"such as {videos[0]}_frame00000012.jpg" if len(videos) else None,
+            found=repr(pictures["uri"][0]) if pictures.height else "no picture",
+            where=str(root),
+        )
+    twice = known.select(pl.struct("video", "frame_index").is_duplicated()).to_series()
+    if twice.any():
+        raise TableError(
+            "a frame is there twice",
+            expected="each frame of a video once",
+            found=repr(known["uri"][row_of(twice)]),
+            where=str(root),
+        )
+    return Frames(_evenly(known, n), read.height - known.height, sha256_listing(root))
+
+
+def _evenly(frames: pl.DataFrame, n: int) -> pl.DataFrame:
+    """Keep the frames in the middle of ``n`` equal parts of each video's list."""
+    ordered = frames.sort("video", "frame_index").with_columns(
+        place=pl.int_range(pl.len()).over("video")
+    )
+    parts = pl.DataFrame({"part": pl.int_range(n, eager=True)})
+    wanted = (
+        ordered.group_by("video", maintain_order=True)
+        .agg(pl.len().cast(pl.Int64))
+        .join(parts, how="cross", maintain_order="left")
+        # The middle of part i, ⌊(i + ½) · length / n⌋, in whole numbers.
+        .select("video", place=(2 * pl.col("part") + 1) * pl.col("len") // (2 * n))
+        .unique()
+    )
+    return ordered.join(wanted, on=["video", "place"], how="semi", maintain_order="left").select(
+        "video", "frame_index", "uri"
+    )

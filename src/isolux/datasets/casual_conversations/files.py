@@ -10,19 +10,20 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import polars as pl
 
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._json import decode
-from isolux.io.cells import as_numbers, row_of
+from isolux.datasets._refusals import refuse_cells
+from isolux.io.cells import as_numbers
 from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 
-__all__ = ["Conversations", "read_conversations"]
-
 _ID = int | str
+_N = " ({n} in all)"
 _ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4", "v": "5", "vi": "6"}
 _SUBJECT = re.compile(rb'"((?!label")[^"\\]{1,100})"\s*:\s*\{')
 _DIGITS = 4  # of a subject's number; Fairness Indicators' list drops leading zeros
@@ -117,19 +118,15 @@ def read_conversations(data: bytes, where: str) -> Conversations:
 def _version_1(data: bytes, where: str) -> Conversations:
     subjects = decode(data, dict[str, _Subject], where)
     _refuse_repeated_subjects(data, subjects, where)
-    labels = [subject.label or _Label() for subject in subjects.values()]
-    of_subjects = pl.DataFrame(
-        {
-            "subject": pl.Series(list(subjects), dtype=pl.String),
-            "age": _texts([label.age for label in labels]),
-            "gender": _texts([label.gender for label in labels]),
-            "skin_type": _texts([label.skin_type for label in labels]),
-            "dark": pl.Series([s.dark_files or [] for s in subjects.values()], dtype=_PATHS),
-            "all": pl.Series([s.files or [] for s in subjects.values()], dtype=_PATHS),
-        }
+    people = list(subjects.values())
+    of_subjects = _columns(people, age="label.age", gender="label.gender", skin_type=_TYPE)
+    described = of_subjects.with_columns(
+        pl.Series("subject", list(subjects), dtype=pl.String),
+        pl.Series("dark", [s.dark_files or [] for s in people], dtype=_PATHS),
+        pl.Series("all", [s.files or [] for s in people], dtype=_PATHS),
+        *_judged(of_subjects, where),
     )
-    described = of_subjects.with_columns(*_judged(of_subjects, where))
-    # A dark file may stand in the list of all files too: which one is dark, its own list says.
+    # A dark video is listed among all of a subject's, too: the first row of a file stays.
     rows = pl.concat(
         [
             described.select("subject", uri=name, lighting=pl.lit(word)).explode("uri").drop_nulls()
@@ -143,6 +140,7 @@ def _version_1(data: bytes, where: str) -> Conversations:
 
 
 _PATHS = pl.List(pl.String)
+_TYPE = "label.skin_type"
 
 
 def _refuse_repeated_subjects(data: bytes, subjects: dict[str, _Subject], where: str) -> None:
@@ -158,67 +156,63 @@ def _refuse_repeated_subjects(data: bytes, subjects: dict[str, _Subject], where:
 
 
 def _version_2(videos: list[_Video], where: str) -> Conversations:
-    homes = [video.geo_location or _Where() for video in videos]
-    monk = [video.monk_skin_tone or _Monk() for video in videos]
-    fitzpatrick = [video.fitzpatrick_skin_tone or _Fitzpatrick() for video in videos]
-    read = pl.DataFrame(
-        {
-            "subject": _texts([video.subject_id for video in videos]),
-            "uri": _texts([video.video_name for video in videos]),
-            "age": _texts([video.age for video in videos]),
-            "gender": _texts([video.gender for video in videos]),
-            "skin_type": _texts([one.type for one in fitzpatrick]),
-            "skin_type_confidence": _texts([one.confidence for one in fitzpatrick]),
-            "skin_tone": _texts([one.scale for one in monk]),
-            "skin_tone_confidence": _texts([one.confidence for one in monk]),
-            "country": _texts([home.country for home in homes]),
-            "state_region": _texts([home.state_region for home in homes]),
-            "native_language": _texts([video.native_language for video in videos]),
-        }
+    read = _columns(
+        videos,
+        subject="subject_id",
+        uri="video_name",
+        age="age",
+        gender="gender",
+        skin_type="fitzpatrick_skin_tone.type",
+        skin_type_confidence="fitzpatrick_skin_tone.confidence",
+        skin_tone="monk_skin_tone.scale",
+        skin_tone_confidence="monk_skin_tone.confidence",
+        country="geo_location.country",
+        state_region="geo_location.state_region",
+        native_language="native_language",
     )
     described = read.with_columns(*_judged(read, where))
-    names = tuple(name for name in described.columns if name not in ("subject", "uri"))
-    return Conversations(_named(described, where), names, ())
+    return Conversations(_named(described, where), tuple(described.columns[2:]), ())
 
 
 def _flattened(pictures: list[_Picture], where: str) -> Conversations:
-    read = pl.DataFrame(
-        {
-            "subject": _texts([picture.subject_id for picture in pictures]),
-            # The last three parts are what its code goes by; before them is someone's own folder.
-            "uri": _texts([picture.img_path for picture in pictures]).str.extract(
-                r"((?:[^/\\]+[/\\]){0,2}[^/\\]+)$"
-            ),
-            "age": _texts([picture.age for picture in pictures]),
-            "gender": _texts([picture.gender for picture in pictures]),
-            "skin_type": _texts([picture.skin_type for picture in pictures]),
-        }
-    )
-    described = read.with_columns(*_judged(read, where))
     names = ("age", "gender", "skin_type")
+    own = {name: name for name in names}
+    read = _columns(pictures, subject="subject_id", uri="img_path", **own)
+    inner = pl.col("uri").str.extract(r"((?:[^/\\]+[/\\]){0,2}[^/\\]+)$")
+    described = read.with_columns(inner, *_judged(read, where))
     return Conversations(_named(described, where, whole=True), names, (), pictures=True)
 
 
-def _texts(values: Sequence[_ID | None]) -> pl.Series:
-    return pl.Series([None if value is None else str(value) for value in values], dtype=pl.String)
+def _columns(rows: Sequence[Any], **paths: str) -> pl.DataFrame:
+    """Read a column of text from the fields of rows; null where one of a path is not there."""
+    columns = {}
+    for name, path in paths.items():
+        cells = rows
+        for step in path.split("."):
+            cells = [getattr(cell, step, None) for cell in cells]
+        texts = [None if cell is None else str(cell) for cell in cells]
+        columns[name] = pl.Series(texts, dtype=pl.String)
+    return pl.DataFrame(columns)
 
 
 def _judged(rows: pl.DataFrame, where: str) -> list[pl.Series]:
     """Read ages, Fitzpatrick's types and, where they are, Monk's tones."""
     ages = as_numbers(rows["age"], where=where, column="age", unknown=UNKNOWN_VALUES).fill_nan(None)
     bad = ~ages.is_between(0, 120).fill_null(value=True)  # no one has lived much longer
-    _refuse(bad, rows["age"], "an age is not a number of years", "0 to 120", where)
+    refuse_cells(bad, rows["age"], "an age is not a number of years" + _N, "0 to 120", where)
     types = rows["skin_type"].str.strip_chars().str.to_lowercase().str.strip_prefix("type ")
     types = _unless_unknown(types).replace(_ROMAN).alias("skin_type")
     known = [str(n) for n in range(1, 7)]
     strange = ~types.is_in(known).fill_null(value=True)
-    _refuse(strange, rows["skin_type"], "no Fitzpatrick type", "1 to 6, or type i to vi", where)
+    expected = "1 to 6, or type i to vi"
+    refuse_cells(strange, rows["skin_type"], "no Fitzpatrick type" + _N, expected, where)
     found = [ages.alias("age"), types]
     if "skin_tone" in rows.columns:
         tones = rows["skin_tone"].str.strip_chars().str.to_lowercase().str.strip_prefix("scale ")
         tones = _unless_unknown(tones).alias("skin_tone")
         strange = ~tones.is_in([str(n) for n in range(1, 11)]).fill_null(value=True)
-        _refuse(strange, rows["skin_tone"], "no tone of Monk's scale", "scale 1 to 10", where)
+        problem = "no tone of Monk's scale" + _N
+        refuse_cells(strange, rows["skin_tone"], problem, "scale 1 to 10", where)
         found.append(tones)
     return found
 
@@ -228,24 +222,13 @@ def _unless_unknown(words: pl.Series) -> pl.Series:
     return words.to_frame("word").select(pl.when(known).then("word").alias("word"))["word"]
 
 
-def _refuse(bad: pl.Series, cells: pl.Series, problem: str, expected: str, where: str) -> None:
-    if bad.any():
-        row = row_of(bad)
-        raise TableError(
-            f"{problem} ({bad.sum():,} in all)",
-            expected=expected,
-            found=repr(cells[row]),
-            where=place(where, row + 1, cells.name),
-        )
-
-
 def _named(rows: pl.DataFrame, where: str, *, whole: bool = False) -> pl.DataFrame:
     """Give each video an id: its file's name without suffix, or its path where that is shared."""
     refuse_outside(rows["uri"], where, "files")
     for name, problem in (("uri", "a video occurs twice"), ("subject", "a video has no subject")):
         bad = rows[name].is_null() | (rows[name] == "")
         bad = bad | ~rows[name].is_first_distinct() if name == "uri" else bad
-        _refuse(bad, rows[name], problem, "each video once, with its subject", where)
+        refuse_cells(bad, rows[name], problem + _N, "each video once, with its subject", where)
     path = pl.col("uri").str.replace(r"(?s)^(.+)\.[^./\\]*$", "${1}")
     stem = path.str.replace(r"(?s)^.*[/\\]", "")
     unique = rows.select(stem.n_unique()).item() == rows.height

@@ -12,14 +12,16 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.datasets._refusals import require_columns
 from isolux.datasets._wide import attributes_of
-from isolux.datasets.counts.cells import refuse_repeats, without_totals
 from isolux.datasets.counts.columns import Counted, counted_columns
 from isolux.datasets.counts.layout import (
     on_twins,
     refuse_blanks,
     refuse_outcomes,
+    refuse_repeats,
     refuse_stacked,
+    without_totals,
 )
 from isolux.io.cells import as_text, is_plain
 from isolux.io.frames import read_table
@@ -160,8 +162,7 @@ def _of_model(
     frame: pl.DataFrame, model_column: str | None, model: str | None, where: str
 ) -> pl.DataFrame:
     """Call the column of models ``model``, and keep the rows of the one that is to be judged."""
-    if model_column is not None and model_column not in frame.columns:
-        raise UnknownNameError("column", model_column, frame.columns, where=where)
+    require_columns(frame, (model_column,), where)
     if model_column not in (None, _MODEL):
         if _MODEL in frame.columns:
             raise SpecError(

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.datasets.counts.numbers import whole_numbers
-from isolux.io.cells import row_of
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
+from isolux.datasets._refusals import refuse_cells, require_columns
+from isolux.datasets._tables import first_named
+from isolux.io.cells import as_numbers, row_of
+from isolux.vocabulary.errors import SpecError, TableError, place
 from isolux.vocabulary.notes import Caution
-
-__all__ = ["Counted", "counted_columns"]
 
 _SUCCESSES = ("successes", "success", "k", "count", "events", "errors", "correct", "positives")
 _N = ("n", "total", "trials", "of", "cases", "comparisons", "support")
@@ -21,6 +21,11 @@ _GOOD = ("correct", "successes", "success", "hits", "detected", "found", "right"
 _BAD = ("wrong", "errors", "incorrect", "failures", "failure", "misses", "missed", "mistakes")
 _RATE = re.compile(r"(^|[_\W])(rate|percent(age)?|pct|share|proportion|accuracy)($|[_\W])|%")
 _MANY, _HALF, _HUNDRED = 200, 50, 100
+LARGEST = 1 << 53
+"""Beyond it a floating-point number is no longer exact."""
+_BLANK = "\u0020\u00a0\u2007\u2009\u202f"
+_PARTED = rf"^\s*\d{{1,3}}(,\d{{3}})+\s*$|^\s*\d{{1,3}}(['’{_BLANK}]\d{{3}})+\s*$"
+_DOTS = r"^\s*\d{1,3}(\.\d{3})+\s*$"
 _ALIKE = 1.25  # percents of groups are alike where their sizes are not
 
 
@@ -50,16 +55,13 @@ def counted_columns(
     >>> found.n, found.frame[found.n].to_list(), found.also
     ('n', [10], ('wrong',))
     """
-    folded = {name.strip().lower(): name for name in reversed(frame.columns)}
-    for given in (successes, n):
-        if given is not None and given not in frame.columns:
-            raise UnknownNameError("column", given, list(frame.columns), where=where)
-    counted = successes or next((folded[one] for one in _SUCCESSES if one in folded), None)
+    require_columns(frame, (successes, n), where)
+    counted = successes or first_named(_SUCCESSES, frame.columns)
     if counted is None:
         raise _no_column(frame.columns, "successes", where)
     _refuse_rates(frame, counted, where)
     other = _opposite(counted, [c for c in frame.columns if c != n])
-    of = n or next((folded[one] for one in _N if one in folded), None)
+    of = n or first_named(_N, frame.columns)
     if of is None and other is None:
         raise _no_column(frame.columns, "n", where)
     if of == counted:
@@ -117,8 +119,7 @@ def _opposite(counted: str, columns: Sequence[str]) -> str | None:
     """Find the column that counts the others: ``wrong`` beside ``correct``."""
     word = counted.strip().lower()
     theirs = _BAD if word in _GOOD else _GOOD if word in _BAD else ()
-    folded = {name.strip().lower(): name for name in reversed(columns)}
-    return next((folded[one] for one in theirs if one in folded), None)
+    return first_named(theirs, columns)
 
 
 def _refuse_other_sum(read: dict[str, pl.Series], names: tuple[str, str, str], where: str) -> None:
@@ -169,3 +170,55 @@ def _on_percents(frame: pl.DataFrame, counted: str, of: str) -> list[str]:
             " write how many of n they are."
         )
     ]
+
+
+def whole_numbers(cells: pl.Series, where: str) -> pl.Series:
+    """Read counts: whole numbers, none of them missing or negative.
+
+    Examples
+    --------
+    >>> whole_numbers(pl.Series("n", ["1,200", "1 200", "7"]), "x.csv").to_list()
+    [1200, 1200, 7]
+    """
+    if cells.dtype == pl.String:
+        _refuse_signs(cells, where)
+        parted = cells.str.contains(_PARTED).fill_null(value=False)
+        cells = cells.zip_with(~parted, cells.str.replace_all(rf"[,'’{_BLANK}]", ""))
+    numbers = as_numbers(cells, where=where, column=cells.name)
+    whole = (numbers >= 0) & (numbers <= LARGEST) & (numbers == numbers.round())
+    wrong = ~whole.fill_null(value=False)
+    first = numbers[row_of(wrong)] if wrong.any() else None
+    fraction = first is not None and math.isfinite(first) and first != round(first)
+    refuse_cells(
+        wrong,
+        cells,
+        f"{{n}} cell(s) of {cells.name!r} are not counts",
+        f"whole numbers from 0 to {LARGEST:,}, none missing",
+        where,
+        hint="a share is not a count: write how many of n it is" if fraction else None,
+    )
+    return numbers.cast(pl.Int64)
+
+
+def _refuse_signs(cells: pl.Series, where: str) -> None:
+    """Refuse percents, and dots that may part thousands, by what they are."""
+    percents = cells.str.contains(r"%\s*$").fill_null(value=False)
+    refuse_cells(
+        percents,
+        cells,
+        f"{{n}} cell(s) of {cells.name!r} are percents",
+        "how many there were, a whole number",
+        where,
+        hint="write how many of n that is: a percent is rounded, and its count cannot be told",
+    )
+    dots = cells.str.contains(_DOTS).fill_null(value=False)
+    text = str(cells[row_of(dots)]).strip() if dots.any() else ""
+    refuse_cells(
+        dots,
+        cells.str.strip_chars(),
+        f"{{n}} cell(s) of {cells.name!r} may be thousands or fractions",
+        "whole numbers without dots",
+        where,
+        hint=f"write {text.replace('.', '')} if dots part thousands, {text.partition('.')[0]}"
+        " if they do not",
+    )

@@ -13,16 +13,13 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._attribute_rows import attribute_rows
-from isolux.datasets._clusters import clustered_as
-from isolux.datasets._files import file_in
-from isolux.datasets.dollarstreet.releases import CLASSES, read_photos
+from isolux.datasets._files import anywhere, file_in
+from isolux.datasets._refusals import check_choices
+from isolux.datasets._tables import attribute_rows, dataset_of
+from isolux.datasets.dollarstreet.releases import read_photos
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError
+from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.tables import IMAGES, INSTANCES, check
-
-__all__ = ["BUCKETS", "INFO", "load"]
 
 BUCKETS = ("lowest", "low", "medium", "high", "highest")
 """Names of Fairness Indicators' buckets 0 to 4; its data have 1 to 3, which it calls so."""
@@ -132,47 +129,27 @@ def load(
     >>> dataset.values_of("income_bucket")["value"].item(), dataset.instances["cluster_id"].item()
     ('low', 'Peru, 80.5')
     """
-    _refuse_settings(household, classes, split)
+    check_choices(load, household=household, classes=classes, split=split)
     names = (f"images_v2_imagenet_{split}.csv",) if split else _FILES
-    file = file_in(
-        Path(path).expanduser(), (*names, *(f"**/{n}" for n in names)), "Dollar Street table"
-    )
+    file = file_in(path, anywhere(*names), "Dollar Street table")
     where = str(file)
     read = read_photos(file, classes)
     photos = _described(read.frame, household, where)
-    instances = check(
-        photos.select(
-            instance_id="photo", image_id="photo", classes="classes", household_id="household"
+    described = ("label", "income", "income_bucket", "country", "region", "household")
+    return dataset_of(
+        "dollarstreet",
+        INFO,
+        instances=photos.select(
+            "classes", instance_id="photo", image_id="photo", household_id="household"
         ),
-        INSTANCES,
+        attributes=attribute_rows(photos, "photo", described),
+        images=photos.select(image_id="photo", uri="uri"),
+        inputs=read.inputs,
         where=where,
-    )
-    names_of = ("label", "income", "income_bucket", "country", "region", "household")
-    dataset = Dataset(
-        name="dollarstreet",
-        info=INFO,
-        instances=instances,
-        attributes=attribute_rows(photos, "photo", names_of),
-        images=check(photos.select(image_id="photo", uri="uri"), IMAGES, where=where),
-        inputs={where: read.digest},
         notes=(*read.notes, *_notes(photos, household)),
+        cluster="household",
+        clusters={"household": "household_id", "image": "image_id", "row": None},
     )
-    known = {"household": "household_id", "image": "image_id", "row": None}
-    return clustered_as(dataset, default="household", names=known)
-
-
-def _refuse_settings(household: str, classes: str, split: str | None) -> None:
-    for name, value, known in (
-        ("household", household, ("country and income", "place")),
-        ("classes", classes, ("own", *CLASSES)),
-        ("split", split, (None, "train", "test")),
-    ):
-        if value not in known:
-            raise SpecError(
-                f"{name} cannot be set to that",
-                expected=" or ".join(word for word in known if word),
-                found=repr(value),
-            )
 
 
 def _described(photos: pl.DataFrame, household: str, where: str) -> pl.DataFrame:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,18 +18,16 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from isolux.datasets._files import read_file, sha256_bytes
+from isolux.datasets._files import Inputs
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._json import decode
-from isolux.io.cells import as_numbers, as_text, row_of
-from isolux.io.frames import read_table
-from isolux.io.hashing import sha256_file
+from isolux.datasets._refusals import refuse_cells, require_columns
+from isolux.datasets._tables import left_join
+from isolux.io.cells import as_numbers, as_text
 from isolux.io.ids import ids_of
 from isolux.io.settings_files import read_mapping
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
 from isolux.vocabulary.notes import Caution
-
-__all__ = ["CLASSES", "REGIONS", "Photos", "lists_of", "read_photos", "region_of_country"]
 
 REGIONS = ("Africa", "The Americas", "Asia", "Europe")
 _CODES = {"af": "Africa", "am": "The Americas", "as": "Asia", "eu": "Europe"}
@@ -58,7 +56,7 @@ class Photos:
     """
 
     frame: pl.DataFrame
-    digest: str
+    inputs: Inputs
     notes: tuple[str, ...]
 
 
@@ -72,12 +70,11 @@ class _Row(msgspec.Struct, gc=False):
 
 def read_photos(file: Path, classes: str) -> Photos:
     """Read either release."""
-    where = str(file)
+    where, inputs = str(file), Inputs()
     if file.suffix.lower() == ".json":
-        data = read_file(file)
-        table, digest = _json_table(data, where), sha256_bytes(data)
+        table = _json_table(inputs.read(file), where)
     else:
-        table, digest = read_table(file), sha256_file(file)
+        table = inputs.read_table(file)
     read = _reader(table)(table, where)
     own = read["label"] if classes == "own" else _classes(table, classes, where)
     rows = read.with_columns(own.alias("classes"))
@@ -88,7 +85,7 @@ def read_photos(file: Path, classes: str) -> Photos:
         notes.append(
             f"{merged:,} row(s) are of photos that have another label too; each is one photo."
         )
-    return Photos(photos, digest, tuple(notes))
+    return Photos(photos, inputs, tuple(notes))
 
 
 def _reader(table: pl.DataFrame) -> Callable[[pl.DataFrame, str], pl.DataFrame]:
@@ -128,9 +125,9 @@ def _json_table(data: bytes, where: str) -> pl.DataFrame:
 
 
 def _of_meta(table: pl.DataFrame, where: str) -> pl.DataFrame:
-    _require(table, _META, where)
+    require_columns(table, _META, where)
     region = as_text(table["region"])
-    _refuse(~region.is_in(REGIONS), region, "no region of Dollar Street", REGIONS, where)
+    _refuse(region.is_in(REGIONS), region, "no region of Dollar Street", REGIONS, where)
     url = ids_of(table, "url", where)
     refuse_outside(url.set(url.str.contains("://"), None), where, "url")
     labels = table["label"]
@@ -151,9 +148,9 @@ def _of_meta(table: pl.DataFrame, where: str) -> pl.DataFrame:
 
 
 def _of_mlcommons(table: pl.DataFrame, where: str) -> pl.DataFrame:
-    _require(table, _MLCOMMONS, where)
+    require_columns(table, _MLCOMMONS, where)
     code = as_text(table["region.id"])
-    _refuse(~code.is_in(list(_CODES)), code, "no code of a region", tuple(_CODES), where)
+    _refuse(code.is_in(list(_CODES)), code, "no code of a region", _CODES, where)
     uri = ids_of(table, "imageRelPath", where)
     refuse_outside(uri, where, "imageRelPath")
     absent = pl.Series([None] * table.height, dtype=pl.String)
@@ -172,7 +169,7 @@ def _of_mlcommons(table: pl.DataFrame, where: str) -> pl.DataFrame:
 
 def _of_extract(table: pl.DataFrame, where: str) -> pl.DataFrame:
     """Read a table that someone made of MLCommons' release: no paths, no regions."""
-    _require(table, _EXTRACT, where)
+    require_columns(table, _EXTRACT, where)
     country = as_text(table["country.name"])
     topics = as_text(table["topics"])
     listed = topics.str.starts_with("[").any()
@@ -198,31 +195,18 @@ def _split(topics: pl.Series) -> pl.Series:
     return parted.list.eval(pl.element().str.replace_all("\0", ", ", literal=True))
 
 
-def _require(table: pl.DataFrame, names: tuple[str, ...], where: str) -> None:
-    for name in names:
-        if name not in table.columns:
-            raise UnknownNameError("column", name, table.columns, where=where)
-
-
 def _refuse(
-    bad: pl.Series, cells: pl.Series, problem: str, known: tuple[str, ...], where: str
+    good: pl.Series, cells: pl.Series, problem: str, known: Iterable[str], where: str
 ) -> None:
-    wrong = bad.fill_null(value=True)
-    if wrong.any():
-        row = row_of(wrong)
-        raise TableError(
-            f"a cell holds {problem} ({wrong.sum():,} in all)",
-            expected=", ".join(known),
-            found=repr(cells[row]),
-            where=place(where, row + 1, cells.name),
-        )
+    told = f"a cell holds {problem} ({{n}} in all)"
+    refuse_cells(~good.fill_null(value=False), cells, told, ", ".join(known), where)
 
 
 def _incomes(table: pl.DataFrame, where: str) -> tuple[pl.Series, pl.Series]:
     text = as_text(table["income"])
     number = as_numbers(text, where=where, column="income")
-    wrong = ~((number > 0) & number.is_finite())
-    _refuse(wrong, text, "no income", ("US dollars a month, more than 0",), where)
+    good = (number > 0) & number.is_finite()
+    _refuse(good, text, "no income", ("US dollars a month, more than 0",), where)
     return number.alias("income"), text.alias("income_text")
 
 
@@ -243,24 +227,24 @@ def lists_of(cells: pl.Series, where: str) -> pl.Series:
     >>> lists_of(cells, "a.csv").to_list()
     [['beds', 'sofas'], ['beds'], ['3', '14']]
     """
-    different = cells.unique().drop_nulls().to_list()
     read: dict[str, list[str]] = {}
-    for cell in different:
+    for cell in cells.unique().drop_nulls().to_list():
         found = _list(cell)
         if found is None:
-            row = row_of((cells == cell).fill_null(value=False))
-            raise TableError(
+            refuse_cells(
+                cells == cell,
+                cells,
                 "a cell is not a list of labels",
-                expected="['roofs', 'beds'], [\"roofs\"] or [65, 66]",
-                found=repr(cell[:80]),
-                where=place(where, row + 1, cells.name),
+                "['roofs', 'beds'], [\"roofs\"] or [65, 66]",
+                where,
+                longest=80,
             )
-        read[cell] = list(dict.fromkeys(map(str, found)))
+        read[cell] = list(dict.fromkeys(map(str, found or ())))
     table = pl.DataFrame(
         {"cell": list(read), "list": list(read.values())},
         schema={"cell": pl.String, "list": pl.List(pl.String)},
     )
-    return cells.to_frame("cell").join(table, on="cell", how="left", maintain_order="left")["list"]
+    return left_join(cells.to_frame("cell"), table, "cell")["list"]
 
 
 def _list(cell: str) -> list[Any] | None:

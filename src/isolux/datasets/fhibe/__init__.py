@@ -13,26 +13,22 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._boxes import box_notes, checked_boxes
-from isolux.datasets._clusters import clustered_as
+from isolux.datasets._boxes import checked_boxes
 from isolux.datasets._columns import BOX, FACE_BOX
-from isolux.datasets._files import optional_file
+from isolux.datasets._files import Inputs, anywhere, optional_file
+from isolux.datasets._image_sizes import as_pixels
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._pixels import as_pixels
-from isolux.datasets.fhibe.attributes import attributes_of
-from isolux.datasets.fhibe.cells import boxes, keypoints, literal
+from isolux.datasets._refusals import check_choices, refuse_cells
+from isolux.datasets._tables import dataset_of
+from isolux.datasets.fhibe.attributes import attributes_of, boxes, keypoints, literal
 from isolux.datasets.fhibe.files import read_csv_rows, read_json_files
-from isolux.datasets.fhibe.points import as_coco_points
-from isolux.datasets.fhibe.words import REGIONS
-from isolux.io.cells import row_of
+from isolux.datasets.fhibe.words import KEYPOINTS, REGIONS
+from isolux.geometry.keypoints import COCO_KEYPOINTS
 from isolux.io.hashing import sha256_file
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, SpecError, TableError, place
+from isolux.vocabulary.errors import FileError, TableError, place
 from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import IMAGES, INSTANCES, check
-
-__all__ = ["INFO", "NESTED", "load"]
 
 NESTED = {"ancestry": REGIONS}
 """Attribute to its nesting: broad answer to its parts, as ``Grouping.nested`` takes it."""
@@ -67,6 +63,7 @@ _CSV = {
     "body": "fhibe_downsampled.csv",
     "face": "fhibe_face_crop_align.csv",
 }
+_COCO_PLACES = [[name.lower() for name in KEYPOINTS].index(name) for name in COCO_KEYPOINTS]
 _JSON = {"body": "main_annos_*.json", "face": "faces_crop_and_align_annos_*.json"}
 
 
@@ -130,48 +127,31 @@ def load(
     >>> dataset.values_of("age_group")["value"].to_list()
     ['[30,40)']
     """
-    _refuse_settings(release, source, box, keypoint_set)
-    root = Path(path).expanduser()
-    inputs: dict[str, str] = {}
-    read = _read(root, release, source, inputs, segments=segments)
-    where = read[1]
-    rows, withdrawn = _consenting(read[0])
+    check_choices(load, release=release, source=source, box=box, keypoint_set=keypoint_set)
+    root, inputs = Path(path).expanduser(), Inputs()
+    whole, where = _read(root, release, source, inputs, segments=segments)
+    rows, withdrawn = _consenting(whole)
     people = _judged_by(_people(rows, where), box, keypoint_set)
-    attributes = attributes_of(rows, people, where)
-    instances = check(people, INSTANCES, where=where)
-    images = _images(rows, where)
-    dataset = Dataset(
-        name="fhibe",
-        info=INFO,
-        instances=instances,
-        attributes=attributes,
-        images=images,
+    return dataset_of(
+        "fhibe",
+        INFO,
+        instances=people,
+        attributes=attributes_of(rows, people, where),
+        images=_images(rows, where),
         inputs=inputs,
-        notes=(*withdrawn, *box_notes(instances, images)),
+        where=where,
+        notes=withdrawn,
+        cluster="subject",
+        clusters={"subject": "subject_id", "image": "image_id", "row": None},
     )
-    names = {"subject": "subject_id", "image": "image_id", "row": None}
-    return clustered_as(dataset, default="subject", names=names)
-
-
-def _refuse_settings(release: str, source: str | None, box: str, keypoint_set: str) -> None:
-    for name, value, known in (
-        ("release", release, tuple(_CSV)),
-        ("source", source or "csv", ("csv", "json")),
-        ("box", box, ("person", "face")),
-        ("keypoint_set", keypoint_set, ("fhibe", "coco")),
-    ):
-        if value not in known:
-            raise SpecError(
-                f"{name} cannot be set to that", expected=" or ".join(known), found=repr(value)
-            )
 
 
 def _read(
-    root: Path, release: str, source: str | None, inputs: dict[str, str], *, segments: bool
+    root: Path, release: str, source: str | None, inputs: Inputs, *, segments: bool
 ) -> tuple[pl.DataFrame, str]:
     """Read the wide frame, and name the file or folder it came from."""
     name = _CSV[release]
-    file = root if root.is_file() else optional_file(root, (name, f"**/{name}"))
+    file = root if root.is_file() else optional_file(root, anywhere(name))
     if file is not None and source != "json" and file.suffix.lower() != ".json":
         frame = read_csv_rows(file, segments=segments)
         inputs[str(file)] = sha256_file(file)
@@ -198,13 +178,9 @@ def _consenting(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
 
 def _people(rows: pl.DataFrame, where: str) -> pl.DataFrame:
     for name in ("image_id", "subject_id"):
-        absent = rows[name].is_null()
-        if absent.any():
-            raise TableError(
-                f"a row has no {name}",
-                expected="an id in every row",
-                where=place(where, row_of(absent) + 1, name),
-            )
+        refuse_cells(
+            rows[name].is_null(), rows[name], f"a row has no {name}", "an id in every row", where
+        )
     whole = pl.format("{}_{}", "image_id", "subject_id")
     # The face release's image_id already ends with the subject's.
     named = pl.col("image_id").str.ends_with(pl.format("_{}", "subject_id"))
@@ -218,7 +194,7 @@ def _people(rows: pl.DataFrame, where: str) -> pl.DataFrame:
     )
     parts = [ids]
     for column, names in (("person_bbox", BOX), ("face_bbox", FACE_BOX)):
-        cells = rows[column] if column in rows.columns else _nothing(column, rows.height)
+        cells = rows.get_column(column, default=_nothing(column, rows.height))
         found = boxes(cells, where, names)
         parts.append(checked_boxes(found, where, names=names, field=column))
     if "keypoints" in rows.columns:
@@ -239,7 +215,8 @@ def _judged_by(people: pl.DataFrame, box: str, keypoint_set: str) -> pl.DataFram
             area=pl.col(FACE_BOX[2]) * pl.col(FACE_BOX[3]),
         )
     if keypoint_set == "coco" and "keypoints_x" in people.columns:
-        people = as_coco_points(people)
+        columns = ("keypoints_x", "keypoints_y", "keypoints_v", "keypoint_names")
+        people = people.with_columns(pl.col(c).list.gather(_COCO_PLACES) for c in columns)
     return people
 
 
@@ -270,4 +247,4 @@ def _images(rows: pl.DataFrame, where: str) -> pl.DataFrame:
     ]
     refuse_outside(rows["filepath"], where, "filepath")
     frame = rows.select("image_id", uri="filepath").with_columns(sides)
-    return check(frame.unique("image_id", keep="first", maintain_order=True), IMAGES, where=where)
+    return frame.unique("image_id", keep="first", maintain_order=True)

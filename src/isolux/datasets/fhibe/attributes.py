@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+import math
+import re
+from typing import Any
+
 import polars as pl
 
-from isolux.datasets.fhibe.cells import answers, one_answer
+from isolux.datasets._points import NO_POINTS
+from isolux.datasets._refusals import refuse_cells
+from isolux.datasets._tables import attribute_table, left_join
 from isolux.datasets.fhibe.words import (
     AGE_BINS,
     FITZPATRICK,
+    FREE_TEXT,
+    KEYPOINTS,
+    NOT_LISTED,
     OF_IMAGES,
     OF_PEOPLE,
     PLAIN,
@@ -15,11 +25,12 @@ from isolux.datasets.fhibe.words import (
     SEVERAL,
     SKIN_COLORS,
 )
-from isolux.io.cells import as_numbers, filled, row_of
+from isolux.io.cells import as_numbers, filled
 from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.tables import ATTRIBUTES, check
 
-__all__ = ["attributes_of"]
+_NUMBER = re.compile(r"^[0-9]+\.\s*")
+_LONGEST = 200_000  # characters of a cell that is parsed; polygons have a bound of their own
 
 
 def attributes_of(rows: pl.DataFrame, people: pl.DataFrame, where: str) -> pl.DataFrame:
@@ -61,17 +72,15 @@ def _values(cells: pl.Series, where: str) -> pl.DataFrame:
 def _skin(cells: pl.Series, where: str) -> pl.DataFrame:
     """Name the six skin colours by Fitzpatrick type; ``number`` 1 is lightest, 6 darkest."""
     level = cells.str.extract(r"^\s*(\d+)\.").cast(pl.Int64, strict=False)
-    strange = cells.is_not_null() & ~level.is_between(0, len(FITZPATRICK) - 1).fill_null(
-        value=False
+    inside = level.is_between(0, len(FITZPATRICK) - 1).fill_null(value=False)
+    refuse_cells(
+        cells.is_not_null() & ~inside,
+        cells,
+        "a skin colour is not one of FHIBE's six",
+        "0. [102, 78, 65] to 5. [198, 180, 157]",
+        where,
+        longest=80,
     )
-    if strange.any():
-        row = row_of(strange)
-        raise TableError(
-            "a skin colour is not one of FHIBE's six",
-            expected="0. [102, 78, 65] to 5. [198, 180, 157]",
-            found=repr(cells[row])[:80],
-            where=place(where, row + 1, cells.name),
-        )
     return pl.DataFrame({"level": level}).select(
         value=pl.col("level").replace_strict(
             dict(enumerate(FITZPATRICK)), return_dtype=pl.String, default=None
@@ -86,12 +95,8 @@ def _rows(values: pl.DataFrame, ids: pl.Series, name: str, kind: str) -> pl.Data
     if isinstance(table.schema["value"], pl.List):
         lists = filled(table["value"].fill_null([]))
         table = table.with_columns(lists.alias("value")).explode("value")
-    return table.select(
-        pl.lit(kind).alias("unit_kind"),
-        "unit_id",
-        pl.lit(name).alias("attribute"),
-        "value",
-        "number",
+    return attribute_table(
+        table["unit_id"], name, table["value"], kind=kind, number=table["number"]
     )
 
 
@@ -108,28 +113,145 @@ def _ages(cells: pl.Series, ids: pl.Series, where: str) -> pl.DataFrame:
     years = as_numbers(cells, where=where, column="age")
     # FHIBE photographed adults only; no one has lived for 130 years.
     odd = ~years.is_between(AGE_BINS[0][0], 130).fill_null(value=True)
-    if odd.any():
-        row = row_of(odd)
-        raise TableError(
-            "an age is not that of an adult",
-            expected="18 to 130 years",
-            found=repr(cells[row]),
-            where=place(where, row + 1, "age"),
-        )
+    refuse_cells(odd, cells, "an age is not that of an adult", "18 to 130 years", where)
     group = pl.lit(None, dtype=pl.String)
     for least, name in AGE_BINS:
         group = pl.when(pl.col("number") >= least).then(pl.lit(name)).otherwise(group)
-    frame = pl.DataFrame({"unit_id": ids, "number": years, "text": cells})
-    none = pl.lit(None, dtype=pl.Float64)
-    exact = _column(frame, "age", pl.col("text"), pl.col("number"))
-    return pl.concat([exact, _column(frame, "age_group", group, none)])
+    groups = years.to_frame("number").select(group=group)["group"]
+    exact = attribute_table(ids, "age", cells, number=years)
+    return pl.concat([exact, attribute_table(ids, "age_group", groups)])
 
 
-def _column(frame: pl.DataFrame, name: str, value: pl.Expr, number: pl.Expr) -> pl.DataFrame:
-    return frame.select(
-        unit_kind=pl.lit("instance"),
-        unit_id="unit_id",
-        attribute=pl.lit(name),
-        value=value,
-        number=number,
+def literal(cell: str) -> Any:
+    """Read a Python literal.
+
+    Examples
+    --------
+    >>> literal("['11. Asia', '15. Southern Asia']")
+    ['11. Asia', '15. Southern Asia']
+    """
+    if len(cell) > _LONGEST:
+        raise ValueError(f"{len(cell):,} characters, more than {_LONGEST:,}")
+    try:
+        return ast.literal_eval(cell)
+    except (SyntaxError, TypeError, RecursionError, MemoryError) as error:
+        raise ValueError("no Python literal") from error
+
+
+def answers(cells: pl.Series, where: str) -> pl.Series:
+    """Read cells of several answers: lists of text without their numbers; empty: an empty list."""
+    different = cells.unique().drop_nulls().to_list()
+    read = {}
+    for cell in different:
+        try:
+            found = _list_of_text(cell)
+        except ValueError as error:
+            raise _odd(cells, cell, "['11. Asia', '15. Southern Asia']", error, where) from error
+        read[cell] = list(dict.fromkeys(_without_number(one) for one in found))
+    table = pl.DataFrame(
+        {"cell": list(read), "list": list(read.values())},
+        schema={"cell": pl.String, "list": pl.List(pl.String)},
+    )
+    return left_join(cells.to_frame("cell"), table, "cell")["list"]
+
+
+def _list_of_text(cell: str) -> list[str]:
+    found = literal(cell) if cell.lstrip().startswith("[") else [cell]
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise ValueError("no list of text")
+    return found
+
+
+def one_answer(cells: pl.Series) -> pl.Series:
+    """Take the number from before each answer; free text, which has its own words, is not listed.
+
+    Examples
+    --------
+    >>> one_answer(pl.Series(["8. Up (Medium)", "18. Free-text", None])).to_list()
+    ['Up (Medium)', 'Not listed', None]
+    """
+    different = cells.unique().drop_nulls().to_list()
+    words = {cell: _without_number(cell) for cell in different}
+    return cells.replace(words) if words else cells
+
+
+def _without_number(answer: str) -> str:
+    label = _NUMBER.sub("", answer.strip())
+    return NOT_LISTED if label.lower() in FREE_TEXT else label
+
+
+def boxes(cells: pl.Series, where: str, names: tuple[str, ...]) -> pl.DataFrame:
+    """Read cells ``[x, y, w, h]`` in pixels; an empty one is null."""
+    rows = []
+    for cell in cells:
+        found = _numbers(cell)
+        if found is None and cell is not None:
+            raise _odd(cells, cell, "[x, y, width, height] in pixels", None, where)
+        rows.append(found or (None,) * 4)
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.Float64), orient="row")
+
+
+def _numbers(cell: str | None) -> tuple[float, ...] | None:
+    try:
+        found = None if cell is None else literal(cell)
+    except ValueError:
+        return None
+    if not isinstance(found, list | tuple) or len(found) != 4:
+        return None
+    return tuple(map(float, found)) if all(map(_is_number, found)) else None
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def keypoints(cells: pl.Series, where: str) -> pl.DataFrame:
+    """Read cells ``{'0. Nose': [x, y, 1], …}`` into lists of 33; what is absent is not labelled."""
+    rows: list[tuple[Any, ...]] = []
+    names = list(KEYPOINTS)
+    for cell in cells:
+        if cell is None:
+            rows.append((None, None, None, None))
+            continue
+        try:
+            rows.append((*_points(literal(cell)), names))
+        except ValueError as error:
+            expected = "{'0. Nose': [x, y, 1], …}, of FHIBE's 33 keypoints"
+            raise _odd(cells, cell, expected, error, where) from error
+    return pl.DataFrame(rows, schema=NO_POINTS, orient="row")
+
+
+def _points(found: Any) -> tuple[list[float | None], list[float | None], list[int]]:
+    if not isinstance(found, dict):
+        raise ValueError("no dictionary")  # noqa: TRY004  (a cell's fault, not a caller's)
+    x: list[float | None] = [None] * len(KEYPOINTS)
+    y, v = list(x), [0] * len(KEYPOINTS)
+    for key, value in found.items():
+        number, _, name = str(key).partition(". ")
+        at = int(number) if number.isdecimal() and len(number) < 3 else -1
+        if not 0 <= at < len(KEYPOINTS) or KEYPOINTS[at] != name:
+            raise ValueError(f"no keypoint {str(key)[:40]!r}")
+        if not isinstance(value, list | tuple) or len(value) != 3:
+            raise ValueError(f"{name} has no three numbers")
+        if not all(map(_is_number, value)) or value[2] not in (0, 1):
+            raise ValueError(f"{name} is {str(value)[:60]}")
+        if value[2]:
+            x[at], y[at], v[at] = float(value[0]), float(value[1]), 2
+    return x, y, v
+
+
+def _odd(
+    cells: pl.Series, cell: str, expected: str, error: Exception | None, where: str
+) -> TableError:
+    row = int((cells == cell).arg_true()[0])
+    return TableError(
+        f"a cell of {cells.name!r} cannot be read" + (f": {error}" if error else ""),
+        expected=expected,
+        found=repr(cell)[:120],
+        where=place(where, row + 1, cells.name),
     )

@@ -15,13 +15,11 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from isolux.datasets._files import read_file, sha256_bytes
+from isolux.datasets._files import Inputs
 from isolux.datasets._json import decode
 from isolux.datasets.fhibe.words import OF_IMAGES, OF_PEOPLE, REQUIRED
 from isolux.io.paths import inside
 from isolux.vocabulary.errors import FileError, UnknownNameError, place
-
-__all__ = ["KEPT", "read_csv_rows", "read_json_files"]
 
 KEPT = (
     *REQUIRED,
@@ -105,16 +103,14 @@ class _File(msgspec.Struct):
 
 
 def read_json_files(
-    files: list[Path], root: Path, inputs: dict[str, str], *, segments: bool
+    files: list[Path], root: Path, inputs: Inputs, *, segments: bool
 ) -> pl.DataFrame:
     """Read the JSON file of each image; values are written as the CSV has them."""
     columns = [name for name in dict.fromkeys(KEPT) if segments or name != "segments"]
     cells: dict[str, list[str | None]] = {name: [] for name in columns}
     for file in files:
         inside(root, file)
-        data = read_file(file)
-        inputs[str(file)] = sha256_bytes(data)
-        read = decode(data, _File, str(file))
+        read = decode(inputs.read(file), _File, str(file))
         relative = file.relative_to(root).as_posix()
         stem = file.name.partition("annos_")[2].removesuffix(".json")
         of_file = {

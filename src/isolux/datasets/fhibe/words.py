@@ -6,21 +6,6 @@ data (``"2. Eastern Africa"``).
 
 from __future__ import annotations
 
-__all__ = [
-    "AGE_BINS",
-    "FITZPATRICK",
-    "FREE_TEXT",
-    "KEYPOINTS",
-    "NOT_LISTED",
-    "OF_IMAGES",
-    "OF_PEOPLE",
-    "PLAIN",
-    "REGIONS",
-    "REQUIRED",
-    "SEVERAL",
-    "SKIN_COLORS",
-]
-
 REQUIRED = (
     "image_id",
     "filepath",

@@ -16,14 +16,22 @@ from typing import Any
 
 import polars as pl
 
-from isolux.datasets._attribute_rows import attribute_rows
-from isolux.datasets._boxes import box_notes, checked_boxes
-from isolux.datasets._clusters import clustered_as
+from isolux.datasets._boxes import checked_boxes
 from isolux.datasets._columns import BOX
-from isolux.datasets._image_sizes import picture_size
+from isolux.datasets._image_sizes import with_sizes_of_files
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets.fiftyone.fields import Columns, columns_of, list_column, text_of
-from isolux.datasets.fiftyone.files import Export, Item, field_of, items_of, read_export
+from isolux.datasets._tables import attribute_rows, dataset_of
+from isolux.datasets.fiftyone.files import (
+    Columns,
+    Export,
+    Item,
+    columns_of,
+    field_of,
+    items_of,
+    list_column,
+    read_export,
+    text_of,
+)
 from isolux.datasets.fiftyone.masks import Boxed, to_columns, unpacked
 from isolux.datasets.fiftyone.points import points_beside, points_of_items
 from isolux.datasets.fiftyone.saving import RESERVED, save
@@ -36,6 +44,8 @@ __all__ = ["INFO", "load", "save"]
 
 _OF_SAMPLES = ("filepath", "metadata", "id", "media_type", "created_at", "last_modified_at",
                "frames", "group", "image_id")  # fmt: skip
+_CLUSTERS = {"image": "image_id", "row": None}
+_LARGEST_PX = 1 << 30  # of a picture
 _ABSOLUTE = r"^(?:[/\\~]|[A-Za-z]:|[a-z0-9]+://)"
 
 INFO = DatasetInfo(
@@ -76,7 +86,7 @@ def load(
     Parameters
     ----------
     path : str or Path
-        The folder with ``samples.json`` (or ``samples/``) and ``metadata.json``, or that file.
+        The folder with ``samples.json`` and ``metadata.json``, or that file.
     label_field : str, optional
         The field that holds people: Detections, Keypoints or Classifications. Not given: the only
         such field, or ``people``, or ``ground_truth``; without any a picture is a person.
@@ -124,7 +134,7 @@ def load(
     >>> dataset.values_of("tone")["value"].to_list()
     ['IV']
     """
-    export = read_export(Path(path).expanduser())
+    export = read_export(path)
     images = _images(export)
     field = field_of(export, label_field)
     whole = [Item(row, 0, {}) for row in range(images.height)]
@@ -141,36 +151,41 @@ def load(
     frame = check(frame.drop("cluster"), INSTANCES, where=export.where)
     sampled = columns_of(export.samples, _sample_fields(export, field, beside))
     images = check(images.drop("missing"), IMAGES, where=export.where)
-    dataset = Dataset(
-        name="fiftyone",
-        info=INFO,
-        instances=frame.with_columns(cluster_id=instances["cluster"]),
-        attributes=_attributes(frame, own, images, sampled, _groups(export)),
+    grouped = _groups(export)
+    dataset = dataset_of(
+        "fiftyone",
+        INFO,
+        instances=frame,
+        attributes=_attributes(frame, own, images, sampled, grouped),
         images=images,
         inputs=export.inputs,
-        notes=(*_notes(export, images, own, sampled), *_drawn_notes(frame, images)),
+        notes=_notes(export, images, own, sampled),
+        cluster="image" if grouped is None else "group",
+        clusters=_CLUSTERS,
     )
-    return _clustered(dataset)
+    if instances["cluster"].is_null().all():
+        return dataset
+    people = frame.with_columns(cluster_id=instances["cluster"])
+    return replace(dataset, instances=people, clusters=Clusters(_CLUSTERS))
 
 
 def _images(export: Export) -> pl.DataFrame:
     """Name each picture, and find its size where the samples give it; one row a sample."""
-    for row, sample in enumerate(export.samples):
-        path = sample.get("filepath")
+    said = [sample.get("filepath") for sample in export.samples]
+    for row, path in enumerate(said, start=1):
         if not isinstance(path, str) or not path.strip():
             raise TableError(
                 "a sample has no file",
                 expected='"filepath": "data/…"',
                 found=repr(path)[:60],
-                where=place(export.where, row + 1, "filepath"),
+                where=place(export.where, row, "filepath"),
             )
-    paths = pl.Series([s["filepath"] for s in export.samples], dtype=pl.String)
+    paths = pl.Series(said, dtype=pl.String)
     elsewhere = paths.str.contains(_ABSOLUTE)
     inner = paths.set(elsewhere, None)
     refuse_outside(inner.fill_null(""), export.where, "filepath")
     names = paths.str.replace_all(r"\\", "/").str.split("/").list.last()
-    said = [sample.get("image_id") for sample in export.samples]
-    own = pl.Series([text_of(value) for value in said], dtype=pl.String)
+    own = pl.Series([text_of(s.get("image_id")) for s in export.samples], dtype=pl.String)
     if own.null_count() or not own.is_unique().all():
         own = names if names.is_unique().all() else paths
     sizes = [_said_size(sample.get("metadata")) for sample in export.samples]
@@ -189,10 +204,8 @@ def _said_size(metadata: object) -> tuple[int | None, int | None]:
     if not isinstance(metadata, dict):
         return None, None
     width, height = metadata.get("width"), metadata.get("height")
-    good = all(
-        isinstance(side, int) and not isinstance(side, bool) and 0 < side < 1 << 20
-        for side in (width, height)
-    )
+    sides = [s for s in (width, height) if isinstance(s, int) and not isinstance(s, bool) and s > 0]
+    good = len(sides) == 2 and sides[0] * sides[1] < _LARGEST_PX
     return (width, height) if good else (None, None)
 
 
@@ -206,18 +219,14 @@ def _with_sizes(
     without = images.with_row_index("row").filter(
         pl.col("width").is_null(), pl.col("row").is_in(sorted(drawn)), pl.col("uri").is_not_null()
     )
-    found: dict[int, tuple[int, int]] = {}
-    for row, uri in without.select("row", "uri").iter_rows():
-        file = export.root / uri
-        if file.is_file() and file.resolve().is_relative_to(export.root.resolve()):
-            size = picture_size(file)
-            found[row] = size.width, size.height
-    if not found:
-        return images
-    width, height = images["width"].to_list(), images["height"].to_list()
-    for row, (w, h) in found.items():
-        width[row], height[row] = w, h
-    return images.with_columns(pl.Series("width", width), pl.Series("height", height))
+    files = {row: export.root / uri for row, uri in without.select("row", "uri").iter_rows()}
+    base = export.root.resolve()
+    there = {
+        row: file
+        for row, file in files.items()
+        if file.is_file() and file.resolve().is_relative_to(base)
+    }
+    return with_sizes_of_files(images, there)
 
 
 def _of_categories(items: list[Item], categories: Sequence[str] | None, where: str) -> list[Item]:
@@ -385,16 +394,3 @@ def _notes(export: Export, images: pl.DataFrame, own: Columns, sampled: Columns)
     if (export.root / "frames.json").exists() or (export.root / "frames").exists():
         notes.append("Labels of single frames of videos (frames.json) are not read.")
     return notes
-
-
-def _drawn_notes(people: pl.DataFrame, images: pl.DataFrame) -> tuple[str, ...]:
-    return box_notes(people, images) if "box_x" in people.columns else ()
-
-
-def _clustered(dataset: Dataset) -> Dataset:
-    """Take the labels' own clusters, else group or image."""
-    names = {"image": "image_id", "row": None}
-    if dataset.instances["cluster_id"].is_not_null().any():
-        return replace(dataset, clusters=Clusters(names))
-    grouped = (dataset.attributes["attribute"] == "group").any()
-    return clustered_as(dataset, default="group" if grouped else "image", names=names)

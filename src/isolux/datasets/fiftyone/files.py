@@ -1,8 +1,7 @@
 """A FiftyOne export's files: samples, what the set says of itself, and which field holds people.
 
 ``FiftyOneDataset`` as fiftyone writes it from version 0.8 on: ``metadata.json``,
-``samples.json`` (``{"samples": [...]}``, extended JSON of MongoDB's) or, of newer versions on
-request, a folder ``samples/`` with a file each; before 0.8 the same with other metadata.
+``samples.json`` (``{"samples": [...]}``).
 https://docs.voxel51.com/user_guide/export_datasets.html#fiftyonedataset; the writer and the reader
 are ``FiftyOneDatasetExporter`` in fiftyone/utils/data/exporters.py and ``FiftyOneDatasetImporter``
 in importers.py next to it.
@@ -10,20 +9,19 @@ in importers.py next to it.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import polars as pl
 
-from isolux.datasets._files import file_in, read_file, sha256_bytes
+from isolux.datasets._files import Inputs, file_in
 from isolux.datasets._json import decode
-from isolux.io.hashing import sha256_listing
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, place
-
-__all__ = ["HOLDERS", "Export", "Item", "field_of", "items_of", "read_export"]
 
 HOLDERS = {
     "Detections": "detections",
@@ -37,6 +35,8 @@ HOLDERS = {
 
 _USUAL = ("people", "ground_truth")
 _NO_NUMBER = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?(?P<no>NaN|Infinity)\b', re.DOTALL)
+_SCALAR = (str, bool, int, float)
+_OTHER = object()
 _EXPECTED = "metadata.json and samples.json, as FiftyOneDataset exports them"
 
 
@@ -64,26 +64,17 @@ class Item:
     label: dict[str, Any]
 
 
-def read_export(path: Path) -> Export:
+def read_export(path: str | Path) -> Export:
     """Read an export."""
-    folder = path / "samples"
-    if folder.is_dir() and not (path / "samples.json").is_file():
-        files = sorted(folder.glob("*.json"))
-        samples = [_decoded(read_file(file), dict[str, Any], str(file)) for file in files]
-        inputs, where, root = {str(folder): sha256_listing(folder)}, str(folder), path
-    else:
-        file = file_in(path, ("samples.json",), "FiftyOne samples (samples.json)")
-        data, where, root = read_file(file), str(file), file.parent
-        samples = _decoded(data, _Samples, where).samples
-        inputs = {where: sha256_bytes(data)}
+    file = file_in(path, ("samples.json",), "FiftyOne samples (samples.json)")
+    where, root, inputs = str(file), file.parent, Inputs()
+    samples = _decoded(inputs.read(file), _Samples, where).samples
     if not samples:
         raise FileError("the export holds no sample", expected=_EXPECTED, where=where)
     metadata: dict[str, Any] = {}
     said = root / "metadata.json"
     if said.is_file():
-        data = read_file(said)
-        metadata = _decoded(data, dict[str, Any], str(said))
-        inputs[str(said)] = sha256_bytes(data)
+        metadata = _decoded(inputs.read(said), dict[str, Any], str(said))
     return Export(samples, metadata, root, where, inputs)
 
 
@@ -104,7 +95,11 @@ def field_of(export: Export, asked: str | None) -> str | None:
     TableError
         Several that it could be, and none asked for.
     """
-    kinds = _kinds(export.samples)
+    kinds: dict[str, str] = {}
+    for sample in export.samples:
+        for name, value in sample.items():
+            if (kind := _kind(value)) is not None:
+                kinds.setdefault(name, kind)
     if asked is not None:
         if asked not in kinds:
             raise UnknownNameError("field of labels", asked, kinds, where=export.where)
@@ -126,16 +121,6 @@ def field_of(export: Export, asked: str | None) -> str | None:
     return None
 
 
-def _kinds(samples: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    kinds: dict[str, str] = {}
-    for sample in samples:
-        for name, value in sample.items():
-            kind = _kind(value)
-            if kind is not None:
-                kinds.setdefault(name, kind)
-    return kinds
-
-
 def _kind(value: object) -> str | None:
     kind = value.get("_cls") if isinstance(value, dict) else None
     return kind if isinstance(kind, str) and kind in HOLDERS else None
@@ -143,30 +128,134 @@ def _kind(value: object) -> str | None:
 
 def items_of(export: Export, field: str) -> list[Item]:
     """List the people of a field, sample by sample."""
-    found = []
+    items = []
     for row, sample in enumerate(export.samples):
-        held = sample.get(field)
-        if held is None:
+        value = sample.get(field)
+        if value is None:
             continue
-        kind = _kind(held)
-        if kind is None:
-            raise _no_labels(export, field, row, held)
-        inner = HOLDERS[kind]
-        labels = [held] if inner is None else held.get(inner) or []
-        if not isinstance(labels, list):
-            raise _no_labels(export, field, row, held)
-        for at, label in enumerate(labels):
-            if not isinstance(label, dict):
-                raise _no_labels(export, field, row, label)
-            older = label.get("attributes")  # where older versions kept a label's own fields
-            found.append(Item(row, at, {**older, **label} if isinstance(older, dict) else label))
-    return found
+        kind = _kind(value)
+        inner = None if kind is None else HOLDERS[kind]
+        labels: object = [value] if inner is None else value.get(inner) or []
+        for at, label in enumerate(labels if isinstance(labels, list) else [None]):
+            if kind is None or not isinstance(label, dict):
+                raise TableError(
+                    "a field holds no labels",
+                    expected=" or ".join(HOLDERS),
+                    found=repr(value if label is None else label)[:80],
+                    where=place(export.where, row + 1, field),
+                )
+            items.append(Item(row, at, label))
+    return items
 
 
-def _no_labels(export: Export, field: str, row: int, found: object) -> TableError:
-    return TableError(
-        "a field holds no labels",
-        expected=" or ".join(HOLDERS),
-        found=repr(found)[:80],
-        where=place(export.where, row + 1, field),
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Columns by field name, each as long as what was read; and the fields left out."""
+
+    found: dict[str, pl.Series]
+    left: tuple[str, ...]
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> Columns:
+    """Make a column of each field: text, lists of text, numbers or booleans.
+
+    Examples
+    --------
+    >>> rows = [{"age": 31, "seen": True}, {"age": 7.5, "hat": {"x": 1}}]
+    >>> read = columns_of(rows, ["age", "seen", "hat"])
+    >>> read.found["age"].to_list(), read.found["seen"].to_list(), read.left
+    ([31.0, 7.5], [True, None], ('hat',))
+    """
+    found: dict[str, pl.Series] = {}
+    left: list[str] = []
+    for name in names:
+        values = [_plain(row.get(name)) for row in rows]
+        if any(value is _OTHER for value in values):
+            left.append(name)
+        elif any(value is not None for value in values):
+            found[name] = _column(name, values)
+    return Columns(found, tuple(left))
+
+
+def _plain(value: object) -> object:
+    """Give a value, or a list of them; of a label what it says; ``_OTHER`` for anything else."""
+    if value is None or isinstance(value, _SCALAR):
+        return value
+    if isinstance(value, Mapping):
+        return _said(value)
+    if isinstance(value, list):
+        items = [_plain(item) for item in value]
+        if all(isinstance(item, _SCALAR) for item in items):
+            return items or None
+    return _OTHER
+
+
+def _said(value: Mapping[str, Any]) -> object:
+    kind = value.get("_cls")
+    if isinstance(kind, str):
+        if kind in ("Classification", "Regression"):
+            inner = value.get("label" if kind == "Classification" else "value")
+            return inner if inner is None or isinstance(inner, _SCALAR) else _OTHER
+        if kind == "Classifications" and isinstance(value.get("classifications"), list):
+            return _plain(value["classifications"])
+    oid = value.get("$oid")
+    return oid if isinstance(oid, str) else _OTHER
+
+
+def _column(name: str, values: Sequence[Any]) -> pl.Series:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return pl.Series(name, values, dtype=pl.Boolean)
+    if kinds <= {int, float}:
+        return pl.Series(name, [_number(v) for v in values], dtype=pl.Float64)
+    if list in kinds:
+        lists = [v if isinstance(v, list) or v is None else [v] for v in values]
+        texts = [None if v is None else [text_of(item) for item in v] for v in lists]
+        return list_column(name, texts)
+    return pl.Series(name, [text_of(v) for v in values], dtype=pl.String)
+
+
+def list_column(name: str, lists: Sequence[Sequence[str | None] | None]) -> pl.Series:
+    """Make a column of lists of text, null where a list is empty or not there.
+
+    Examples
+    --------
+    >>> list_column("tags", [["a", "b"], None, []]).to_list()
+    [['a', 'b'], None, None]
+    """
+    flat = pl.DataFrame(
+        {
+            "row": [k for k, items in enumerate(lists) for _ in items or ()],
+            "item": [item for items in lists for item in items or ()],
+        },
+        schema={"row": pl.UInt32, "item": pl.String},
     )
+    rows = pl.DataFrame({"row": pl.int_range(len(lists), dtype=pl.UInt32, eager=True)})
+    held = flat.group_by("row", maintain_order=True).agg("item")
+    return rows.join(held, on="row", how="left", maintain_order="left")["item"].alias(name)
+
+
+def _number(value: float | None) -> float | None:
+    try:
+        return None if value is None or math.isnan(value) else float(value)
+    except OverflowError:  # a whole number beyond any float
+        return None
+
+
+def text_of(value: object) -> str | None:
+    """Write a value as text; null for an empty one.
+
+    Examples
+    --------
+    >>> text_of(3.0), text_of(True), text_of(" ")
+    ('3', 'true', None)
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    # From 2^53 on a float skips whole numbers.
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2.0**53:
+        return str(int(value))
+    text = str(value) if not isinstance(value, str) else value
+    return text if text.strip() else None

@@ -23,20 +23,17 @@ import polars as pl
 from isolux.geometry.masks import Masks, masks_from_counts, masks_to_coco
 from isolux.vocabulary.errors import TableError, place
 
-__all__ = ["Boxed", "crop", "packed", "to_columns", "unpacked"]
-
 Bitmap = npt.NDArray[np.bool_]
 
 _LONGEST = 64 << 20  # characters of base64 of one mask
 _LARGEST = 1 << 28  # bytes that one mask may unpack to
-_LARGEST_PX = 1 << 26  # pixels of one mask
 _HEADER = 4_096  # bytes before an array's numbers
 _EXPECTED = '{"$binary": {"base64": …}}, a zlib-packed array as numpy.save writes it'
 
 
 @dataclass(frozen=True, slots=True)
 class Boxed:
-    """A mask of the inside of a box: ``row`` of its person, and the box in pixels."""
+    """A mask as FiftyOne has it: the bitmap of a box, and the picture's size."""
 
     row: int
     bitmap: Bitmap
@@ -46,43 +43,28 @@ class Boxed:
 
 
 def unpacked(value: object, where: str, row: int) -> Bitmap:
-    """Read a mask as it stands in the JSON: ``[height, width]`` of its box."""
-    text = value
-    while isinstance(text, dict):  # {"$binary": {"base64": "…"}}, or the older {"$binary": "…"}
-        text = text.get("$binary", text.get("base64"))
-    if not isinstance(text, str) or len(text) > _LONGEST:
-        raise _damaged("no text of base64" if not isinstance(text, str) else "too long", where, row)
+    """Read a mask: ``[height, width]`` of its box."""
     try:
-        stream = zlib.decompressobj()
-        data = stream.decompress(base64.b64decode(text, validate=True), _LARGEST)
-    except (ValueError, zlib.error) as error:
-        raise _damaged(str(error), where, row) from error
-    if not stream.eof:
-        raise _damaged("cut off, or it unpacks to far more than a mask", where, row)
-    return cast("Bitmap", _array(data, where, row) != 0)
-
-
-def _array(data: bytes, where: str, row: int) -> npt.NDArray[Any]:
-    """Read an array by its header; its numbers must be as many as the header says."""
-    file = io.BytesIO(data)
-    try:
-        version = np.lib.format.read_magic(file)
-        read = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }[version]
-        shape, by_columns, dtype = read(file, max_header_size=_HEADER)
+        array = np.load(io.BytesIO(_data(value)), allow_pickle=False, max_header_size=_HEADER)
     except Exception as error:  # a header is a literal, and NumPy raises whatever its parts do
         raise _damaged(str(error) or type(error).__name__, where, row) from error
-    if dtype.hasobject or dtype.kind not in "biuf" or len(shape) != 2:
-        raise _damaged(f"an array of {dtype}, {len(shape)} dimensions", where, row)
-    count = math.prod(shape)
-    if not 0 <= count <= _LARGEST_PX or min(shape) < 0:
-        raise _damaged(f"{shape[0]} × {shape[1]} pixels", where, row)
-    if len(data) - file.tell() != count * dtype.itemsize:
-        raise _damaged(f"{len(data) - file.tell():,} bytes for {count:,} pixels", where, row)
-    numbers = np.frombuffer(data, dtype=dtype, count=count, offset=file.tell())
-    return numbers.reshape(shape, order="F" if by_columns else "C")
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or array.ndim != 2:
+        found = f"an array of {array.dtype}, {array.ndim} dimensions"
+        raise _damaged(found, where, row)
+    return cast("Bitmap", array != 0)
+
+
+def _data(value: object) -> bytes:
+    """Unpack the bytes of an array up to a bound, or raise a ``ValueError``."""
+    text = value.get("$binary") if isinstance(value, dict) else None
+    text = text.get("base64") if isinstance(text, dict) else None
+    if not isinstance(text, str) or len(text) > _LONGEST:
+        raise ValueError("too long" if isinstance(text, str) else "no text of base64")
+    stream = zlib.decompressobj()
+    data = stream.decompress(base64.b64decode(text, validate=True), _LARGEST)
+    if not stream.eof:
+        raise ValueError("cut off, or it unpacks to far more than a mask")
+    return data
 
 
 def _damaged(found: str, where: str, row: int) -> TableError:
@@ -92,7 +74,7 @@ def _damaged(found: str, where: str, row: int) -> TableError:
 
 
 def packed(bitmap: Bitmap) -> dict[str, Any]:
-    """Write a mask as FiftyOne does."""
+    """Write a mask, as FiftyOne's exporter does."""
     file = io.BytesIO()
     np.save(file, bitmap, allow_pickle=False)
     text = base64.b64encode(zlib.compress(file.getvalue())).decode("ascii")
@@ -147,28 +129,18 @@ def to_columns(masks: Iterable[Boxed], n: int) -> pl.DataFrame:
 
 
 def _runs(mask: Boxed) -> list[int]:
-    """Count runs of background and foreground down the image's columns."""
-    window = _window(mask.box, whole=True)
-    bitmap = mask.bitmap
+    """Count the runs of a mask in its picture, columns first, as COCO does."""
+    window, bitmap = _window(mask.box, whole=True), mask.bitmap
     if window.shape != bitmap.shape:
         window = _window(mask.box, whole=False)
         bitmap = _stretched(bitmap, window.shape)
     x, y = max(window.x, 0), max(window.y, 0)
     cut = bitmap[y - window.y : max(mask.height - window.y, 0)]
     cut = cut[:, x - window.x : max(mask.width - window.x, 0)]
-    height = len(cut)
-    fenced = np.zeros((cut.shape[1], height + 1), np.int8)  # a column's run ends with the column
-    fenced[:, :height] = cut.T
-    change = np.diff(fenced.ravel(), prepend=np.int8(0))
-    first, end = (np.flatnonzero(change == sign) for sign in (1, -1))
-    starts, ends = (
-        (x + at // (height + 1)) * mask.height + y + at % (height + 1) for at in (first, end)
-    )
-    apart = np.append(True, starts[1:] != ends[:-1])[: len(starts)]  # full columns touch
-    last = np.append(apart[1:], True)[: len(starts)]
-    edges = np.column_stack([starts[apart], ends[last]]).ravel()
-    counts = np.diff(np.concatenate([[0], edges, [mask.height * mask.width]]))
-    return cast("list[int]", counts.tolist())
+    whole = np.zeros((mask.width, mask.height), np.bool_)
+    whole[x : x + cut.shape[1], y : y + cut.shape[0]] = cut.T
+    edges = np.flatnonzero(np.diff(whole.ravel(), prepend=False))
+    return cast("list[int]", np.diff([0, *edges, whole.size]).tolist())
 
 
 def _stretched(bitmap: Bitmap, shape: tuple[int, int]) -> Bitmap:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import polars as pl
 
 from isolux.datasets._points import NO_POINTS
-from isolux.datasets.fiftyone.fields import text_of
-from isolux.datasets.fiftyone.files import Export, Item, items_of
+from isolux.datasets.fiftyone.files import Export, Item, items_of, text_of
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
-
-__all__ = ["points_beside", "points_of_items"]
 
 _FIELD = "keypoints"
 _KINDS = ("Keypoints", "Keypoint")
@@ -87,16 +84,18 @@ def _keys(label: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _names(export: Export, beside: str | None) -> list[str] | None:
     """Read the keypoints' names from the set's skeletons, wherever this version keeps them."""
-    said = export.metadata
-    info = said.get("info") if isinstance(said.get("info"), dict) else {}
-    for of in (said, info or {}):
-        skeletons = of.get("skeletons")
-        own = skeletons.get(beside or _FIELD) if isinstance(skeletons, dict) else None
-        for skeleton in (own, of.get("default_skeleton"), {"labels": of.get("keypoint_names")}):
-            labels = skeleton.get("labels") if isinstance(skeleton, dict) else None
-            if isinstance(labels, list) and labels and all(isinstance(n, str) for n in labels):
-                return labels
-    return None
+    skeletons, info = export.metadata.get("skeletons"), export.metadata.get("info")
+    own = skeletons.get(beside or _FIELD) if isinstance(skeletons, dict) else None
+    for skeleton in (own, export.metadata.get("default_skeleton")):
+        labels = skeleton.get("labels") if isinstance(skeleton, dict) else None
+        if _are_names(labels):
+            return labels
+    names = info.get("keypoint_names") if isinstance(info, dict) else None
+    return names if _are_names(names) else None
+
+
+def _are_names(labels: object) -> TypeGuard[list[str]]:
+    return isinstance(labels, list) and bool(labels) and all(isinstance(n, str) for n in labels)
 
 
 def _in_pixels(
@@ -124,9 +123,6 @@ def _in_pixels(
 
 
 def _part(value: Any, side: int | None, where: str | None) -> float | None:
-    if isinstance(value, dict):
-        value = value.get("$numberDouble")
-        value = None if value == "NaN" else value
     if value is None:
         return None
     number = float("nan")

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from isolux.datasets._columns import BOX
-from isolux.datasets._image_sizes import picture_size
+from isolux.datasets._image_sizes import with_sizes_of_files
 from isolux.datasets.fiftyone.masks import crop, packed
 from isolux.geometry.masks import masks_from_coco
 from isolux.io.atomic import staged_directory, write_text
@@ -26,8 +26,6 @@ from isolux.io.paths import inside
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, SCORES, check
-
-__all__ = ["RESERVED", "save"]
 
 PEOPLE, POINTS = "people", "keypoints"
 RESERVED = frozenset({
@@ -123,30 +121,18 @@ def _pictures(dataset: Dataset, people: pl.DataFrame, images: str | Path | None)
 def _with_sizes(pictures: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
     """Read sizes that are not known from the pictures in which a person has a box."""
     boxed = people.filter(pl.col("box_x").is_not_null())["image_id"].unique()
-    needed = pictures["image_id"].is_in(boxed.implode())
-    lacking = pictures.filter(needed & pictures["width"].is_null())
-    found: dict[str, tuple[int, int]] = {}
-    for name, path in lacking.select("image_id", "path").iter_rows():
-        if not Path(path).is_file():
+    needed = pl.col("image_id").is_in(boxed.implode()) & pl.col("width").is_null()
+    lacking = pictures.with_row_index("row").filter(needed).select("row", "image_id", "path")
+    files = {row: Path(path) for row, _, path in lacking.iter_rows()}
+    for row, name, _ in lacking.iter_rows():
+        if not files[row].is_file():
             raise TableError(
                 "the size of a picture is not known, so boxes cannot be parts of it",
                 expected="width and height in the table images, or the folder of the pictures",
                 found=repr(name),
                 hint="--images FOLDER",
             )
-        size = picture_size(Path(path))
-        found[name] = size.width, size.height
-    if not found:
-        return pictures
-    read = pl.DataFrame(
-        [(name, *size) for name, size in found.items()],
-        schema={"image_id": pl.String, "w": pl.Int64, "h": pl.Int64},
-        orient="row",
-    )
-    joined = pictures.join(read, on="image_id", how="left", maintain_order="left")
-    return joined.with_columns(
-        width=pl.coalesce("width", "w"), height=pl.coalesce("height", "h")
-    ).drop("w", "h")
+    return with_sizes_of_files(pictures, files)
 
 
 def _fields(

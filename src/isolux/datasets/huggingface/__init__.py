@@ -17,6 +17,7 @@ import polars as pl
 
 from isolux.datasets._files import file_in, read_file
 from isolux.datasets._json import decode
+from isolux.datasets._refusals import refuse_cells, require_columns
 from isolux.datasets._wide import (
     attributes_of,
     identify,
@@ -26,15 +27,13 @@ from isolux.datasets._wide import (
     with_columns_to_choose,
 )
 from isolux.datasets.huggingface.hub import fetched, is_address
-from isolux.io.cells import is_plain, row_of
+from isolux.io.cells import is_plain
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.parquet_pages import refuse_damaged_pages
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo, Reference
-
-__all__ = ["INFO", "load"]
 
 _SHARD = re.compile(r"(?P<split>.+?)-(?P<number>\d{5})-of-(?P<total>\d{5})")
 _PLAIN = re.compile(r"[\w.-]*\w[\w.-]*")
@@ -119,8 +118,7 @@ def load(
     root = fetched(path, configuration) if is_address(path) else Path(path).expanduser()
     where = str(root)
     found = _source(root, split)
-    read = _read(found, where)
-    frame, notes = read.frame, list(read.notes)
+    frame, notes = _read(found, where)
     frame = _renamed(frame, columns, where)
     identity = identify(frame, id, where)
     pictured = image_column(frame, identity, image)
@@ -267,13 +265,7 @@ def _features_inside(file: Path) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    frame: pl.DataFrame
-    notes: tuple[str, ...]
-
-
-def _read(source: _Source, where: str) -> _Read:
+def _read(source: _Source, where: str) -> tuple[pl.DataFrame, list[str]]:
     """Read shard by shard, leaving pictures behind, and name the classes."""
     left: dict[str, None] = {}
     shards = []
@@ -297,7 +289,7 @@ def _read(source: _Source, where: str) -> _Read:
         classes = _class_names(source.features.get(name))
         if classes is not None:
             frame = frame.with_columns(_named(frame[name], classes, where, notes))
-    return _Read(frame, tuple(notes))
+    return frame, notes
 
 
 def _without_pictures(shard: pl.DataFrame) -> pl.DataFrame:
@@ -334,14 +326,7 @@ def _named(cells: pl.Series, classes: list[str], where: str, notes: list[str]) -
     if not flat.dtype.is_integer():
         return cells
     strange = ((flat < -1) | (flat >= len(classes))).fill_null(value=False)
-    if strange.any():
-        row = row_of(strange)
-        raise TableError(
-            "a class has no name",
-            expected=f"-1 to {len(classes) - 1}",
-            found=str(flat[row]),
-            where=place(where, None if listed else row + 1, cells.name),
-        )
+    refuse_cells(strange, flat, "a class has no name", f"-1 to {len(classes) - 1}", where)
     unknown = int((flat == -1).sum())
     if unknown:
         notes.append(f"{unknown:,} value(s) of {cells.name!r} are -1: not known.")
@@ -360,9 +345,7 @@ def _renamed(frame: pl.DataFrame, columns: Mapping[str, str] | None, where: str)
     """Give columns the names of the attributes they hold; several may take from one column."""
     if columns is None:
         return frame
-    for column in columns.values():
-        if column not in frame.columns:
-            raise UnknownNameError("column", column, frame.columns, where=where)
+    require_columns(frame, columns.values(), where)
     moved = [frame[column].alias(name) for name, column in columns.items()]
     rest = frame.select(n for n in frame.columns if n not in columns and n not in columns.values())
     return pl.DataFrame([*moved, *rest.get_columns()])

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from isolux.vocabulary.errors import FileError, UnknownNameError
 
-__all__ = ["fetched", "is_address"]
-
 _ADDRESS = re.compile(r"hub:/{1,2}(?P<name>[\w.-]+(?:/[\w.-]+)?)")
 _AS_PARQUET = "refs/convert/parquet"
 

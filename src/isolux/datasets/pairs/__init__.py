@@ -13,17 +13,23 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.datasets._refusals import refuse_cells
 from isolux.datasets._wide import attributes_of
-from isolux.datasets.pairs.clusters import clustered, contradicted, first_of_pairs
+from isolux.datasets.pairs.clusters import (
+    clustered,
+    contradicted,
+    first_of_pairs,
+    of_two_groups,
+    twice_in_a_row,
+)
 from isolux.datasets.pairs.columns import PairColumns, find_columns
-from isolux.datasets.pairs.left_out import of_two_groups, twice_in_a_row
 from isolux.datasets.pairs.truth import genuine_of, refuse_both, refuse_two_scores
 from isolux.io.cells import as_numbers, as_text, first_of
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.ids import ids_of
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, check
 
@@ -122,7 +128,7 @@ def load(
     attributes, told = _attributes(frame, columns, ids, same, once, where)
     if columns.ids is None:
         notes = [*twice_in_a_row(frame, columns.score), *notes]
-    own = frame[_model(columns)] if columns.model and model is None else None
+    own = frame[columns.model] if columns.model and model is None else None
     return Dataset(
         name="pairs",
         info=INFO,
@@ -133,10 +139,6 @@ def load(
         notes=(*notes, *told),
         outputs=_outputs(frame, columns, ids, same, own, model or columns.score, where),
     )
-
-
-def _model(columns: PairColumns) -> str:
-    return columns.model or ""
 
 
 def _ids(frame: pl.DataFrame, columns: PairColumns, where: str) -> tuple[pl.Series, pl.Series]:
@@ -225,14 +227,14 @@ def _outputs(
 ) -> pl.DataFrame:
     score = as_numbers(frame[columns.score], where=where, column=columns.score).fill_nan(None)
     endless = score.is_infinite().fill_null(value=False)
-    if endless.any():
-        row = int(endless.arg_true()[0])
-        raise TableError(
-            f"{endless.sum():,} score(s) are infinite",
-            expected="how alike the two are, or nothing where the comparison failed",
-            found=str(score[row]),
-            where=place(where, row + 1, columns.score),
-        )
+    refuse_cells(
+        endless,
+        score,
+        "{n} score(s) are infinite",
+        "how alike the two are, or nothing where the comparison failed",
+        where,
+        column=columns.score,
+    )
     named = pl.repeat(model, frame.height, eager=True)
     if models is not None:
         named = as_text(models).fill_null(model)

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from isolux.datasets._tables import first_named
 from isolux.vocabulary.errors import SpecError, UnknownNameError, columns_shown
-
-__all__ = ["PairColumns", "find_columns"]
 
 _ID = (
     ("instance_id", "other_id"), ("id_a", "id_b"), ("id1", "id2"), ("id_1", "id_2"),
@@ -76,7 +75,7 @@ def find_columns(
     """
     for name in (first, second, score, genuine):
         if name is not None and name not in columns:
-            raise UnknownNameError("column", name, list(columns), where=where)
+            raise UnknownNameError("column", name, columns, where=where)
     if (first is None) != (second is None):
         raise SpecError(
             "one side of a pair has an id and the other has none",
@@ -87,11 +86,11 @@ def find_columns(
     ids = (first, second) if first and second else _both(_ID, columns)
     taken = {score, genuine, *(ids or ())}
     rest = [name for name in columns if name not in taken]
-    scored = score or _one(_SCORE, rest)
+    scored = score or first_named(_SCORE, rest)
     if scored is None:
         raise _missing("how alike the two of a pair are", _SCORE, "--score-column COLUMN", columns,
                        where)  # fmt: skip
-    same = genuine or _one(_GENUINE, [name for name in rest if name != scored])
+    same = genuine or first_named(_GENUINE, [name for name in rest if name != scored])
     rest = [name for name in rest if name not in (scored, same)]
     sides = _sides([name for name in rest if name != _MODEL])
     people = next((sides.pop(name) for name in _PEOPLE if _differ(sides.get(name))), None)
@@ -113,11 +112,6 @@ def _missing(
         where=where,
         hint=f"name it with {flag}",
     )
-
-
-def _one(known: Sequence[str], columns: Sequence[str]) -> str | None:
-    folded = {name.strip().lower(): name for name in reversed(columns)}
-    return next((folded[name] for name in known if name in folded), None)
 
 
 def _both(known: Sequence[tuple[str, str]], columns: Sequence[str]) -> tuple[str, str] | None:

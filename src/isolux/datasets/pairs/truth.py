@@ -6,11 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.datasets._refusals import refuse_cells
 from isolux.io.cells import as_text, row_of
 from isolux.io.yes_no import NO, YES
 from isolux.vocabulary.errors import TableError, place
-
-__all__ = ["genuine_of", "people_of", "refuse_both", "refuse_two_scores"]
 
 _ALIKE = 1e-6  # a·b and b·a on a processor
 _YES = (*YES, "genuine", "same", "match", "matched", "mated")
@@ -44,15 +43,14 @@ def genuine_of(
         .then(pl.lit(value=False))
     ).to_series()
     strange = told.is_null() & folded.is_not_null() & (folded != "")
-    if strange.any():
-        row = row_of(strange)
-        raise TableError(
-            f"{strange.sum():,} pair(s) do not say whether they are of one person",
-            expected="1 or 0, true or false, yes or no, genuine or impostor, same or different",
-            found=repr(frame[column][row]),
-            where=place(where, row + 1, column),
-            hint="name another column with --data-option genuine=COLUMN",
-        )
+    refuse_cells(
+        strange,
+        frame[column],
+        "{n} pair(s) do not say whether they are of one person",
+        "1 or 0, true or false, yes or no, genuine or impostor, same or different",
+        where,
+        hint="name another column with --data-option genuine=COLUMN",
+    )
     if known is not None:
         torn = (told != known).fill_null(value=False)
         if torn.any():

@@ -11,14 +11,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from isolux.datasets._refusals import refuse_cells, refuse_repeats, require_columns
+from isolux.datasets._tables import first_named
 from isolux.io.cells import as_text, is_plain
 from isolux.io.ids import ids_of
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown, place
-
-__all__ = [
-    "Layout", "answers_of", "find_layout", "is_named_as_annotators", "is_named_as_answers_or_items",
-    "items_of", "of_question",
-]  # fmt: skip
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown
 
 _ITEM = (
     "item", "item_id", "task", "task_id", "unit", "unit_id", "instance_id", "image_id", "image",
@@ -80,9 +77,7 @@ def find_layout(
     ('rater_1', 'rater_2')
     """
     columns = frame.columns
-    for name in (item, annotator, answer, *annotators):
-        if name is not None and name not in columns:
-            raise UnknownNameError("column", name, columns, where=where)
+    require_columns(frame, (item, annotator, answer, *annotators), where)
     if annotators and (annotator or answer):
         raise SpecError(
             "the table cannot have one row an answer and one column an annotator",
@@ -90,9 +85,9 @@ def find_layout(
             found="both",
             where=where,
         )
-    known = item or _one(_ITEM, columns)
-    who = annotator or _one(_ANNOTATOR, columns)
-    said = answer or _one(_ANSWER, [name for name in columns if name not in (known, who)])
+    known = item or first_named(_ITEM, columns)
+    who = annotator or first_named(_ANNOTATOR, columns)
+    said = answer or first_named(_ANSWER, [name for name in columns if name not in (known, who)])
     if not annotators and who is not None and said is not None and known is not None:
         taken = (known, who, said)
         if annotator is None:
@@ -153,11 +148,6 @@ def _refuse_two(
         )
 
 
-def _one(names: Sequence[str], columns: Sequence[str]) -> str | None:
-    lower = {column.lower(): column for column in reversed(columns)}
-    return next((lower[name] for name in names if name in lower), None)
-
-
 def _numbered(columns: Sequence[str]) -> tuple[str, ...]:
     """Take the columns that are numbered annotators, of the one word that most of them have."""
     found: dict[str, list[str]] = {}
@@ -202,8 +192,7 @@ def of_question(
             found=", ".join(map(repr, known[:_SHOWN])) + (", …" if len(known) > _SHOWN else ""),
             where=where,
         )
-    if _QUESTION not in frame.columns:
-        raise UnknownNameError("column", _QUESTION, frame.columns, where=where)
+    require_columns(frame, (_QUESTION,), where)
     told = as_text(frame[_QUESTION])
     kept = frame.filter(told == question)
     if kept.is_empty():
@@ -226,16 +215,16 @@ def answers_of(frame: pl.DataFrame, layout: Layout, where: str) -> pl.DataFrame:
         rows = pl.DataFrame([items, who, as_text(frame[layout.answer]).alias("label"), *rest])
         _refuse_repeats(rows, layout, where)
         return rows
-    if items.is_duplicated().any():
-        row = int(items.is_duplicated().arg_true()[1])
-        raise TableError(
-            "an item is in two rows",
-            expected="one row an item, with a column for each annotator",
-            found=repr(items[row]),
-            where=place(where, row + 1, layout.item),
-            hint="--data-option item=COLUMN names another column; a table of one row an answer"
-            " needs annotator= and answer=",
-        )
+    refuse_cells(
+        ~items.is_first_distinct(),
+        items,
+        "an item is in two rows",
+        "one row an item, with a column for each annotator",
+        where,
+        column=layout.item,
+        hint="--data-option item=COLUMN names another column; a table of one row an answer"
+        " needs annotator= and answer=",
+    )
     wide = pl.DataFrame([items, *(as_text(frame[name]).alias(name) for name in layout.annotators)])
     return wide.unpivot(index="instance_id", variable_name="annotator", value_name="label")
 
@@ -311,3 +300,74 @@ def _constant(frame: pl.DataFrame, within: str, columns: Sequence[str]) -> list[
         return []
     most = frame.group_by(within).agg(pl.col(columns).n_unique()).select(pl.col(columns).max())
     return [name for name in columns if (most[name][0] or 0) <= 1]
+
+
+def turned(
+    frame: pl.DataFrame, annotator: str | None, items: Sequence[str], where: str
+) -> tuple[pl.DataFrame, dict[str, str]] | None:
+    """Bring a table of one row an annotator to one row an answer.
+
+    Examples
+    --------
+    >>> wide = pl.DataFrame({"rater": ["x", "y"], "a.jpg": ["3", "4"], "b.jpg": ["4", "4"]})
+    >>> turned(wide, None, (), "ratings.csv")[0].rows()
+    [('x', 'a.jpg', '3'), ('y', 'a.jpg', '4'), ('x', 'b.jpg', '4'), ('y', 'b.jpg', '4')]
+    """
+    require_columns(frame, (annotator, *items), where)
+    who = annotator or next((c for c in frame.columns if is_named_as_annotators(c)), None)
+    if not items and (who is None or not _lies_so(frame, who)):
+        return None
+    if who is None:
+        raise SpecError(
+            "no column names the annotators", where=where,
+            expected="--data-option annotator=COLUMN, beside items=COLUMN,COLUMN",
+        )  # fmt: skip
+    refuse_repeats(frame[who], "an annotator is in two rows", "one row an annotator", where)
+    asked = list(items) or _alike(frame, who, where)
+    rest = [c for c in frame.columns if c not in (who, *asked)]
+    names = {"item": _free("item", rest), "annotator": who, "answer": _free("answer", rest)}
+    texts = frame.with_columns(as_text(frame[name]).alias(name) for name in asked)
+    rows = texts.unpivot(
+        asked, index=[who, *rest], variable_name=names["item"], value_name=names["answer"]
+    )
+    return rows, names
+
+
+def _lies_so(frame: pl.DataFrame, who: str) -> bool:
+    others = [c for c in frame.columns if c != who]
+    told = any(is_named_as_answers_or_items(c) for c in others)
+    plain = all(is_plain(frame[c].dtype) for c in frame.columns)
+    return len(others) > 1 and not told and plain and not frame[who].is_duplicated().any()
+
+
+def _alike(frame: pl.DataFrame, who: str, where: str) -> list[str]:
+    """Take all other columns for items; refuse one whose answers are in no other column."""
+    names = [c for c in frame.columns if c != who]
+    long = pl.concat(
+        pl.DataFrame({"column": pl.Series([name] * frame.height, dtype=pl.String),
+                      "said": as_text(frame[name])}) for name in names
+    ).drop_nulls().unique()  # fmt: skip
+    said = long.with_columns(number=pl.col("said").cast(pl.Float64, strict=False))
+    ends = said.group_by("column").agg(low=pl.col("number").min(), high=pl.col("number").max())
+    low, high = ends["low"].drop_nulls().sort(), ends["high"].drop_nulls().sort(descending=True)
+    within = pl.lit(value=False) if len(low) < 2 else pl.col("number").is_between(
+        # of the other columns: the second one where this column is the first
+        pl.when(pl.col("low") == low[0]).then(low[1]).otherwise(low[0]),
+        pl.when(pl.col("high") == high[0]).then(high[1]).otherwise(high[0]),
+    ).fill_null(value=False)  # fmt: skip
+    told = said.join(ends, on="column").filter(pl.col("said").is_duplicated() | within)
+    strange = set(long["column"]) - set(told["column"])
+    foreign = [c for c in names if c in strange]
+    if foreign:
+        raise SpecError(
+            "a table of one row an annotator has a column that looks like no item",
+            expected="columns of items, in which the same answers occur",
+            found=f"{foreign[0]!r}: none of its values is in another column", where=where,
+            hint="--data-option items=COLUMN,COLUMN names the items; other columns say something of"
+            " the annotators",
+        )  # fmt: skip
+    return names
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    return name if name not in taken else _free(f"{name}_", taken)

@@ -7,27 +7,28 @@ where demographics are at hand only faces that have them are judged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._boxes import box_notes, checked_boxes
-from isolux.datasets._clusters import clustered_as
+from isolux.datasets._boxes import checked_boxes
 from isolux.datasets._columns import BOX
-from isolux.datasets._files import file_in, optional_file, read_file, sha256_bytes
+from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
+from isolux.datasets._refusals import (
+    check_choices,
+    refuse_cells,
+    refuse_repeats,
+    require_columns,
+)
+from isolux.datasets._tables import attribute_table, dataset_of, left_join
 from isolux.datasets.widerface.files import LABELS, chosen_of_mat, lists_of_mat, read_text
 from isolux.io.cells import as_text, row_of
-from isolux.io.frames import read_table
-from isolux.io.hashing import sha256_file
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import JoinError, place
 from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
-
-__all__ = ["DEMOGRAPHICS", "INFO", "NOT_SURE", "load"]
+from isolux.vocabulary.tables import ATTRIBUTES, check
 
 NOT_SURE = "Not Sure"
 DEMOGRAPHICS: dict[str, tuple[str, ...]] = {
@@ -117,53 +118,44 @@ def load(
     >>> dataset.instances["instance_id"][0], dataset.values_of("blur")["value"][0]
     ('0--Parade/a.jpg_0', 'heavy')
     """
-    _refuse_settings(judge, not_sure)
-    root = Path(path).expanduser()
+    check_choices(load, judge=judge, not_sure=not_sure)
     names = (f"wider_face_{split}.mat", f"wider_face_{split}_bbx_gt.txt")
-    file = file_in(root, (*names, *(f"**/{name}" for name in names)), "WIDER FACE ground truth")
-    root = file.parent if root.is_file() else root
-    data = read_file(file)
-    where = str(file)
-    read = (lists_of_mat if file.suffix.lower() == ".mat" else read_text)(data, where)
-    faces = checked_boxes(_with_ids(_sized(read.drop_nulls("face_index"))), where)
-    inputs = {where: sha256_bytes(data)}
-    faces = _with_levels(faces, root, split, inputs)
-    known = _demographics(faces, root, split, inputs)
-    marked = _judged(faces, known, judge, not_sure)
-    instances = check(_instances(marked.faces), INSTANCES, where=where)
-    images = _images(read, split)
-    dataset = Dataset(
-        name="widerface",
-        info=INFO,
-        instances=instances,
-        attributes=_attributes(faces, known),
-        images=images,
-        inputs=inputs,
-        notes=(*_negative_note(read), *marked.notes, *box_notes(instances, images)),
-    )
-    return clustered_as(dataset, default="image", names={"image": "image_id", "face": None})
-
-
-def _refuse_settings(judge: str, not_sure: str) -> None:
-    for name, value, known in (
-        ("judge", judge, ("annotated", "all")),
-        ("not_sure", not_sure, ("keep", "leave out")),
-    ):
-        if value not in known:
-            raise SpecError(
-                f"{name} cannot be set to that", expected=" or ".join(known), found=repr(value)
-            )
-
-
-def _sized(faces: pl.DataFrame) -> pl.DataFrame:
-    """Take negative sizes as 0: the published file has a face of width -2, which all must load."""
-    return faces.with_columns(pl.col("box_w", "box_h").clip(lower_bound=0.0))
-
-
-def _with_ids(faces: pl.DataFrame) -> pl.DataFrame:
-    return faces.with_columns(
+    file = file_in(path, anywhere(*names), "WIDER FACE ground truth")
+    given = Path(path).expanduser()
+    root = file.parent if given.is_file() else given
+    inputs, where = Inputs(), str(file)
+    reader = lists_of_mat if file.suffix.lower() == ".mat" else read_text
+    read = reader(inputs.read(file), where)
+    faces = read.drop_nulls("face_index").with_columns(
+        pl.col("box_w", "box_h").clip(lower_bound=0.0),
         instance_id=pl.format("{}_{}", "image_id", "face_index"),
         event=pl.col("image_id").str.replace("/.*$", ""),
+    )
+    faces = _with_levels(checked_boxes(faces, where), root, split, inputs)
+    known = _demographics(faces, root, split, inputs)
+    judged, notes = _judged(faces, known, judge, not_sure)
+    images = read.select("image_id").unique(maintain_order=True)
+    return dataset_of(
+        "widerface",
+        INFO,
+        instances=judged.select(
+            "instance_id",
+            "image_id",
+            *BOX,
+            (pl.col("box_w") * pl.col("box_h")).alias("area"),
+            "face_index",
+            "judged",
+            *_LEVELS,
+            "event",
+            classes=pl.lit(["face"]),
+        ),
+        attributes=_attributes(faces, known),
+        images=images.with_columns(uri=pl.format("WIDER_{}/images/{}", pl.lit(split), "image_id")),
+        inputs=inputs,
+        where=where,
+        notes=(*_negative_note(read), *notes),
+        cluster="image",
+        clusters={"image": "image_id", "face": None},
     )
 
 
@@ -172,19 +164,15 @@ def _negative_note(read: pl.DataFrame) -> tuple[str, ...]:
     return (f"{n:,} box(es) of a negative size are taken as having no area.",) if n else ()
 
 
-def _with_levels(
-    faces: pl.DataFrame, root: Path, split: str, inputs: dict[str, str]
-) -> pl.DataFrame:
+def _with_levels(faces: pl.DataFrame, root: Path, split: str, inputs: Inputs) -> pl.DataFrame:
     """Mark the faces of the lists easy, medium and hard; null where a list is not at hand."""
     for level in _LEVELS:
         name = f"wider_{level}_{split}.mat"
-        file = optional_file(root, (name, f"**/{name}"))
+        file = optional_file(root, anywhere(name))
         if file is None:
             faces = faces.with_columns(pl.lit(None, dtype=pl.Boolean).alias(level))
             continue
-        data = read_file(file)
-        inputs[str(file)] = sha256_bytes(data)
-        chosen = chosen_of_mat(data, str(file)).unique()
+        chosen = chosen_of_mat(inputs.read(file), str(file)).unique()
         strange = chosen.join(faces, on=["image_id", "face_index"], how="anti")
         if strange.height:
             image, face = strange.row(0)
@@ -194,30 +182,25 @@ def _with_levels(
                 where=str(file),
             )
         marked = chosen.with_columns(pl.lit(value=True).alias(level))
-        faces = faces.join(
-            marked, on=["image_id", "face_index"], how="left", maintain_order="left"
-        ).with_columns(pl.col(level).fill_null(value=False))
+        faces = left_join(faces, marked, ["image_id", "face_index"])
+        faces = faces.with_columns(pl.col(level).fill_null(value=False))
     return faces
 
 
 def _demographics(
-    faces: pl.DataFrame, root: Path, split: str, inputs: dict[str, str]
+    faces: pl.DataFrame, root: Path, split: str, inputs: Inputs
 ) -> pl.DataFrame | None:
     """Read what annotators perceived: ``instance_id`` and a column for each attribute."""
     name = f"demographics_{split}.csv"
-    file = optional_file(root, (name, f"**/{name}"))
+    file = optional_file(root, anywhere(name))
     if file is None:
         return None
     where = str(file)
-    table = read_table(file)
-    inputs[where] = sha256_file(file)
-    for column in ("file", "face", *DEMOGRAPHICS):
-        if column not in table.columns:
-            raise UnknownNameError("column", column, table.columns, where=where)
+    table = inputs.read_table(file)
+    require_columns(table, ("file", "face", *DEMOGRAPHICS), where)
     index = as_text(table["face"]).cast(pl.Int64, strict=False)
-    _refuse(
-        index.is_null(), table["face"], "a face's place is not a whole number", "0, 1, …", where
-    )
+    problem = "a face's place is not a whole number ({n} cell(s))"
+    refuse_cells(index.is_null(), table["face"], problem, "0, 1, …", where)
     ids = table.select(
         instance_id=pl.format("{}_{}", pl.col("file").str.strip_prefix("images/"), index)
     )["instance_id"]
@@ -230,36 +213,22 @@ def _demographics(
             found=f"face {table['face'][row]} of {table['file'][row]!r}",
             where=place(where, row + 1, "face"),
         )
-    _refuse(~ids.is_first_distinct(), ids, "a face is listed twice", "each face once", where)
+    refuse_repeats(ids, "a face is listed twice ({n} cell(s))", "each face once", where, "face")
     texts = [as_text(table[column]) for column in DEMOGRAPHICS]
     for text in texts:
         words = DEMOGRAPHICS[text.name]
         strange = ~text.is_in(words).fill_null(value=True)
-        _refuse(strange, text, "a word that the dataset does not have", ", ".join(words), where)
+        problem = "a word that the dataset does not have ({n} cell(s))"
+        refuse_cells(strange, text, problem, ", ".join(words), where)
     return pl.DataFrame([ids, *texts])
 
 
-def _refuse(bad: pl.Series, cells: pl.Series, problem: str, expected: str, where: str) -> None:
-    if bad.any():
-        row = row_of(bad)
-        raise TableError(
-            f"{problem} ({bad.sum():,} cell(s))",
-            expected=expected,
-            found=repr(cells[row]),
-            where=place(where, row + 1, "face" if cells.name == "instance_id" else cells.name),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Marked:
-    faces: pl.DataFrame
-    notes: tuple[str, ...]
-
-
-def _judged(faces: pl.DataFrame, known: pl.DataFrame | None, judge: str, not_sure: str) -> _Marked:
+def _judged(
+    faces: pl.DataFrame, known: pl.DataFrame | None, judge: str, not_sure: str
+) -> tuple[pl.DataFrame, list[str]]:
     """Fill ``judged``, and say how many faces are not."""
     if known is None:
-        return _Marked(faces.with_columns(judged=pl.lit(value=True)), ())
+        return faces.with_columns(judged=pl.lit(value=True)), []
     notes = []
     annotated = pl.col("instance_id").is_in(known["instance_id"].implode())
     judged = annotated if judge == "annotated" else pl.lit(value=True)
@@ -275,41 +244,15 @@ def _judged(faces: pl.DataFrame, known: pl.DataFrame | None, judge: str, not_sur
             f"{unsure.height:,} faces are not judged, as annotators were not sure of gender, age"
             " or skin."
         )
-    return _Marked(faces.with_columns(judged=judged), tuple(notes))
-
-
-def _instances(faces: pl.DataFrame) -> pl.DataFrame:
-    return faces.select(
-        "instance_id",
-        "image_id",
-        pl.lit(["face"]).alias("classes"),
-        *BOX,
-        (pl.col("box_w") * pl.col("box_h")).alias("area"),
-        "face_index",
-        "judged",
-        *_LEVELS,
-        "event",
-    )
-
-
-def _images(read: pl.DataFrame, split: str) -> pl.DataFrame:
-    images = read.select("image_id").unique(maintain_order=True)
-    return check(
-        images.with_columns(uri=pl.format("WIDER_{}/images/{}", pl.lit(split), "image_id")), IMAGES
-    )
+    return faces.with_columns(judged=judged), notes
 
 
 def _attributes(faces: pl.DataFrame, known: pl.DataFrame | None) -> pl.DataFrame:
-    parts = [faces.select("instance_id", attribute=pl.lit(n), value=pl.col(n)) for n in LABELS]
+    parts = [attribute_table(faces["instance_id"], name, faces[name]) for name in LABELS]
     if known is not None:
-        parts += [
-            known.select("instance_id", attribute=pl.lit(n), value=pl.col(n)) for n in DEMOGRAPHICS
-        ]
-    parts += [
-        faces.filter(pl.col(level)).select(
-            "instance_id", attribute=pl.lit("difficulty"), value=pl.lit(level)
-        )
-        for level in _LEVELS
-    ]
-    table = pl.concat(parts).rename({"instance_id": "unit_id"})
-    return check(table.with_columns(unit_kind=pl.lit("instance")), ATTRIBUTES)
+        parts += [attribute_table(known["instance_id"], n, known[n]) for n in DEMOGRAPHICS]
+    for level in _LEVELS:
+        ids = faces.filter(pl.col(level))["instance_id"]
+        words = pl.Series([level] * len(ids), dtype=pl.String)
+        parts.append(attribute_table(ids, "difficulty", words))
+    return check(pl.concat(parts), ATTRIBUTES)

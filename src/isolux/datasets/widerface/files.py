@@ -19,8 +19,6 @@ from isolux.io.cells import row_of
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, TableError, place
 
-__all__ = ["LABELS", "chosen_of_mat", "lists_of_mat", "read_text"]
-
 LABELS: dict[str, tuple[str, ...]] = {
     "blur": ("clear", "normal", "heavy"),
     "expression": ("typical", "exaggerate"),

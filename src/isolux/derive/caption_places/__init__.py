@@ -25,8 +25,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DerivedInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
-__all__ = ["INFO", "derive"]
-
 INFO = DerivedInfo(
     title="Places in captions",
     summary="Countries and regions that an image's captions name: an approximate geography.",
@@ -86,20 +84,15 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     [('a', 'France'), ('a', 'Kenya'), ('b', None)]
     """
     people = INSTANCES.conform(dataset.instances).select("instance_id")
-    named = _named(_captions(dataset))
+    found = _named(_captions(dataset))
     parts = []
     for attribute, column in (("caption_country", "country"), ("caption_region", "region")):
-        own = named.select("instance_id", value=column).drop_nulls().unique()
+        own = found.select("instance_id", value=column).drop_nulls().unique()
         rows = people.join(own.sort("value"), on="instance_id", how="left", maintain_order="left")
-        parts.append(
-            rows.select(
-                pl.lit("instance").alias("unit_kind"),
-                pl.col("instance_id").alias("unit_id"),
-                pl.lit(attribute).alias("attribute"),
-                "value",
-            )
-        )
-    return ATTRIBUTES.conform(pl.concat(parts))
+        words = {"unit_kind": "instance", "attribute": attribute}
+        named = [pl.lit(word).alias(name) for name, word in words.items()]
+        parts.append(ATTRIBUTES.conform(rows.select("value", *named, unit_id="instance_id")))
+    return pl.concat(parts)
 
 
 def _captions(dataset: Dataset) -> pl.DataFrame:
@@ -141,13 +134,11 @@ def _named(captions: pl.DataFrame) -> pl.DataFrame:
     words = words.explode("name").drop_nulls()
     small = pl.col("name").str.to_lowercase().str.replace_all(r"\s+", " ")
     single = pl.when(small.is_in(list(known))).then(small).otherwise(small.str.strip_suffix("s"))
+    countries, regions = ({k: v[i] for k, v in known.items()} for i in (0, 1))
+    name = pl.col("name")
     found = words.with_columns(name=single).with_columns(
-        country=pl.col("name").replace_strict(
-            {k: v[0] for k, v in known.items()}, default=None, return_dtype=pl.String
-        ),
-        region=pl.col("name").replace_strict(
-            {k: v[1] for k, v in known.items()}, default=None, return_dtype=pl.String
-        ),
+        country=name.replace_strict(countries, default=None, return_dtype=pl.String),
+        region=name.replace_strict(regions, default=None, return_dtype=pl.String),
     )
     return captions.join(found.select("text", "country", "region"), on="text")
 

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from functools import cache
 
-__all__ = ["REGIONS", "Places", "places"]
-
 Places = dict[str, tuple[str | None, str | None]]
 """A name in small letters to country and region; no country: a region only; neither: no place."""
 

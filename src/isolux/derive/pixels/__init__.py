@@ -28,14 +28,12 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.derive._colour import LINEAR, TO_XYZ, lightness_of_luminance
-from isolux.derive._picture_rows import boxes_of, rows_of_columns
 from isolux.derive._pictures import OTHER_SIZE, Measured, Seen, measure_pictures
+from isolux.derive._rows import boxes_of, rows_of_columns
 from isolux.derive.pixels.people_masks import PersonMasks, person_masks
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo, Reference
 from isolux.vocabulary.tables import INSTANCES
-
-__all__ = ["INFO", "LIGHT", "derive"]
 
 FloatArray = npt.NDArray[np.float64]
 Map = npt.NDArray[np.float32]
@@ -176,14 +174,9 @@ def _measured(seen: Seen, boxes: FloatArray, masks: PersonMasks) -> FloatArray:
         size = seen.pixels.shape[0] * factor, seen.pixels.shape[1] * factor
         runs = masks.of(seen.rows, size)
         of_people = people_light(
-            luminance,
-            lightness,
-            boxes[seen.rows] * seen.scale,
-            runs.edges,
-            runs.starts,
-            runs.height,
-            factor,
-        )
+            luminance, lightness, boxes[seen.rows] * seen.scale, runs.edges, runs.starts,
+            runs.height, factor,
+        )  # fmt: skip
         found[:, _OWN : _OWN + 4] = of_people[:, :4]
         found[:, _STEP] = of_people[:, 1] - of_people[:, 4]
     return found

@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 
-__all__ = ["light_maps", "people_light", "picture_light"]
-
 FloatArray = npt.NDArray[np.float64]
 Map = npt.NDArray[np.float32]
 

@@ -12,8 +12,6 @@ import polars as pl
 from isolux.geometry.masks import Masks, masks_from_coco, masks_from_counts
 from isolux.vocabulary.errors import TableError
 
-__all__ = ["PersonMasks", "Runs", "person_masks"]
-
 
 @dataclass(frozen=True, slots=True)
 class Runs:
@@ -51,7 +49,11 @@ class PersonMasks:
     def _read(self, row: int, size: tuple[int, int]) -> tuple[npt.NDArray[np.int32], int] | None:
         if self.counts is not None and self.counts["mask_counts"][row] is not None:
             text, height, width = self.counts.row(row)
-            if height is None or width is None or not _alike((height, width), size):
+            if (
+                height is None
+                or width is None
+                or not (0 <= size[0] - height < 8 and 0 <= size[1] - width < 8)
+            ):
                 return None
             masks = masks_from_counts([text], np.array([height]), np.array([width]))
         elif self.polygons is not None:
@@ -72,11 +74,6 @@ def person_masks(people: pl.DataFrame) -> PersonMasks:
     if polygons is not None:
         has |= polygons.is_not_null().to_numpy()
     return PersonMasks(counts, polygons, has)
-
-
-def _alike(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Tell whether two sizes differ by no more than halving three times rounds up."""
-    return all(0 <= b - a < 8 for a, b in zip(one, other, strict=True))
 
 
 def _of_polygons(text: str, size: tuple[int, int]) -> Masks:

@@ -30,16 +30,14 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.derive._colour import lab_of_light
-from isolux.derive._picture_rows import rows_of_columns
 from isolux.derive._pictures import Seen, measure_pictures
+from isolux.derive._rows import rows_of_columns
 from isolux.derive.skin_tone.pixels import Skin
 from isolux.derive.skin_tone.regions import faces_of
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo, Reference
 from isolux.vocabulary.tables import INSTANCES
-
-__all__ = ["CLASSES", "INFO", "derive", "ita_of_light"]
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -26,8 +26,6 @@ import numpy.typing as npt
 from isolux.derive._colour import LINEAR
 from isolux.io.images import Pixels
 
-__all__ = ["FACE_IN_PICTURE", "REGIONS", "Skin", "skin_in_box", "skin_in_mask"]
-
 FloatArray = npt.NDArray[np.float64]
 
 REGIONS = ((0.15, 0.50, 0.38, 0.72), (0.62, 0.50, 0.85, 0.72), (0.35, 0.84, 0.65, 0.96))

@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.derive._picture_rows import boxes_of
 from isolux.derive._pictures import OTHER_SIZE, Seen
-from isolux.derive._rows import BOX
+from isolux.derive._rows import BOX, boxes_of
 from isolux.derive.skin_tone.pixels import FACE_IN_PICTURE, Skin, skin_in_box, skin_in_mask
 from isolux.geometry.masks import masks_from_counts
 from isolux.io.images import read_image
@@ -26,8 +25,6 @@ from isolux.io.paths import inside
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.tables import INSTANCES
-
-__all__ = ["Faces", "faces_of"]
 
 _FACE_BOX = ("face_box_x", "face_box_y", "face_box_w", "face_box_h")
 _SKIN = re.compile(r"(?i)(?:\d+\.\s*)?(?:face[ _])?skin")

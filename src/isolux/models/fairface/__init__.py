@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.models._classes import label_rows, probabilities
+from isolux.models._classes import label_rows, probabilities, vector_rows
 from isolux.models._preprocessing import Prepared, Preprocessing, placed
 from isolux.models._torch import fit_weights, on_device, read_weights, torch_for
 from isolux.models.fairface.heads import (
@@ -29,29 +29,16 @@ from isolux.models.fairface.heads import (
     heads_in,
     heads_text,
 )
-from isolux.models.fairface.network import features, logits, resnet34
-from isolux.models.fairface.starting import start_from
+from isolux.models.fairface.network import features, logits, resnet34, start_from
 from isolux.vocabulary import works
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import needed
 from isolux.vocabulary.info import ModelInfo
 
 __all__ = [
-    "FAIRFACE_HEADS",
-    "FILE",
-    "INFO",
-    "MEAN",
-    "SIDE",
-    "STD",
-    "FaceModel",
-    "Heads",
-    "features",
-    "heads_text",
-    "load",
-    "logits",
-    "resnet34",
-    "start_from",
-]
+    "FAIRFACE_HEADS", "FILE", "INFO", "MEAN", "SIDE", "STD", "FaceModel", "Heads", "features",
+    "heads_text", "load", "logits", "resnet34", "start_from",
+]  # fmt: skip
 
 _NOT_A_PRODUCT = (
     "This network guesses how annotators perceived a face. It measures datasets; what it says of"
@@ -98,10 +85,7 @@ class FaceModel:
                 values = placed(self.torch, pictures, self.device)
                 found = run(self.torch, self.inner, values).float().cpu().numpy()
         if self.predicts == "embeddings":
-            rows = pl.Series(found.astype(np.float32).tolist(), dtype=pl.List(pl.Float32))
-            return pl.DataFrame(
-                {"picture": pl.int_range(len(found), eager=True), "embedding": rows}
-            )
+            return vector_rows(found)
         scores = probabilities(found[:, self.outputs], "softmax")
         return label_rows(scores, self.names, self.top)
 

@@ -16,8 +16,6 @@ from typing import Any
 from isolux.datasets.fairface import AGES, GENDERS, RACES
 from isolux.vocabulary.errors import FileError, SpecError
 
-__all__ = ["FAIRFACE_HEADS", "FILE", "MEAN", "SIDE", "STD", "Heads", "heads_in", "heads_text"]
-
 FILE = "fairface.safetensors"
 """What a trained network's weights are called in its folder."""
 

@@ -7,9 +7,10 @@ weights of torchvision's ``resnet34`` fits: FairFace's authors released theirs i
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-__all__ = ["FEATURES", "features", "logits", "resnet34"]
+from isolux.models._torch import fit_weights, read_weights
 
 FEATURES = 512
 """Numbers that the network makes of a picture before its last layer."""
@@ -66,3 +67,22 @@ def features(torch: Any, net: Any, pictures: Any) -> Any:
 def logits(torch: Any, net: Any, pictures: Any) -> Any:
     """Give ``[n, outputs]`` of pictures, heads side by side."""
     return net.fc(features(torch, net, pictures))
+
+
+def start_from(net: Any, path: str | Path) -> str:
+    """Put a file's weights into a network, all but a last layer of other classes; give their hash.
+
+    Raises
+    ------
+    FileError
+        No such file, or a pickle.
+    SpecError
+        Weights of another network.
+    """
+    state, held = read_weights(path)
+    own, given = net.state_dict(), dict(state)
+    for name in ("fc.weight", "fc.bias"):
+        if name in given and given[name].shape != own[name].shape:
+            given[name] = own[name]
+    fit_weights(net, given, path)
+    return held["file"]

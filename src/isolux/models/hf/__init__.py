@@ -18,14 +18,10 @@ from isolux.models.hf.asking import Classifying, Describing, Embedding
 from isolux.models.hf.drawing import Detecting, Finding, Masking
 from isolux.models.hf.loading import Loaded, Task, open_checkpoint
 from isolux.models.hf.missing import refuse_random_weights
-from isolux.models.hf.places import Places
 from isolux.models.hf.posing import Posing
-from isolux.models.hf.questions import Questioning
-from isolux.models.hf.telling import Choosing, Pointing, Telling, Writing
+from isolux.models.hf.telling import Choosing, Pointing, Questioning, Telling, Writing
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import ModelInfo, Reference
-
-__all__ = ["INFO", "load"]
 
 INFO = ModelInfo(
     title="transformers",
@@ -72,8 +68,6 @@ def load(
     top_p: float | None = None,
     seed: int = 0,
     places: str | None = None,
-    place_bins: int = 1000,
-    place_order: Literal["xyxy", "yxyx"] = "xyxy",
     top: int = 5,
     least_score: float = 0.05,
     device: str = "cpu",
@@ -116,10 +110,6 @@ def load(
     places : str, optional
         Of grounding by another model than Florence-2 and Kosmos-2: the words by which it writes a
         box, such as ``<bin_{}>`` of OFA; it is asked with the prompt as it stands.
-    place_bins : int
-        How many such words there are along a side.
-    place_order : {"xyxy", "yxyx"}
-        Which of the four come first.
     top : int
         How many labels of a picture are kept, the best first.
     least_score : float
@@ -168,8 +158,7 @@ def load(
         if told is not None and found.task == "zero-shot-detection":
             return Finding(found, told, top=top, least_score=least_score)
         if found.task in (*_FREE, "grounding"):
-            return _in_words(found, how, told, question, classes, places, place_bins, place_order,
-                             top, spec)  # fmt: skip
+            return _in_words(found, how, told, question, classes, places, top, spec)
         if found.task in _PLAIN:
             return _PLAIN[found.task](found)
         names = _names(found)
@@ -194,11 +183,11 @@ def _writing(words: int, beams: int, top_p: float | None, seed: int, spec: str) 
 
 def _in_words(
     found: Loaded, how: Writing, told: _Prompts | None, question: str | None, classes: str | None,
-    places: str | None, place_bins: int, place_order: Literal["xyxy", "yxyx"], top: int, spec: str,
+    places: str | None, top: int, spec: str,
 ) -> Pointing | Questioning | Telling | Choosing:  # fmt: skip
     """Make a model that answers in words: boxes, answers to several questions, or to one."""
     if told is not None and found.task == "grounding":
-        return _pointing(found, told, how, places, place_bins, place_order, spec)
+        return _pointing(found, told, how, places, spec)
     if told is None:
         return _telling(found, question, classes, how, top, spec)
     asking = tuple(
@@ -240,9 +229,8 @@ def _refuse_unfit(
 
 
 def _pointing(
-    found: Loaded, told: _Prompts, how: Writing, places: str | None, bins: int,
-    order: Literal["xyxy", "yxyx"], spec: str,
-) -> Pointing:  # fmt: skip
+    found: Loaded, told: _Prompts, how: Writing, places: str | None, spec: str
+) -> Pointing:
     kind = str(found.model.config.model_type)
     if places is None and kind not in _WRITES_BOXES:
         raise SpecError(
@@ -252,15 +240,15 @@ def _pointing(
             where=spec,
             hint="task=zero-shot-detection is for detectors that take text prompts",
         )
-    if places is not None and (places.count("{}") != 1 or bins < 2):
+    if places is not None and places.count("{}") != 1:
         raise SpecError(
             "places are words with a number in them",
-            expected='"places=<bin_{}>", and place_bins of at least 2',
-            found=f"places={places}, place_bins={bins}",
+            expected='"places=<bin_{}>"',
+            found=f"places={places}",
             where=spec,
         )
     if places is not None:
-        return Pointing(found, told, how, Places(places, bins, order))
+        return Pointing(found, told, how, places)
     long = replace(how, words=max(how.words, _BOX_TOKENS))
     return Pointing(found, told, long)
 

@@ -15,12 +15,11 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.images import Pixels
-from isolux.models._classes import ClassMap, label_rows, probabilities
-from isolux.models._prompts import Several, described_rows
+from isolux.models._classes import ClassMap, label_rows, probabilities, vector_rows
+from isolux.models._prompts import Several, described_rows, directions
+from isolux.models._torch import of_one_shape
 from isolux.models.hf.loading import Loaded
 from isolux.vocabulary.errors import SpecError
-
-__all__ = ["Asking", "Classifying", "Describing", "Embedding", "Shown", "tokenised"]
 
 _APART = 0.01  # of the largest number of a vector: more than a GPU's rounding
 
@@ -67,16 +66,10 @@ class Asking:
 
     def _batches(self, shown: Sequence[Shown]) -> Iterator[tuple[int, Sequence[Shown], Any]]:
         """Give runs of one shape: where each begins, its pictures, and their tensor."""
-        at = 0
-        while at < len(shown):
-            end = at + 1
-            while end < len(shown) and shown[end].values.shape == shown[at].values.shape:
-                end += 1
-            part = shown[at:end]
-            torch, model = self.loaded.torch, self.loaded.model
+        torch, model = self.loaded.torch, self.loaded.model
+        for at, part in of_one_shape(shown, lambda one: one.values.shape):
             values = torch.from_numpy(np.stack([one.values for one in part]))
             yield at, part, values.to(self.loaded.device, model.dtype)
-            at = end
 
     def _numbers(self, tensor: Any) -> npt.NDArray[np.float64]:
         return np.asarray(tensor.float().cpu().numpy(), dtype=np.float64)
@@ -163,9 +156,7 @@ class Embedding(_Numbering):
 
     def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
         """Answer for prepared pictures."""
-        rows = self.numbers(pictures).tolist()
-        vectors = pl.Series(rows, dtype=pl.List(pl.Float64)).cast(pl.List(pl.Float32))
-        return pl.DataFrame({"picture": pl.int_range(len(rows), eager=True), "embedding": vectors})
+        return vector_rows(self.numbers(pictures))
 
     def _run(self, values: Any) -> Any:
         return _vector(self.loaded.model, values)[1]
@@ -247,19 +238,14 @@ class Describing(_Numbering):
 
     def __post_init__(self) -> None:
         torch, model = self.loaded.torch, self.loaded.model
-        rows = []
-        with torch.inference_mode():
-            for texts in self.prompts.values():
-                tokens = tokenised(self.loaded, texts, whole=self._sigmoid)
-                found = model.get_text_features(**tokens)
-                found = getattr(found, "pooler_output", found)
-                units = found / found.norm(dim=-1, keepdim=True)
-                if self.several == "nearest":
-                    rows.append(units)
-                    continue
-                mean = units.mean(dim=0)  # of several prompts, as in CLIP's paper, section 3.1.4
-                rows.append((mean / mean.norm())[None])
-        object.__setattr__(self, "words", torch.cat(rows))
+
+        def units(texts: Sequence[str]) -> Any:
+            tokens = tokenised(self.loaded, texts, whole=self._sigmoid)
+            found = model.get_text_features(**tokens)
+            found = getattr(found, "pooler_output", found)
+            return found / found.norm(dim=-1, keepdim=True)
+
+        object.__setattr__(self, "words", directions(torch, units, self.prompts, self.several))
 
     @property
     def _sigmoid(self) -> bool:

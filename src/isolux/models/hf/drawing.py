@@ -15,8 +15,6 @@ from isolux.models._classes import ClassMap
 from isolux.models.hf.asking import Asking, Shown, tokenised
 from isolux.vocabulary.errors import IsoluxError
 
-__all__ = ["Detecting", "Finding", "Masking"]
-
 _MASKS = {
     "picture": pl.Int64, "label": pl.String, "score": pl.Float64, "mask_counts": pl.String,
     "mask_height": pl.Int64, "mask_width": pl.Int64,

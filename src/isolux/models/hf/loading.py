@@ -14,8 +14,6 @@ from isolux.models._torch import device_error
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import needed
 
-__all__ = ["Loaded", "Task", "open_checkpoint"]
-
 Task = Literal[
     "classification", "zero-shot", "detection", "zero-shot-detection", "grounding", "segmentation",
     "pose", "captioning", "question", "embeddings",

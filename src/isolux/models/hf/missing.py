@@ -19,8 +19,6 @@ import numpy.typing as npt
 from isolux.models.hf.loading import Loaded
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["refuse_random_weights"]
-
 _RAW = (
     "logits", "pred_boxes", "class_queries_logits", "masks_queries_logits", "heatmaps",
     "decoder_class_logits", "decoder_coord_logits",

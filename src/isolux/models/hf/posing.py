@@ -15,17 +15,8 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.images import Pixels
+from isolux.models._boxes import POSE_SCHEMA
 from isolux.models.hf.loading import Loaded
-
-__all__ = ["POSES", "Boxed", "Posing"]
-
-POSES: dict[str, Any] = {
-    "picture": pl.Int64, "label": pl.String, "box_x": pl.Float64, "box_y": pl.Float64,
-    "box_w": pl.Float64, "box_h": pl.Float64, "score": pl.Float64,
-    "keypoints_x": pl.List(pl.Float64), "keypoints_y": pl.List(pl.Float64),
-    "keypoints_v": pl.List(pl.Float64),
-}  # fmt: skip
-"""The columns of a pose."""
 
 _BOXES_GIVEN = "The model is shown the boxes of the dataset's people; nobody else can have a pose."
 _AT_ONCE = 64  # people: a picture may show a crowd
@@ -75,14 +66,14 @@ class Posing:
         """Answer for prepared pictures."""
         people = [(k, box) for k, one in enumerate(pictures) for box in one.boxes]
         if not people:
-            return pl.DataFrame(schema=POSES)
+            return pl.DataFrame(schema=POSE_SCHEMA)
         values = np.concatenate([one.values for one in pictures if one.values is not None])
         rows: list[tuple[Any, ...]] = []
         with self.loaded.torch.inference_mode():
             for at in range(0, len(people), _AT_ONCE):
                 some = people[at : at + _AT_ONCE]
                 rows += self._rows(values[at : at + _AT_ONCE], some)
-        return pl.DataFrame(rows, schema=POSES, orient="row")
+        return pl.DataFrame(rows, schema=POSE_SCHEMA, orient="row")
 
     def _rows(self, values: npt.NDArray[Any], people: Sequence[Any]) -> list[tuple[Any, ...]]:
         torch, model = self.loaded.torch, self.loaded.model

@@ -19,10 +19,8 @@ import polars as pl
 from isolux.io.images import Pixels
 from isolux.models._boxes import boxes_table, once
 from isolux.models._classes import label_rows, probabilities
+from isolux.models._torch import of_one_shape
 from isolux.models.hf.loading import Loaded
-from isolux.models.hf.places import Places
-
-__all__ = ["Asked", "Choosing", "Pointing", "Telling", "Writing", "class_told"]
 
 _CAPTION = {"florence2": "<CAPTION>", "kosmos-2": "An image of"}
 """What a model of that type is asked for a caption; others by their own words, or by none."""
@@ -30,6 +28,7 @@ _CHAT_CAPTION = "Describe this picture in one sentence."
 _GROUNDING = "<CAPTION_TO_PHRASE_GROUNDING>"
 _WORD = re.compile(r"[^\W_]+")
 _NO_CONFIDENCE = "The model writes boxes without a confidence: each has the score 1."
+_BINS = 1000  # words for places along a side
 _CERTAIN = 1.0  # the score of a box that was written: no confidence comes with it
 
 
@@ -105,19 +104,13 @@ class _Worded:
     def _batches(self, shown: Sequence[Asked]) -> Iterator[tuple[Sequence[Asked], dict[str, Any]]]:
         """Give runs of one shape, and their tensors."""
         torch, model = self.loaded.torch, self.loaded.model
-        at = 0
-        while at < len(shown):
-            end = at + 1
-            while end < len(shown) and shown[end].shapes == shown[at].shapes:
-                end += 1
-            part = shown[at:end]
+        for _, part in of_one_shape(shown, lambda one: one.shapes):
             tensors = {}
             for name in part[0].values:
                 found = torch.from_numpy(np.concatenate([one.values[name] for one in part]))
                 kind = model.dtype if found.is_floating_point() else found.dtype
                 tensors[name] = found.to(self.loaded.device, kind)
             yield part, tensors
-            at = end
 
     def _written(self, tensors: Mapping[str, Any], how: Writing, *, plain: bool) -> list[str]:
         """Let the model write, and leave out what it was told."""
@@ -255,7 +248,7 @@ class Pointing(_Worded):
 
     prompts: Mapping[str, tuple[str, ...]]
     writing: Writing
-    places: Places | None = None
+    places: str | None = None
     predicts: str = "boxes"
 
     @property
@@ -267,8 +260,8 @@ class Pointing(_Worded):
     def identity(self) -> dict[str, Any]:
         """What moves an answer."""
         told = [[name, list(texts)] for name, texts in self.prompts.items()]
-        places = None if self.places is None else self.places.said()
-        return {**self.loaded.identity, "prompts": told, **self.writing.said(), "places": places}
+        own = {"prompts": told, **self.writing.said(), "places": self.places}
+        return {**self.loaded.identity, **own}
 
     @property
     def _florence(self) -> bool:
@@ -301,7 +294,7 @@ class Pointing(_Worded):
         """Read the boxes that a model wrote: x, y, w, h in the picture's pixels."""
         processor, (w, h) = self.loaded.processor, (shown.width, shown.height)
         if self.places is not None:
-            corners = self.places.corners(line, w, h)
+            corners = corners_in(line, self.places, w, h)
         elif self._florence:
             found = processor.post_process_generation(line, task=_GROUNDING, image_size=(w, h))
             corners = found[_GROUNDING]["bboxes"]
@@ -314,3 +307,64 @@ class Pointing(_Worded):
             sides = min(max(right, x), w) - x, min(max(bottom, y), h) - y
             kept.append((float(x), float(y), float(sides[0]), float(sides[1])))
         return kept
+
+
+def corners_in(
+    line: str, word: str, width: int, height: int
+) -> list[tuple[float, float, float, float]]:
+    """Read the boxes in what a model wrote: left, top, right, bottom in pixels.
+
+    OFA (Wang et al. 2022, section 3.1) writes ``<bin_k>``, k from 0 to 999 along either side.
+
+    Examples
+    --------
+    >>> corners_in("a dog<bin_0><bin_0><bin_999><bin_333>", "<bin_{}>", 999, 333)
+    [(0.0, 0.0, 999.0, 111.0)]
+    """
+    before, after = (re.escape(part) for part in word.split("{}"))
+    found = []
+    for run in re.findall(rf"(?:{before}\d+{after}\s*){{4}}", line):
+        numbers = [int(one) for one in re.findall(rf"{before}(\d+){after}", run)]
+        if max(numbers) < _BINS:
+            a, b, c, d = (one / (_BINS - 1) for one in numbers)
+            found.append((a * width, b * height, c * width, d * height))
+    return found
+
+
+@dataclass(frozen=True)
+class Questioning:
+    """A model that is asked each of several questions.
+
+    Parameters
+    ----------
+    asking : tuple of (str, Telling or Choosing)
+        Each question, and the model that is asked it.
+    prompts : mapping of str to tuple of str
+        As the file has them, by name.
+    """
+
+    asking: tuple[tuple[str, Telling | Choosing], ...]
+    prompts: Mapping[str, tuple[str, ...]]
+    predicts: str = "labels"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What moves an answer."""
+        own = dict(self.asking[0][1].identity)
+        told = [[name, list(texts)] for name, texts in self.prompts.items()]
+        return {**own, "question": None, "prompts": told}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of the checkpoint."""
+        return self.asking[0][1].notes
+
+    def __call__(self, pictures: Sequence[Pixels]) -> pl.DataFrame:
+        """Answer for pictures: a row for each picture and question."""
+        frames = []
+        for rank, (question, model) in enumerate(self.asking, start=1):
+            found = model([model.prepare(one) for one in pictures])
+            frames.append(
+                found.with_columns(question=pl.lit(question), rank=pl.lit(rank, dtype=pl.Int64))
+            )
+        return pl.concat(frames).sort("picture", "rank", maintain_order=True)

@@ -26,8 +26,6 @@ from isolux.vocabulary import works
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import ModelInfo, Reference
 
-__all__ = ["INFO", "LearnedDistance", "load"]
-
 INFO = ModelInfo(
     title="LPIPS (VGG-16)",
     summary="A learned distance between two pictures, from the features of VGG-16: 0 or more, lower"

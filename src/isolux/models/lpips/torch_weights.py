@@ -8,8 +8,6 @@ from typing import Any
 
 from isolux.vocabulary.errors import FileError, SpecError
 
-__all__ = ["import_torch", "read_state"]
-
 _SAFE = (2, 6)
 
 

@@ -17,16 +17,15 @@ import numpy as np
 import polars as pl
 
 from isolux.io.hashing import sha256_file
+from isolux.io.resizing import Filter
 from isolux.models._boxes import BoxFormat, BoxUnits
 from isolux.models._classes import ClassMap, class_map, read_names
-from isolux.models._preprocessing import Colours, Filter, Fit, Prepared, Preprocessing, stacked
+from isolux.models._preprocessing import Colours, Fit, Prepared, Preprocessing, stacked
 from isolux.models.onnx.external import external_files
 from isolux.models.onnx.outputs import Outputs, detections, labels, vectors
 from isolux.models.onnx.session import Session, open_session
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 from isolux.vocabulary.info import ModelInfo, Reference
-
-__all__ = ["INFO", "OnnxModel", "load"]
 
 INFO = ModelInfo(
     title="ONNX",
@@ -225,15 +224,13 @@ def _told(session: Session, where: str, known: tuple[str, ...]) -> dict[str, Any
         return {}
     try:
         found = json.loads(text)
+        problem = "" if isinstance(found, dict) else type(found).__name__
     except ValueError as error:
+        found, problem = {}, str(error)
+    if problem:
         raise FileError(
-            "the file's own settings cannot be read", expected="JSON under 'isolux'",
-            found=str(error), where=where,
-        ) from error  # fmt: skip
-    if not isinstance(found, dict):
-        raise FileError(
-            "the file's own settings cannot be read", expected="an object under 'isolux'",
-            found=type(found).__name__, where=where,
+            "the file's own settings cannot be read", expected="an object of JSON under 'isolux'",
+            found=problem, where=where,
         )  # fmt: skip
     for key in found:
         if key not in known:

@@ -14,8 +14,6 @@ from pathlib import Path
 from isolux.io.paths import inside
 from isolux.vocabulary.errors import FileError
 
-__all__ = ["external_files"]
-
 _MESSAGES: dict[str, dict[int, str]] = {
     "model": {7: "graph", 20: "training", 25: "function"},
     "training": {1: "graph", 2: "graph"},

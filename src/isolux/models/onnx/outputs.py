@@ -11,12 +11,10 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.models._boxes import BoxFormat, BoxUnits, box_rows, boxes_table
-from isolux.models._classes import ClassMap, label_rows, probabilities
+from isolux.models._classes import ClassMap, label_rows, probabilities, vector_rows
 from isolux.models._preprocessing import Prepared
 from isolux.models.onnx.session import Session
 from isolux.vocabulary.errors import SpecError
-
-__all__ = ["Outputs", "detections", "labels", "vectors"]
 
 _BOXES = ("boxes", "pred_boxes", "bboxes", "dets", "detection_boxes")
 _SCORES = ("scores", "logits", "pred_logits", "confidences", "detection_scores")
@@ -122,9 +120,7 @@ def labels(found: Arrays, how: Outputs, classes: ClassMap, n: int) -> pl.DataFra
 
 def vectors(found: Arrays, how: Outputs, n: int) -> pl.DataFrame:
     """Read an output ``[n, d]`` as embeddings."""
-    array = _flat(found[how.scores], n, how.scores) if n else np.zeros((0, 1))
-    rows = pl.Series(array.astype(np.float32).tolist(), dtype=pl.List(pl.Float32))
-    return pl.DataFrame({"picture": pl.int_range(n, eager=True), "embedding": rows})
+    return vector_rows(_flat(found[how.scores], n, how.scores) if n else np.zeros((0, 1)))
 
 
 def _flat(array: npt.NDArray[Any], n: int, name: str) -> npt.NDArray[Any]:

@@ -14,8 +14,6 @@ from isolux.io.cores import cores
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import needed
 
-__all__ = ["Session", "open_session"]
-
 _TYPES = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(uint8)": "uint8"}
 
 

@@ -9,13 +9,13 @@ themselves.
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._spreadsheet import original_range
+from isolux.datasets._refusals import refuse_cells, require_columns
+from isolux.datasets._spreadsheet import notes_on_repair, original_range, refuse_damaged
 from isolux.datasets._wide import (
     attributes_of,
     identify,
@@ -28,10 +28,7 @@ from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import TableError, UnknownNameError, place
 from isolux.vocabulary.info import DatasetInfo
-
-__all__ = ["AGES", "GENDERS", "INFO", "RACES", "load"]
 
 OLDEST = "more than 70"
 AGES = ("0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", OLDEST)
@@ -112,35 +109,29 @@ def load(
     """
     where = str(path)
     frame = read_table(path)
-    for name in ("age", "gender", "race"):
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where=where)
+    require_columns(frame, ("age", "gender", "race"), where)
     named = id or next((name for name in ("file", "image_id") if name in frame.columns), "file")
     identity = identify(frame, named, where)
     if named == "file":
         refuse_outside(identity.ids, where, "file")
-    labels = _labels(frame.drop(named), repair_ages=repair_ages, where=where)
+    labels, notes = _labels(frame.drop(named), repair_ages=repair_ages, where=where)
     instances = instances_of(frame, identity, None, where)
     dataset = Dataset(
         name="fairface",
         info=INFO,
         instances=instances,
-        attributes=attributes_of(labels.frame, identity.ids, where=where),
+        attributes=attributes_of(labels, identity.ids, where=where),
         images=images_of(instances, are_paths=named == "file", root=None, where=where),
         inputs={where: sha256_file(path)},
-        notes=labels.notes,
+        notes=tuple(notes),
         id_columns={named: "instance_id"},
     )
     return with_columns_to_choose(dataset, frame, where)
 
 
-@dataclass(frozen=True, slots=True)
-class _Labels:
-    frame: pl.DataFrame
-    notes: tuple[str, ...]
-
-
-def _labels(frame: pl.DataFrame, *, repair_ages: bool, where: str) -> _Labels:
+def _labels(
+    frame: pl.DataFrame, *, repair_ages: bool, where: str
+) -> tuple[pl.DataFrame, list[str]]:
     """Check the declared columns, and bring every column of ages to one spelling."""
     notes: list[str] = []
     columns: list[pl.Series] = []
@@ -161,7 +152,7 @@ def _labels(frame: pl.DataFrame, *, repair_ages: bool, where: str) -> _Labels:
         for column in columns
         if column.name in ("age", *_DECLARED) and column.null_count()
     ]
-    return _Labels(pl.DataFrame(columns), tuple(notes))
+    return pl.DataFrame(columns), notes
 
 
 _DECLARED = {"gender": GENDERS, "race": RACES, "service_test": _SERVICE_TEST}
@@ -194,43 +185,23 @@ def _ages(texts: pl.Series, notes: list[str], *, repair: bool, where: str) -> pl
         if (age := original_range(value, AGES)) is not None
     }
     if damaged and not repair:
-        _refuse_damaged(texts, damaged, where)
-    for value, age in damaged.items():
-        count = int((texts == value).sum())
-        notes.append(
-            f"{count:,} cell(s) of {texts.name!r} said {value!r}, as a spreadsheet writes a date,"
-            f" and were repaired to {age!r}."
-        )
+        refuse_damaged(texts, damaged, "ages", "one of " + ", ".join(AGES), where)
+    notes += notes_on_repair(texts, damaged)
     texts = texts.replace(damaged) if damaged else texts
     _refuse_undeclared(texts, AGES, where)
     return texts
 
 
-def _refuse_damaged(texts: pl.Series, damaged: dict[str, str], where: str) -> None:
-    cells = texts.is_in(list(damaged)).fill_null(value=False)
-    row = row_of(cells)
-    was = ", ".join(f"{value!r} for {age}" for value, age in list(damaged.items())[:4])
-    raise TableError(
-        "a spreadsheet seems to have turned ages into dates",
-        expected="one of " + ", ".join(AGES),
-        found=f"{texts[row]!r}; in all {cells.sum():,} cell(s): {was}",
-        where=place(where, row + 1, texts.name),
-        hint="take the original file, or have them turned back with --repair-ages"
-        " (repair_ages=True)",
-    )
-
-
 def _refuse_undeclared(texts: pl.Series, declared: tuple[str, ...], where: str) -> None:
     wrong = ~texts.is_in(declared).fill_null(value=True)
-    if not wrong.any():
-        return
-    row = row_of(wrong)
-    folded = {label.lower(): label for label in declared}
-    near = difflib.get_close_matches(texts[row].lower(), folded, n=1, cutoff=0.5)
-    raise TableError(
-        f"{wrong.sum():,} cell(s) hold a label that FairFace does not declare",
-        expected="one of " + ", ".join(declared),
-        found=repr(texts[row]),
-        where=place(where, row + 1, texts.name),
-        hint=f"did you mean {folded[near[0]]!r}?" if near else None,
-    )
+    if wrong.any():
+        folded = {label.lower(): label for label in declared}
+        near = difflib.get_close_matches(texts[row_of(wrong)].lower(), folded, n=1, cutoff=0.5)
+        refuse_cells(
+            wrong,
+            texts,
+            "{n} cell(s) hold a label that FairFace does not declare",
+            "one of " + ", ".join(declared),
+            where,
+            hint=f"did you mean {folded[near[0]]!r}?" if near else None,
+        )

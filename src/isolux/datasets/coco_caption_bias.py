@@ -13,29 +13,18 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._boxes import box_notes
-from isolux.datasets._clusters import clustered_as
-from isolux.datasets._coco.instances import coco_instances
-from isolux.datasets._coco.json import read_coco
-from isolux.datasets._files import file_in, optional_file, read_file, sha256_bytes
-from isolux.datasets.coco_caption_bias.cells import items_of, keyed, label_rows
-from isolux.io.frames import read_table
-from isolux.io.hashing import sha256_file
+from isolux.datasets._coco.json import coco_instances, read_coco
+from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
+from isolux.datasets._refusals import check_choices, require_columns
+from isolux.datasets._tables import dataset_of
+from isolux.io.cells import as_text, row_of
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError
+from isolux.vocabulary.errors import JoinError, TableError, place
 from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
+from isolux.vocabulary.tables import ATTRIBUTES, check
 
-__all__ = ["INFO", "load"]
-
-_IMAGES = ("images_val2014.csv", "**/images_val2014.csv")
-_PEOPLE = (
-    "instances_2014all.csv",
-    "instances_val2014.csv",
-    "**/instances_2014all.csv",
-    "**/instances_val2014.csv",
-)
+_PEOPLE = ("instances_2014all.csv", "instances_val2014.csv")
 _COCO = (
     "instances_val2014.json",
     "annotations/instances_val2014.json",
@@ -78,13 +67,14 @@ INFO = DatasetInfo(
         "people whose boxes were too small to judge have no label",
     ),
 )
+_UNKNOWN = ("unsure", "nan", "none", "null", "unknown")
+_ITEM = r"[^\[\](){},'\"]+"
 
 
 def load(
     path: str | Path,
     *,
     coco: str | Path | None = None,
-    id_column: str | None = None,
     people: Literal["labelled", "all"] = "labelled",
     masks: bool = False,
 ) -> Dataset:
@@ -99,9 +89,6 @@ def load(
     coco : str or Path, optional
         COCO's ``instances_val2014.json``; not given: looked for below the folder. Without it each
         image is one person, its largest.
-    id_column : str, optional
-        The column of the people's table that holds COCO's annotation ids; not given: ``id`` or
-        ``ann_id``, the first that there is.
     people : {"labelled", "all"}
         Leave out those of labelled images who have no row in the people's table; without that
         table, all but the largest.
@@ -138,11 +125,10 @@ def load(
     >>> dataset.values_of("bb_skin").select("unit_kind", "unit_id", "value").row(0)
     ('instance', '42', 'Light')
     """
-    if people not in ("labelled", "all"):
-        raise SpecError("people cannot be that", expected="labelled or all", found=repr(people))
-    file = file_in(Path(path).expanduser(), _IMAGES, "captioning-bias annotations of images")
-    labelled = keyed(read_table(file, format="csv"), "id", str(file))
-    inputs = {str(file): sha256_file(file)}
+    check_choices(load, people=people)
+    file = file_in(path, anywhere("images_val2014.csv"), "captioning-bias annotations of images")
+    inputs = Inputs()
+    labelled = keyed(inputs.read_table(file, format="csv"), "id", str(file))
     notes: list[str] = []
     truth = _coco_file(file.parent, coco)
     if truth is None:
@@ -152,7 +138,7 @@ def load(
     else:
         whole, images = _people_of_coco(truth, labelled, inputs, notes, masks=masks)
     largest = _largest(whole)
-    own = _own_rows(file.parent, id_column, inputs, notes) if truth is not None else None
+    own = _own_rows(file.parent, inputs, notes) if truth is not None else None
     if own is not None:
         own = _of_these(own, whole, notes)
     kept = largest["instance_id"] if own is None else own["key"]
@@ -165,17 +151,18 @@ def load(
             *_of_images(labelled, images),
         ]
     )
-    dataset = Dataset(
-        name="coco_caption_bias",
-        info=INFO,
-        instances=check(whole, INSTANCES, where=str(truth or file)),
+    return dataset_of(
+        "coco_caption_bias",
+        INFO,
+        instances=whole,
         attributes=check(attributes, ATTRIBUTES, where=str(file)),
-        images=check(images, IMAGES),
+        images=images,
         inputs=inputs,
-        notes=(*notes, *(box_notes(whole, images) if truth is not None else ())),
+        where=str(truth or file),
+        notes=notes,
+        cluster="image",
+        clusters={"image": "image_id", "row": None, "person": None},
     )
-    words = {"image": "image_id", "row": None, "person": None}
-    return clustered_as(dataset, default="image", names=words)
 
 
 def _uri() -> pl.Expr:
@@ -184,17 +171,16 @@ def _uri() -> pl.Expr:
 
 def _coco_file(folder: Path, named: str | Path | None) -> Path | None:
     if named is not None:
-        return file_in(Path(named).expanduser(), _COCO, "COCO annotations of 2014")
+        return file_in(named, _COCO, "COCO annotations of 2014")
     return optional_file(folder, _COCO)
 
 
 def _people_of_coco(
-    file: Path, labelled: pl.DataFrame, inputs: dict[str, str], notes: list[str], *, masks: bool
+    file: Path, labelled: pl.DataFrame, inputs: Inputs, notes: list[str], *, masks: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read the people of the images that are labelled, and these images."""
-    data, where = read_file(file), str(file)
-    inputs[where] = sha256_bytes(data)
-    tables = read_coco(data, where, masks=masks)
+    where = str(file)
+    tables = read_coco(inputs.read(file), where, masks=masks)
     keys = labelled["key"].implode()
     images = tables.images.filter(pl.col("image_id").is_in(keys))
     lost = labelled.height - images.height
@@ -221,17 +207,13 @@ def _largest(people: pl.DataFrame) -> pl.DataFrame:
     return ranked.unique("image_id", keep="first", maintain_order=True)
 
 
-def _own_rows(
-    folder: Path, column: str | None, inputs: dict[str, str], notes: list[str]
-) -> pl.DataFrame | None:
-    file = optional_file(folder, _PEOPLE)
+def _own_rows(folder: Path, inputs: Inputs, notes: list[str]) -> pl.DataFrame | None:
+    file = optional_file(folder, anywhere(*_PEOPLE))
     if file is None:
         notes.append(f"{_PEOPLE[0]} is not at hand: only each image's largest person has labels.")
         return None
-    table = read_table(file, format="csv")
-    inputs[str(file)] = sha256_file(file)
-    names = (column,) if column is not None else _IDS
-    found = next((name for name in names if name in table.columns), names[0])
+    table = inputs.read_table(file, format="csv")
+    found = next((name for name in _IDS if name in table.columns), _IDS[0])
     return keyed(table, found, str(file)).drop(found)
 
 
@@ -244,7 +226,7 @@ def _of_these(own: pl.DataFrame, people: pl.DataFrame, notes: list[str]) -> pl.D
             expected="ids such as " + ", ".join(people["instance_id"].head(3)),
             found=", ".join(own["key"].head(3)),
             where=_PEOPLE[0],
-            hint="id_column names the column of COCO's annotation ids; there are "
+            hint=f"call the column of COCO's annotation ids {_IDS[0]!r}; there are "
             + ", ".join(c for c in own.columns if c != "key"),
         )
     lost = int((~met).sum())
@@ -283,3 +265,49 @@ def _of_images(labelled: pl.DataFrame, images: pl.DataFrame) -> list[pl.DataFram
 def _of_people(own: pl.DataFrame) -> list[pl.DataFrame]:
     names = [name for name in own.columns if name != "key" and name not in _NO_LABELS]
     return [label_rows(own["key"], own[name], name, "instance") for name in names]
+
+
+def keyed(table: pl.DataFrame, column: str, where: str) -> pl.DataFrame:
+    """Add ``key``, the id as COCO writes it: a whole number without leading zeros."""
+    require_columns(table, (column,), where)
+    digits = as_text(table[column]).str.extract(r"^(?:.*_)?([0-9]{1,18})(?:\.0|\.jpg)?$", 1)
+    keys = digits.cast(pl.Int64).cast(pl.String).alias("key")
+    bad = keys.is_null() | ~keys.is_first_distinct()
+    if bad.any():
+        row = row_of(bad)
+        raise TableError(
+            "an id is not a whole number" if keys[row] is None else "an id occurs twice",
+            expected="COCO's number, such as 42, once",
+            found=repr(table[column][row])[:60],
+            where=place(where, row + 1, column),
+        )
+    return table.drop("key", strict=False).hstack([keys])
+
+
+def items_of(cells: pl.Series) -> pl.Series:
+    """List the items of cells such as ``['Light', 'Dark']``; a plain cell is one item."""
+    parts = as_text(cells).str.extract_all(_ITEM)
+    return parts.list.eval(pl.element().str.strip_chars()).list.eval(
+        pl.element().filter(pl.element() != "")
+    )
+
+
+def label_rows(
+    ids: pl.Series, cells: pl.Series, name: str, kind: str, number: pl.Series | None = None
+) -> pl.DataFrame:
+    """Make a row of each different value; several in a cell count as votes."""
+    items = items_of(cells)
+    table = pl.DataFrame([ids.alias("unit_id"), items.alias("value")])
+    if number is not None:
+        table = table.with_columns(number=number)
+    lists = (items.list.len() > 1).fill_null(value=False).any()
+    known = pl.col("value").list.eval(
+        pl.when(~pl.element().str.to_lowercase().is_in(_UNKNOWN)).then(pl.element())
+    )
+    nothing = pl.lit([None], dtype=pl.List(pl.String))
+    filled = pl.when(pl.col("value").list.len().fill_null(0) > 0).then(known).otherwise(nothing)
+    long = table.with_columns(value=filled).explode("value")
+    counted = long.group_by(long.columns, maintain_order=True).agg(votes=pl.len().cast(pl.Float64))
+    if not lists:
+        counted = counted.with_columns(votes=pl.lit(None, dtype=pl.Float64))
+    return ATTRIBUTES.conform(counted.with_columns(unit_kind=pl.lit(kind), attribute=pl.lit(name)))

@@ -1,0 +1,187 @@
+"""CelebA's text lists as columns: a picture a row, cells parted by any number of spaces.
+
+``list_attr_celeba.txt`` and its like begin with the number of rows and a line of names, which may
+lack the name of the first column; ``list_eval_partition.txt`` and its like begin with a row.
+CelebAMask-HQ keeps the form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from isolux.datasets._files import Inputs, anywhere, optional_file
+from isolux.datasets._inner_paths import refuse_outside
+from isolux.datasets._refusals import refuse_cells, refuse_repeats
+from isolux.datasets._tables import left_join
+from isolux.io.delimited import read_delimited
+from isolux.io.text import decodable
+from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.info import DatasetInfo
+
+IDENTITY, PARTITION = "identity_CelebA.txt", "list_eval_partition.txt"
+SPLITS = ("train", "val", "test")
+"""What the partition's codes 0, 1, 2 mean."""
+
+COMMON = DatasetInfo(
+    title="",
+    summary="",
+    references=(),
+    licence="non-commercial research only; the pictures stay their owners'",
+    training_allowed=True,
+    withdrawal="no way for the people shown to withdraw is published",
+    judgement="perceived",
+    terms=(
+        ("Male", "perceived male gender presentation"),
+        ("Young", "perceived as young"),
+        ("Attractive", "judged attractive by annotators"),
+        ("Pale_Skin", "perceived pale skin"),
+    ),
+    assumptions=(
+        (
+            "the groups come from a labelling company's judgements, not from what people say about "
+            "themselves"
+        ),
+        "photographs of one celebrity are not independent: identities are clusters where known",
+        "no means that a trait was not marked, as when it cannot be seen",
+    ),
+)
+"""What CelebA, CelebAMask-HQ and LFWA share, whose labels one company made."""
+
+FACE_CLUSTERS = {"subject": "subject_id", "image": None, "face": None, "row": None}
+_DIGITS = 9  # more are not a number of pictures
+_FIRST = ("image_id", "idx")
+_WORDS = {"1": "yes", "-1": "no"}
+
+
+def read_list(data: bytes, where: str, names: Sequence[str] | None = None) -> pl.DataFrame:
+    r"""Read a list; every column is text.
+
+    Examples
+    --------
+    >>> read_list(b"1\nMale Young \n000001.jpg -1  1\n", "a.txt").rows()
+    [('000001.jpg', '-1', '1')]
+    """
+    text = _single_spaces(decodable(data, where))
+    first, _, rest = text.partition(b"\n")
+    count = None
+    if names is not None:
+        header, body = list(names), text
+    else:
+        if first.isdigit() and len(first) <= _DIGITS:
+            count = int(first)
+            first, _, rest = rest.partition(b"\n")
+        header, body = first.decode("utf-8").split(" "), rest
+        if header[0] not in _FIRST:
+            header = [_FIRST[0], *header]
+    if '"' in "".join(header) or b'"' in body:
+        raise FileError("a list of pictures holds a quotation mark", where=where)
+    frame = read_delimited(" ".join(header).encode() + b"\n" + body, " ", where)
+    if count is not None and count != frame.height:
+        raise FileError(
+            "the list has another number of rows than its first line says",
+            expected=f"{count:,} rows",
+            found=f"{frame.height:,}",
+            where=where,
+            hint="the file may be cut off: fetch it again",
+        )
+    if frame.is_empty():
+        raise FileError("the list names no picture", where=where)
+    refuse_outside(frame[header[0]], where, header[0])
+    refuse_repeats(frame[header[0]], "a picture is listed twice", "each picture once", where)
+    return frame
+
+
+def _single_spaces(text: bytes) -> bytes:
+    text = text.replace(b"\r\n", b"\n").replace(b"\t", b" ")
+    while b"  " in text:
+        text = text.replace(b"  ", b" ")
+    return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip()
+
+
+def read_faces(
+    data: bytes, where: str, wanted: Sequence[str] | None
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read a list of attributes: the faces with yes and no, and the attributes' names."""
+    read = read_pictures(data, where)
+    known = read.columns[1:]
+    names = list(dict.fromkeys(known if wanted is None else wanted))
+    for name in names:
+        if name not in known:
+            raise UnknownNameError("attribute", name, known, where=where)
+        refuse_cells(
+            ~read[name].is_in(list(_WORDS)).fill_null(value=False),
+            read[name],
+            "an attribute is neither 1 nor -1 ({n} cell(s))",
+            "1 (yes) or -1 (no)",
+            where,
+        )
+    if not names:
+        raise SpecError("no attribute is to be loaded", expected=", ".join(known), where=where)
+    words = pl.col(*names).replace_strict(_WORDS, return_dtype=pl.String)
+    return read.select("image_id", *names).with_columns(words), names
+
+
+def read_pictures(data: bytes, where: str) -> pl.DataFrame:
+    """Read a list with a line of names, whose first column is the picture."""
+    read = read_list(data, where)
+    if read.columns[0] != _FIRST[0]:
+        raise TableError(
+            "this is the mapping to CelebA, not a list of pictures",
+            expected="a line of names, then a picture and its values in each row",
+            found=" ".join(read.columns[:6]),
+            where=where,
+            hint="were two files of the release swapped?",
+        )
+    return read
+
+
+def joined(
+    faces: pl.DataFrame, other: pl.DataFrame, on: str, lacks: str, notes: list[str]
+) -> pl.DataFrame:
+    """Add the columns of a list to the faces, and note how many it does not have."""
+    found = left_join(faces, other, on)
+    without = found[next(name for name in other.columns if name != on)].null_count()
+    if without:
+        notes.append(f"{without:,} of {found.height:,} {lacks}.")
+    return found
+
+
+def with_celeba_lists(
+    faces: pl.DataFrame, folder: Path, key: str, lacks: tuple[str, str], inputs: Inputs,
+    notes: list[str],
+) -> pl.DataFrame:  # fmt: skip
+    """Add ``subject_id`` and ``split`` from CelebA's lists; null where a list is not at hand."""
+    for name, column, what in zip(
+        (IDENTITY, PARTITION), ("subject_id", "split"), lacks, strict=True
+    ):
+        file = optional_file(folder, anywhere(name))
+        if file is None:
+            faces = faces.with_columns(pl.lit(None, dtype=pl.String).alias(column))
+            if name == IDENTITY:
+                notes.append(
+                    f"{name} is not at hand: photographs of one celebrity count as independent, so"
+                    " intervals may be too narrow."
+                )
+            continue
+        listed = read_list(inputs.read(file), str(file), (key, column))
+        if name == PARTITION:
+            listed = listed.with_columns(_parts(listed[column], str(file)))
+        faces = joined(faces, listed, key, what, notes)
+    return faces
+
+
+def _parts(codes: pl.Series, where: str) -> pl.Series:
+    """Turn the partition's codes into the names of its parts."""
+    words = {str(code): word for code, word in enumerate(SPLITS)}
+    refuse_cells(
+        ~codes.is_in(list(words)).fill_null(value=False),
+        codes,
+        "a picture is in a part that CelebA does not have",
+        "0 (train), 1 (val) or 2 (test)",
+        where,
+        longest=80,
+    )
+    return codes.replace_strict(words)

@@ -1,0 +1,255 @@
+"""COCO and any set in its format: boxes, masks, crowds, keypoints of 80 categories.
+
+Reads an annotation file (``instances_val2017.json``, ``person_keypoints_val2017.json``): one
+instance for each annotation, its image, its category as class. No image is opened. COCO says
+nothing about who people are; labels of skin and gender come from other tables
+(``coco_caption_bias``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from isolux.datasets._boxes import BoxOrder, box_notes, refuse_shares, with_corners_read
+from isolux.datasets._coco.json import CocoTables, coco_instances, read_coco
+from isolux.datasets._files import Inputs, file_in
+from isolux.datasets._tables import attribute_table, dataset_of
+from isolux.vocabulary import works
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import UnknownNameError
+from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
+
+INFO = DatasetInfo(
+    title="COCO",
+    summary="Objects of 80 categories in everyday scenes: boxes, masks, crowds, people's joints.",
+    references=(works.COCO.at("section 4; the format: https://cocodataset.org/#format-data"),),
+    licence="annotations CC BY 4.0; images under their own licences on Flickr",
+    training_allowed=True,
+    withdrawal="no way for the people shown to withdraw is published",
+    judgement="perceived",
+    noun="objects",
+    terms=(
+        ("category", "annotated category"),
+        ("supercategory", "group of categories"),
+    ),
+    assumptions=(
+        "images are independent of one another, those in one image are not",
+        "everyone in an image is annotated, or covered by a crowd box",
+    ),
+)
+
+_GIVEN = ("category", "supercategory")
+_LARGER, _SMALLER = 1.1, 0.02  # of the box: a mask lies within it, and a thin pole fills a little
+_SLACK = 4.0  # square pixels, for boxes of a few
+_SHARE = 0.05
+_Cell = bool | int | float | str | None
+_Piece = dict[str, _Cell | list[_Cell]]
+_Rows = tuple[list[str], list[str | None], list[float | None]]
+"""Attributes that every file gives."""
+
+
+def load(
+    path: str | Path,
+    *,
+    categories: Sequence[str] | None = None,
+    masks: bool = True,
+    box_format: BoxOrder = "xywh",
+) -> Dataset:
+    r"""Load COCO annotations.
+
+    ``cluster`` of ``isolux.load`` may be ``image`` (where not given), ``row``, or a column.
+
+    Parameters
+    ----------
+    path : str or Path
+        The JSON file, or a folder that holds a single one (itself or in ``annotations/``).
+    categories : sequence of str, optional
+        Names of the categories whose instances are kept (``["person"]``); all where not given.
+        The others' images stay.
+    masks : bool
+        Keep the masks. Without them a large file is read in less time and memory.
+    box_format : {"xywh", "xyxy"}
+        What ``bbox`` is: left, top, width, height, as COCO has it; or two corners, as some
+        converters write it.
+
+    Returns
+    -------
+    Dataset
+        ``instances``: the box in pixels, ``classes``, ``area`` (of the mask, square pixels),
+        ``is_crowd``, ``ignore`` (crowds, and what the file marks so), mask and keypoint columns
+        where the file has any. ``attributes``: ``category`` and ``supercategory``, and what
+        annotations hold under ``attributes``, as CVAT and others write it.
+
+    Raises
+    ------
+    FileError
+        No such file, no JSON or JSON that is cut off (with the byte).
+    TableError
+        With the row in its list: a value of a wrong type, a repeated id, an id of no image or
+        category, a box with a negative side, a mask that is not of its image's size; boxes that
+        leave their images and are corners.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> file = {
+    ...     "images": [{"id": 7, "file_name": "7.jpg", "width": 64, "height": 48}],
+    ...     "annotations": [{"id": 1, "image_id": 7, "category_id": 1, "bbox": [4, 5, 20, 30]}],
+    ...     "categories": [{"id": 1, "name": "person"}],
+    ... }
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "instances.json").write_text(json.dumps(file))
+    ...     load(folder).instances.select("classes", "box_x", "box_h", "cluster_id").row(0)
+    (['person'], 4.0, 30.0, '7')
+    """
+    file = file_in(path, ("annotations/*.json", "*.json"), "annotations (JSON)")
+    where, inputs = str(file), Inputs()
+    tables = read_coco(inputs.read(file), where, masks=masks)
+    annotations = _of_categories(tables, categories, where)
+    images = check(tables.images, IMAGES, where=where)
+    drawn = coco_instances(annotations, tables, where)
+    read = with_corners_read(drawn, images, box_format, where)
+    instances = check(read, INSTANCES, where=where)
+    refuse_shares(instances, images, where)
+    own, notes = own_attributes(tables.annotations, _GIVEN)
+    dataset = dataset_of(
+        "coco",
+        INFO,
+        instances=instances,
+        attributes=_attributes(annotations, own),
+        images=images,
+        inputs=inputs,
+        notes=(*on_areas(instances), *box_notes(instances, images), *notes),
+        is_boxed=False,
+        cluster="image",
+        clusters={"image": "image_id", "row": None},
+    )
+    return replace(dataset, categories=dict(tables.categories.select("id", "name").rows()))
+
+
+def _of_categories(
+    tables: CocoTables, categories: Sequence[str] | None, where: str
+) -> pl.DataFrame:
+    if categories is None:
+        return tables.annotations
+    known = tables.categories["name"].to_list()
+    for name in categories:
+        if name not in known:
+            raise UnknownNameError("category", name, known, where=where)
+    return tables.annotations.filter(pl.col("category").is_in(list(categories)))
+
+
+def _attributes(annotations: pl.DataFrame, own: pl.DataFrame) -> pl.DataFrame:
+    parts = [
+        attribute_table(annotations["id"], name, annotations[name])
+        for name in _GIVEN
+        if annotations[name].is_not_null().any() or name == "category"
+    ]
+    kept = own.filter(pl.col("unit_id").is_in(annotations["id"].implode()))
+    return check(pl.concat([*parts, kept]), ATTRIBUTES)
+
+
+def on_areas(instances: pl.DataFrame) -> tuple[str, ...]:
+    """Caution where many areas are larger than their boxes, or next to nothing beside them.
+
+    Examples
+    --------
+    >>> one = pl.DataFrame({"area": [5.0], "box_w": [40.0], "box_h": [50.0], "is_crowd": [False]})
+    >>> on_areas(one)[0][:46]
+    '1 of 1 annotations have an area that their box'
+    """
+    box = pl.col("box_w") * pl.col("box_h")
+    rows = instances.filter(~pl.col("is_crowd")).select("area", box=box).filter(pl.col("box") > 0)
+    rows = rows.drop_nulls()
+    if not rows.height:
+        return ()
+    larger = pl.col("area") > _LARGER * pl.col("box") + _SLACK
+    smaller = pl.col("area") < _SMALLER * pl.col("box") - _SLACK
+    wrong = rows.filter(larger | smaller)
+    if wrong.height < _SHARE * rows.height:
+        return ()
+    first = wrong.row(0, named=True)
+    return (
+        Caution(
+            f"{wrong.height:,} of {rows.height:,} annotations have an area that their box cannot"
+            f" have, such as {first['area']:g} square pixels in a box of {first['box']:,.0f}:"
+            " small, medium and large go by it. Leave `area` out of the file to go by the boxes."
+        ),
+    )
+
+
+def own_attributes(
+    annotations: pl.DataFrame, reserved: Sequence[str]
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Make a row of each value of each attribute; null for who does not have it.
+
+    Examples
+    --------
+    >>> rows = pl.DataFrame({"id": ["1", "2"], "attributes": ['{"occluded": true}', None]})
+    >>> own_attributes(rows, [])[0].select("unit_id", "attribute", "value").rows()
+    [('1', 'occluded', 'true'), ('2', 'occluded', None)]
+    """
+    texts = annotations["attributes"]
+    if texts.null_count() == len(texts):  # COCO itself, whose 860,000 rows need no second look
+        return ATTRIBUTES.empty(), ()
+    ids = annotations["id"].to_list()
+    read = [{} if text is None else _piece(text) for text in texts]
+    strange = [i for i, own in enumerate(read) if own is None]
+    found = [own or {} for own in read]
+    names = list(dict.fromkeys(name for own in found for name in own))
+    tables = [ATTRIBUTES.empty()]
+    for name in names:
+        units, values, numbers = _column(ids, [own.get(name) for own in found])
+        called = f"attributes.{name}" if name in reserved else name
+        texts = pl.Series(values, dtype=pl.String)
+        number = pl.Series(numbers, dtype=pl.Float64)
+        tables.append(attribute_table(pl.Series(units), called, texts, number=number))
+    note = (
+        f"{len(strange):,} annotation(s) have attributes that are not an object of values, the"
+        f" first in row {strange[0] + 1}; those were not read."
+        if strange
+        else ""
+    )
+    return check(pl.concat(tables), ATTRIBUTES), (note,) if note else ()
+
+
+def _piece(text: str) -> _Piece | None:
+    try:
+        return msgspec.json.decode(text, type=_Piece)
+    except (msgspec.ValidationError, RecursionError):
+        return None
+
+
+def _column(ids: Sequence[str], cells: Sequence[Any]) -> _Rows:
+    """Write one attribute of everyone: a list gives several rows, nothing gives null."""
+    units: list[str] = []
+    values: list[str | None] = []
+    numbers: list[float | None] = []
+    for unit, cell in zip(ids, cells, strict=True):
+        several = cell if isinstance(cell, list) else [cell]
+        told = {_text(one): _number(one) for one in several or [None]}  # a value twice is one
+        units += [unit] * len(told)
+        values += told
+        numbers += told.values()
+    return units, values, numbers
+
+
+def _text(cell: _Cell) -> str | None:
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    text = "" if cell is None else str(cell).strip()
+    return text or None
+
+
+def _number(cell: _Cell) -> float | None:
+    return float(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None

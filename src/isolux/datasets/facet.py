@@ -1,0 +1,325 @@
+"""FACET: 49,551 people in 31,702 pictures, their occupations, and what annotators perceived.
+
+Gustafson et al. (2023). Reads ``annotations.csv`` (one row a person) and, where they lie next to
+it, ``coco_masks.json`` (masks of people, clothing and hair) and ``coco_boxes.json`` (image sizes).
+Skin tone is ten columns of votes by three annotators; which of them stand is a group's rule
+(``--votes``), not the loader's.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from isolux.datasets._boxes import checked_boxes
+from isolux.datasets._coco.json import read_coco
+from isolux.datasets._columns import BOX, PART_MASK
+from isolux.datasets._files import Inputs, file_in, optional_file
+from isolux.datasets._inner_paths import refuse_outside
+from isolux.datasets._refusals import refuse_cells, require_columns
+from isolux.datasets._tables import attribute_table, dataset_of, left_join
+from isolux.io.cells import as_numbers, row_of
+from isolux.io.ids import ids_of
+from isolux.vocabulary import works
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.tables import ATTRIBUTES, check
+
+INFO = DatasetInfo(
+    title="FACET",
+    summary="49,551 people of 52 occupations and activities; boxes, masks, perceived attributes.",
+    references=(works.FACET.at("section 4, appendix A", url="https://facet.metademolab.com"),),
+    licence="FACET's own licence: evaluation only",
+    training_allowed=False,
+    training_terms="Using any of the annotations for training is strictly prohibited.",
+    withdrawal="as the publisher's terms say; no list of withdrawals comes with the data",
+    judgement="perceived",
+    terms=(
+        ("gender_presentation", "perceived gender presentation"),
+        ("skin_tone", "perceived skin tone (Monk scale)"),
+        ("age_presentation", "perceived age presentation"),
+        ("hairtype", "perceived hair type"),
+        ("hair_color", "perceived hair colour"),
+        ("has_eyeware", "perceived eyewear"),
+        ("class", "annotated occupation or activity"),
+    ),
+    assumptions=(
+        "images are independent of one another, people in one image are not",
+        "the groups come from annotators' judgements, not from what people say about themselves",
+        "not everyone in an image is annotated",
+    ),
+)
+FAMILIES = {
+    "gender_presentation": ("gender_presentation_",),
+    "skin_tone": ("skin_tone_",),
+    "age_presentation": ("age_presentation_",),
+    "hair_color": ("hair_color_",),
+    "hairtype": ("hairtype_", "hair_type_"),  # the data's spelling, the paper's card
+    "visible": ("visible_",),
+    "lighting": ("lighting_",),
+}
+"""Attribute to the beginnings of its columns; what follows is the value, ``na`` is unknown."""
+FLAGS = {
+    "has_facial_hair": ("has_facial_hair",),
+    "has_tattoo": ("has_tattoo",),
+    "has_cap": ("has_cap",),
+    "has_mask": ("has_mask",),
+    "has_headscarf": ("has_headscarf",),
+    "has_eyeware": ("has_eyeware", "has_eyewear"),
+}
+"""Attribute that is there or not to the spellings of its column."""
+_ANNOTATORS = 3  # FACET asked three annotators about each person
+
+
+def load(path: str | Path, *, masks: bool = True) -> Dataset:
+    r"""Load FACET.
+
+    ``cluster`` of ``isolux.load`` may be ``image`` (where not given), ``person``, or a column.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder with ``annotations.csv`` (itself or in ``annotations/``), or that file.
+    masks : bool
+        Read ``coco_masks.json`` if it is there.
+
+    Returns
+    -------
+    Dataset
+        ``instances``: a person, their box in pixels, ``classes`` (``class1``, and ``class2`` if
+        there is one), the person's mask, ``part_masks`` (clothing, hair). ``attributes``:
+        ``skin_tone`` (1 to 10, with ``votes``), ``gender_presentation``, ``age_presentation``,
+        ``hair_color``, ``hairtype``, ``visible``, ``lighting``, ``has_…``, ``class``; a value
+        that annotators could not tell (``…_na``) is null. Both spellings of ``hairtype`` and
+        ``has_eyeware`` are read, and named so. ``images.coco_image_id`` is the number that the
+        COCO files give an image, by which results may name it; ``images.uri`` is found in
+        ``imgs_1``, ``imgs_2``, … where they lie next to the annotations.
+
+    Raises
+    ------
+    FileError, TableError, UnknownNameError
+        A file that is missing or cut off; a cell that is not a box or not a count of votes, with
+        its row and column.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> row = '1,sa_1.jpg,nurse,,"{""x"": 4, ""y"": 5, ""width"": 20, ""height"": 40}",0,2,3'
+    >>> columns = "person_id,filename,class1,class2,bounding_box,skin_tone_1,skin_tone_2"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "annotations.csv").write_text(f"{columns},skin_tone_3\n{row}\n")
+    ...     load(folder).values_of("skin_tone").select("value", "votes").rows()
+    [('2', 2.0), ('3', 3.0)]
+    """
+    names = ("annotations.csv", "annotations/annotations.csv")
+    file = file_in(path, names, "FACET annotations")
+    inputs, where = Inputs(), str(file)
+    table = inputs.read_table(file, format="csv")
+    require_columns(table, ("person_id", "filename", "class1", "bounding_box"), where)
+    people = _people(table, where)
+    attributes, notes = attributes_of_people(table, people, where)
+    images = people.select("image_id", uri="image_id").unique(maintain_order=True)
+    sizes = None
+    drawn = optional_file(file.parent, ("coco_masks.json",)) if masks else None
+    if drawn is not None:
+        read = read_coco(inputs.read(drawn), str(drawn))
+        people, told = _with_masks(people, read.annotations, str(drawn))
+        sizes, notes = read.images, [*notes, *told]
+    boxes = optional_file(file.parent, ("coco_boxes.json",))
+    if sizes is None and boxes is not None:
+        sizes = read_coco(inputs.read(boxes), str(boxes), masks=False).images
+    if sizes is not None:
+        known = sizes.select(
+            "width", "height", image_id="uri", coco_image_id=pl.col("image_id").cast(pl.String)
+        )
+        images = left_join(images, known.unique("image_id"), "image_id")
+    return dataset_of(
+        "facet",
+        INFO,
+        instances=people,
+        attributes=attributes,
+        images=_with_folders(images, file.parent),
+        inputs=inputs,
+        where=where,
+        notes=notes,
+        cluster="image",
+        clusters={"image": "image_id", "person": None},
+    )
+
+
+def _people(table: pl.DataFrame, where: str) -> pl.DataFrame:
+    images = ids_of(table, "filename", where).alias("image_id")
+    refuse_outside(images, where, "filename")
+    first = ids_of(table, "class1", where).alias("class1")
+    second = table["class2"] if "class2" in table.columns else pl.Series([None] * table.height)
+    lists = pl.DataFrame({"class1": first, "class2": second.cast(pl.String)}).select(
+        classes=pl.concat_list(
+            "class1",
+            pl.when(~pl.col("class2").str.to_lowercase().is_in(["none", "nan", ""])).then(
+                pl.col("class2")
+            ),
+        )
+        .list.drop_nulls()
+        .list.unique(maintain_order=True)
+    )
+    people = pl.DataFrame([ids_of(table, "person_id", where), images, lists["classes"]])
+    return people.hstack(_boxes(table["bounding_box"], where))
+
+
+def _boxes(cells: pl.Series, where: str) -> pl.DataFrame:
+    """Read the cells ``{"x": …, "y": …, "width": …, "height": …}``."""
+    dtype = pl.Struct(dict.fromkeys(("x", "y", "width", "height"), pl.Float64))
+    try:
+        boxes = cells.str.json_decode(dtype)
+    except pl.exceptions.PolarsError as error:
+        # Each cell alone may be well and their nesting too deep together.
+        row = next((i for i, cell in enumerate(cells) if not _is_box(cell, dtype)), 0)
+        raise _no_box(cells, row, where) from error
+    frame = boxes.struct.unnest()
+    frame.columns = list(BOX)
+    absent = frame.select(pl.any_horizontal(pl.all().is_null()).alias("absent"))["absent"]
+    if absent.any():
+        raise _no_box(cells, row_of(absent), where)
+    return checked_boxes(frame, where, field="bounding_box")
+
+
+def _is_box(cell: str | None, dtype: pl.Struct) -> bool:
+    try:
+        pl.Series([cell], dtype=pl.String).str.json_decode(dtype)
+    except pl.exceptions.PolarsError:
+        return False
+    return True
+
+
+def _no_box(cells: pl.Series, row: int, where: str) -> TableError:
+    return TableError(
+        "a cell is not a box",
+        expected='{"x": 10.0, "y": 20.0, "width": 30.0, "height": 80.0}, in pixels',
+        found=repr(cells[row])[:80],
+        where=place(where, row + 1, "bounding_box"),
+    )
+
+
+def _with_masks(
+    people: pl.DataFrame, annotations: pl.DataFrame, where: str
+) -> tuple[pl.DataFrame, list[str]]:
+    """Add the mask of each person and of their parts, and say which masks are left out."""
+    rows = annotations.rename({"person": "instance_id"})
+    absent = rows["instance_id"].is_null()
+    if absent.any():
+        raise TableError(
+            f"{absent.sum():,} mask(s) do not say whose they are",
+            expected="person_id or facet_person_id in every annotation",
+            found="neither",
+            where=place(where, row_of(absent) + 1, "annotations.person_id"),
+        )
+    notes = []
+    if strangers := rows.join(people, on="instance_id", how="anti").height:
+        notes.append(f"{strangers:,} mask(s) are of people whom the table does not have.")
+    of_people = rows.filter(pl.col("category") == "person")
+    first = of_people.unique("instance_id", keep="first", maintain_order=True)
+    if n := of_people.height - first.height:
+        notes.append(f"{n:,} further mask(s) of people who have one already are left out.")
+    masks = first.select("instance_id", pl.col("^mask_.*$"))
+    people = left_join(people, masks, "instance_id")
+    return left_join(people, _parts(rows), "instance_id"), notes
+
+
+def _parts(rows: pl.DataFrame) -> pl.DataFrame:
+    """List the masks of each person's clothing and hair."""
+    parts = rows.filter(pl.col("category") != "person", pl.col("mask_counts").is_not_null())
+    mask = pl.struct(
+        part="category", counts="mask_counts", height="mask_height", width="mask_width"
+    ).cast(PART_MASK)
+    return parts.group_by("instance_id", maintain_order=True).agg(part_masks=mask)
+
+
+def _with_folders(images: pl.DataFrame, annotations: Path) -> pl.DataFrame:
+    """Give images the path below FACET's folder as ``uri``, where their picture is found."""
+    for root in (annotations, annotations.parent):
+        folders = sorted(folder for folder in root.glob("imgs_*") if folder.is_dir())
+        if folders:
+            break
+    else:
+        return images
+    listed = [
+        (file.name, f"{folder.name}/{file.name}") for folder in folders for file in folder.iterdir()
+    ]
+    found = pl.DataFrame(listed, schema={"uri": pl.String, "_path": pl.String}, orient="row")
+    found = found.unique("uri", keep="first", maintain_order=True)
+    joined = left_join(images, found, "uri")
+    return joined.with_columns(uri=pl.coalesce("_path", "uri")).drop("_path")
+
+
+def attributes_of_people(
+    table: pl.DataFrame, people: pl.DataFrame, where: str
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read the marks and votes of people, with what is said of empty cells."""
+    ids = people["instance_id"]
+    empty: list[str] = []
+    parts = [
+        _marked(column, attribute, value, table, ids, empty, where)
+        for attribute, value, column in _columns(table.columns)
+    ]
+    for attribute, spellings in FLAGS.items():
+        for column in spellings:
+            if column in table.columns:
+                there = _counts(column, 1, table, empty, where) > 0
+                words = there.replace_strict({True: "yes", False: "no"}, return_dtype=pl.String)
+                parts.append(attribute_table(ids, attribute, words))
+    classes = people.select("instance_id", "classes").explode("classes")
+    parts.append(attribute_table(classes["instance_id"], "class", classes["classes"]))
+    notes = [f"Empty cells of {', '.join(empty)} are read as 0."] if empty else []
+    return check(pl.concat(parts), ATTRIBUTES, where=where), notes
+
+
+def _columns(names: list[str]) -> list[tuple[str, str, str]]:
+    """List attribute, value and column of each column of marks."""
+    return [
+        (attribute, name.removeprefix(beginning), name)
+        for attribute, beginnings in FAMILIES.items()
+        for beginning in beginnings
+        for name in names
+        if name.startswith(beginning)
+    ]
+
+
+def _counts(column: str, most: int, table: pl.DataFrame, empty: list[str], where: str) -> pl.Series:
+    counts = table[column].cast(pl.Float64, strict=False)
+    if counts.null_count():  # an odd cell: say what is wrong with it, or read it with its blanks
+        counts = as_numbers(table[column], where=where, column=column)
+    if counts.null_count():
+        empty.append(repr(column))
+        counts = counts.fill_null(0.0)
+    wrong = ~((counts >= 0) & (counts <= most) & (counts == counts.round())).fill_null(value=False)
+    problem, expected = "{n} cell(s) are not a count of votes", f"a whole number from 0 to {most}"
+    refuse_cells(wrong, table[column], problem, expected, where)
+    return counts
+
+
+def _marked(
+    column: str,
+    attribute: str,
+    value: str,
+    table: pl.DataFrame,
+    ids: pl.Series,
+    empty: list[str],
+    where: str,
+) -> pl.DataFrame:
+    """List the people for whom this value is marked."""
+    voted = attribute == "skin_tone"
+    counts = _counts(column, _ANNOTATORS if voted else 1, table, empty, where)
+    known = None if value == "na" else value
+    number = float(value) if voted and value.isdecimal() else None
+    rows = pl.DataFrame({"unit_id": ids, "votes": counts}).filter(pl.col("votes") > 0)
+    return ATTRIBUTES.conform(
+        rows.with_columns(
+            unit_kind=pl.lit("instance"),
+            attribute=pl.lit(attribute),
+            value=pl.lit(known, dtype=pl.String),
+            number=pl.lit(number, dtype=pl.Float64),
+            votes=pl.col("votes") if voted else pl.lit(None, dtype=pl.Float64),
+        )
+    )

@@ -1,0 +1,354 @@
+"""Open Images MIAP: every person in 100,000 images, with perceived gender and age presentation.
+
+Schumann et al. (2021). Reads ``open_images_extended_miap_boxes_<split>.csv``, whose sides are parts
+of the image, or the list in pixels that Fairness Indicators' code makes of it. Sizes of images are
+not published with it: they come from a table or the pictures' headers (``sizes``).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import polars as pl
+
+from isolux.datasets._boxes import checked_boxes
+from isolux.datasets._columns import BOX
+from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
+from isolux.datasets._image_sizes import with_sizes
+from isolux.datasets._inner_paths import refuse_outside
+from isolux.datasets._json import decode
+from isolux.datasets._refusals import check_choices, refuse_cells, require_columns
+from isolux.datasets._tables import attribute_rows, dataset_of, left_join
+from isolux.io.cells import as_numbers, as_text, row_of
+from isolux.io.ids import ids_of, reduced
+from isolux.io.text import decodable
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError, TableError, place
+from isolux.vocabulary.info import DatasetInfo, Reference
+
+_UNKNOWN = "Unknown"
+_ATTRIBUTES = ("gender_presentation", "age_presentation")
+
+INFO = DatasetInfo(
+    title="Open Images MIAP",
+    summary="454,000 boxes of people in 100,000 images; perceived gender and age presentation.",
+    references=(
+        Reference(
+            key="miap",
+            citation="Schumann, C., Ricco, S., Prabhu, U., Ferrari, V., & Pantofaru, C. (2021). A"
+            " step toward more inclusive people annotations for fairness. In Proceedings of the"
+            " AAAI/ACM Conference on AI, Ethics, and Society (AIES) (pp. 916–925).",
+            url="https://storage.googleapis.com/openimages/web/extended.html",
+        ),
+    ),
+    licence="annotations CC BY 4.0; images CC BY 2.0",
+    training_allowed=True,
+    withdrawal="no way for the people shown to withdraw is published",
+    judgement="perceived",
+    terms=(
+        ("gender_presentation", "perceived gender presentation"),
+        ("age_presentation", "perceived age presentation"),
+        ("is_occluded", "marked as occluded"),
+        ("is_truncated", "marked as cut off by the image's edge"),
+        ("is_group_of", "marked as a box around a group"),
+        ("is_depiction_of", "marked as a drawing or a statue"),
+        ("is_inside_of", "marked as seen from inside"),
+    ),
+    assumptions=(
+        "images are independent of one another, people in one image are not",
+        "the groups come from annotators' judgements, not from what people say about themselves",
+        "everyone in an image is annotated, or covered by a box around a group",
+    ),
+)
+GENDERS = ("Predominantly Feminine", "Predominantly Masculine", "Unknown")
+AGES = ("Young", "Middle", "Older", "Unknown")
+SIDES = ("XMin", "XMax", "YMin", "YMax")
+FLAGS = {
+    "is_occluded": ("IsOccluded",),
+    "is_truncated": ("IsTruncated",),
+    "is_group_of": ("IsGroupOf",),
+    "is_depiction_of": ("IsDepictionOf",),
+    "is_inside_of": ("IsInsideOf", "IsInside"),
+}
+_FLAG_WORDS = {"1": True, "0": False, "-1": None}  # Open Images writes -1 for "not known"
+_N = " ({n} in all)"
+_PERSON = "/m/01g317"
+_SLACK = 1e-6  # of the image: sides are written with six decimals
+
+
+def load(
+    path: str | Path,
+    *,
+    split: Literal["train", "val", "test"] = "test",
+    sizes: str | Path | None = None,
+    min_side: float = 0.0,
+    unknown: Literal["keep", "leave out"] = "keep",
+    young: Literal["keep", "leave out"] = "keep",
+) -> Dataset:
+    r"""Load MIAP.
+
+    Fairness Indicators (appendix B.2) takes ``min_side=100`` of the test split. FHIBE's comparison
+    takes ``unknown="leave out", young="leave out"`` of it.
+
+    ``cluster`` of ``isolux.load`` may be ``image`` (where not given), ``row``, or an attribute.
+
+    Parameters
+    ----------
+    path : str or Path
+        The CSV (or Fairness Indicators' JSON list), or the folder that holds the CSV and perhaps
+        ``open_images_extended_miap_images_<split>.lst``.
+    split : {"train", "val", "test"}
+        The part of the release, as in the files' names.
+    sizes : str or Path, optional
+        Where image sizes come from: a table with ``image_id``, ``width`` and ``height``, or the
+        folder of the images, whose headers are read. Not given: boxes are null, as sides are
+        published as parts of the image. The JSON list holds pixels and needs none.
+    min_side : float
+        Leave out boxes of which a side is shorter, in pixels; needs ``sizes``.
+    unknown : {"keep", "leave out"}
+        Leave out people of whom annotators could not tell gender or age presentation.
+    young : {"keep", "leave out"}
+        Leave out people who are perceived as young.
+
+    Returns
+    -------
+    Dataset
+        ``instances``: a box, ``<image>#<place among the image's boxes from 0>``, in pixels where
+        sizes are known; ``is_crowd`` and ``ignore`` for a group; ``judged``. ``attributes``:
+        ``gender_presentation``, ``age_presentation`` (``Unknown`` is a value), ``is_occluded``,
+        ``is_truncated``, ``is_group_of``, ``is_depiction_of``, ``is_inside_of`` (null: not known).
+
+    Raises
+    ------
+    FileError, TableError, UnknownNameError
+        A damaged file, a side outside the image, sides that are swapped, a word or flag that MIAP
+        does not have; with the row.
+    SpecError
+        ``min_side`` without sizes.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> columns = "ImageID,XMin,XMax,YMin,YMax,GenderPresentation,AgePresentation"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     root = Path(folder)
+    ...     _ = (root / "boxes.csv").write_text(f"{columns}\na1,0.5,0.75,0,1,Unknown,Older\n")
+    ...     _ = (root / "sizes.csv").write_text("image_id,width,height\na1,400,300\n")
+    ...     people = load(root / "boxes.csv", sizes=root / "sizes.csv").instances
+    >>> people.select("instance_id", "box_x", "box_y", "box_w", "box_h").row(0)
+    ('a1#0', 200.0, 0.0, 100.0, 300.0)
+    """
+    check_choices(load, split=split, unknown=unknown, young=young)
+    name = f"open_images_extended_miap_boxes_{split}.csv"
+    file = file_in(path, anywhere(name), "MIAP boxes")
+    inputs, where = Inputs(), str(file)
+    everyone, images = _read(file, split, sizes, inputs)
+    if min_side > 0 and everyone["box_w"].is_null().all() and everyone.height:
+        raise SpecError(
+            "boxes cannot be told apart by pixels, because no image has a known size",
+            expected="sizes, a table of image_id, width and height or the folder of the images",
+            found=f"min_side={min_side:g}",
+            where=where,
+            hint="name them with --data-option sizes=PATH (sizes=PATH)",
+        )
+    boxes, left_out = _kept(everyone, min_side, unknown == "leave out", young == "leave out")
+    crowd = pl.col("is_group_of").fill_null(value=False)
+    return dataset_of(
+        "miap",
+        INFO,
+        instances=boxes.select(
+            "instance_id",
+            "image_id",
+            *BOX,
+            area=pl.col("box_w") * pl.col("box_h"),
+            is_crowd=crowd,
+            ignore=crowd,
+            judged=pl.lit(value=True),
+            classes=pl.lit(["person"]),
+        ),
+        attributes=attribute_rows(boxes, "instance_id", (*_ATTRIBUTES, *FLAGS)),
+        images=images,
+        inputs=inputs,
+        where=where,
+        notes=(*_size_notes(everyone, images), *left_out),
+        cluster="image",
+        clusters={"image": "image_id", "row": None},
+    )
+
+
+def _read(
+    file: Path, split: str, sizes: str | Path | None, inputs: Inputs
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Read the boxes, in pixels where the sizes of images are known, and the images."""
+    where, pixels = str(file), file.suffix.lower() == ".json"
+    if pixels:
+        rows = read_json(inputs.read(file), where)
+    else:
+        rows = read_rows(inputs.read_table(file), where)
+    refuse_outside(rows["image_id"], where, "ImageID")
+    images = rows.select("image_id").unique(maintain_order=True)
+    listed = optional_file(file.parent, (f"open_images_extended_miap_images_{split}.lst",))
+    if listed is not None and not pixels:
+        lines = decodable(inputs.read(listed), str(listed)).decode("utf-8").split()
+        images = pl.concat([images, pl.DataFrame({"image_id": lines})]).unique(maintain_order=True)
+    images = with_sizes(images, sizes, inputs).with_columns(
+        pl.col("uri").fill_null(pl.format("{}.jpg", "image_id"))
+    )
+    return checked_boxes(_in_pixels(rows, images, pixels=pixels), where), images
+
+
+def _in_pixels(rows: pl.DataFrame, images: pl.DataFrame, *, pixels: bool) -> pl.DataFrame:
+    sized = left_join(rows, images.select("image_id", "width", "height"), "image_id")
+    wide, high = (pl.lit(1.0), pl.lit(1.0)) if pixels else (pl.col("width"), pl.col("height"))
+    number = pl.int_range(pl.len()).over("image_id")
+    return sized.with_columns(
+        instance_id=pl.format("{}#{}", "image_id", number),
+        box_x=pl.col("left") * wide,
+        box_y=pl.col("top") * high,
+        box_w=(pl.col("right") - pl.col("left")) * wide,
+        box_h=(pl.col("bottom") - pl.col("top")) * high,
+    )
+
+
+def _size_notes(boxes: pl.DataFrame, images: pl.DataFrame) -> tuple[str, ...]:
+    without = boxes["box_w"].null_count()
+    if not without:
+        return ()
+    n = images.filter(pl.col("width").is_null()).height
+    note = (
+        f"The sizes of {n:,} of {images.height:,} images are not known, so {without:,} boxes have"
+        " no place in pixels; sizes (a table, or the folder of the images) gives them."
+    )
+    return (note,)
+
+
+def _kept(
+    boxes: pl.DataFrame, min_side: float, known_alone: bool, adults_alone: bool
+) -> tuple[pl.DataFrame, list[str]]:
+    """Leave out whom the settings leave out, and say how many for which reason."""
+    short = (pl.col("box_w") < min_side) | (pl.col("box_h") < min_side)
+    reasons = {
+        f"a side is shorter than {min_side:g} pixels": short & (min_side > 0),
+        "its image's size is not known": pl.col("box_w").is_null() & (min_side > 0),
+        "gender or age presentation is unknown": pl.any_horizontal(
+            pl.col(name).is_null() | (pl.col(name) == _UNKNOWN) for name in _ATTRIBUTES
+        )
+        & known_alone,
+        "age presentation is young": (pl.col("age_presentation") == "Young") & adults_alone,
+    }
+    flags = boxes.select(
+        flag.fill_null(value=False).alias(reason) for reason, flag in reasons.items()
+    )
+    out = flags.select(out=pl.any_horizontal(pl.all()))["out"]
+    if not out.any():
+        return boxes, []
+    counts = ", ".join(
+        f"{n:,} as {reason}" for reason, n in flags.sum().row(0, named=True).items() if n
+    )
+    note = (
+        f"{out.sum():,} of {boxes.height:,} boxes are left out: {counts} (a box may have several)."
+    )
+    return boxes.filter(~out), [note]
+
+
+class _Row(msgspec.Struct, gc=False):
+    path: str
+    bbox: tuple[float | str, float | str, float | str, float | str]
+    GenderPresentation: str | None = None
+    AgePresentation: str | None = None
+    LabelName: str | None = _PERSON
+    IsOccluded: int | str | None = None
+    IsTruncated: int | str | None = None
+    IsGroupOf: int | str | None = None
+    IsDepictionOf: int | str | None = None
+    IsInsideOf: int | str | None = None
+
+
+def read_rows(table: pl.DataFrame, where: str) -> pl.DataFrame:
+    """Read the rows of the CSV."""
+    require_columns(table, ("ImageID", *SIDES, "GenderPresentation", "AgePresentation"), where)
+    sides = [as_numbers(table[name], where=where, column=name) for name in SIDES]
+    for side in sides:
+        bad = ~side.is_between(-_SLACK, 1 + _SLACK).fill_null(value=False)
+        refuse_cells(bad, table[side.name], "a side is outside the image" + _N, "0 to 1", where)
+    box = _sides_of(sides, where)
+    return pl.DataFrame([ids_of(table, "ImageID", where).alias("image_id"), *box]).hstack(
+        _described(table, where)
+    )
+
+
+def read_json(data: bytes, where: str) -> pl.DataFrame:
+    """Read Fairness Indicators' list: as ``read_rows``, but sides are pixels."""
+    rows = decode(data, list[_Row], where)
+    names = [name for name in _Row.__struct_fields__ if name not in ("path", "bbox")]
+    table = pl.DataFrame(
+        {
+            "path": pl.Series([row.path for row in rows], dtype=pl.String),
+            **{
+                f"bbox[{i}]": pl.Series([str(row.bbox[i]) for row in rows], dtype=pl.String)
+                for i in range(4)
+            },
+            **{
+                name: pl.Series(
+                    [None if (v := getattr(row, name)) is None else str(v) for row in rows],
+                    dtype=pl.String,
+                )
+                for name in names
+            },
+        }
+    )
+    order = ("bbox[0]", "bbox[2]", "bbox[1]", "bbox[3]")
+    sides = [as_numbers(table[name], where=where, column=name) for name in order]
+    for side in sides:
+        finite = side.is_finite().fill_null(value=False)
+        problem = "a side is not a number of pixels" + _N
+        refuse_cells(~finite, table[side.name], problem, "such as 31.5", where)
+    ids = reduced(ids_of(table, "path", where), "stem").alias("image_id")
+    return pl.DataFrame([ids, *_sides_of(sides, where)]).hstack(_described(table, where))
+
+
+def _sides_of(sides: list[pl.Series], where: str) -> list[pl.Series]:
+    left, right, top, bottom = sides
+    for low, high in ((left, right), (top, bottom)):
+        swapped = high < low
+        if swapped.any():
+            row = row_of(swapped)
+            raise TableError(
+                f"a box's sides are swapped ({swapped.sum():,} in all)",
+                expected=f"{low.name} up to {high.name}; the columns of the CSV are in the order"
+                f" {', '.join(SIDES)}",
+                found=f"{low[row]:g}, {high[row]:g}",
+                where=place(where, row + 1, high.name),
+            )
+    names = ("left", "right", "top", "bottom")
+    return [side.alias(name) for side, name in zip(sides, names, strict=True)]
+
+
+def _described(table: pl.DataFrame, where: str) -> pl.DataFrame:
+    if "LabelName" in table.columns:
+        label = as_text(table["LabelName"])
+        refuse_cells(label != _PERSON, label, "a box is of no person" + _N, _PERSON, where)
+    found = []
+    for name, columns in FLAGS.items():
+        column = next((c for c in columns if c in table.columns), None)
+        cells = (
+            pl.Series([None] * table.height, dtype=pl.String)
+            if column is None
+            else as_text(table[column])
+        )
+        strange = ~cells.is_in(list(_FLAG_WORDS)).fill_null(value=True)
+        problem = "a flag is neither set nor unset" + _N
+        refuse_cells(strange, cells, problem, "1, 0 or -1", where)
+        found.append(cells.replace_strict(_FLAG_WORDS, return_dtype=pl.Boolean).alias(name))
+    for name, column, words in (
+        ("gender_presentation", "GenderPresentation", GENDERS),
+        ("age_presentation", "AgePresentation", AGES),
+    ):
+        cells = as_text(table[column])
+        strange = ~cells.is_in(words).fill_null(value=True)
+        problem = "a word that MIAP does not have" + _N
+        refuse_cells(strange, cells, problem, ", ".join(words), where)
+        found.append(cells.alias(name))
+    return pl.DataFrame(found)
