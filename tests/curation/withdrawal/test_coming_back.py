@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-pytest.importorskip("alembic", reason="not installed: pip install 'isolux[curate]'")
 
 from isolux.curation.annotation import pull, push
 from isolux.curation.annotation.server import Server

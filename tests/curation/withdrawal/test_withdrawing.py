@@ -17,7 +17,6 @@ import pytest
 from PIL import Image
 
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
-pytest.importorskip("alembic", reason="not installed: pip install 'isolux[curate]'")
 
 from isolux.curation.consent import append, read_ledger
 from isolux.curation.project import check_journal, open_project, read_images, read_subjects

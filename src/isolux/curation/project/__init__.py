@@ -18,7 +18,6 @@ from __future__ import annotations
 from isolux.vocabulary.extras import needed
 
 needed("sqlalchemy", package="SQLAlchemy", extra="curate", purpose="a project of curation")
-needed("alembic", package="Alembic", extra="curate", purpose="a project of curation")
 
 from isolux.curation.project.consent import read_consent  # noqa: E402
 from isolux.curation.project.counting import first_reasons, funnel  # noqa: E402

@@ -12,7 +12,14 @@ import yaml
 from sqlalchemy.engine import Engine
 
 from isolux.curation._chain import make_key, read_key
-from isolux.curation.project.database import engine_of, shown, upgrade, version_of, writing
+from isolux.curation.project.database import (
+    VERSION,
+    engine_of,
+    make_tables,
+    shown,
+    version_of,
+    writing,
+)
 from isolux.curation.project.journal import add_row, read_journal
 from isolux.io.atomic import write_text
 from isolux.io.settings_files import read_mapping
@@ -61,7 +68,7 @@ class Project:
 def create(
     folder: str | Path, *, name: str | None = None, database: str = "sqlite", who: str | None = None
 ) -> Project:
-    """Make a project, or bring an older one's tables to this version; nothing is made twice.
+    """Make a project; nothing is made twice.
 
     Examples
     --------
@@ -81,13 +88,13 @@ def create(
             found=database, where=str(root / MARK),
         )  # fmt: skip
     project = _opened(root, who)
-    made = upgrade(project.engine)
-    if made or read_journal(project).is_empty():  # the disk was full after the tables
+    if version_of(project.engine) is None:
+        make_tables(project.engine)
+    _check_version(project)
+    if read_journal(project).is_empty():  # also where the disk was full after the tables
+        said = {"version": VERSION}
         with writing(project.engine) as connection:
-            version = version_of(project.engine)[1]
-            add_row(
-                connection, project, step="init", rule="tables", said={"version": version}, seals=()
-            )
+            add_row(connection, project, step="init", rule="tables", said=said, seals=())
     return project
 
 
@@ -114,20 +121,24 @@ def open_project(folder: str | Path, *, who: str | None = None) -> Project:
     """Open a project."""
     root = Path(folder).expanduser().resolve()
     project = _opened(root, who)
-    found, wanted = version_of(project.engine)
-    if found is None:
+    if version_of(project.engine) is None:
         raise FileError(
             "the project's database holds no project", expected="its tables", found="none",
             where=shown(project.engine),
             hint=f"bring it back from a backup; for a new project, `isolux curate init {folder}`",
         )  # fmt: skip
-    if found != wanted:
-        raise FileError(
-            "the project's tables are of another version", expected=wanted, found=found,
-            where=shown(project.engine),
-            hint=f"`isolux curate init {folder}` brings older ones to this version",
-        )  # fmt: skip
+    _check_version(project)
     return project
+
+
+def _check_version(project: Project) -> None:
+    version = version_of(project.engine)
+    if version != VERSION:
+        raise FileError(
+            "the project's tables are of another version of isolux", expected=str(VERSION),
+            found=str(version or "no number"), where=shown(project.engine),
+            hint="open it with the isolux that wrote it, or make a new project",
+        )  # fmt: skip
 
 
 def _opened(root: Path, who: str | None) -> Project:

@@ -1,4 +1,4 @@
-"""The database's tables, as SQLAlchemy knows them; ``migrations/`` makes and changes them.
+"""The database's tables, as SQLAlchemy makes and knows them.
 
 Names are those of every room (``image_id``, ``instance_id``, ``subject_id``), so that what is
 published needs no renaming. Nothing but ``images``, ``subjects``, ``instances``, ``annotators``,
