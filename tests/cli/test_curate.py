@@ -41,7 +41,7 @@ def test_from_photos_to_the_funnel(run, tmp_path: Path) -> None:
     assert by.code == 0
     assert "Whom the step 'people' left out" in by.out
     assert (tmp_path / "groups.csv").read_text().startswith("step,attribute,group,came,left")
-    journal = run("journal", "faces").out
+    journal = run("show", "journal", "faces").out
     assert "hashes, signatures and verdicts verify" in journal
     assert "s1" not in journal.split()
 

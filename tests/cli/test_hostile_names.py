@@ -146,14 +146,15 @@ STEPS = [
     ("curate decide {f}/{faces} {f}/verdicts.csv --step {other} --rule {other}", 0),
     ("curate status {f}/{faces}", 0),
     ("curate status {f}/{faces} --by {hair} --replicates 100", 0),
-    ("curate journal {f}/{faces}", 0),
+    ("curate show journal {f}/{faces}", 0),
     ("curate tasks {f}/{faces} --stage count --out {f}/{work}", 0),
     ("curate sample {f}/{faces} --of subject --size 2 --out {f}/{sheet}", 2),
     ("curate suspects {f}/{faces} --out {f}/{suspects}.csv", 2),
-    ("curate raters {f}/{faces}", 0),
+    ("curate show raters {f}/{faces}", 0),
+    ("curate show {other} {f}/{faces}", 2),
 ]  # fmt: skip
 ONLY_ERRORS = {
-    "curate answers", "curate concepts", "curate consistency", "curate golden", "curate hashes",
+    "curate answers", "curate concepts", "curate consistency", "curate golden",
     "curate publish", "curate pull", "curate push", "curate quality", "curate review",
     "curate shapes", "demo", "synthesize", "train fairface", "train finetune",
 }  # fmt: skip

@@ -191,8 +191,8 @@ USE_PHOTOS: dict[str, Callable[[Run, Change, Fake], int]] = {
 USE_NONE = {
     "init": "makes an empty project",
     "decide": "writes verdicts of people", "review": "writes verdicts of people",
-    "raters": "scores annotators", "journal": "names no one",
-    "hashes": "searches every file for illegal material, whoever agreed; shows and copies none",
+    "show": "scores annotators; names no one; searches every file for illegal material, whoever"
+    " agreed, and shows and copies none",
     "grant": "writes the ledger", "revoke": "writes the ledger", "consent": "shows the ledger",
     **dict.fromkeys(("concepts", "candidates", "quotas", "consistency", "consensus", "shapes",
                      "anonymise"), "reads files that it is given, and no project"),

@@ -112,7 +112,7 @@ class Lab:
         for rule, evidence, facts in (
             ("logo", marks, ()), ("contradictory place", None, ("country=taken_in",)),
         ):  # fmt: skip
-            sheet = gather_suspects(self.project, evidence, contradict=facts).sheet
+            sheet = gather_suspects(self.project, evidence=evidence, contradict=facts).sheet
             filled = self.folder.parent / "filled.csv"
             looked(sheet, self.inbox, seed=self.seed).write_csv(filled)
             found[rule] = bring_review(self.project, filled, rule=rule)

@@ -1,4 +1,4 @@
-"""``isolux curate``: steps of building a dataset; each file of this folder is one of them."""
+"""``isolux curate``: steps of building a dataset; each file here has those of one part."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ import importlib
 
 import typer
 
+from isolux.cli._flags import generated
 from isolux.cli._help import Command
 
 __all__ = ["STEPS", "curate", "group"]
 
-STEPS = (
-    "concepts", "candidates", "quotas",
-    "init", "add", "intake", "decide", "push", "pull", "tasks", "answers", "golden", "raters",
-    "sample", "quality", "consistency", "suspects", "review", "hashes",
-    "status", "journal",
-    "consensus", "shapes", "anonymise", "publish", "grant", "revoke", "consent",
-)  # fmt: skip
+STEPS = {
+    "concepts": "candidates", "candidates": "candidates", "quotas": "candidates",
+    "init": "project", "add": "project", "intake": "project", "decide": "project",
+    "push": "annotation", "pull": "annotation", "tasks": "annotation", "answers": "annotation",
+    "golden": "annotation",
+    "sample": "quality", "quality": "quality", "consistency": "quality", "suspects": "quality",
+    "review": "quality",
+    "status": "project", "show": "project",
+    "consensus": "publication", "shapes": "publication", "anonymise": "publication",
+    "publish": "publication", "grant": "ledger", "revoke": "ledger", "consent": "ledger",
+}  # fmt: skip
+"""The steps in their order, each with its file; ``VERBS`` there names the public function whose
+settings are flags of a step too."""
 
 
 def curate() -> None:
@@ -27,6 +34,8 @@ def group() -> typer.Typer:
     """Make the command with its steps."""
     app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=curate.__doc__)
     app.callback()(curate)
-    for step in STEPS:
-        app.command(step, cls=Command)(importlib.import_module(f"{__name__}.{step}").made())
+    for step, file in STEPS.items():
+        module = importlib.import_module(f"{__name__}.{file}")
+        command = generated(getattr(module, step), module.VERBS.get(step))
+        app.command(step, cls=Command)(command)
     return app

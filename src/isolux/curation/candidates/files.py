@@ -144,7 +144,23 @@ def quotas_of_files(
     most: int | None = None,
     prior: float = 5.0,
 ) -> Quotas:
-    """Reckon how many photos to take from each country in the next round."""
+    """Reckon how many photos to take from each country in the next round.
+
+    Parameters
+    ----------
+    seen : str or Path
+        A table country, group: one row per photo annotated so far.
+    take : int
+        Photos of the next round.
+    balance : str, optional
+        A table group, share: the shares wanted, which sum to 1; default: equal shares.
+    available : str, optional
+        A table country, photos: what each country still has.
+    most : int, optional
+        The most photos from one country in this round, so that no country represents a group alone.
+    prior : float
+        Number of photos with the overall composition that are mixed into each country's.
+    """
     limits = {k: int(v) for k, v in _numbers(available, "country", "photos").items()}  \
         if available else None  # fmt: skip
     wanted = _numbers(balance, "group", "share") if balance else None

@@ -57,5 +57,5 @@ def refuse_held(project: Project) -> None:
         expected="a decision about each before anything leaves the project", found=told,
         where=str(project.folder),
         hint="do not open or copy them: tell those who are responsible for this in your country,"
-        f" then `isolux curate hashes {project.folder.name} --decided SHEET`",
+        f" then `isolux curate show hashes {project.folder.name} --decided SHEET`",
     )  # fmt: skip

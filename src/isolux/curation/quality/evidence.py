@@ -53,14 +53,30 @@ class Suspects:
 
 def gather_suspects(
     project: Project,
-    evidence: str | Path | None = None,
     *,
+    evidence: str | Path | None = None,
     contradict: Sequence[str] = (),
     scene: str | None = None,
     logo_score: float = LOGO_SCORE,
     sky: float = SKY,
 ) -> Suspects:
-    """Bring evidence together, a row for each unit to be reviewed."""
+    """Bring evidence together, a row for each unit to be reviewed.
+
+    Parameters
+    ----------
+    project : Project
+        An open project.
+    evidence : str, optional
+        A table image_id or subject_id, kind (web match, location, logo, …), says, score.
+    contradict : sequence of str
+        Facts that must say the same, as in --contradict country=landmark_country.
+    scene : str, optional
+        The fact that says indoors or outdoors, to be compared with the pixels.
+    logo_score : float
+        Logos with a lower score are ignored (FHIBE's).
+    sky : float
+        The share of the upper third, 0 to 1, above which sky casts doubt on "indoors".
+    """
     refuse_held(project)
     if evidence is None and not contradict and scene is None:
         raise SpecError(

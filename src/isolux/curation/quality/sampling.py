@@ -49,7 +49,33 @@ def draw_sample(
     seed: int = 0,
     overwrite: bool = False,
 ) -> Sampled:
-    """Draw units for review, and write ``sample.csv`` and ``design.json``."""
+    """Draw units for review, and write ``sample.csv`` and ``design.json``.
+
+    Parameters
+    ----------
+    project : Project
+        An open project.
+    out : str or Path
+        The folder to write.
+    of : sequence of str
+        What is drawn, each type separately: subject, image, instance, or a stage of annotation.
+    table : str, optional
+        Draw from the column unit_id of a table in place of the project's units.
+    by : sequence of str
+        Facts (or the table's columns) whose values are strata, each drawn from in proportion.
+    margin : float
+        Half the width of the interval of a share, 0 to 1: the sample is as large as it needs.
+    expected : float
+        The share that is expected, 0 to 1; .5 needs most.
+    level : float
+        The interval's confidence.
+    size : int, optional
+        How many of each type, in place of a margin.
+    seed : int
+        The same seed draws the same units.
+    overwrite : bool
+        Replace an earlier sample.
+    """
     refuse_held(project)
     if bool(of) == (table is not None):
         raise SpecError(

@@ -17,7 +17,7 @@ from isolux_worlds.rehearsal.working import work
 
 __all__ = ["at_work", "shift"]
 
-_GRADUATED = "graduated"  # as `isolux curate raters` says it
+_GRADUATED = "graduated"  # as `isolux curate show raters` says it
 _LOG = "slips.csv"
 
 
