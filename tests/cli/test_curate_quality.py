@@ -58,7 +58,8 @@ def test_specialists_and_vendors(run, tmp_path: Path) -> None:
     before = run("show", "journal", "faces").out
     again = run("quality", "faces", "said.csv", "--attributes", ".5", "--out", "q")
     assert "--overwrite" in again.plain
-    assert run("show", "journal", "faces").out == before  # nothing was measured, nothing written down
+    # Nothing was measured, nothing written down.
+    assert run("show", "journal", "faces").out == before
     rows = "".join(f"{k},{w},{w[0]},hair,red\n" for k in range(60) for w in ("v1", "v2", "w1"))
     (tmp_path / "sets.csv").write_text("unit,annotator,vendor,type,answer\n" + rows)
     told = run("consistency", "sets.csv", "--replicates", "200")

@@ -63,7 +63,7 @@ def test_a_row_that_was_changed_is_found(ledger, field, value):
 
 
 def test_a_row_that_is_changed_and_hashed_anew_is_found_by_its_signature(ledger):
-    from isolux.curation.consent.row import parsed, signed
+    from isolux.curation.consent.rows import parsed, signed
 
     rows = lines(ledger)
     last = json.loads(rows[-1]) | {"who": "p9"}

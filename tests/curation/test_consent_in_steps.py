@@ -198,10 +198,10 @@ USE_NONE = {
                      "anonymise"), "reads files that it is given, and no project"),
 }  # fmt: skip
 QUERY_PHOTOS = {
-    "curation/annotation/sending.py", "curation/annotation/sheets.py",
+    "curation/annotation/exchange.py", "curation/annotation/sheets.py",
     "curation/annotation/training.py", "curation/annotation/recording.py",
     "curation/intake/arrival.py", "curation/project/decisions.py", "curation/project/reading.py",
-    "curation/quality/matching.py", "curation/withdrawal/project_rows.py",
+    "curation/quality/known.py", "curation/withdrawal/project_rows.py",
 }  # fmt: skip
 
 

@@ -18,11 +18,6 @@ from typing import Any
 
 from isolux.vocabulary.errors import FileError
 
-__all__ = [
-    "FIRST", "digest_of", "is_signed", "make_key", "mark_of", "new_salt", "read_key", "seal_of",
-    "signature_of",
-]  # fmt: skip
-
 FIRST = "0" * 64
 """What the first row names as the hash of the row before it."""
 _KEY_BYTES = 32

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isolux.curation.annotation.brush import painted
+from isolux.curation.annotation.answers import painted
 from isolux.geometry.masks import masks_from_coco
 from tests.curation.annotation._fake import Fake
 from tests.curation.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)

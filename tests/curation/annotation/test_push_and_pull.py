@@ -14,7 +14,7 @@ from tests.curation.annotation._fake import fake as fake  # noqa: PLC0414 (a fix
 from tests.curation.annotation._projects import annotated_project, box, chosen, tone
 
 from isolux.curation.annotation import Server, pull, push, read_answers  # isort: skip
-from isolux.curation.annotation.sending import TASK  # isort: skip
+from isolux.curation.annotation.exchange import TASK  # isort: skip
 from isolux.curation.consent import append  # isort: skip
 from isolux.curation.project import (  # isort: skip
     Project, check_journal, left_out, open_project, read_images, read_instances, read_journal,
@@ -164,7 +164,7 @@ def test_a_pull_that_is_stopped_goes_on(project: Project, fake: Fake, monkeypatc
     push(project, "count", _server(fake))
     for number in fake.tasks:
         fake.annotate(number, chosen(people=["2"]))
-    monkeypatch.setattr("isolux.curation.annotation.bringing._TOGETHER", 10)
+    monkeypatch.setattr("isolux.curation.annotation.exchange._SENT_TOGETHER", 10)
     monkeypatch.setattr("isolux.curation.annotation.server._PAGE", 10)
     fake.faults = [lambda *_: None, lambda *_: 418]
     with pytest.raises(FileError, match="418"):

@@ -27,7 +27,7 @@ from isolux.curation.project import (  # isort: skip
 )
 from isolux.curation.quality.evidence import gather_suspects  # isort: skip
 from isolux.curation.quality.known import read_hash_list  # isort: skip
-from isolux.curation.quality.matching import decide_matches, match_photos  # isort: skip
+from isolux.curation.quality.known import decide_matches, match_photos  # isort: skip
 from isolux.curation.quality.sampling import draw_sample  # isort: skip
 
 

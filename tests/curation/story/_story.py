@@ -35,7 +35,7 @@ from isolux.curation.intake import add, judge  # isort: skip
 from isolux.curation.project import (  # isort: skip
     Project, create, open_project, read_images, read_instances,
 )  # fmt: skip
-from isolux.curation.project.decided import decide_by_sheet  # isort: skip
+from isolux.curation.project.decisions import decide_by_sheet  # isort: skip
 from isolux.curation.quality.evidence import gather_suspects  # isort: skip
 from isolux.curation.quality.reviewed import Reviewed, bring_review  # isort: skip
 from isolux.curation.withdrawal import Withdrawn  # isort: skip

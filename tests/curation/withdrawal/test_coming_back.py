@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-
 from isolux.curation.annotation import pull, push
 from isolux.curation.annotation.server import Server
 from isolux.curation.consent import append

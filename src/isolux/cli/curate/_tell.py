@@ -12,8 +12,6 @@ from isolux.io.atomic import refuse_existing, write_text
 from isolux.io.csv_text import csv_text
 from isolux.vocabulary.notes import by_severity
 
-__all__ = ["refuse_folder", "say_notes", "warn_first", "write_csv"]
-
 
 def warn_first(notes: Sequence[str]) -> Sequence[str]:
     """Say what must be read before any number, and give the notes that come after."""

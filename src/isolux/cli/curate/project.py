@@ -17,9 +17,8 @@ from isolux.curation.intake import add as bring
 from isolux.curation.intake import judge
 from isolux.curation.intake import letters as written
 from isolux.curation.project import Project, check_journal, create, open_project, read_journal
-from isolux.curation.project.decided import decide_by_sheet
-from isolux.curation.quality.known import read_hash_list
-from isolux.curation.quality.matching import decide_matches, match_photos
+from isolux.curation.project.decisions import decide_by_sheet
+from isolux.curation.quality.known import decide_matches, match_photos, read_hash_list
 from isolux.verbs.project_status import project_status
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import named_options

@@ -14,8 +14,7 @@ from isolux.cli.streams import say
 from isolux.curation.project import open_project
 from isolux.curation.quality.evidence import gather_suspects
 from isolux.curation.quality.reviewed import bring_review
-from isolux.curation.quality.sampling import draw_sample
-from isolux.curation.quality.sizes import METHOD
+from isolux.curation.quality.sampling import METHOD, draw_sample
 from isolux.verbs.annotation_quality import Quality, annotation_quality, vendor_consistency
 from isolux.verbs.annotation_quality.measured import MARK
 from isolux.vocabulary.words import numbered

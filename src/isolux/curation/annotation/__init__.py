@@ -11,12 +11,11 @@ from isolux.vocabulary.extras import needed
 needed("sqlalchemy", package="SQLAlchemy", extra="curate", purpose="annotation in a project")
 
 from isolux.curation.annotation.answers import read_answers  # noqa: E402
-from isolux.curation.annotation.bringing import Pulled, pull  # noqa: E402
-from isolux.curation.annotation.planning import plan  # noqa: E402
-from isolux.curation.annotation.sending import Pushed, push  # noqa: E402
+from isolux.curation.annotation.exchange import Pulled, Pushed, pull, push  # noqa: E402  # noqa: E402
 from isolux.curation.annotation.server import Server  # noqa: E402
 from isolux.curation.annotation.sheets import read_given, write_answers, write_tasks  # noqa: E402
 from isolux.curation.annotation.stages import STAGES, Stage  # noqa: E402
+from isolux.curation.annotation.tasks import plan  # noqa: E402
 from isolux.curation.annotation.training import (  # noqa: E402
     examine,
     golden,

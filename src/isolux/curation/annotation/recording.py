@@ -1,4 +1,4 @@
-"""Write answers down: a version each, never one twice; and what follows for tasks and photos."""
+"""Who may annotate a stage: everyone, or those who graduated from its golden tasks."""
 
 from __future__ import annotations
 
@@ -6,20 +6,60 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from isolux.curation._chain import new_salt, seal_of
 from isolux.curation.annotation.answers import Answer, fault
-from isolux.curation.annotation.graduates import graduates
-from isolux.curation.annotation.pictures import upright
 from isolux.curation.annotation.stages import Stage
+from isolux.curation.annotation.tasks import upright
 from isolux.curation.project.database import reading, writing
 from isolux.curation.project.folder import Project
-from isolux.curation.project.journal import add_row, new_salt, seal_of
-from isolux.curation.project.reading import find_revoked_photos
-from isolux.curation.project.tables import annotations_table, annotators, images, tasks
+from isolux.curation.project.journal import add_row
+from isolux.curation.project.reading import find_revoked_photos, read_consent
+from isolux.curation.project.tables import annotations_table, annotators, images, passes, tasks
 
-__all__ = ["Given", "record", "sizes"]
+BELOW, CHECK, GRADUATED = "below", "spot check", "graduated"
+
+
+def last_passes(connection: Connection, stage: str) -> dict[str, tuple[int, float, str]]:
+    """Tell each annotator's last attempt at a stage: its number, the score, the status."""
+    query = sa.select(passes.c.annotator_id, passes.c.attempt, passes.c.score, passes.c.status)
+    query = query.where(passes.c.stage == stage).order_by(passes.c.attempt)
+    return {str(w): (int(a), float(s), str(t)) for w, a, s, t in connection.execute(query)}
+
+
+def graduates(connection: Connection, stage: str) -> frozenset[str] | None:
+    """List who may annotate a stage; None: anyone, as it has no golden tasks."""
+    query = sa.select(sa.func.count()).select_from(tasks)
+    query = query.where(tasks.c.stage == stage, tasks.c.golden.is_(True))
+    if not connection.execute(query).scalar():
+        return None
+    last = last_passes(connection, stage)
+    return frozenset(who for who, (_, _, status) in last.items() if status == GRADUATED)
+
+
+class Willing:
+    """Who, of a project's annotators, has not revoked that their answers are used.
+
+    Annotators whom the ledger of consent does not know are willing: a lab may employ them.
+
+    Parameters
+    ----------
+    project : Project
+    """
+
+    def __init__(self, project: Project) -> None:
+        self._ledger = read_consent(project)
+
+    def are(self, annotators: pl.Series) -> pl.Series:
+        """Tell of each whether their answers may be used."""
+        if self._ledger is None:
+            return pl.Series([True] * len(annotators), dtype=pl.Boolean)
+        allowed = self._ledger.allows("annotator", annotators.cast(pl.String), "evaluation")
+        return allowed.fill_null(value=True)
+
 
 STANDS, SUPERSEDED, REFUSED, SKIPPED = "stands", "superseded", "refused", "skipped"
 _BARRED = "You have not graduated from the training of this stage yet."

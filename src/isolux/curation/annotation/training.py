@@ -18,10 +18,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.curation.annotation.answers import Answer
-from isolux.curation.annotation.graduates import BELOW, CHECK, GRADUATED, last_passes
-from isolux.curation.annotation.planning import stage_of, task_row
+from isolux.curation.annotation.recording import BELOW, CHECK, GRADUATED, last_passes
 from isolux.curation.annotation.sheets import answers_by_unit
 from isolux.curation.annotation.stages import Stage
+from isolux.curation.annotation.tasks import stage_of, task_row
 from isolux.curation.project.database import writing
 from isolux.curation.project.folder import Project
 from isolux.curation.project.journal import add_row
@@ -40,8 +40,6 @@ from isolux.io.cells import as_text
 from isolux.io.frames import read_table
 from isolux.stats.proportions import wilson
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-
-__all__ = ["BELOW", "CHECK", "GRADUATED", "examine", "golden", "graduate", "know_raters", "raters"]
 
 _CURRENT = ("stands", "refused")
 

@@ -20,8 +20,6 @@ import polars as pl
 
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["FIRST", "forms", "matches", "pick", "term_table"]
-
 FIRST = 50
 """Photos a class in the first round."""
 _ENDINGS = (

@@ -18,8 +18,6 @@ import polars as pl
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 
-__all__ = ["FIRST", "Quotas", "quotas"]
-
 FIRST = 7_125
 """Photos of the first round, drawn at random whatever their country."""
 _SUM_CLOSE = 1e-6

@@ -14,8 +14,6 @@ from isolux.io.cells import as_text
 from isolux.io.frames import read_table
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, place
 
-__all__ = ["candidates_of_files", "concepts_of_files", "first_round", "quotas_of_files"]
-
 
 def lines_of(path: str | Path) -> list[str]:
     """Read a text file's lines, blank ones and those that begin with # left out."""

@@ -18,8 +18,6 @@ import polars as pl
 
 from isolux.vocabulary.errors import FileError, UnknownNameError, place
 
-__all__ = ["PERSON", "concepts", "read_nouns"]
-
 PERSON = "n00007846"
 """*person, individual, someone* in WordNet 3.0, as ImageNet numbers it."""
 _SYNSET = re.compile(r"^(\d{8}) \d\d n ([0-9a-f]{2}) ")

@@ -9,11 +9,19 @@ annotators.
 from __future__ import annotations
 
 from isolux.curation._chain import mark_of
-from isolux.curation.consent.keys import key_of, key_path
-from isolux.curation.consent.ledger import Ledger, is_ledger, read_ledger
-from isolux.curation.consent.row import KINDS, SCOPES, Kind, Row, Scope
-from isolux.curation.consent.standing import revoked, standing
-from isolux.curation.consent.writing import append, erase, revoke
+from isolux.curation.consent.ledger import (
+    Ledger,
+    append,
+    erase,
+    is_ledger,
+    key_of,
+    key_path,
+    read_ledger,
+    revoke,
+    revoked,
+    standing,
+)
+from isolux.curation.consent.rows import KINDS, SCOPES, Kind, Row, Scope
 
 __all__ = [
     "KINDS", "SCOPES", "Kind", "Ledger", "Row", "Scope", "append", "erase", "is_ledger", "key_of",

@@ -1,22 +1,51 @@
-"""A ledger as it is read: its chain and signatures are checked, and it tells what stands."""
+"""A ledger of consent: read and checked, what stands, and rows that are added or lose a person."""
 
 from __future__ import annotations
 
+import datetime as dt
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO
 
 import polars as pl
 
-from isolux.curation._chain import mark_of, read_key
-from isolux.curation.consent.checking import checked, whole_lines
-from isolux.curation.consent.keys import key_path
-from isolux.curation.consent.row import Kind, Row, Scope
+from isolux.curation._chain import FIRST, make_key, mark_of, read_key
+from isolux.curation.consent.rows import (
+    SCOPES,
+    Act,
+    Kind,
+    Row,
+    Scope,
+    checked,
+    erased,
+    signed,
+    whole_lines,
+)
+from isolux.io.atomic import write_text
 from isolux.io.frames import refuse_unless_file
-from isolux.vocabulary.errors import FileError
+from isolux.vocabulary.errors import FileError, OutputError, SpecError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["Ledger", "is_ledger", "read_ledger"]
+
+def key_path(path: str | Path, key: str | Path | None) -> Path:
+    """Name the file with the project's key: the given one, else beside the ledger, with .key."""
+    return Path(key).expanduser() if key is not None else Path(f"{Path(path).expanduser()}.key")
+
+
+def key_of(path: str | Path, key: str | Path | None = None) -> bytes:
+    """Read the key of a ledger."""
+    at = key_path(path, key)
+    if not at.exists():
+        raise FileError(
+            "the key of this ledger is not there", expected=str(at), where=str(path),
+            hint="bring it back, or name it with --key",
+        )  # fmt: skip
+    return read_key(at)
+
 
 _MARKS = (b'"previous"', b'"signature"')
 
@@ -140,3 +169,161 @@ def _rows(data: bytes, secret: bytes | None, where: str) -> tuple[tuple[Row, ...
     """Check rows, and tell whether the last is unfinished; steps ask for the same bytes often."""
     whole, unfinished = whole_lines(data)
     return tuple(checked(whole, secret, where)), bool(unfinished)
+
+
+def standing(rows: Sequence[Row]) -> pl.DataFrame:
+    """Reckon what each person allows.
+
+    Examples
+    --------
+    >>> from isolux.curation.consent.rows import FIRST
+    >>> now = "2026-01-01T00:00:00Z"
+    >>> rows = [Row(1, now, "grant", "subject", "s1", ("evaluation", "training"), "", FIRST),
+    ...         Row(2, now, "revoke", "subject", "s1", ("training",), "", FIRST)]
+    >>> standing(rows).row(0)
+    ('subject', 's1', True, False, None)
+    """
+    found: dict[tuple[str, str], dict[str, bool | None]] = {}
+    names: dict[tuple[str, str], str | None] = {}
+    for row in rows:
+        key = (row.kind, row.mark or str(row.who))
+        state = found.setdefault(key, dict.fromkeys(SCOPES))
+        names[key] = row.who
+        for scope in row.scopes:
+            state[scope] = row.act == "grant"
+    schema = {"kind": pl.String, "who": pl.String, **dict.fromkeys(SCOPES, pl.Boolean)}
+    records = [{"kind": key[0], "who": names[key], **state} for key, state in found.items()]
+    return pl.DataFrame(records, schema=schema)
+
+
+def revoked(rows: Sequence[Row], scope: Scope = "evaluation") -> frozenset[str]:
+    """List subjects and copyright holders who revoked a scope and did not grant it again.
+
+    Examples
+    --------
+    >>> revoked([])
+    frozenset()
+    """
+    state = standing(rows).filter(pl.col("kind") != "annotator", ~pl.col(scope))
+    return frozenset(state["who"].drop_nulls().to_list())
+
+
+def append(
+    path: str | Path,
+    act: Act,
+    kind: Kind,
+    who: Sequence[str],
+    scopes: Sequence[Scope],
+    *,
+    note: str = "",
+    key: str | Path | None = None,
+) -> list[Row]:
+    """Add a row for each person; the file and its key are made where they are not there."""
+    people = list(dict.fromkeys(one.strip() for one in who if one.strip()))
+    wanted = tuple(dict.fromkeys(scopes))
+    if not people or not wanted:
+        raise SpecError(
+            "a row of consent names a person and a scope", expected="an id and a scope",
+            found=f"{len(people)} ids, {len(wanted)} scopes",
+        )  # fmt: skip
+    file = Path(path).expanduser()
+    with _alone(file) as stream:
+        whole, unfinished = whole_lines(stream.read())
+        secret = _key_of(file, key_path(path, key), empty=not whole)
+        rows = checked(whole, secret, str(path))
+        now = dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        added: list[Row] = []
+        for one in people:
+            last = (rows + added)[-1].hash if rows or added else FIRST
+            n = len(rows) + len(added) + 1
+            row = Row(n, now, act, kind, one, wanted, note, last)
+            added.append(signed(row, secret))
+        _write(stream, len(unfinished), "".join(row.line() + "\n" for row in added), file)
+    return added
+
+
+def revoke(
+    path: Path, kind: Kind, who: Sequence[str], scopes: Sequence[Scope], *, note: str = "",
+    key: str | Path | None = None,
+) -> None:  # fmt: skip
+    """Add a revocation for each person of whom it does not stand yet."""
+    ledger = read_ledger(path, key=key) if path.exists() else None
+    ids = pl.Series(list(who), dtype=pl.String)
+    allowed = [ledger.allows(kind, ids, scope) for scope in scopes] if ledger is not None else [ids]
+    people = [one for k, one in enumerate(ids) if any(state[k] is not False for state in allowed)]
+    if people:
+        append(path, "revoke", kind, people, scopes, note=note, key=key)
+
+
+def erase(path: str | Path, marks: Sequence[str], *, key: str | Path | None = None) -> int:
+    """Take ids and notes of people out of their rows; hashes, signatures and marks stay."""
+    file = Path(path).expanduser()
+    gone = frozenset(marks)
+    with _alone(file) as stream:
+        whole, unfinished = whole_lines(stream.read())
+        secret = _key_of(file, key_path(path, key), empty=not whole)
+        rows = checked(whole, secret, str(path))
+        n = sum(row.mark in gone and row.who is not None for row in rows)
+        if n or unfinished:
+            kept = (erased(row) if row.mark in gone else row for row in rows)
+            write_text(file, "".join(row.line() + "\n" for row in kept))
+            file.chmod(0o600)
+    return n
+
+
+def _write(stream: BinaryIO, unfinished: int, text: str, file: Path) -> None:
+    """Add at the end, whole or not at all; what a killed writer left is cut off first."""
+    end = stream.seek(0, os.SEEK_END) - unfinished
+    try:
+        stream.truncate(end)
+        stream.seek(max(end - 1, 0))
+        joined = b"" if end == 0 or stream.read(1) == b"\n" else b"\n"
+        stream.seek(end)
+        stream.write(joined + text.encode())
+        stream.flush()
+        os.fsync(stream.fileno())
+    except OSError as error:
+        stream.truncate(end)
+        raise OutputError(
+            "the ledger could not be written", found=str(error.strerror), where=str(file),
+            hint="nothing was added; make room and try again",
+        ) from error  # fmt: skip
+
+
+@contextmanager
+def _alone(file: Path) -> Iterator[BinaryIO]:
+    """Open the ledger for one writer; others wait."""
+    import fcntl
+
+    while True:
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise OutputError(
+                "the ledger cannot be opened", found=str(error.strerror), where=str(file)
+            ) from error
+        with os.fdopen(descriptor, "r+b", buffering=0) as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            if not _is_there(file, stream):  # it was written anew while we waited
+                continue
+            yield stream
+            return
+
+
+def _is_there(file: Path, stream: BinaryIO) -> bool:
+    try:
+        return os.path.samestat(file.stat(), os.fstat(stream.fileno()))
+    except OSError:
+        return False
+
+
+def _key_of(file: Path, at: Path, *, empty: bool) -> bytes:
+    if at.exists():
+        return read_key(at)
+    if not empty:
+        raise OutputError(
+            "the key that signed this ledger is not there",
+            expected=str(at), where=str(file), hint="bring it back, or name it with --key",
+        )  # fmt: skip
+    return make_key(at)

@@ -19,22 +19,18 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.curation.intake.facts import facts_of
-from isolux.curation.project.consent import drop_revoked_rows
 from isolux.curation.project.database import writing
 from isolux.curation.project.decisions import CAME, write_verdicts
 from isolux.curation.project.folder import PHOTOS, Project
-from isolux.curation.project.ledger_head import remember_ledger_head
-from isolux.curation.project.reading import FACTS
+from isolux.curation.project.journal import remember_ledger_head
+from isolux.curation.project.reading import FACTS, drop_revoked_rows
 from isolux.curation.project.tables import images, instances, subjects
-from isolux.curation.quality.known import HashList
-from isolux.curation.quality.matching import cleared, write_matches
+from isolux.curation.quality.known import HashList, cleared, write_matches
 from isolux.io.atomic import write_bytes
 from isolux.io.cells import as_text
 from isolux.io.frames import read_table
 from isolux.io.paths import inside
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, place
-
-__all__ = ["Added", "add", "bring_in"]
 
 _TOGETHER = 200  # photos in one transaction
 _OWN = ("image_id", "file", "subject_id", "instance_id")

@@ -9,12 +9,12 @@ from typing import Any, cast, get_args, get_type_hints
 
 import polars as pl
 
-from isolux.curation.project.consent import CONSENT, read_consent
-from isolux.curation.project.decisions import IN, came_in, decide
+from isolux.curation.project.decisions import IN, came_in, decide, listed
 from isolux.curation.project.folder import MARK, Project
-from isolux.curation.project.held import listed
 from isolux.curation.project.reading import (
+    CONSENT,
     left_out,
+    read_consent,
     read_images,
     read_instances,
     read_subjects,
@@ -26,8 +26,6 @@ from isolux.vocabulary.errors import TableError, UnknownNameError
 from isolux.vocabulary.info import RuleInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.plugin_options import named_options, read_value, refuse_unknown
-
-__all__ = ["Judged", "judge", "letters"]
 
 _ORDER = ("specifications", "people", "consent", "series")
 

@@ -13,8 +13,6 @@ import polars as pl
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["AGGREGATE_ONLY", "Told", "anonymised", "identified", "person_of", "pseudonym"]
-
 AGGREGATE_ONLY = (
     "relation", "relationship", "country_of_residence", "residence", "height", "weight", "pregnan",
     "disabilit", "difficult",

@@ -23,11 +23,6 @@ from sqlalchemy.pool import NullPool
 from isolux.curation.project.tables import META, settings
 from isolux.vocabulary.errors import FileError, OutputError, SpecError
 
-__all__ = [
-    "FILE", "VERSION", "engine_of", "make_tables", "reading", "shown", "sweep", "version_of",
-    "writing",
-]  # fmt: skip
-
 FILE = "project.sqlite"
 VERSION = 1
 """Of the tables: a project that another isolux wrote is refused."""
@@ -155,7 +150,7 @@ def sweep(engine: Engine) -> None:
             cursor.close()
         finally:
             raw.close()
-    except Exception as error:  # the driver's own, as no query of SQLAlchemy runs here
+    except Exception as error:
         raise OutputError(
             "the project's database could not be rewritten", found=_said(error),
             where=shown(engine), hint="end other commands on it, then give the same command again",

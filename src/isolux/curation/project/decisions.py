@@ -8,20 +8,22 @@ later (consent came in) writes ``in``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from isolux.curation._chain import new_salt, seal_of
 from isolux.curation.project.database import reading, writing
 from isolux.curation.project.folder import Project
-from isolux.curation.project.journal import add_row, new_salt, seal_of
-from isolux.curation.project.ledger_head import remember_ledger_head
+from isolux.curation.project.journal import add_row, new_salt, remember_ledger_head, seal_of
 from isolux.curation.project.tables import decisions, images, instances, journal, subjects
-from isolux.vocabulary.errors import TableError, UnknownNameError
-
-__all__ = ["CAME", "IN", "OUT", "came_in", "decide", "note", "standing", "write_verdicts"]
+from isolux.io.cells import as_text
+from isolux.io.frames import read_table
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.words import numbered
 
 CAME, IN, OUT = "came", "in", "out"
 _UNITS = {
@@ -169,3 +171,85 @@ def _refuse_strangers(connection: Connection, units: pl.Series, unit_kind: str) 
     strangers = [one for one in units if one not in known]
     if strangers:
         raise UnknownNameError(unit_kind, strangers[0], known, where="the project")
+
+
+def decide_by_sheet(
+    project: Project, sheet: str | Path, *, step: str, rule: str, unit_kind: str = "image"
+) -> int:
+    """Write the verdicts of a table."""
+    said = read_verdicts(sheet, unit_kind)
+    refused = said.filter(verdict=OUT).select("unit_id", "reason")
+    return decide(project, step, rule, refused, looked_at=said["unit_id"], unit_kind=unit_kind)
+
+
+def read_verdicts(
+    sheet: str | Path, unit_kind: str = "image", *, key: str | None = None, open_too: bool = False
+) -> pl.DataFrame:
+    """Read a table of verdicts, and refuse what is none."""
+    path = Path(sheet).expanduser()
+    frame = read_table(path)
+    key = key or f"{unit_kind}_id"
+    for name in (key, "verdict", "reason"):
+        if name not in frame.columns:
+            raise UnknownNameError("column", name, frame.columns, where=str(path))
+    said = frame.with_columns(as_text(frame[n]).alias(n) for n in (key, "verdict", "reason"))
+    said = said.with_columns(pl.col("verdict").str.to_lowercase().str.strip_chars())
+    out, empty = pl.col("verdict") == OUT, pl.col("verdict").is_null()
+    for wrong, problem, expected in (
+        (~pl.col("verdict").is_in([OUT, IN]) | (empty if not open_too else False),
+         "this is not a verdict", "out or in"),
+        (out & pl.col("reason").is_null(), "a photo is left out without a reason",
+         "why, in words for the person who sent it"),
+        (pl.col(key).is_duplicated() | pl.col(key).is_null(),
+         "a unit is listed twice, or is not named", f"one row a {unit_kind}"),
+    ):  # fmt: skip
+        rows = said.with_row_index("row", 1).filter(wrong)
+        if rows.height:
+            raise TableError(
+                problem, expected=expected, found=repr(rows["verdict"][0]),
+                where=place(str(path), int(rows["row"][0])),
+            )  # fmt: skip
+    return said.rename({key: "unit_id"}) if key != "unit_id" else said
+
+
+KNOWN, LISTED, CONFIRMED = "known material", "hash list", "decided"
+_TOLD = 5
+
+
+def listed(project: Project) -> pl.DataFrame:
+    """List photos that ever matched a list."""
+    query = (
+        sa.select(decisions.c.unit_id, decisions.c.rule, decisions.c.verdict, decisions.c.reason)
+        .where(decisions.c.step == KNOWN, decisions.c.unit_kind == "image")
+        .where(decisions.c.unit_id.is_not(None))
+        .order_by(decisions.c.decision_id)
+    )
+    found: dict[str, tuple[str | None, str]] = {}
+    with reading(project.engine) as connection:
+        for unit, rule, verdict, reason in connection.execute(query):
+            entry = found.get(unit, (None, ""))[0]
+            if rule == LISTED and verdict == OUT:
+                found[unit] = reason, "undecided"
+            elif verdict == IN or rule == CONFIRMED:
+                found[unit] = entry, str(verdict)
+    rows = [(unit, *found[unit]) for unit in sorted(found)]
+    schema = {"image_id": pl.String, "entry": pl.String, "state": pl.String}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def refuse_held(project: Project) -> None:
+    """Refuse to let anything out while a match is undecided."""
+    held = listed(project).filter(state="undecided")["image_id"]
+    if not len(held):
+        return
+    told = ", ".join(held[:_TOLD]) + (
+        f" and {len(held) - _TOLD:,} more" if len(held) > _TOLD else ""
+    )
+    raise SpecError(
+        f"{numbered(len(held), 'photo matches', 'photos match')} a list of known illegal "
+        "material, and nobody has decided about them",
+        expected="a decision about each before anything leaves the project", found=told,
+        where=str(project.folder),
+        hint="do not open or copy them: tell those who are responsible for this in your country,"
+        f" then `isolux curate show hashes {project.folder.name} --decided SHEET`",
+    )  # fmt: skip

@@ -25,8 +25,6 @@ from isolux.io.atomic import write_text
 from isolux.io.settings_files import read_mapping
 from isolux.vocabulary.errors import FileError, OutputError, SpecError
 
-__all__ = ["CONSENT", "KEY", "MARK", "PHOTOS", "Project", "create", "open_project"]
-
 MARK, KEY, CONSENT, PHOTOS = "project.yaml", "journal.key", "consent.jsonl", "photos"
 _KNOWN = ("name", "database", "classes", "rules")
 

@@ -1,10 +1,4 @@
-"""The journal: who did what, when, by which rule. Its rows only grow, and name no person.
-
-A row holds the hash of the row before it, a signature, and a digest of the verdicts (or
-annotations) that it brought. Each of those has a seal, the hash of what it says and of a random
-salt; the digest is over the seals. A person who withdraws is taken out of a verdict with its salt:
-the seal stays, from which they cannot be found, and the journal still verifies.
-"""
+"""The project remembers the last row of its consent ledger, so that lost rows are noticed."""
 
 from __future__ import annotations
 
@@ -18,23 +12,49 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from isolux.curation._chain import (
-    FIRST,
-    digest_of,
-    is_signed,
-    new_salt,
-    seal_of,
-    signature_of,
-)
+from isolux.curation._chain import FIRST, digest_of, is_signed, seal_of, signature_of
+from isolux.curation.consent import Ledger, read_ledger
 from isolux.curation.project.database import reading, shown
-from isolux.curation.project.ledger_head import remember_ledger_head
-from isolux.curation.project.tables import annotations_table, decisions, journal, seals
-from isolux.vocabulary.errors import TableError
+from isolux.curation.project.tables import annotations_table, decisions, journal, seals, settings
+from isolux.vocabulary.errors import FileError, TableError
 
 if TYPE_CHECKING:
     from isolux.curation.project.folder import Project
 
-__all__ = ["add_row", "check_journal", "new_salt", "now", "read_journal", "seal_of"]
+_NAME = "consent ledger: last row"
+
+
+def check_ledger_head(connection: Connection, project: Project, ledger: Ledger | None) -> None:
+    """Refuse a ledger without the row that was its last when the project last wrote its journal."""
+    query = sa.select(settings.c.value).where(settings.c.name == _NAME)
+    head = connection.execute(query).scalar()
+    if head is None:
+        return
+    hint = "bring the ledger back from a backup that has this row"
+    expected = f"row {head['n']}, with the hash {head['hash'][:12]}…"
+    if ledger is None:
+        raise FileError(
+            "the project's ledger of consent is not there", expected=f"a ledger with {expected}",
+            found="no file", where=str(project.consent), hint=hint,
+        )  # fmt: skip
+    rows = ledger.rows
+    if len(rows) < head["n"] or rows[head["n"] - 1].hash != head["hash"]:
+        raise TableError(
+            "the project's ledger of consent lost rows", expected=expected,
+            found=f"{len(rows):,} rows, without it", where=str(project.consent), hint=hint,
+        )  # fmt: skip
+
+
+def remember_ledger_head(connection: Connection, project: Project) -> None:
+    """Write down the last row of the ledger, if the project has one that holds the row before."""
+    ledger = read_ledger(project.consent) if project.consent.exists() else None
+    check_ledger_head(connection, project, ledger)
+    if ledger is not None and ledger.rows:
+        last = ledger.rows[-1]
+        connection.execute(sa.delete(settings).where(settings.c.name == _NAME))
+        value = {"n": last.n, "hash": last.hash}
+        connection.execute(sa.insert(settings), [{"name": _NAME, "value": value}])
+
 
 _HASHED = ("n", "at", "who", "step", "rule", "said", "digest", "previous")
 _OF_DECISION = ("unit_kind", "unit_id", "step", "rule", "verdict", "reason")

@@ -34,11 +34,6 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-__all__ = [
-    "META", "annotations_table", "annotators", "decisions", "images", "instances", "journal",
-    "passes", "seals", "settings", "subjects", "tasks",
-]  # fmt: skip
-
 META = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",

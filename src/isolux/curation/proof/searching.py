@@ -15,10 +15,9 @@ import polars as pl
 
 from isolux.checks.duplicates.hashes import copies_of
 from isolux.curation.privacy import key_mark
-from isolux.curation.proof.blind import WEIGHTS, Blind, is_text, why_blind
-from isolux.curation.proof.needles import LEAST, Needles
+from isolux.curation.proof.needles import LEAST, WEIGHTS, Blind, Needles, is_text, why_blind
 from isolux.curation.proof.unpacking import inner_cells, inner_parts, tables_of
-from isolux.curation.withdrawal.looks import thumbnails, turned
+from isolux.curation.withdrawal.gathering import thumbnails, turned
 from isolux.curation.withdrawal.pseudonymised import key_mark_in
 from isolux.curation.withdrawal.rewriting import Rewritten, rewrite
 from isolux.curation.withdrawal.terms import Terms, kinds_of_column
@@ -27,8 +26,6 @@ from isolux.io.binary_tables import first_line
 from isolux.io.images import Pixels
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.words import numbered
-
-__all__ = ["ALIKE", "CELL", "CELLS", "NAME", "TEXT", "Proof", "in_lines", "prove"]
 
 CELL = "a cell of it is"
 TEXT, CELLS, NAME = "it holds", "a cell holds", "its name holds"

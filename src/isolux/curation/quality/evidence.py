@@ -1,9 +1,9 @@
-"""Suspicious photos: rows of evidence become a sheet of subjects and photos for people to review.
+"""What a photo's pixels say of where it was taken: a sky over a scene that is said to be indoors.
 
-FHIBE (Methods, "Detection and removal of suspicious images"): photos found on the web, places that
-contradict what was said, patterns that reviewers noticed. A subject with one such photo leaves with
-every photo, so subjects are reviewed; logos are about one photo. No row decides anything by itself:
-62 % of what the web detector found was wrong.
+FHIBE (Methods, "Quality control and data filtering") compared scenes that were said to be outdoors
+with what the pixels show, and does not print how. Ours is one rule without a model: sky is bright,
+blue and smooth. It names photos for people to look at; a blue wall is named too, and
+a photo outdoors without sky is not.
 """
 
 from __future__ import annotations
@@ -12,20 +12,51 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from isolux.curation.project import Project, note, read_images, read_instances, refuse_held
-from isolux.curation.quality import LOGO_SCORE
-from isolux.curation.quality.scene import INDOORS, SKY, sky_share_of_file
-from isolux.curation.quality.units import facts_of_units
+from isolux.curation.quality.answers import facts_of_units
 from isolux.io.cells import as_text
 from isolux.io.frames import read_table
+from isolux.io.images import Pixels, read_shrunk
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
 from isolux.vocabulary.words import numbered
 
-__all__ = ["EVIDENCE", "LOGO", "STEP", "Suspects", "gather_suspects"]
+INDOORS = ("indoor", "indoors", "inside")
+SKY = 0.5
+"""Of the upper third of a photo: from this share of sky on, "indoors" is doubted."""
+_SIDE = 256  # pixels of the longer side that are looked at
+_BRIGHT, _BLUER, _SMOOTH = 120.0, 12.0, 6.0  # grey levels
+
+
+def sky_share(pixels: Pixels) -> float:
+    """Give the share of the upper third that looks like blue sky, 0 to 1.
+
+    Examples
+    --------
+    >>> blue = np.full((30, 30, 3), (110, 160, 230), np.uint8)
+    >>> sky_share(blue), sky_share(blue[..., ::-1])
+    (1.0, 0.0)
+    """
+    top = np.asarray(pixels, dtype=np.float64)[: max(pixels.shape[0] // 3, 1)]
+    grey = top.mean(axis=2)
+    # A gradient of one pixel to the next, along both sides.
+    steps = np.zeros_like(grey)
+    steps[:, 1:] = np.abs(np.diff(grey, axis=1))
+    steps[1:] = np.maximum(steps[1:], np.abs(np.diff(grey, axis=0)))
+    blue = (top[..., 2] - top[..., 0] >= _BLUER) & (top[..., 2] >= top[..., 1])
+    return float((blue & (grey >= _BRIGHT) & (steps <= _SMOOTH)).mean())
+
+
+def sky_share_of_file(path: str | Path) -> float:
+    """Read a photo, made small, and give its ``sky_share``."""
+    return sky_share(read_shrunk(path, _SIDE).pixels)
+
 
 STEP = "suspicious"
+LOGO_SCORE = 0.6
+"""FHIBE: a detector's score from which on a logo is looked at."""
 LOGO, SCENE, CONTRADICTION = "logo", "scene", "contradiction"
 EVIDENCE = {"image_id": pl.String, "subject_id": pl.String, "kind": pl.String, "says": pl.String,
             "score": pl.Float64}  # fmt: skip

@@ -15,16 +15,19 @@ from typing import Literal
 import polars as pl
 
 from isolux.curation.project import Project, decide, note, read_images
-from isolux.curation.project.decided import read_verdicts
-from isolux.curation.project.decisions import OUT
-from isolux.curation.quality.drawing import Design, read_design
+from isolux.curation.project.decisions import OUT, read_verdicts
 from isolux.curation.quality.evidence import STEP
-from isolux.curation.quality.sizes import LEVEL, METHOD, Share, share_of_finite
+from isolux.curation.quality.sampling import (
+    LEVEL,
+    METHOD,
+    Design,
+    Share,
+    read_design,
+    share_of_finite,
+)
 from isolux.stats.proportions import wilson
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
-
-__all__ = ["Reviewed", "bring_review"]
 
 _UNITS = ("subject", "image", "instance")
 

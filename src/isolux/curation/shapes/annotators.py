@@ -8,8 +8,6 @@ import polars as pl
 
 from isolux.curation.shapes.drawings import Drawings, Likeness
 
-__all__ = ["how_they_draw"]
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 _REPLICATES, _LEVEL = 500, 0.95

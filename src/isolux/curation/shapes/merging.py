@@ -12,8 +12,6 @@ from isolux.geometry.masks import Masks
 from isolux.geometry.rle import masks_from_edges
 from isolux.stats.staple import staple
 
-__all__ = ["MaskRule", "median_box_xywh", "merged_masks", "robust_pose"]
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 MaskRule = Literal["vote", "staple"]

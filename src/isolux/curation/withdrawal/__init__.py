@@ -8,13 +8,27 @@ all that. Source: FHIBE (Sony AI 2025), Methods, "Consent revocation".
 
 from __future__ import annotations
 
-from isolux.curation.withdrawal.planning import everyone_else, known_of, places_of, plan_of
-from isolux.curation.withdrawal.progress import Artefact, Plan, Work, alone, work_path
+from isolux.curation.withdrawal.planning import (
+    Back,
+    everyone_else,
+    known_of,
+    places_of,
+    plan_of,
+    who_is_back,
+)
+from isolux.curation.withdrawal.progress import (
+    Artefact,
+    Plan,
+    Work,
+    alone,
+    check_receipt,
+    folder_of,
+    receipts_of,
+    work_path,
+)
 from isolux.curation.withdrawal.project_rows import sums_of_photos
 from isolux.curation.withdrawal.pseudonymised import key_mark_in, without_key, without_link
-from isolux.curation.withdrawal.receipt import check_receipt, folder_of, receipts_of
 from isolux.curation.withdrawal.replacing import KEYS, Replacing, closest, rows_for
-from isolux.curation.withdrawal.replaying import Back, who_is_back
 from isolux.curation.withdrawal.terms import Terms
 from isolux.curation.withdrawal.walking import (
     Place,

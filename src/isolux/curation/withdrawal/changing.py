@@ -1,20 +1,112 @@
-"""Files lose a person: each is looked through, changed or deleted, and the change is noted."""
+"""Runs that lost people say so first of all, and have their pages made anew."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import sqlalchemy as sa
+
 from isolux.curation._chain import mark_of
-from isolux.curation.withdrawal.progress import Artefact, Work
+from isolux.curation.project.database import reading
+from isolux.curation.project.folder import Project
+from isolux.curation.project.tables import annotations_table, tasks
+from isolux.curation.withdrawal.progress import Artefact, Plan, Work
+from isolux.curation.withdrawal.project_rows import Found
 from isolux.curation.withdrawal.rewriting import rewrite
 from isolux.curation.withdrawal.terms import Terms
-from isolux.curation.withdrawal.walking import Place, beside_of
+from isolux.curation.withdrawal.walking import Place, beside_of, files_below
 from isolux.io.atomic import RUN_MARK, write_bytes
-from isolux.vocabulary.errors import FileError, OutputError
+from isolux.vocabulary.errors import FileError, OutputError, SpecError
+from isolux.vocabulary.notes import Caution
 
-__all__ = ["artefact_of", "change_files", "mend_sums", "rewritten", "told"]
+_TOLD = (
+    "People withdrew after this audit: their rows are gone, and its values still rest on them."
+    " Audit again to take them out of the values."
+)
+
+
+def mend_runs(
+    work: Work,
+    folders: Sequence[Path],
+    remake: Callable[[Path, str], None] | None,
+) -> None:
+    """Tell in the records of runs that people left, with the hashes of their tables as they are."""
+    from isolux.io.run_changes import changed_files
+    from isolux.io.run_directory import tell
+
+    ours = {one.after for one in work.artefacts() if one.after}
+    for place in files_below(folders):
+        if place.path.name != RUN_MARK:
+            continue
+        run = place.path.parent
+        changed = changed_files(run) or []
+        sums = {name: _sum(run / name) for name in changed}
+        if changed and all(one in ours or name == RUN_MARK for name, one in sums.items()):
+            tell(run, _TOLD)
+            if remake is not None:
+                remake(run, _TOLD)
+
+
+def _sum(path: Path) -> str | None:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+
+def tasks_of(project: Project, found: Found) -> Iterator[Mapping[str, Any]]:
+    """List tasks that were sent, and single answers of annotators who withdrew."""
+    mine, gone = found.named.get("task", set()), found.named.get("annotation", set())
+    with reading(project.engine) as connection:
+        columns = (tasks.c.task_id, tasks.c.server, tasks.c.server_project, tasks.c.server_task)
+        for row in connection.execute(sa.select(*columns).where(tasks.c.server.is_not(None))):
+            if row.task_id in mine:
+                yield dict(row._mapping)  # noqa: SLF001 (SQLAlchemy's own way to a mapping)
+        table = annotations_table.c
+        query = sa.select(table.annotation_id, table.task_id, table.source, table.source_id)
+        for row in connection.execute(query):
+            if row.annotation_id in gone and row.task_id not in mine and "://" in row.source:
+                yield {"server": row.source, "answer": int(row.source_id)}
+
+
+def delete_on_server(
+    work: Work, plan: Plan, server: Callable[[str], Any] | None
+) -> tuple[str, ...]:
+    """Delete tasks, answers and pictures; what is gone already is as good."""
+    notes: list[str] = []
+    urls = list(dict.fromkeys(str(one["server"]) for one in plan.server))
+    for url in urls:
+        if server is None:
+            raise SpecError(
+                "the annotation server holds tasks of theirs",
+                expected=f"--server {url}, with its token in LABEL_STUDIO_TOKEN",
+                hint="give the same command again with it: what was done stays done",
+            )
+        one = server(url)
+        own = [held for held in plan.server if held["server"] == url]
+        sent = [held for held in own if "server_task" in held]
+        answers = [held for held in own if "answer" in held]
+        for what, n in (("tasks and pictures", len(sent)), ("answers", len(answers))):
+            if n:  # written down before: what a killed command deleted is in the receipt, too
+                work.note(Artefact(f"{url}, {what}", what, "deleted", n))
+        if sent:
+            notes.append(Caution(_ON_DISK.format(n=len(sent), url=url)))
+        for held in sent:
+            one.delete_task(held["server_task"])
+        for held in answers:
+            one.delete_annotation(held["answer"])
+        for number in {held["server_project"] for held in sent}:
+            names = {f"{held['task_id']}.jpg" for held in sent if held["server_project"] == number}
+            one.delete_uploads(number, names)
+    return tuple(notes)
+
+
+_ON_DISK = (
+    "{url} gives {n:,} pictures of theirs no longer, and keeps the files on its disk: Label Studio"
+    " deletes none. Give this command for the server's folder media/upload, too, or delete them"
+    " there."
+)
+
 
 _LISTS_OF_LISTS = 3
 _WITH_SUMS = (".json", ".jsonld", ".txt", ".sha256", ".csv", ".md", ".yaml", ".yml", ".sums")

@@ -26,8 +26,6 @@ from isolux.curation.project.tables import (
 )
 from isolux.curation.withdrawal.terms import Terms, kinds_of_column, others_of, short_names
 
-__all__ = ["Found", "find_in", "people_of", "sums_of_photos", "take_out"]
-
 _PART = 400  # ids in one question: SQLite takes 999
 _KEPT = (journal.name, seals.name, settings.name, decisions.name)
 

@@ -21,14 +21,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.curation.withdrawal.rewriting.cells import theirs
+from isolux.curation.withdrawal.rewriting.tables import theirs
 from isolux.curation.withdrawal.terms import Terms, kinds_of_column
 from isolux.io.atomic import write_text
 from isolux.io.cells import as_text
 from isolux.io.frames import read_table
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-
-__all__ = ["KEYS", "Replacing", "closest", "put_in", "rows_for"]
 
 KEYS = ("pronoun", "age_group", "ancestry")
 """FHIBE's attributes, the most important first."""

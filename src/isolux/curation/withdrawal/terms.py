@@ -14,18 +14,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import unquote
 
-__all__ = [
-    "ANY",
-    "KINDS",
-    "LETTERS",
-    "Terms",
-    "is_distinctive",
-    "kinds_of_column",
-    "others_of",
-    "short_names",
-    "tails",
-]
-
 KINDS = ("subject", "image", "instance", "file", "task", "annotator", "copyright", "household")
 ANY = ("subject", "image", "instance", "file", "task", "annotation")
 """Of columns that hold ids of whatever kind (``unit_id``, ``id``)."""

@@ -22,20 +22,17 @@ from isolux.curation.project.journal import now, read_journal
 from isolux.curation.withdrawal.changing import (
     artefact_of,
     change_files,
+    mend_runs,
     mend_sums,
     rewritten,
     told,
 )
 from isolux.curation.withdrawal.planning import everyone_else, places_of
-from isolux.curation.withdrawal.progress import Artefact, Plan, Work, work_path
+from isolux.curation.withdrawal.progress import Artefact, Plan, Work, work_path, write_receipt
 from isolux.curation.withdrawal.project_rows import take_out
-from isolux.curation.withdrawal.receipt import write_receipt
 from isolux.curation.withdrawal.replacing import Replacing, put_in
-from isolux.curation.withdrawal.runs import mend_runs
 from isolux.curation.withdrawal.terms import Terms
 from isolux.curation.withdrawal.walking import Place, files_below, of_project, projects_in
-
-__all__ = ["Looked", "Searched", "Withdrawn", "finish", "look_for"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +114,7 @@ def finish(
     mend_runs(work, folders, remake)
     more: tuple[str, ...] = ()
     if plan.server:
-        from isolux.curation.withdrawal.on_server import delete_on_server
+        from isolux.curation.withdrawal.changing import delete_on_server
 
         more = delete_on_server(work, plan, server)
     for folder in projects:

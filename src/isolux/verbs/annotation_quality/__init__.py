@@ -24,7 +24,7 @@ from isolux.vocabulary.errors import TableError, UnknownNameError
 from isolux.vocabulary.plugin_options import with_defaults
 
 if TYPE_CHECKING:
-    from isolux.curation.quality.given import Answers
+    from isolux.curation.quality.answers import Answers
 
 __all__ = ["Quality", "annotation_quality", "vendor_consistency"]
 
@@ -63,9 +63,8 @@ def annotation_quality(
         Answers that cannot be read, or about nothing that was collected.
     """
     from isolux.curation.project import note
-    from isolux.curation.quality.agreement import SPECIALISTS, of_specialists
-    from isolux.curation.quality.collected import collected_answers
-    from isolux.curation.quality.given import given_answers
+    from isolux.curation.quality.agreement import of_specialists
+    from isolux.curation.quality.answers import SPECIALISTS, collected_answers, given_answers
     from isolux.io.frames import read_table
 
     table = read_table(specialists)
@@ -143,7 +142,7 @@ def vendor_consistency(
     """
     from isolux.curation.quality.agreement import INTER as BETWEEN
     from isolux.curation.quality.agreement import of_vendors
-    from isolux.curation.quality.given import given_answers
+    from isolux.curation.quality.answers import given_answers
     from isolux.io.frames import read_table
 
     asked, rows = with_defaults(Measuring, measuring), read_table(table)
@@ -177,7 +176,7 @@ def _units(read: Mapping[str, Answers], values: Any) -> pl.DataFrame:
 
 
 def _facts(project: Project, by: Sequence[str]) -> pl.DataFrame:
-    from isolux.curation.quality.units import facts_of_units
+    from isolux.curation.quality.answers import facts_of_units
 
     return facts_of_units(project, by).rename({"unit_id": "unit", "subject_id": "cluster"})
 

@@ -10,12 +10,10 @@ import polars as pl
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["drawn_units"]
-
 
 def drawn_units(sample: str | Path, units: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """Give each unit that was drawn its stratum, and how many there are; tell who is missing."""
-    from isolux.curation.quality.drawing import SHEET, read_design
+    from isolux.curation.quality.sampling import SHEET, read_design
     from isolux.io.frames import read_table
 
     design = read_design(sample)

@@ -13,9 +13,7 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.plugin_options import Shared
 
 if TYPE_CHECKING:
-    from isolux.curation.quality.given import Answers
-
-__all__ = ["Measuring", "Quality", "measured"]
+    from isolux.curation.quality.answers import Answers
 
 MARK = "quality.json"
 MET, MISSED, OPEN = "met", "missed", "open"
@@ -97,7 +95,7 @@ def measured(
     drawn: pl.DataFrame | None, asked: Measuring, told: Mapping[str, Any], notes: list[str],
 ) -> Quality:  # fmt: skip
     """Audit each type and part, and hold it against its threshold; ``told``: other settings."""
-    from isolux.curation.quality.alike import METRICS
+    from isolux.curation.quality.agreement import METRICS
 
     by, draws = asked["by"], (asked["replicates"], asked["seed"])
     types: list[dict[str, Any]] = []

@@ -19,7 +19,7 @@ from isolux.curation.project import Project
 from isolux.vocabulary.errors import SpecError
 
 if TYPE_CHECKING:
-    from isolux.curation.consent.row import Scope
+    from isolux.curation.consent.rows import Scope
     from isolux.curation.publication import Chosen, Published
     from isolux.verbs.release.papers import Release
 

@@ -19,8 +19,6 @@ from isolux.io.frames import read_table
 from isolux.report.suppression import hidden_cells
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
 
-__all__ = ["COMPOSITION", "composition_of", "figure_svg", "with_others"]
-
 COMPOSITION = {"dataset": pl.String, "attribute": pl.String, "group": pl.String,
                "people": pl.Int64, "share": pl.Float64}  # fmt: skip
 _WHOLE = 1e-3  # what printed shares may miss of 1, of rounding, a group

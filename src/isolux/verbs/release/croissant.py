@@ -13,8 +13,6 @@ from isolux.cards import CONFORMS, Facts, croissant_json, day_of, rai_of, type_o
 from isolux.io.hashing import sha256_file
 from isolux.verbs.release.papers import Release
 
-__all__ = ["croissant_text"]
-
 
 def croissant_text(
     folder: Path,

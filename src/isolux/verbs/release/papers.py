@@ -25,8 +25,6 @@ from isolux.verbs.release.told import Told, settings_of
 from isolux.vocabulary import works
 from isolux.vocabulary.info import Reference
 
-__all__ = ["Release", "crowd_work_sheets", "data_card", "datasheet"]
-
 _PROJECT = "the project's journal and tables"
 _STATEMENT = (
     "Written by isolux curate publish from the project in which the dataset was built. What the"

@@ -15,8 +15,6 @@ import polars as pl
 if TYPE_CHECKING:
     from isolux.curation.project import Project
 
-__all__ = ["Told", "journal_of", "told_by"]
-
 _OURS = ("publish", "withdraw")  # steps after which nothing of the dataset's making is told
 
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from isolux.curation.privacy import KEY_MARK, NO_KEY, key_mark
-from isolux.curation.privacy.photos import copy_photos, read_regions
-from isolux.curation.privacy.redact import Box, filler
+from isolux.curation.privacy.photos import Box, copy_photos, filler, read_regions
 from isolux.curation.privacy.table import AGGREGATE_ONLY, Told, anonymised, identified, pseudonym
 from isolux.curation.project import read_bystanders, read_images
 from isolux.curation.publication import split_by_subject
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from isolux.curation.project import Project
     from isolux.curation.publication import Chosen
     from isolux.verbs.release.told import Told as Journal
-
-__all__ = ["Ready", "ready", "write_release"]
 
 _IDS = ("instance_id", "image_id", "subject_id", "cluster_id")
 _MOST_GROUPS = 40  # of an attribute that the composition tells

@@ -13,11 +13,6 @@ from isolux.curation.consent import SCOPES, key_of, mark_of, read_ledger, revoke
 from isolux.curation.project.folder import CONSENT, open_project
 from isolux.vocabulary.errors import FileError, SpecError
 
-__all__ = [
-    "are_of", "begin", "known_below", "ledger_names", "ledger_of", "look_of", "refuse_unknown",
-    "refuse_unsearchable", "unsearchable", "widened", "with_begun",
-]  # fmt: skip
-
 
 def refuse_unknown(
     places: Sequence[Path], ledger: Path, people: Sequence[str], kind: Any, key: str | None

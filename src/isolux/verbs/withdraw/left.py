@@ -8,8 +8,6 @@ from isolux.curation.proof import ALIKE, CELL, CELLS, NAME, TEXT, Proof, in_line
 from isolux.curation.withdrawal import Searched
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["counted", "searched"]
-
 _WHAT_TO_DO = (
     "isolux takes an id out of a sentence only if it can hardly be another word (four characters "
     "or more with a letter and a digit, or seven digits). In the files that still hold one, take "

@@ -6,8 +6,6 @@ import datetime as dt
 
 import polars as pl
 
-__all__ = ["known", "refused", "rounded_up", "signed", "unclear"]
-
 _DATE = (
     r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[t ]\d{1,2}:\d{2}[\d:.+z-]*)?"
     r"|\d{1,2}[./-]\d{1,2}[./-]\d{4})"

@@ -8,8 +8,6 @@ from isolux.curation.intake.rules._refused import known, refused
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="Adults",
     summary="Refuses photos of people who are not known to be of age.",

@@ -8,8 +8,6 @@ from isolux.curation.intake.rules._refused import refused, rounded_up
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="Up to 2:1",
     summary="Refuses photos more than twice as long as wide.",

@@ -8,8 +8,6 @@ from isolux.curation.intake.rules._refused import known, refused
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="No panorama, no blurred background",
     summary="Refuses panoramas, and photos whose background blur was computed by the phone.",

@@ -8,8 +8,6 @@ from isolux.curation.intake.rules._refused import refused, signed, unclear
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="Copyright of each photo",
     summary="Refuses photos whose copyright holder has not signed.",

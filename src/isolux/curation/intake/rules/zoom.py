@@ -8,8 +8,6 @@ from isolux.curation.intake.rules._refused import refused, rounded_up
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="No digital zoom",
     summary="Refuses photos whose Exif says that digital zoom was used.",

@@ -7,16 +7,21 @@ import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
-from isolux.curation.withdrawal.rewriting import (
-    archives,
-    arrays,
-    databases,
-    delimited,
-    frames,
-    json_text,
-    pages,
+from isolux.curation.withdrawal.rewriting import archives
+from isolux.curation.withdrawal.rewriting.tables import (
+    Rewritten,
+    rewrite_array,
+    rewrite_database,
+    rewrite_frame,
 )
-from isolux.curation.withdrawal.rewriting.rewritten import Rewritten
+from isolux.curation.withdrawal.rewriting.text import (
+    SUFFIXES,
+    rewrite_delimited,
+    rewrite_json,
+    rewrite_lines,
+    rewrite_list,
+    rewrite_page,
+)
 from isolux.curation.withdrawal.terms import Terms
 
 __all__ = ["PICTURES", "Rewritten", "rewrite"]
@@ -38,7 +43,7 @@ def rewrite(name: str, data: bytes, beside: list[str], terms: Terms) -> Rewritte
         return Rewritten(None, 1)
     try:
         return _by_format(path, data, terms)
-    except Exception as error:  # noqa: BLE001  (a reader that fails has not read the file)
+    except Exception as error:  # noqa: BLE001  (tarfile raises many)
         return Rewritten(data, 0, why=f"it cannot be read: {error}")
 
 
@@ -91,15 +96,15 @@ def _by_format(path: PurePosixPath, data: bytes, terms: Terms) -> Rewritten:
 
 _Way = Callable[[bytes, Terms], Rewritten]
 _BY_MARK: tuple[tuple[bytes, _Way], ...] = (
-    (b"PAR1", frames.rewrite), (b"ARROW1", frames.rewrite), (b"\x93NUMPY", arrays.rewrite),
-    (b"SQLite format 3\0", databases.rewrite),
+    (b"PAR1", rewrite_frame), (b"ARROW1", rewrite_frame), (b"\x93NUMPY", rewrite_array),
+    (b"SQLite format 3\0", rewrite_database),
 )  # fmt: skip
 _BY_SUFFIX: tuple[tuple[tuple[str, ...], _Way], ...] = (
-    ((".arrow", ".feather", ".ipc", ".parquet"), frames.rewrite),
-    ((".npz", ".npy"), arrays.rewrite),
-    (delimited.SUFFIXES, delimited.rewrite),
-    ((".jsonl", ".ndjson"), json_text.rewrite_lines),
-    ((".json", ".geojson", ".ipynb", ".jsonld"), json_text.rewrite),
-    ((".html", ".htm"), pages.rewrite),
-    (_TEXT, delimited.rewrite_list),
+    ((".arrow", ".feather", ".ipc", ".parquet"), rewrite_frame),
+    ((".npz", ".npy"), rewrite_array),
+    (SUFFIXES, rewrite_delimited),
+    ((".jsonl", ".ndjson"), rewrite_lines),
+    ((".json", ".geojson", ".ipynb", ".jsonld"), rewrite_json),
+    ((".html", ".htm"), rewrite_page),
+    (_TEXT, rewrite_list),
 )

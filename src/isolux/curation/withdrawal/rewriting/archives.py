@@ -11,9 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 
-from isolux.curation.withdrawal.rewriting.rewritten import Rewritten
-
-__all__ = ["is_archive", "list_parts", "rewrite_packed", "rewrite_tar", "rewrite_zip"]
+from isolux.curation.withdrawal.rewriting.tables import Rewritten
 
 Part = Callable[[str, bytes, list[str]], Rewritten]
 """Rewrites a part by its name, its bytes and the names beside it."""
@@ -55,7 +53,7 @@ def rewrite_zip(data: bytes, part: Part) -> Rewritten:
                 why, n = why or done.why, n + done.n
                 if done.data is not None:
                     new.writestr(info, done.data, info.compress_type)
-    except Exception as error:  # noqa: BLE001  (zipfile raises many)
+    except Exception as error:  # noqa: BLE001  (tarfile raises many)
         return Rewritten(data, 0, why=f"the archive cannot be opened: {error}")
     if why:
         return Rewritten(data, 0, why=why)

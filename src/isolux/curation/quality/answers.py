@@ -1,9 +1,4 @@
-"""Answers of any type in one form: choices, boxes, masks and keypoints that someone gave of a unit.
-
-A table has ``unit, annotator, type`` and one of ``answer`` (a choice; several in several rows),
-``x, y, w, h`` (a box in pixels), ``points`` (a polygon ``[[x, y], …]``; several make one mask) and
-``keypoints`` (``[[x, y, v], …]``, v as in COCO).
-"""
+"""Units of a project that can be reviewed, with their facts: subjects, photos, people, answers."""
 
 from __future__ import annotations
 
@@ -16,16 +11,76 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.curation.annotation import STAGES, read_answers
+from isolux.curation.project import Project, read_images, read_instances, read_subjects
 from isolux.geometry.keypoints import boxes_around
 from isolux.geometry.masks import Masks
 from isolux.geometry.rle import masks_from_coco
 from isolux.io.cells import as_text
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
 
-__all__ = ["COLUMNS", "SHAPES", "Answers", "Kind", "given_answers"]
+KINDS = ("subject", "image", "instance", *STAGES)
+_PLACES = ("x", "y", "w", "h", "origin", "file", "sha256", "width", "height")
+
+
+def units_of(project: Project, kind: str) -> pl.DataFrame:
+    """List the units of a kind that stand."""
+    if kind not in KINDS:
+        raise UnknownNameError("kind of unit", kind, KINDS)
+    if kind == "image":
+        found = read_images(project).select("image_id", unit_id="image_id")
+    elif kind in ("subject", "instance"):
+        people = read_instances(project)
+        image = pl.lit(None, dtype=pl.String) if kind == "subject" else pl.col("image_id")
+        found = people.select(unit_id=f"{kind}_id", image_id=image)
+    else:
+        stands = {"image": read_images(project)["image_id"],
+                  "instance": read_instances(project)["instance_id"]}  # fmt: skip
+        said = read_answers(project, kind).select("image_id", unit_id="instance_id")
+        still = stands[STAGES[kind].unit_kind]
+        found = said.filter(pl.col("unit_id").is_in(still.implode()))
+    return (
+        found.drop_nulls("unit_id").unique("unit_id").select("unit_id", "image_id").sort("unit_id")
+    )
+
+
+def facts_of_units(project: Project, by: Sequence[str]) -> pl.DataFrame:
+    """Give facts of subjects, photos and people by the ids of people, photos and subjects alike."""
+    people = read_instances(project, everything=True)
+    for other, key in ((read_subjects(project), "subject_id"),
+                       (read_images(project, everything=True), "image_id")):  # fmt: skip
+        new = [c for c in other.columns if c not in people.columns or c == key]
+        people = people.join(other.select(new), on=key, how="left", maintain_order="left")
+    for name in by:
+        if name not in people.columns or name in _PLACES:
+            known = [c for c in people.columns if c not in _PLACES]
+            raise UnknownNameError("fact", name, known, where="the project")
+    named = {name: pl.col(name).cast(pl.String) for name in by}
+    held = people.select(
+        "instance_id", "image_id", "subject_id", **{f"_{n}": e for n, e in named.items()}
+    )
+    parts = [
+        held.drop_nulls(key)
+        .group_by(unit_id=pl.col(key), maintain_order=True)
+        .agg(
+            pl.col("subject_id").drop_nulls().first().alias("_subject"),
+            *(_one_of(f"_{name}").alias(name) for name in by),
+        )
+        for key in ("instance_id", "image_id", "subject_id")
+    ]
+    found = pl.concat(parts).unique("unit_id", keep="first", maintain_order=True)
+    return found.rename({"_subject": "subject_id"}).select("unit_id", "subject_id", *by)
+
+
+def _one_of(name: str) -> pl.Expr:
+    said = pl.col(name).drop_nulls()
+    return pl.when(said.n_unique() == 1).then(said.first())
+
 
 FloatArray = npt.NDArray[np.float64]
 Kind = Literal["choice", "box", "mask", "keypoints"]
+COLLECTED, SPECIALISTS = "collected", "specialists"
+"""What stands as the vendor of what a project collected, and of what specialists answered."""
 SHAPES = ("box", "mask", "keypoints")
 SIDES = ("x", "y", "w", "h")
 COLUMNS = ("unit", "annotator", "type", "vendor", "answer", *SIDES, "points", "keypoints")
@@ -192,3 +247,48 @@ def _keypoints(texts: Sequence[str], where: str) -> FloatArray:
             found=" and ".join(map(str, sorted(sizes))), where=where,
         )  # fmt: skip
     return np.array(rows, dtype=np.float64)
+
+
+BOXES, _MASK = "boxes", "mask: "
+_SIDES = ("x", "y", "w", "h")
+_SCHEMA = {name: pl.Float64 if name in _SIDES else pl.String for name in COLUMNS}
+
+
+def collected_answers(project: Project, types: Sequence[str]) -> pl.DataFrame:
+    """Gather what was collected of some types."""
+    people = read_instances(project)
+    subjects = read_subjects(project)
+    own = [c for c in subjects.columns if c not in people.columns or c == "subject_id"]
+    facts = people.join(subjects.select(own), on="subject_id", how="left", maintain_order="left")
+    asked = {q: stage for stage in STAGES.values() for q in stage.choices}
+    fixed = ("instance_id", "image_id", "subject_id", "origin", *_SIDES)
+    known = [BOXES, *(f"{_MASK}{label}" for label in STAGES["masks"].labels), *asked,
+             *(c for c in facts.columns if c not in fixed)]  # fmt: skip
+    parts: list[pl.DataFrame] = []
+    for name in types:
+        if name == BOXES:
+            found = people.filter(pl.col("x").is_not_null()).select(
+                *_SIDES, unit="instance_id", annotator=pl.lit(COLLECTED)
+            )
+        elif name.startswith(_MASK) and name in known:
+            said = read_answers(project, "masks").filter(label=name.removeprefix(_MASK))
+            found = said.select("annotator", "points", unit="instance_id")
+        elif name in asked:
+            said = read_answers(project, asked[name].name).filter(question=name)
+            found = said.select("annotator", unit="instance_id", answer="label")
+        elif name in known:
+            found = facts.drop_nulls(name).select(
+                unit="instance_id", annotator=pl.lit("self-reported"),
+                answer=pl.col(name).cast(pl.String),
+            )  # fmt: skip
+        else:
+            raise UnknownNameError("type of answer", name, known, where="the project")
+        parts.append(_as_answers(found.with_columns(type=pl.lit(name), vendor=pl.lit(COLLECTED))))
+    return pl.concat(parts) if parts else pl.DataFrame(schema=_SCHEMA)
+
+
+def _as_answers(found: pl.DataFrame) -> pl.DataFrame:
+    return found.select(
+        pl.col(name).cast(kind) if name in found.columns else pl.lit(None, dtype=kind).alias(name)
+        for name, kind in _SCHEMA.items()
+    )

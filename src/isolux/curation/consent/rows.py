@@ -1,20 +1,22 @@
-"""One row of a ledger: what it says, its hash and its signature.
-
-The hash is not over the person's id but over its mark, a hash under the project's key, and over a
-seal of the id and the note. So a withdrawal can take both out of the row: the chain still holds,
-and by the mark alone the person is known again, when a backup brings them back.
-"""
+"""Rows of a ledger of consent: what one says, its hash and signature, and how bytes become rows."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
-from isolux.curation._chain import FIRST, digest_of, mark_of, new_salt, seal_of, signature_of
+from isolux.curation._chain import (
+    FIRST,
+    digest_of,
+    is_signed,
+    mark_of,
+    new_salt,
+    seal_of,
+    signature_of,
+)
 from isolux.vocabulary.errors import TableError, place
-
-__all__ = ["FIRST", "KINDS", "SCOPES", "Act", "Kind", "Row", "Scope", "erased", "parsed", "signed"]
 
 Act = Literal["grant", "revoke"]
 Kind = Literal["subject", "copyright", "annotator"]
@@ -165,3 +167,58 @@ _DIGITS = ("mark", "seal", "previous", "hash", "signature")
 def _is_digits(value: object) -> bool:
     """Tell whether a value may be a hash: other signs than ASCII's cannot be compared in secret."""
     return isinstance(value, str) and value.isascii()
+
+
+def whole_lines(data: bytes) -> tuple[list[str], bytes]:
+    """Split into rows, and the bytes of one whose writer was stopped in the middle."""
+    end = data.rfind(b"\n") + 1
+    rest = data[end:]
+    if _is_json(rest):
+        end, rest = len(data), b""
+    text = data[:end].decode("utf-8", errors="replace")
+    return text.removesuffix("\n").split("\n") if text else [], rest
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def checked(lines: Sequence[str], key: bytes | None, where: str) -> list[Row]:
+    """Read rows, and see that each follows the one before it and is what was signed."""
+    rows: list[Row] = []
+    previous = FIRST
+    for number, line in enumerate(lines, 1):
+        row = parsed(line, number, where)
+        at = place(where, number)
+        if row.line() != line:
+            raise TableError(
+                "this row is not as it was written", expected="the line that isolux writes",
+                found="other spaces, line ends, spellings or duplicate fields", where=at,
+                hint="bring the ledger back from a backup",
+            )  # fmt: skip
+        if row.digest() != row.hash or not row.is_sealed():
+            raise TableError(
+                "this row was changed after it was written", expected="what was hashed and sealed",
+                found=f"another content, hash {row.hash[:12]}…", where=at,
+                hint="bring the ledger back from a backup",
+            )  # fmt: skip
+        if row.previous != previous or row.n != number:
+            raise TableError(
+                "a row before this one was taken out, put in or moved",
+                expected=f"row {number} after {previous[:12]}…",
+                found=f"row {row.n} after {row.previous[:12]}…", where=at,
+                hint="bring the ledger back from a backup",
+            )  # fmt: skip
+        if key is not None and not is_signed(row.hash, row.signature, key):
+            raise TableError(
+                "this row's signature does not verify",
+                expected="a signature under the project's key", found=row.signature[:12] + "…",
+                where=at, hint="the row was written with another key; which is the project's?",
+            )  # fmt: skip
+        rows.append(row)
+        previous = row.hash
+    return rows
