@@ -190,7 +190,7 @@ def test_a_deleted_row_whose_cells_stand_without_a_gap_is_found_and_goes(tmp_pat
     assert f"{PLAIN}Ada".encode() in path.read_bytes()
     assert prove([tmp_path], who=[PLAIN]).found
     terms = Terms({"subject": frozenset({PLAIN})})
-    path.write_bytes(rewrite("x.db", path.read_bytes(), [], terms).data)
+    path.write_bytes(rewrite("x.db", path.read_bytes(), [], terms)[0])
     assert prove([tmp_path], who=[PLAIN]).is_clean
     connection = sqlite3.connect(path)
     assert connection.execute("SELECT * FROM people").fetchall() == rows[1:]

@@ -11,8 +11,8 @@ import zlib
 import pytest
 
 from isolux.curation.proof import unpacking
-from isolux.curation.proof.needles import Blind
 from isolux.curation.proof.unpacking import inner_parts
+from isolux.curation.withdrawal.rewriting import Blind
 
 LARGE = bytes(1 << 16)
 

@@ -18,11 +18,6 @@ from urllib.parse import quote, quote_plus
 
 from isolux.curation.withdrawal.terms import LETTERS
 
-
-class Blind(Exception):  # noqa: N818  (it says what the search is)
-    """A file that cannot be looked into, and why."""
-
-
 _PACKED = {
     b"7z\xbc\xaf\x27\x1c": "a 7z archive", b"Rar!": "a RAR archive", b"\x28\xb5\x2f\xfd":
     "packed by zstandard", b"\x04\x22\x4d\x18": "packed by LZ4", b"\x1f\x9d": "packed by compress",

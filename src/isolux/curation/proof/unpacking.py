@@ -12,23 +12,26 @@ import re
 import sqlite3
 import struct
 import tarfile
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 import numpy as np
 import polars as pl
 
-from isolux.curation.proof.needles import Blind
 from isolux.curation.withdrawal.gathering import thumbnail
-from isolux.curation.withdrawal.rewriting.tables import decoded, held_bytes, read_frame
-from isolux.curation.withdrawal.rewriting.tables import frame_of as frame_of_rows
-from isolux.curation.withdrawal.rewriting.text import frame_of
+from isolux.curation.withdrawal.rewriting.tables import (
+    Blind,
+    database_of,
+    frame_of,
+    held_bytes,
+    read_frame,
+    read_tables,
+)
+from isolux.curation.withdrawal.rewriting.text import read_delimited
 from isolux.io.binary_tables import first_line
 from isolux.io.inflating import TooLargeError, inflated
 
@@ -323,16 +326,15 @@ def tables_of(name: str, data: bytes) -> Iterator[pl.DataFrame]:
         if data[:4] == b"PAR1" or data[:6] == b"ARROW1" or lower.endswith((".arrow", ".feather")):
             yield read_frame(data)[0]
         elif data.startswith(b"SQLite format 3\0"):
-            yield from _of_sqlite(data)
+            with database_of(data) as (connection, _):
+                for _, names, rows in read_tables(connection):
+                    yield frame_of(names, rows)
         elif data.startswith(b"\x93NUMPY"):
             array = np.load(io.BytesIO(data), allow_pickle=False)
             words = array.ravel() if array.dtype.kind in "US" else ()
             yield pl.DataFrame({"id": [str(one) for one in words]}, schema={"id": pl.String})
-        elif lower.endswith((".csv", ".tsv")):
-            text, _ = decoded(data)
-            frame = frame_of(text) if text is not None else None
-            if frame is not None:
-                yield frame
+        elif lower.endswith((".csv", ".tsv")) and (frame := read_delimited(data)) is not None:
+            yield frame
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError,
             sqlite3.Error, EOFError) as error:  # fmt: skip
         raise Blind(f"the table cannot be read: {first_line(error)[:80]}") from error
@@ -345,21 +347,3 @@ def inner_cells(name: str, table: pl.DataFrame) -> Iterator[tuple[str, bytes]]:
             for one in cell:
                 if one.startswith(_HEADS):
                     yield f"{name}!{column} {row}", one
-
-
-def _of_sqlite(data: bytes) -> Iterator[pl.DataFrame]:
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "copy.sqlite"
-        copy.write_bytes(data)
-        connection = sqlite3.connect(copy)
-        try:
-            found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            for (table,) in found.fetchall():
-                quoted = '"' + table.replace('"', '""') + '"'
-                cursor = connection.execute(f"SELECT * FROM {quoted}")  # noqa: S608
-                names = [one[0] for one in cursor.description]
-                rows = cursor.fetchall()
-                columns = [f"{c} {k}" if c in names[:k] else c for k, c in enumerate(names)]
-                yield frame_of_rows(columns, rows)
-        finally:
-            connection.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from isolux.curation.project.folder import Project
 from isolux.curation.project.tables import annotations_table, tasks
 from isolux.curation.withdrawal.progress import Artefact, Plan, Work
 from isolux.curation.withdrawal.project_rows import Found
-from isolux.curation.withdrawal.rewriting import rewrite
+from isolux.curation.withdrawal.rewriting import Blind, rewrite
 from isolux.curation.withdrawal.terms import Terms
 from isolux.curation.withdrawal.walking import Place, beside_of, files_below
 from isolux.io.atomic import RUN_MARK, write_bytes
@@ -112,8 +112,10 @@ _LISTS_OF_LISTS = 3
 _WITH_SUMS = (".json", ".jsonld", ".txt", ".sha256", ".csv", ".md", ".yaml", ".yml", ".sums")
 
 
-def rewritten(places: Sequence[Place], terms: Terms) -> Iterable[tuple[Place, bytes, Any]]:
-    """Give each file, its bytes, and what becomes of them."""
+def find_changes(
+    places: Sequence[Place], terms: Terms, blind: list[tuple[str, str]]
+) -> Iterator[tuple[Place, bytes, bytes | None, int]]:
+    """Give each file that holds them, its bytes and its new ones; note those that are blind."""
     beside = beside_of(places)
     for place in places:
         try:
@@ -124,7 +126,13 @@ def rewritten(places: Sequence[Place], terms: Terms) -> Iterable[tuple[Place, by
             raise FileError(
                 "a file cannot be read", found=str(error.strerror), where=str(place.path)
             ) from error
-        yield place, data, rewrite(place.name, data, beside(place), terms)
+        try:
+            content, n = rewrite(place.name, data, beside(place), terms)
+        except Blind as reason:
+            blind.append((terms.masked(told(place)), str(reason)))
+            continue
+        if n:
+            yield place, data, content, n
 
 
 def told(place: Place) -> str:
@@ -150,18 +158,13 @@ def change_files(
     work: Work, places: Sequence[Place], terms: Terms, key: bytes
 ) -> list[tuple[str, str]]:
     """Change or delete each file that holds them; those that cannot be looked through are named."""
-    blind = []
-    for place, data, done in rewritten(places, terms):
-        if done.why:
-            blind.append((terms.masked(told(place)), done.why))
-            continue
-        if not done.n:
-            continue
+    blind: list[tuple[str, str]] = []
+    for place, data, content, n in find_changes(places, terms, blind):
         before = hashlib.sha256(data).hexdigest()
-        work.note(artefact_of(place, data, done.data, done.n, terms, key), sum_before=before)
-        if done.data is not None:
+        work.note(artefact_of(place, data, content, n, terms, key), sum_before=before)
+        if content is not None:
             mode = place.path.stat().st_mode
-            write_bytes(place.path, done.data)
+            write_bytes(place.path, content)
             place.path.chmod(mode)
             continue
         try:

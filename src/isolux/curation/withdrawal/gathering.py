@@ -18,8 +18,8 @@ from isolux.checks.duplicates.hashes import SIDE
 from isolux.curation.withdrawal.project_rows import Found
 from isolux.curation.withdrawal.rewriting import PICTURES
 from isolux.curation.withdrawal.rewriting.archives import is_archive, list_parts
-from isolux.curation.withdrawal.rewriting.tables import decoded, read_frame
-from isolux.curation.withdrawal.rewriting.text import frame_of
+from isolux.curation.withdrawal.rewriting.tables import Blind, decoded, read_frame
+from isolux.curation.withdrawal.rewriting.text import read_delimited
 from isolux.curation.withdrawal.terms import Terms, kinds_of_column, short_names, tails
 from isolux.curation.withdrawal.walking import Place, beside_of
 from isolux.io.images import Pixels
@@ -126,13 +126,12 @@ def _read(name: str, data: bytes) -> pl.DataFrame | None:
         if suffix in (".parquet", ".arrow", ".feather"):
             frame, _ = read_frame(data)
         elif suffix in (".csv", ".tsv"):
-            text, _ = decoded(data)
-            frame = frame_of(text) if text is not None else None
+            frame = read_delimited(data)
         elif suffix in (".jsonl", ".ndjson", ".json"):
             frame = _of_json(data, lines=suffix != ".json")
         else:
             return None
-    except (OSError, ValueError, RecursionError, pl.exceptions.PolarsError,
+    except (Blind, OSError, ValueError, RecursionError, pl.exceptions.PolarsError,
             pl.exceptions.PanicException):  # fmt: skip
         return None  # it is named when it is looked through
     if frame is None:
@@ -147,8 +146,6 @@ def _read(name: str, data: bytes) -> pl.DataFrame | None:
 
 def _of_json(data: bytes, *, lines: bool) -> pl.DataFrame | None:
     text, _ = decoded(data)
-    if text is None:
-        return None
     found = [json.loads(line) for line in text.splitlines() if line.strip()] if lines \
         else json.loads(text)  # fmt: skip
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):

@@ -22,10 +22,10 @@ from isolux.curation.project.journal import now, read_journal
 from isolux.curation.withdrawal.changing import (
     artefact_of,
     change_files,
+    delete_on_server,
+    find_changes,
     mend_runs,
     mend_sums,
-    rewritten,
-    told,
 )
 from isolux.curation.withdrawal.planning import everyone_else, places_of
 from isolux.curation.withdrawal.progress import Artefact, Plan, Work, work_path, write_receipt
@@ -81,12 +81,11 @@ def look_for(plan: Plan, ledger: Path) -> Looked:
     folders = [Path(one) for one in plan.folders]
     places = places_of(folders, ledger, projects_in(folders))
     terms = plan.terms(everyone_else(folders, places))
-    found, blind = [], []
-    for place, data, done in rewritten(places, terms):
-        if done.why:
-            blind.append((terms.masked(told(place)), done.why))
-        elif done.n:
-            found.append(artefact_of(place, data, done.data, done.n, terms, b""))
+    blind: list[tuple[str, str]] = []
+    found = [
+        artefact_of(place, data, content, n, terms, b"")
+        for place, data, content, n in find_changes(places, terms, blind)
+    ]
     return Looked(tuple(found), tuple(blind))
 
 
@@ -112,11 +111,7 @@ def finish(
     if plan.replacing is not None:
         put_in(Replacing(**plan.replacing))
     mend_runs(work, folders, remake)
-    more: tuple[str, ...] = ()
-    if plan.server:
-        from isolux.curation.withdrawal.changing import delete_on_server
-
-        more = delete_on_server(work, plan, server)
+    more = delete_on_server(work, plan, server)
     for folder in projects:
         _change_project(work, open_project(folder), terms, plan.number)
     os.sync()  # deleted files are deleted on the disk, before what names them goes

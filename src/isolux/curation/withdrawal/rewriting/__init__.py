@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
-from isolux.curation.withdrawal.rewriting import archives
+from isolux.curation.withdrawal.rewriting.archives import is_archive, refusing, rewrite_archive
 from isolux.curation.withdrawal.rewriting.tables import (
+    Blind,
     Rewritten,
     rewrite_array,
     rewrite_database,
@@ -24,7 +25,7 @@ from isolux.curation.withdrawal.rewriting.text import (
 )
 from isolux.curation.withdrawal.terms import Terms
 
-__all__ = ["PICTURES", "Rewritten", "rewrite"]
+__all__ = ["PICTURES", "Blind", "Rewritten", "rewrite"]
 
 PICTURES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp", ".gif", ".jp2", ".avif")
 _SUM = re.compile(r"[0-9a-f]{64}")
@@ -35,16 +36,15 @@ _TEXT = (
 
 
 def rewrite(name: str, data: bytes, beside: list[str], terms: Terms) -> Rewritten:
-    """Take what is theirs out of a file."""
+    """Take what is theirs out of a file; ``Blind``: it cannot be looked through."""
     path = PurePosixPath(name)
     if hashlib.sha256(data).hexdigest() in terms.pictures and data:
-        return Rewritten(None, 1)
+        return None, 1
     if _is_named(path, beside, terms):
-        return Rewritten(None, 1)
-    try:
-        return _by_format(path, data, terms)
-    except Exception as error:  # noqa: BLE001  (tarfile raises many)
-        return Rewritten(data, 0, why=f"it cannot be read: {error}")
+        return None, 1
+    with refusing("it cannot be read"):
+        content, n = _by_format(path, data, terms)
+    return (content, n) if n else (data, 0)
 
 
 def _is_named(path: PurePosixPath, beside: list[str], terms: Terms) -> bool:
@@ -79,19 +79,14 @@ def _by_format(path: PurePosixPath, data: bytes, terms: Terms) -> Rewritten:
     def part(name: str, held: bytes, names: list[str]) -> Rewritten:
         return rewrite(name, held, names, terms)
 
-    if data.startswith(b"PK\x03\x04") and suffix != ".npz":
-        return archives.rewrite_zip(data, part)
-    if data[257:262] == b"ustar":
-        return archives.rewrite_tar(data, part)
-    if data.startswith(archives.PACKED):
+    if is_archive(data) and suffix != ".npz":
         inner = path.name[: -len(path.suffix)] if path.suffix else path.name
-        inner = inner + ".tar" if suffix == ".tgz" else inner
-        return archives.rewrite_packed(data, inner, part)
+        return rewrite_archive(inner + ".tar" if suffix == ".tgz" else inner, data, part)
     for mark, by_mark in _BY_MARK:
         if data.startswith(mark):
             return by_mark(data, terms)
     by_suffix = next((way for names, way in _BY_SUFFIX if suffix in names), None)
-    return by_suffix(data, terms) if by_suffix else Rewritten(data, 0)
+    return by_suffix(data, terms) if by_suffix else (data, 0)
 
 
 _Way = Callable[[bytes, Terms], Rewritten]

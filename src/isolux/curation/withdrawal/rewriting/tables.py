@@ -1,4 +1,4 @@
-"""What came of a file that was looked through."""
+"""Tables without their rows: the rule that all follow, Parquet and Arrow, SQLite, NumPy."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,27 +28,17 @@ from isolux.io.parquet_pages import refuse_damaged_pages
 _CODINGS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 
 
-@dataclass(frozen=True, slots=True)
-class Rewritten:
-    """A file's new content.
-
-    Parameters
-    ----------
-    data : bytes or None
-        None: all of it is theirs, and it goes.
-    n : int
-        Rows, entries or parts that went; 0: the file stays as it is.
-    why : str
-        Why it could not be looked through, where it could not.
-    """
-
-    data: bytes | None
-    n: int
-    why: str = ""
+class Blind(Exception):  # noqa: N818  (it says what a search or a withdrawal is)
+    """A file, or a part of one, that cannot be looked into, and why."""
 
 
-def decoded(data: bytes) -> tuple[str | None, str]:
-    """Read text, and tell its coding; None: it is none that is known.
+Rewritten = tuple[bytes | None, int]
+"""A file's new content (None: all of it is theirs, and it goes), and how many rows, entries or
+parts went."""
+
+
+def decoded(data: bytes) -> tuple[str, str]:
+    """Read text, and tell its coding.
 
     Examples
     --------
@@ -60,7 +51,7 @@ def decoded(data: bytes) -> tuple[str | None, str]:
             return data.decode(one), one
         except UnicodeDecodeError:
             continue
-    return None, coding
+    raise Blind("its text has no known coding")
 
 
 Rule = Callable[[str], bool]
@@ -216,10 +207,8 @@ def rewrite_frame(data: bytes, terms: Terms) -> Rewritten:
     try:
         frame, form = read_frame(data)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        return Rewritten(data, 0, why=f"it cannot be read_frame: {first_line(error)[:80]}")
+        raise Blind(f"it cannot be read: {first_line(error)[:80]}") from error
     kept, n = without(frame, terms)
-    if not n:
-        return Rewritten(data, 0)
     out = io.BytesIO()
     if form == "parquet":
         kept.write_parquet(out, statistics=False)
@@ -227,27 +216,52 @@ def rewrite_frame(data: bytes, terms: Terms) -> Rewritten:
         kept.write_ipc(out)
     else:
         kept.write_ipc_stream(out)
-    return Rewritten(out.getvalue(), n)
+    return out.getvalue(), n
+
+
+@contextmanager
+def database_of(data: bytes) -> Iterator[tuple[sqlite3.Connection, Path]]:
+    """Open a copy of a database."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy.sqlite"
+        copy.write_bytes(data)
+        connection = sqlite3.connect(copy)
+        try:
+            yield connection, copy
+        finally:
+            connection.close()
+
+
+def read_tables(
+    connection: sqlite3.Connection, columns: str = "*"
+) -> Iterator[tuple[str, list[str], list[tuple[Any, ...]]]]:
+    """Read each table of a database: its name in SQL, its columns' names and its rows."""
+    query = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    for (name,) in connection.execute(query).fetchall():
+        if columns == "*" or not name.startswith("sqlite_"):
+            quoted = '"' + name.replace('"', '""') + '"'
+            cursor = connection.execute(f"SELECT {columns} FROM {quoted}")  # noqa: S608
+            names = [one[0] for one in cursor.description]
+            names = [f"column {k}" if n in names[:k] else n for k, n in enumerate(names)]
+            yield quoted, names, cursor.fetchall()
 
 
 def rewrite_database(data: bytes, terms: Terms) -> Rewritten:
     """Take rows out of a database's tables, in a copy that takes its place."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "copy.sqlite"
-        copy.write_bytes(data)
-        try:
-            connection = sqlite3.connect(copy)
-            try:
-                n = sum(_table(connection, name, terms) for name in _tables(connection))
-                connection.commit()
-                connection.execute("VACUUM")  # free pages hold what was deleted
-            finally:
-                connection.close()
-        except sqlite3.Error as error:
-            return Rewritten(data, 0, why=f"the database cannot be read: {error}")
-        new = copy.read_bytes()
-        n = n or _forgotten(data, new, terms)
-        return Rewritten(new, n) if n else Rewritten(data, 0)
+    try:
+        with database_of(data) as (connection, copy):
+            n = 0
+            for name, columns, rows in read_tables(connection, "rowid, *"):
+                named = theirs(frame_of(columns[1:], [row[1:] for row in rows]), terms)
+                gone = [row[:1] for row, is_theirs in zip(rows, named, strict=True) if is_theirs]
+                connection.executemany(f"DELETE FROM {name} WHERE rowid = ?", gone)  # noqa: S608
+                n += len(gone)
+            connection.commit()
+            connection.execute("VACUUM")  # free pages hold what was deleted
+            new = copy.read_bytes()
+    except sqlite3.Error as error:
+        raise Blind(f"the database cannot be read: {error}") from error
+    return new, n or _forgotten(data, new, terms)
 
 
 def _forgotten(data: bytes, new: bytes, terms: Terms) -> int:
@@ -275,63 +289,35 @@ def frame_of(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> pl.Dat
     return pl.DataFrame(held)
 
 
-def _tables(connection: sqlite3.Connection) -> list[str]:
-    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    return [name for (name,) in rows if not name.startswith("sqlite_")]
-
-
-def _table(connection: sqlite3.Connection, name: str, terms: Terms) -> int:
-    quoted = '"' + name.replace('"', '""') + '"'
-    cursor = connection.execute(f"SELECT rowid, * FROM {quoted}")  # noqa: S608 (a name of the file)
-    names = [one[0] for one in cursor.description]
-    rows = cursor.fetchall()
-    columns = [f"column {k}" if n in names[:k] else n for k, n in enumerate(names)]
-    gone = theirs(frame_of(columns[1:], [row[1:] for row in rows]), terms)
-    ids = [(row[0],) for row, out in zip(rows, gone, strict=True) if out]
-    connection.executemany(f"DELETE FROM {quoted} WHERE rowid = ?", ids)  # noqa: S608
-    return len(ids)
-
-
 def rewrite_array(data: bytes, terms: Terms) -> Rewritten:
     """Take entries out of arrays of text, and of arrays of the same length beside them."""
+    out = io.BytesIO()
     try:
         if data[:6] == b"\x93NUMPY":
-            return _one(data, terms)
+            array = np.load(io.BytesIO(data), allow_pickle=False)
+            _refuse_unread("", array, frozenset(), terms)
+            hit = _named_entries("id", array, terms)
+            np.save(out, array[~hit] if hit.any() else array)
+            return out.getvalue(), int(hit.sum())
         with np.load(io.BytesIO(data), allow_pickle=False) as held:
             arrays = {name: held[name] for name in held.files}
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             packed = any(one.compress_type for one in archive.infolist())
     except (ValueError, OSError, zipfile.BadZipFile, EOFError, KeyError) as error:
-        return Rewritten(data, 0, why=f"arrays cannot be read: {str(error).splitlines()[0][:80]}")
+        raise Blind(f"arrays cannot be read: {str(error).splitlines()[0][:80]}") from error
     named = {len(one) for name, one in arrays.items() if _is_ids(name, one)}
-    if why := next((w for n, one in arrays.items() if (w := _unread(n, one, named, terms))), ""):
-        return Rewritten(data, 0, why=why)
     gone: dict[int, npt.NDArray[np.bool_]] = {}
     for name, array in arrays.items():
-        if (hit := _named_entries(name, array, terms)) is not None and hit.any():
-            before = gone.get(len(array), np.zeros(len(array), bool))
-            gone[len(array)] = before | hit
-    if not gone:
-        return Rewritten(data, 0)
+        _refuse_unread(name, array, named, terms)
+        hit = _named_entries(name, array, terms)
+        if hit.any():
+            gone[len(array)] = gone.get(len(array), np.zeros(len(array), bool)) | hit
     kept = {
         name: array[~gone[len(array)]] if array.ndim and len(array) in gone else array
         for name, array in arrays.items()
     }
-    out = io.BytesIO()
     (np.savez_compressed if packed else np.savez)(out, **kept)
-    return Rewritten(out.getvalue(), int(sum(one.sum() for one in gone.values())))
-
-
-def _one(data: bytes, terms: Terms) -> Rewritten:
-    array = np.load(io.BytesIO(data), allow_pickle=False)
-    if why := _unread("", array, frozenset(), terms):
-        return Rewritten(data, 0, why=why)
-    hit = _named_entries("id", array, terms)
-    if hit is None or not hit.any():
-        return Rewritten(data, 0)
-    out = io.BytesIO()
-    np.save(out, array[~hit])
-    return Rewritten(out.getvalue(), int(hit.sum()))
+    return out.getvalue(), int(sum(one.sum() for one in gone.values()))
 
 
 def _is_ids(name: str, array: npt.NDArray[np.generic]) -> bool:
@@ -342,25 +328,24 @@ def _is_ids(name: str, array: npt.NDArray[np.generic]) -> bool:
     )
 
 
-def _unread(
+def _refuse_unread(
     name: str, array: npt.NDArray[np.generic], named: AbstractSet[int], terms: Terms
-) -> str:
-    """Say why what an array holds of them would not be found; empty: it would."""
+) -> None:
+    """Refuse an array in which what it holds of them would not be found."""
     if array.dtype.kind == "V":
-        return "an array of records"
+        raise Blind("an array of records")
     if array.dtype.kind not in "US" and array.ndim > 1 and named.isdisjoint(array.shape):
-        return "numbers (pixels, vectors), and beside them no ids of the same length"
+        raise Blind("numbers (pixels, vectors), and beside them no ids of the same length")
     is_bare = array.dtype.kind in "iu" and re.fullmatch(r"(arr_\d+)?", name)
     if is_bare and any(one.isdigit() and np.any(array == int(one)) for one in terms.every):
-        return "an array without a name holds numbers that are spelt as their ids"
-    return ""
+        raise Blind("an array without a name holds numbers that are spelt as their ids")
 
 
 def _named_entries(
     name: str, array: npt.NDArray[np.generic], terms: Terms
-) -> npt.NDArray[np.bool_] | None:
+) -> npt.NDArray[np.bool_]:
     if not _is_ids(name, array):
-        return None
+        return np.zeros(array.shape, bool)
     rule = rule_of(terms, name, [name])
     cells = [c.decode("utf-8", "replace") if isinstance(c, bytes) else str(c) for c in array]
     return np.array([rule(cell) for cell in cells], bool)

@@ -1,4 +1,7 @@
-"""CSV and its kin, and lists of ids: lines that stay are the very bytes that they were."""
+"""Text without what is theirs: CSV and its kin, lists of ids, JSON and JSON lines, pages.
+
+Lines that stay are the very bytes that they were.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import base64
 import binascii
 import csv
 import gzip
+import hashlib
+import html
 import io
 import json
 import re
@@ -14,6 +19,7 @@ from typing import Any
 import polars as pl
 
 from isolux.curation.withdrawal.rewriting.tables import (
+    Blind,
     Rewritten,
     decoded,
     rewrite_frame,
@@ -29,18 +35,13 @@ SUFFIXES = (".csv", ".tsv", ".tab")
 def rewrite_delimited(data: bytes, terms: Terms) -> Rewritten:
     """Take rows out of a table with a line of names of columns."""
     text, coding = decoded(data)
-    if text is None:
-        return Rewritten(data, 0, why="its text has no known coding")
     records = _records(text)
     frame = frame_of(text)
     if frame is None or not records:
-        return Rewritten(data, 0, why="rows of unequal length")
+        raise Blind("rows of unequal length")
     gone = theirs(frame, terms)
-    n = int(gone.sum())
-    if not n:
-        return Rewritten(data, 0)
     kept = [records[0], *(r for r, out in zip(records[1:], gone, strict=True) if not out)]
-    return Rewritten("".join(kept).encode(coding), n)
+    return "".join(kept).encode(coding), int(gone.sum())
 
 
 def frame_of(text: str) -> pl.DataFrame | None:
@@ -60,10 +61,18 @@ def frame_of(text: str) -> pl.DataFrame | None:
     return pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String), orient="row")
 
 
+def read_delimited(data: bytes) -> pl.DataFrame | None:
+    """Read a file as a table of text; None: it is none."""
+    try:
+        return frame_of(decoded(data)[0])
+    except Blind:
+        return None
+
+
 def _records(text: str) -> list[str]:
     """Split at line ends that stand in no quotation marks; each keeps its own end."""
     found, held = [], ""
-    for line in text.splitlines(keepends=True) if "\r" not in text else _lines(text):
+    for line in io.StringIO(text, newline="") if "\r" in text else text.splitlines(keepends=True):
         held += line
         if held.count('"') % 2 == 0:
             found.append(held)
@@ -71,25 +80,14 @@ def _records(text: str) -> list[str]:
     return [*found, held] if held else found
 
 
-def _lines(text: str) -> list[str]:
-    return io.StringIO(text, newline="").readlines()
-
-
 def rewrite_list(data: bytes, terms: Terms) -> Rewritten:
     """Take lines out of a text: lists of ids, of sums of files, sentences that name someone."""
     text, coding = decoded(data)
-    if text is None:
-        return Rewritten(data, 0, why="its text has no known coding")
     lines = text.splitlines(keepends=True)
-    whole = [line.strip() in terms.every for line in lines]
-    kept = [
-        line for line, is_one in zip(lines, whole, strict=True)
-        if not (is_one or _is_file(line, terms))
-    ]  # fmt: skip
+    kept = [ln for ln in lines if ln.strip() not in terms.every and not _is_file(ln, terms)]
     left = "".join(kept)
     blotted = terms.blotted(left)
-    n = len(lines) - len(kept) + (blotted != left)
-    return Rewritten(blotted.encode(coding), n) if n else Rewritten(data, 0)
+    return blotted.encode(coding), len(lines) - len(kept) + (blotted != left)
 
 
 def _is_file(line: str, terms: Terms) -> bool:
@@ -108,43 +106,35 @@ _GONE = object()
 def rewrite_json(data: bytes, terms: Terms) -> Rewritten:
     """Take entries out of a document."""
     text, coding = decoded(data)
-    try:
-        found = json.loads(text) if text is not None else None
-    except (ValueError, RecursionError):
-        found = None
-    if found is None:
-        return Rewritten(data, 0, why="it is no JSON")
-    kept, n = without_entries(found, terms)
-    if not n:
-        return Rewritten(data, 0)
+    kept, n = without_entries(_parsed(text, "it is no JSON"), terms)
     if kept is None:
-        return Rewritten(None, n)
-    indent = 2 if "\n" in str(text).strip() else None
-    end = "\n" if str(text).endswith("\n") else ""
-    ascii_only = "\\u" in str(text)
-    return Rewritten(
-        (json.dumps(kept, indent=indent, ensure_ascii=ascii_only) + end).encode(coding), n
-    )
+        return None, n
+    indent = 2 if "\n" in text.strip() else None
+    end = "\n" if text.endswith("\n") else ""
+    return (json.dumps(kept, indent=indent, ensure_ascii="\\u" in text) + end).encode(coding), n
+
+
+def _parsed(text: str, problem: str) -> Any:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Blind(problem) from error
+    return found
 
 
 def rewrite_lines(data: bytes, terms: Terms) -> Rewritten:
     """Take lines out of a file with a document in each."""
     text, coding = decoded(data)
-    if text is None:
-        return Rewritten(data, 0, why="its text has no known coding")
     kept, n = [], 0
     for line in text.splitlines(keepends=True):
-        try:
-            found = json.loads(line) if line.strip() else None
-        except (ValueError, RecursionError):
-            return Rewritten(data, 0, why="a line is no JSON")
+        found = _parsed(line, "a line is no JSON") if line.strip() else None
         left, went = without_entries(found, terms)
         n += went
         if not went:
             kept.append(line)
         elif left is not None:
             kept.append(json.dumps(left, ensure_ascii=False) + "\n")
-    return Rewritten("".join(kept).encode(coding) if n else data, n)
+    return "".join(kept).encode(coding), n
 
 
 def without_entries(found: Any, terms: Terms) -> tuple[Any, int]:
@@ -170,19 +160,17 @@ def _is_theirs(value: Any, terms: Terms, key: str, beside: tuple[str, ...]) -> b
 def _walked(value: Any, terms: Terms, key: str, counter: list[int]) -> Any:
     if isinstance(value, dict):
         return _of_mapping(value, terms, counter)
-    if isinstance(value, list):
-        kept = []
-        for one in value:
-            bare = not isinstance(one, dict | list)
-            left = _GONE if bare and _is_theirs(one, terms, key, ()) else None
-            if left is None:
-                left = _walked(one, terms, key, counter) if not bare else one
-            else:
-                counter[0] += 1
-            if left is not _GONE:
-                kept.append(left)
-        return kept
-    return value
+    if not isinstance(value, list):
+        return value
+    kept = []
+    for one in value:
+        if not isinstance(one, dict | list) and _is_theirs(one, terms, key, ()):
+            counter[0] += 1
+            continue
+        left = _walked(one, terms, key, counter)
+        if left is not _GONE:
+            kept.append(left)
+    return kept
 
 
 def _of_mapping(value: dict[str, Any], terms: Terms, counter: list[int]) -> Any:
@@ -215,29 +203,23 @@ def _tied(found: Any, terms: Terms) -> tuple[Any, int] | None:
         if any(_is_picture(str(one.get(key, "")), terms) for key in ("file_name", "image_id"))
         or any(_is_theirs(one.get(k), terms, k, ("image_id",)) for k in one if k != "id")
     }  # fmt: skip
-    annotations = found.get("annotations") or []
-    n = 0
-    out = dict(found)
-    out["images"] = [one for one in found["images"] if one.get("id") not in bad]
-    n += len(found["images"]) - len(out["images"])
-    if isinstance(annotations, list):
-        kept = [
-            one for one in annotations
-            if not isinstance(one, dict) or (
-                one.get("image_id") not in bad
-                and not any(_is_theirs(v, terms, k, ("image_id",)) for k, v in one.items()
-                            if k not in ("id", "image_id", "category_id"))
-            )
-        ]  # fmt: skip
-        n += len(annotations) - len(kept)
-        if "annotations" in found:
-            out["annotations"] = kept
-    counter = [0]
+    images = [one for one in found["images"] if one.get("id") not in bad]
+    out, counter = {**found, "images": images}, [len(found["images"]) - len(images)]
     for key, value in found.items():
-        if key not in ("images", "annotations"):
+        if key == "annotations" and isinstance(value, list):
+            out[key] = [
+                one for one in value
+                if not isinstance(one, dict) or (
+                    one.get("image_id") not in bad
+                    and not any(_is_theirs(v, terms, k, ("image_id",)) for k, v in one.items()
+                                if k not in ("id", "image_id", "category_id"))
+                )
+            ]  # fmt: skip
+            counter[0] += len(value) - len(out[key])
+        elif key not in ("images", "annotations"):
             left = _walked(value, terms, key, counter)
             out[key] = None if left is _GONE else left
-    return out, n + counter[0]
+    return out, counter[0]
 
 
 def _is_picture(name: str, terms: Terms) -> bool:
@@ -263,38 +245,32 @@ _SAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\
 def rewrite_page(data: bytes, terms: Terms) -> Rewritten:
     """Take rows out of a page's tables; a page that still names or shows someone goes whole."""
     text, coding = decoded(data)
-    if text is None:
-        return Rewritten(data, 0, why="its text has no known coding")
     page = _Page(terms)
     left = _JSON.sub(page.words, _TABLE.sub(page.table, text))
-    if page.fault:
-        return Rewritten(data, 0, why=page.fault)
     if _names(_PICTURE.sub("", _TABLE.sub("", left)), terms) or _shows(left, terms):
         if _OURS.search(text) is None:
-            return Rewritten(data, 0, why="a page that isolux did not make names or shows them")
-        return Rewritten(None, page.n + 1)
-    return Rewritten(left.encode(coding), page.n) if page.n else Rewritten(data, 0)
+            raise Blind("a page that isolux did not make names or shows them")
+        return None, page.n + 1
+    return left.encode(coding), page.n
 
 
 class _Page:
     """Rewrites the parts of one page, and counts what went."""
 
     def __init__(self, terms: Terms) -> None:
-        self.terms, self.n, self.fault = terms, 0, ""
+        self.terms, self.n = terms, 0
 
     def table(self, found: re.Match[str]) -> str:
         """Rewrite a packed table."""
         try:
             plain = gzip.decompress(base64.b64decode(found[2]))
-        except (OSError, EOFError, binascii.Error):
-            self.fault = "a table in it cannot be unpacked"
+        except (OSError, EOFError, binascii.Error) as error:
+            raise Blind("a table in it cannot be unpacked") from error
+        data, n = rewrite_frame(plain, self.terms)
+        if not n or data is None:
             return found[0]
-        done = rewrite_frame(plain, self.terms)
-        self.fault = self.fault or done.why
-        if not done.n or done.data is None:
-            return found[0]
-        self.n += done.n
-        return found[1] + base64.b64encode(gzip.compress(done.data, 9, mtime=0)).decode() + found[3]
+        self.n += n
+        return found[1] + base64.b64encode(gzip.compress(data, 9, mtime=0)).decode() + found[3]
 
     def words(self, found: re.Match[str]) -> str:
         """Rewrite what a page holds as JSON."""
@@ -314,8 +290,6 @@ def _json(value: object) -> str:
 
 def _names(text: str, terms: Terms) -> bool:
     """Look for their names in words, and as whole cells and entries."""
-    import html
-
     plain = html.unescape(text)
     if terms.in_text(plain) or _OF_PEOPLE not in text:
         return terms.in_text(plain)
@@ -327,8 +301,6 @@ def _names(text: str, terms: Terms) -> bool:
 
 
 def _shows(text: str, terms: Terms) -> bool:
-    import hashlib
-
     for found in _PICTURE.finditer(text):
         try:
             data = base64.b64decode(found[1])
