@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from isolux.curation.candidates import concepts, read_nouns
-from isolux.curation.candidates.wordnet import PERSON
+from isolux.curation.candidates.captions import PERSON
 from isolux.vocabulary.errors import FileError, UnknownNameError
 from tests._shared import shared_data
 

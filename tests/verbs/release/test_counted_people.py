@@ -20,7 +20,7 @@ from isolux.curation.intake import add  # isort: skip
 from isolux.curation.privacy.table import anonymised  # isort: skip
 from isolux.curation.project import create, open_project, read_instances  # isort: skip
 from isolux.verbs.consent import add_consent  # isort: skip
-from isolux.verbs.release.composition import composition_of  # isort: skip
+from isolux.verbs.release.tables import composition_of  # isort: skip
 from tests.verbs.release._projects import published  # isort: skip
 
 SINGLE, PAIRED, LEAST = 24, 12, 10

@@ -14,14 +14,22 @@ from sqlalchemy.engine import Connection
 from isolux.curation._chain import digest_of
 from isolux.curation.annotation.answers import from_label_studio
 from isolux.curation.annotation.following import follow, note_crowded_photos
-from isolux.curation.annotation.recording import Given, Willing, record, sizes
 from isolux.curation.annotation.server import Server
 from isolux.curation.annotation.stages import Stage, labelling
-from isolux.curation.annotation.tasks import Box, left_ids, plan, shown, stage_of
+from isolux.curation.annotation.tasks import (
+    Box,
+    Given,
+    Willing,
+    left_ids,
+    plan,
+    record,
+    shown,
+    sizes,
+    stage_of,
+)
 from isolux.curation.project.database import reading, writing
 from isolux.curation.project.decisions import refuse_held
-from isolux.curation.project.folder import MARK, Project
-from isolux.curation.project.journal import add_row
+from isolux.curation.project.folder import MARK, Project, add_row
 from isolux.curation.project.reading import find_revoked_photos
 from isolux.curation.project.tables import annotations_table, images, instances, settings, tasks
 from isolux.vocabulary.errors import SpecError

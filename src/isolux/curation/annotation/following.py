@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.curation.annotation.answers import read_answers
-from isolux.curation.annotation.recording import REFUSED, STANDS
 from isolux.curation.annotation.stages import Stage
+from isolux.curation.annotation.tasks import REFUSED, STANDS
 from isolux.curation.project.database import writing
 from isolux.curation.project.decisions import decide
 from isolux.curation.project.folder import Project

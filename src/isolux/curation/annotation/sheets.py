@@ -18,9 +18,18 @@ import sqlalchemy as sa
 from isolux.curation.annotation.answers import Answer, read_answers
 from isolux.curation.annotation.exchange import Pulled, without_withdrawn
 from isolux.curation.annotation.following import follow, note_crowded_photos
-from isolux.curation.annotation.recording import Given, Willing, record, sizes
 from isolux.curation.annotation.stages import Stage
-from isolux.curation.annotation.tasks import left_ids, plan, shown, stage_of, upright
+from isolux.curation.annotation.tasks import (
+    Given,
+    Willing,
+    left_ids,
+    plan,
+    record,
+    shown,
+    sizes,
+    stage_of,
+    upright,
+)
 from isolux.curation.project.database import reading
 from isolux.curation.project.decisions import refuse_held
 from isolux.curation.project.folder import Project

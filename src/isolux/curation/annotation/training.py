@@ -18,13 +18,18 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.curation.annotation.answers import Answer
-from isolux.curation.annotation.recording import BELOW, CHECK, GRADUATED, last_passes
 from isolux.curation.annotation.sheets import answers_by_unit
 from isolux.curation.annotation.stages import Stage
-from isolux.curation.annotation.tasks import stage_of, task_row
+from isolux.curation.annotation.tasks import (
+    BELOW,
+    CHECK,
+    GRADUATED,
+    last_passes,
+    stage_of,
+    task_row,
+)
 from isolux.curation.project.database import writing
-from isolux.curation.project.folder import Project
-from isolux.curation.project.journal import add_row
+from isolux.curation.project.folder import Project, add_row
 from isolux.curation.project.reading import find_revoked_photos
 from isolux.curation.project.reading import read_table as read_own
 from isolux.curation.project.tables import (

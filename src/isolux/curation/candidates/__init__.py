@@ -7,8 +7,7 @@ model looks at a photo: what a model does not see would never come in.
 
 from __future__ import annotations
 
-from isolux.curation.candidates.captions import matches, pick, term_table
-from isolux.curation.candidates.countries import Quotas, quotas
-from isolux.curation.candidates.wordnet import concepts, read_nouns
+from isolux.curation.candidates.captions import concepts, matches, pick, read_nouns, term_table
+from isolux.curation.candidates.files import Quotas, quotas
 
 __all__ = ["Quotas", "concepts", "matches", "pick", "quotas", "read_nouns", "term_table"]

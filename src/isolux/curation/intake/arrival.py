@@ -21,8 +21,7 @@ from sqlalchemy.engine import Connection
 from isolux.curation.intake.facts import facts_of
 from isolux.curation.project.database import writing
 from isolux.curation.project.decisions import CAME, write_verdicts
-from isolux.curation.project.folder import PHOTOS, Project
-from isolux.curation.project.journal import remember_ledger_head
+from isolux.curation.project.folder import PHOTOS, Project, remember_ledger_head
 from isolux.curation.project.reading import FACTS, drop_revoked_rows
 from isolux.curation.project.tables import images, instances, subjects
 from isolux.curation.quality.known import HashList, cleared, write_matches

@@ -17,8 +17,7 @@ from sqlalchemy.engine import Connection
 
 from isolux.curation._chain import new_salt, seal_of
 from isolux.curation.project.database import reading, writing
-from isolux.curation.project.folder import Project
-from isolux.curation.project.journal import add_row, remember_ledger_head
+from isolux.curation.project.folder import Project, add_row, remember_ledger_head
 from isolux.curation.project.tables import decisions, images, instances, journal, subjects
 from isolux.io.cells import as_text
 from isolux.io.frames import read_table

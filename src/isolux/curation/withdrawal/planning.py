@@ -14,8 +14,7 @@ from typing import Any
 
 from isolux.curation._chain import mark_of
 from isolux.curation.consent import KINDS, Kind, Scope, read_ledger
-from isolux.curation.project.folder import open_project
-from isolux.curation.project.journal import now
+from isolux.curation.project.folder import now, open_project
 from isolux.curation.withdrawal.gathering import find_in_tables, known_pictures, tables_in
 from isolux.curation.withdrawal.progress import (
     UNFINISHED,
@@ -248,7 +247,7 @@ def places_of(folders: Sequence[Path], ledger: Path, projects: Sequence[Path]) -
 
 
 def _server_tasks(projects: Sequence[Path], found: Found) -> Iterable[Mapping[str, Any]]:
-    from isolux.curation.withdrawal.changing import tasks_of
+    from isolux.curation.withdrawal.withdrawing import tasks_of
 
     for folder in projects:
         yield from tasks_of(open_project(folder), found)

@@ -10,8 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.curation.project.database import reading, sweep, writing
-from isolux.curation.project.folder import Project
-from isolux.curation.project.journal import add_row
+from isolux.curation.project.folder import Project, add_row
 from isolux.curation.project.tables import (
     META,
     annotations_table,

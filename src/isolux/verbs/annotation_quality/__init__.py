@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from isolux.curation.project import Project
-from isolux.verbs.annotation_quality.drawn import drawn_units
-from isolux.verbs.annotation_quality.measured import Measuring, Quality, measured
+from isolux.verbs.annotation_quality.measured import Measuring, Quality, drawn_units, measured
 from isolux.vocabulary.errors import TableError, UnknownNameError
 from isolux.vocabulary.plugin_options import with_defaults
 

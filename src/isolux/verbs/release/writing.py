@@ -19,9 +19,8 @@ from isolux.curation.publication.people import FIXED, Published
 from isolux.datasets import TERMS
 from isolux.io.atomic import write_text
 from isolux.io.csv_text import csv_text
-from isolux.verbs.release.composition import composition_of, figure_svg, with_others
-from isolux.verbs.release.croissant import croissant_text
 from isolux.verbs.release.papers import Release, crowd_work_sheets, data_card, datasheet
+from isolux.verbs.release.tables import composition_of, croissant_text, figure_svg, with_others
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.notes import Caution
 

@@ -26,11 +26,11 @@ from isolux.verbs.withdraw.asked import (
     look_of,
     refuse_unknown,
     refuse_unsearchable,
+    searched,
     unsearchable,
     widened,
     with_begun,
 )
-from isolux.verbs.withdraw.left import searched
 from isolux.vocabulary.errors import FileError, SpecError
 
 __all__ = ["ledger_of", "prove", "replay", "verify", "withdraw"]
