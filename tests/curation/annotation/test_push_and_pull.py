@@ -164,7 +164,7 @@ def test_a_pull_that_is_stopped_goes_on(project: Project, fake: Fake, monkeypatc
     push(project, "count", _server(fake))
     for number in fake.tasks:
         fake.annotate(number, chosen(people=["2"]))
-    monkeypatch.setattr("isolux.curation.annotation.exchange._SENT_TOGETHER", 10)
+    monkeypatch.setattr("isolux.curation.annotation.exchange._READ_TOGETHER", 10)
     monkeypatch.setattr("isolux.curation.annotation.server._PAGE", 10)
     fake.faults = [lambda *_: None, lambda *_: 418]
     with pytest.raises(FileError, match="418"):
