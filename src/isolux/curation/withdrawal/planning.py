@@ -148,11 +148,11 @@ def plan_of(
     who: Sequence[str],
     scopes: Sequence[Scope],
     *,
-    whole: bool,
     back: Back | None = None,
     published: Sequence[bytes] = (),
 ) -> Plan:
-    """Find what names people below folders."""
+    """Find what names people below folders; projects stay as they are where evaluation stands."""
+    whole = "evaluation" in scopes
     places = places_of(folders, ledger, projects_in(folders))
     found, looks = _known(folders, places, kind, who, published, whole=whole, back=back)
     marks = back.marks if back else tuple(mark_of(kind, one, key) for one in who)

@@ -1,15 +1,18 @@
-"""What a withdrawal says of what is left: each file once, with lines, and without anybody's id."""
+"""What a withdrawal is asked for, what it refuses, and what it says of what is left."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from isolux.curation import proof, withdrawal
-from isolux.curation.consent import SCOPES, key_of, mark_of, read_ledger, revoke
+from isolux.curation.annotation.server import Server
+from isolux.curation.consent import SCOPES, key_of, key_path, mark_of, read_ledger
 from isolux.curation.project.folder import CONSENT, open_project
 from isolux.curation.proof import ALIKE, CELL, CELLS, NAME, TEXT, Proof, in_lines
 from isolux.curation.withdrawal import Searched
@@ -72,46 +75,154 @@ def counted(
     return said
 
 
-def refuse_unknown(
-    places: Sequence[Path], ledger: Path, people: Sequence[str], kind: Any, key: str | None
-) -> None:
-    """Refuse ids that stand nowhere: a receipt for a mistyped one would tell that all is done."""
-    unknown = people
-    if ledger.exists():
-        held, ids = read_ledger(ledger, key=key), pl.Series(people, dtype=pl.String)
-        said = [held.allows(kind, ids, scope) for scope in SCOPES]
-        unknown = [one for k, one in enumerate(people) if all(s[k] is None for s in said)]
-    if not unknown:
-        return
-    files = withdrawal.places_of(places, ledger, withdrawal.projects_in(places))
-    everyone = frozenset[str]().union(*withdrawal.everyone_else(places, files).values())
-    unknown = [one for one in unknown if one not in everyone]
-    if not unknown:
-        return
-    few = ", ".join(map(repr, unknown[:5])) + (" …" if len(unknown) > 5 else "")
-    raise SpecError(
-        f"{len(unknown):,} of {len(people):,} ids ({kind}) are in no table, and not in the ledger",
-        expected="ids as the data have them", found=few, where="--who",
-        hint="--allow-unmatched searches for them anyway, in file names and in text",
-    )  # fmt: skip
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a withdrawal is given: folders, the ledger and its key, keys of pseudonyms, a server."""
 
+    folders: Sequence[Path]
+    ledger: Path
+    key: str | None
+    published: Sequence[bytes]
+    server: str | None = None
+    keep_alike: bool = False
 
-def refuse_unsearchable(
-    places: Sequence[Path], ledger: Path, people: Sequence[str], kind: str | None,
-    key: str | None, published: Sequence[bytes],
-) -> None:  # fmt: skip
-    """Refuse folders in which no one could be found: a receipt would tell that all is done."""
-    known = ledger_names(ledger, key)
-    files = withdrawal.places_of(places, ledger, withdrawal.projects_in(places))
-    unread = unsearchable(places, files, people, kind, known, published)
-    if unread:
-        more = f" and {len(unread) - 3:,} more" if len(unread) > 3 else ""
-        raise SpecError(
-            "these people would not be found there: a receipt would tell that all is done",
-            expected="folders in which their ids lead to everything of theirs",
-            where=", ".join(where for where, _ in unread[:3]) + more,
-            hint="; ".join(dict.fromkeys(why for _, why in unread)),
+    @classmethod
+    def from_flags(
+        cls, folders: Sequence[str | Path], ledger: str | None, key: str | None,
+        published_key: Sequence[str], server: str | None, *, keep_alike: bool = False,
+    ) -> Request:  # fmt: skip
+        """Find the ledger: the one that is named, else that of the one project in the folders."""
+        places = withdrawal.folders_of(folders)
+        if ledger is not None:
+            path = Path(ledger).expanduser().resolve()
+        else:
+            projects = withdrawal.projects_in(places)
+            if len(projects) != 1:
+                raise SpecError(
+                    "nothing says which consent ledger to use", expected="--ledger FILE",
+                    found=f"{len(projects)} projects among the folders",
+                )  # fmt: skip
+            path = projects[0] / CONSENT
+        public = [key_of(one, one) for one in published_key]
+        return cls(places, path, key, public, server, keep_alike)
+
+    @property
+    def secret(self) -> bytes:
+        """The key itself."""
+        return key_of(self.ledger, self.key)
+
+    @property
+    def work(self) -> withdrawal.Work:
+        """The file of a withdrawal that goes on."""
+        return withdrawal.Work(withdrawal.work_path(self.ledger))
+
+    def list_files(self, folders: Sequence[Path] | None = None) -> list[withdrawal.Place]:
+        """List the files that are looked through."""
+        folders = folders or self.folders
+        return withdrawal.places_of(folders, self.ledger, withdrawal.projects_in(folders))
+
+    def plan(
+        self, kind: Any, people: Sequence[str], scopes: Any,
+        *, folders: Sequence[Path] | None = None, back: withdrawal.Back | None = None,
+    ) -> withdrawal.Plan:  # fmt: skip
+        """Find what names people."""
+        return withdrawal.plan_of(
+            folders or self.folders, self.ledger, self.secret, kind, people, scopes, back=back,
+            published=self.published,
         )  # fmt: skip
+
+    def are_of(self, plan: withdrawal.Plan, kind: str, people: Sequence[str]) -> bool:
+        """Tell whether people are those whose withdrawal was begun before."""
+        return {mark_of(kind, one, self.secret) for one in people} <= set(plan.marks)
+
+    def widen(self, begun: withdrawal.Plan, kind: str, people: Sequence[str]) -> withdrawal.Plan:
+        """Add folders and keys that were not named when the same withdrawal was begun."""
+        self.refuse_unsearchable(begun.named.get(begun.kind, ()), None, begun)
+        held = [Path(one) for one in begun.folders]
+        new = [one for one in self.folders if not any(one.is_relative_to(at) for at in held)]
+        is_same = not people or self.are_of(begun, kind, people)
+        if not is_same or not (new or self.published):
+            return begun
+        named = begun.named.get(begun.kind, ())
+        return begun.with_more(self.plan(begun.kind, named, begun.scopes, folders=[*held, *new]))
+
+    def refuse_unknown(self, people: Sequence[str], kind: Any) -> None:
+        """Refuse ids that stand nowhere: the receipt of a mistyped id would say all is done."""
+        unknown = people
+        if self.ledger.exists():
+            ledger, ids = read_ledger(self.ledger, key=self.key), pl.Series(people, dtype=pl.String)
+            said = [ledger.allows(kind, ids, scope) for scope in SCOPES]
+            unknown = [one for k, one in enumerate(people) if all(s[k] is None for s in said)]
+        if unknown:
+            names = withdrawal.everyone_else(self.folders, self.list_files()).values()
+            everyone = frozenset[str]().union(*names)
+            unknown = [one for one in unknown if one not in everyone]
+        if unknown:
+            few = ", ".join(map(repr, unknown[:5])) + (" …" if len(unknown) > 5 else "")
+            raise SpecError(
+                f"{len(unknown):,} of {len(people):,} ids ({kind}) are in no table, and not in the"
+                " ledger", expected="ids as the data have them", found=few, where="--who",
+                hint="--allow-unmatched searches for them anyway, in file names and in text",
+            )  # fmt: skip
+
+    def refuse_unsearchable(
+        self, people: Sequence[str], kind: str | None, begun: withdrawal.Plan | None = None
+    ) -> None:
+        """Refuse folders in which no one could be found: a receipt would tell that all is done."""
+        folders = self.folders
+        if begun is not None:  # its folders too, those that are still there
+            still = filter(Path.is_dir, map(Path, begun.folders))
+            folders = withdrawal.folders_of([*folders, *still])
+        known = ledger_names(self.ledger, self.key)
+        files = self.list_files(folders)
+        unread = unsearchable(folders, files, people, kind, known, self.published)
+        if unread:
+            more = f" and {len(unread) - 3:,} more" if len(unread) > 3 else ""
+            raise SpecError(
+                "these people would not be found there: a receipt would tell that all is done",
+                expected="folders in which their ids lead to everything of theirs",
+                where=", ".join(where for where, _ in unread[:3]) + more,
+                hint="; ".join(dict.fromkeys(why for _, why in unread)),
+            )  # fmt: skip
+
+    def finish(self, plan: withdrawal.Plan) -> withdrawal.Withdrawn:
+        """Take out what a plan names, search for what is left, and write the receipt."""
+        self.work.begin(plan)
+        folders = [Path(one) for one in plan.folders]
+
+        def search_rest(
+            places: Sequence[withdrawal.Place], terms: withdrawal.Terms, looks: Sequence[str]
+        ) -> Searched:
+            found = search(places, terms, looks, folders, self.published)
+            return searched(found, keep_alike=self.keep_alike)
+
+        return withdrawal.finish(
+            self.ledger, self.secret, plan, made_by=f"isolux {version('isolux')}",
+            server=None if self.server is None else self._open_server, remake=_remake,
+            search=search_rest, key_file=key_path(self.ledger, self.key),
+        )  # fmt: skip
+
+    def _open_server(self, url: str) -> Server:
+        if str(self.server).rstrip("/") != url:
+            raise SpecError(
+                "tasks of theirs are on another server", expected=f"--server {url}",
+                found=self.server,
+                hint="give the command once more for each server: what was done stays done",
+            )  # fmt: skip
+        return Server.from_environment(url)
+
+
+def search(
+    places: Sequence[withdrawal.Place], terms: withdrawal.Terms, looks: Sequence[str],
+    folders: Sequence[Path], published: Sequence[bytes],
+) -> Proof:  # fmt: skip
+    """Search every byte; photos that projects say are someone else's need not be opened."""
+    projects = map(open_project, withdrawal.projects_in(sorted(folders)))
+    others = frozenset[str]().union(*map(withdrawal.sums_of_photos, projects))
+    return proof.prove(
+        places, terms, proof.from_text(looks), folders=folders,
+        others=others - frozenset(terms.pictures), keys=published,
+    )  # fmt: skip
 
 
 def ledger_names(ledger: Path, key: str | None = None) -> dict[str, set[str]]:
@@ -121,20 +232,6 @@ def ledger_names(ledger: Path, key: str | None = None) -> dict[str, set[str]]:
         if row.who is not None:
             found.setdefault(row.kind, set()).add(row.who)
     return found
-
-
-def known_below(folders: Sequence[Path]) -> dict[str, set[str]]:
-    """List everyone whom the ledgers of projects below folders name, by kind."""
-    found: dict[str, set[str]] = {}
-    for project in withdrawal.projects_in(folders):
-        for kind, names in ledger_names(open_project(project).consent).items():
-            found.setdefault(kind, set()).update(names)
-    return found
-
-
-def with_begun(places: Sequence[Path], begun: withdrawal.Plan) -> list[Path]:
-    """Add the folders of a withdrawal that was begun, those that are still there."""
-    return withdrawal.folders_of([*places, *filter(Path.is_dir, map(Path, begun.folders))])
 
 
 def look_of(photo: str) -> str:
@@ -163,59 +260,21 @@ def unsearchable(
     return unread
 
 
-def begin(
-    places: Sequence[Path], ledger: Path, people: Sequence[str], kind: Any, scopes: Any, note: str,
-    key: str | None, published: Sequence[bytes], *, dry_run: bool,
-) -> withdrawal.Plan:  # fmt: skip
-    """Write the revocation into the ledger, where it does not stand there, and make the plan."""
-    if not dry_run:
-        revoke(ledger, kind, people, scopes, note=note, key=key)
-    secret = key_of(ledger, key)
-    return withdrawal.plan_of(
-        places,
-        ledger,
-        secret,
-        kind,
-        people,
-        scopes,
-        whole="evaluation" in scopes,
-        published=published,
-    )
+def _remake(run: Path, _told: str) -> None:
+    """Make a run's page anew from what is left of it."""
+    from isolux.io import run_directory
+    from isolux.report.html import write_comparison, write_report
 
-
-def ledger_of(folders: Sequence[Path], ledger: str | Path | None) -> Path:
-    """Find the ledger: the one that is named, else that of the one project among the folders."""
-    if ledger is not None:
-        return Path(ledger).expanduser().resolve()
-    found = withdrawal.projects_in(folders)
-    if len(found) != 1:
-        raise SpecError(
-            "nothing says which consent ledger to use", expected="--ledger FILE",
-            found=f"{len(found)} projects among the folders",
-        )  # fmt: skip
-    return found[0] / CONSENT
-
-
-def are_of(
-    plan: withdrawal.Plan, kind: str, people: Sequence[str], ledger: Path, key: str | None
-) -> bool:
-    """Tell whether people are those whose withdrawal was begun before."""
-    secret = key_of(ledger, key)
-    return {mark_of(kind, one, secret) for one in people} <= set(plan.marks)
-
-
-def widened(
-    begun: withdrawal.Plan, places: Sequence[Path], at: Path, key: str | None,
-    published: Sequence[bytes], *, same: bool,
-) -> withdrawal.Plan:  # fmt: skip
-    """Add folders and keys that were not named when a withdrawal of the same people was begun."""
-    held = [Path(one) for one in begun.folders]
-    new = [one for one in places if not any(one.is_relative_to(folder) for folder in held)]
-    if not same or not (new or published):
-        return begun
-    more = withdrawal.plan_of(
-        [*held, *new], at, key_of(at, key), begun.kind,  # type: ignore[arg-type]
-        begun.named.get(begun.kind, ()), begun.scopes,  # type: ignore[arg-type]
-        whole="evaluation" in begun.scopes, published=published,
-    )  # fmt: skip
-    return begun.with_more(more)
+    page = run / "report.html"
+    if not page.is_file():
+        return
+    try:
+        held = run_directory.load(run)
+        write = write_comparison if "model_a" in held.disparities.columns else write_report
+        write(held, page)
+    except Exception as error:
+        page.unlink()
+        raise FileError(
+            "the page of a run could not be made again, and was deleted", where=str(page),
+            hint=f"isolux report {run}",
+        ) from error  # fmt: skip
