@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 import sqlalchemy as sa
 
+from isolux.curation._tables import read_text, refuse_missing
 from isolux.curation.annotation.answers import Answer, read_answers
 from isolux.curation.annotation.exchange import Pulled, without_withdrawn
 from isolux.curation.annotation.following import follow, note_crowded_photos
@@ -37,9 +38,7 @@ from isolux.curation.project.reading import read_images, read_instances
 from isolux.curation.project.tables import images, instances, tasks
 from isolux.geometry.masks import masks_from_coco
 from isolux.io.atomic import write_bytes, write_text
-from isolux.io.cells import as_text
 from isolux.io.csv_text import csv_text
-from isolux.io.frames import read_table
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.words import numbered
@@ -186,11 +185,10 @@ def read_given(
     """Bring in answers that were given without a server; the same file twice changes nothing."""
     one = stage_of(stage)
     path = Path(file).expanduser()
-    frame = _of_coco(path, one) if path.suffix == ".json" else _text(read_table(path))
-    if "annotator" not in frame.columns:
-        if annotator is None:
-            raise UnknownNameError("column", "annotator", frame.columns, where=str(path))
+    frame = _of_coco(path, one) if path.suffix == ".json" else read_text(path)
+    if annotator is not None and "annotator" not in frame.columns:
         frame = frame.with_columns(annotator=pl.lit(annotator))
+    refuse_missing(frame, ["annotator"], str(path))
     asked = _asked(project, one)
     given: list[Given] = []
     for (who,), own in frame.group_by("annotator", maintain_order=True):
@@ -206,10 +204,6 @@ def read_given(
     sent_back = follow(project, one)
     notes = (*note_crowded_photos(project), *(told if left else ()))
     return Pulled(len(given), new, refused, sent_back, notes)
-
-
-def _text(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.select(as_text(frame[name]).alias(name) for name in frame.columns)
 
 
 def _asked(project: Project, stage: Stage) -> dict[str, str]:
@@ -237,9 +231,7 @@ def answers_by_unit(frame: pl.DataFrame, stage: Stage, where: str) -> dict[str, 
         raise UnknownNameError("column", f"{stage.unit_kind}_id", frame.columns, where=where)
     drawn = {"boxes": ("label", *_SIDES), "polygons": ("label", "points")}
     needed = drawn[stage.draws] if stage.draws else ("question", "answer")
-    lacking = [name for name in needed if name not in frame.columns]
-    if lacking:
-        raise UnknownNameError("column", lacking[0], frame.columns, where=where)
+    refuse_missing(frame, needed, where)
     found: dict[str, Answer] = {}
     for number, row in enumerate(frame.iter_rows(named=True), 1):
         if row[key] is None:

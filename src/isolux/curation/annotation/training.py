@@ -17,6 +17,7 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from isolux.curation._tables import read_text
 from isolux.curation.annotation.answers import Answer
 from isolux.curation.annotation.sheets import answers_by_unit
 from isolux.curation.annotation.stages import Stage
@@ -41,8 +42,6 @@ from isolux.curation.project.tables import (
     tasks,
 )
 from isolux.geometry.boxes import pairs_iou_xywh
-from isolux.io.cells import as_text
-from isolux.io.frames import read_table
 from isolux.stats.proportions import wilson
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
@@ -52,9 +51,7 @@ _CURRENT = ("stands", "refused")
 def golden(project: Project, stage: str, sheet: str | Path) -> int:
     """Make golden tasks of units whose right answers are known."""
     one = stage_of(stage)
-    frame = read_table(Path(sheet).expanduser())
-    frame = frame.select(as_text(frame[name]).alias(name) for name in frame.columns)
-    truth = answers_by_unit(frame, one, str(sheet))
+    truth = answers_by_unit(read_text(sheet), one, str(sheet))
     revoked = find_revoked_photos(project)
     with writing(project.engine) as connection:
         image = _images(connection, one)
@@ -204,10 +201,7 @@ def graduate(project: Project, stage: str, who: Sequence[str]) -> int:
 
 def know_raters(project: Project, sheet: str | Path) -> int:
     """Note where raters are from, and what else they disclosed: ``annotator_id, region, …``."""
-    frame = read_table(Path(sheet).expanduser())
-    if "annotator_id" not in frame.columns:
-        raise UnknownNameError("column", "annotator_id", frame.columns, where=str(sheet))
-    frame = frame.select(as_text(frame[name]).alias(name) for name in frame.columns)
+    frame = read_text(sheet, "annotator_id")
     with writing(project.engine) as connection:
         known = set(connection.execute(sa.select(annotators.c.annotator_id)).scalars())
         for row in frame.iter_rows(named=True):

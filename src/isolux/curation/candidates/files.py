@@ -16,11 +16,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from isolux.curation._tables import read_text, refuse_missing, refuse_rows
 from isolux.curation.candidates.captions import concepts, matches, pick, read_nouns
-from isolux.io.cells import as_text
-from isolux.io.frames import read_table
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 
 FIRST = 7_125
 """Photos of the first round, drawn at random whatever their country."""
@@ -62,9 +61,7 @@ def quotas(
     >>> quotas(seen, take=100).countries.select("country", "take").rows()
     [('Kenya', 87), ('US', 13)]
     """
-    for name in ("country", "group"):
-        if name not in seen.columns:
-            raise UnknownNameError("column", name, seen.columns)
+    refuse_missing(seen, ("country", "group"))
     held = seen.drop_nulls(["country", "group"])
     if held.is_empty() or take < 1 or (most is not None and most < 1):
         raise SpecError(
@@ -150,24 +147,14 @@ def lines_of(path: str | Path) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def _table(path: str | Path, *needed: str) -> pl.DataFrame:
-    frame = read_table(Path(path).expanduser())
-    for name in needed:
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where=str(path))
-    return frame.select(as_text(frame[name]).alias(name) for name in frame.columns)
-
-
 def _numbers(path: str | Path, key: str, value: str) -> dict[str, float]:
-    frame = _table(path, key, value)
+    frame = read_text(path, key, value)
     number = frame[value].cast(pl.Float64, strict=False)
-    bad = (number.is_null() | frame[key].is_null() | frame[key].is_duplicated()).arg_true()
-    if len(bad):
-        row = int(bad[0]) + 1
-        raise TableError(
-            f"a row does not give one {key} a number", expected=f"{key} once, {value} a number",
-            found=repr(frame[value][row - 1]), where=place(str(path), row),
-        )  # fmt: skip
+    refuse_rows(
+        number.is_null() | frame[key].is_null() | frame[key].is_duplicated(),
+        f"a row does not give one {key} a number", str(path),
+        expected=f"{key} once, {value} a number", cells=frame[value],
+    )  # fmt: skip
     return dict(zip(frame[key], number, strict=True))
 
 
@@ -246,8 +233,8 @@ def candidates_of_files(
     seed : int
         Seed for choosing between photos with the same overlap.
     """
-    before = [one for path in taken for one in _table(path, "image_id")["image_id"].drop_nulls()]
-    found = matches(_table(photos, "image_id"), _table(terms, "class", "term"))
+    before = [one for path in taken for one in read_text(path, "image_id")["image_id"].drop_nulls()]
+    found = matches(read_text(photos, "image_id"), read_text(terms, "class", "term"))
     known = {k: int(v) for k, v in _numbers(have, "class", "number").items()} if have else None
     return pick(
         found, per_class=per_class, rates=_numbers(rates, "class", "rate") if rates else None,
@@ -285,14 +272,14 @@ def quotas_of_files(
         if available else None  # fmt: skip
     wanted = _numbers(balance, "group", "share") if balance else None
     return quotas(
-        _table(seen, "country", "group"), take=take, balance=wanted, available=limits, most=most,
+        read_text(seen, "country", "group"), take=take, balance=wanted, available=limits, most=most,
         prior=prior,
     )  # fmt: skip
 
 
 def first_round(photos: str | Path, *, first: int, seed: int = 0) -> pl.DataFrame:
     """Draw the first round at random, whatever the country."""
-    frame = _table(photos, "image_id")
+    frame = read_text(photos, "image_id")
     if frame.height < first:
         raise TableError(
             "there are not that many photos", expected=f"at least {first:,}",

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from isolux.curation._tables import refuse_missing
 from isolux.curation.privacy.metadata import stripped
 from isolux.curation.privacy.table import pseudonym
 from isolux.io.frames import read_table
 from isolux.io.images import read_image
 from isolux.io.paths import inside
-from isolux.vocabulary.errors import InputError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.errors import InputError, SpecError, TableError
 
 if TYPE_CHECKING:
     from isolux.io.images import Pixels
@@ -114,9 +115,7 @@ def read_regions(
     if redact is None:
         return {}
     given = read_table(redact)
-    for name in (column, *_BOX[1:]):
-        if name not in given.columns:
-            raise UnknownNameError("column", name, given.columns, where=str(redact))
+    refuse_missing(given, (column, *_BOX[1:]), str(redact))
     sides = given.with_columns(pl.col(_BOX[1:]).cast(pl.Float64, strict=False))
     faulty = sides.select(
         pl.any_horizontal(pl.col(_BOX[1:]).is_null()) | (pl.col("w") <= 0) | (pl.col("h") <= 0)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
+from isolux.curation._tables import refuse_missing
+from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
 
 AGGREGATE_ONLY = (
@@ -110,9 +111,8 @@ def anonymised(
     >>> anonymised(rows, b"k", ids=["who"], dates=["taken"]).people["taken"].to_list()
     ['2021-03', None]
     """
-    for name in (*ids, *dates, *(aggregate or ()), *drop, *([person] if person else [])):
-        if name not in table.columns:
-            raise UnknownNameError("column", name, table.columns)
+    named = (*ids, *dates, *(aggregate or ()), *drop, *([person] if person else []))
+    refuse_missing(table, named)
     counted = _aggregated(table.columns, aggregate, (*ids, *dates, *drop))
     people = table.drop(*drop, *counted)
     _refuse_naming(people.columns, (*ids, *dates))

@@ -16,12 +16,12 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.curation._chain import new_salt, seal_of
+from isolux.curation._tables import refuse_missing, refuse_rows, to_text
 from isolux.curation.project.database import reading, writing
 from isolux.curation.project.folder import Project, add_row, remember_ledger_head
 from isolux.curation.project.tables import decisions, images, instances, journal, subjects
-from isolux.io.cells import as_text
 from isolux.io.frames import read_table
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.words import numbered
 
 CAME, IN, OUT = "came", "in", "out"
@@ -185,13 +185,10 @@ def read_verdicts(
     sheet: str | Path, unit_kind: str = "image", *, key: str | None = None, open_too: bool = False
 ) -> pl.DataFrame:
     """Read a table of verdicts, and refuse what is none."""
-    path = Path(sheet).expanduser()
-    frame = read_table(path)
+    frame = read_table(Path(sheet).expanduser())
     key = key or f"{unit_kind}_id"
-    for name in (key, "verdict", "reason"):
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where=str(path))
-    said = frame.with_columns(as_text(frame[n]).alias(n) for n in (key, "verdict", "reason"))
+    refuse_missing(frame, (key, "verdict", "reason"), str(sheet))
+    said = frame.with_columns(to_text(frame, (key, "verdict", "reason")))
     said = said.with_columns(pl.col("verdict").str.to_lowercase().str.strip_chars())
     out, empty = pl.col("verdict") == OUT, pl.col("verdict").is_null()
     for wrong, problem, expected in (
@@ -202,12 +199,8 @@ def read_verdicts(
         (pl.col(key).is_duplicated() | pl.col(key).is_null(),
          "a unit is listed twice, or is not named", f"one row a {unit_kind}"),
     ):  # fmt: skip
-        rows = said.with_row_index("row", 1).filter(wrong)
-        if rows.height:
-            raise TableError(
-                problem, expected=expected, found=repr(rows["verdict"][0]),
-                where=place(str(path), int(rows["row"][0])),
-            )  # fmt: skip
+        refuse_rows(said.select(wrong).to_series(), problem, str(sheet), expected=expected,
+                    cells=said["verdict"])  # fmt: skip
     return said.rename({key: "unit_id"}) if key != "unit_id" else said
 
 

@@ -15,19 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import polars as pl
 
+from isolux.curation._tables import read_text
 from isolux.curation.annotation import STAGES, read_answers
 from isolux.curation.annotation.stages import UNKNOWN
 from isolux.curation.annotation.tasks import upright
 from isolux.curation.project import Project, read_consent, read_instances
 from isolux.curation.publication.photos import together
 from isolux.curation.quality.answers import facts_of_units
-from isolux.io.cells import as_text
-from isolux.io.frames import read_table
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
+from isolux.vocabulary.errors import SpecError, TableError
 
 SEVERAL = ";"
 MARKS = "_marks"
@@ -253,12 +251,8 @@ def _labels(text: str) -> tuple[str, pl.DataFrame]:
     name, _, file = text.partition("=")
     if not name or not file:
         raise SpecError("these are not labels", expected="NAME=labels.csv", found=repr(text))
-    frame = read_table(Path(file).expanduser())
-    for column in ("instance_id", "label"):
-        if column not in frame.columns:
-            raise UnknownNameError("column", column, frame.columns, where=file)
-    table = pl.DataFrame(
-        {"instance_id": as_text(frame["instance_id"]), name: as_text(frame["label"])}
+    table = read_text(file, "instance_id", "label").select(
+        "instance_id", pl.col("label").alias(name)
     )
     if table["instance_id"].is_duplicated().any():
         raise TableError("a person has two labels", expected="one row each", where=file)

@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.curation._tables import refuse_missing, refuse_rows, to_text
 from isolux.curation.annotation import STAGES, read_answers
 from isolux.curation.project import Project, read_images, read_instances, read_subjects
 from isolux.geometry.keypoints import boxes_around
 from isolux.geometry.masks import Masks
 from isolux.geometry.rle import masks_from_coco
-from isolux.io.cells import as_text
-from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.errors import TableError, UnknownNameError
 
 KINDS = ("subject", "image", "instance", *STAGES)
 _PLACES = ("x", "y", "w", "h", "origin", "file", "sha256", "width", "height")
@@ -142,30 +142,16 @@ def given_answers(table: pl.DataFrame, where: str) -> dict[str, Answers]:
 
 
 def _plain(table: pl.DataFrame, where: str) -> pl.DataFrame:
+    refuse_missing(table, _NEEDED, where)
+    frame = to_text(table, COLUMNS)
     for name in _NEEDED:
-        if name not in table.columns:
-            raise UnknownNameError("column", name, table.columns, where=where)
-    frame = table.select(
-        as_text(table[name]).alias(name)
-        if name in table.columns
-        else pl.lit(None, dtype=pl.String).alias(name)
-        for name in COLUMNS
-    )
-    for name in _NEEDED:
-        if frame[name].null_count():
-            raise TableError(
-                f"a cell of {name!r} is empty", expected="who answered what of which unit",
-                where=place(where, int(frame[name].is_null().arg_true()[0]) + 1, name),
-            )  # fmt: skip
+        refuse_rows(frame[name].is_null(), f"a cell of {name!r} is empty", where, column=name,
+                    expected="who answered what of which unit")  # fmt: skip
     sides = frame.select(pl.col(SIDES).cast(pl.Float64, strict=False))
     for name in SIDES:
         wrong = (sides[name].is_null() | ~sides[name].is_finite()) & frame[name].is_not_null()
-        if wrong.any():
-            row = int(wrong.arg_true()[0])
-            raise TableError(
-                "a side of a box is not a number", expected="pixels", found=repr(frame[name][row]),
-                where=place(where, row + 1, name),
-            )  # fmt: skip
+        refuse_rows(wrong, "a side of a box is not a number", where, expected="pixels",
+                    cells=frame[name], column=name)  # fmt: skip
     return frame.with_columns(sides)
 
 

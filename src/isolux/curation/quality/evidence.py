@@ -15,12 +15,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from isolux.curation._tables import read_text, refuse_missing, refuse_rows, to_text
 from isolux.curation.project import Project, note, read_images, read_instances, refuse_held
 from isolux.curation.quality.answers import facts_of_units
-from isolux.io.cells import as_text
-from isolux.io.frames import read_table
 from isolux.io.images import Pixels, read_shrunk
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.words import numbered
 
 INDOORS = ("indoor", "indoors", "inside")
@@ -146,14 +145,10 @@ def gather_suspects(
 
 def _given(project: Project, path: Path, logo_score: float) -> tuple[pl.DataFrame, int]:
     """Read the user's rows; those about unknown ids are refused."""
-    frame = read_table(path)
-    if "kind" not in frame.columns or not {"image_id", "subject_id"} & set(frame.columns):
-        missing = "kind" if "kind" not in frame.columns else "image_id"
-        raise UnknownNameError("column", missing, frame.columns, where=str(path))
-    rows = frame.select(
-        (as_text(frame[n]) if n in frame.columns else pl.lit(None, pl.String)).alias(n)
-        for n in EVIDENCE
-    ).with_columns(pl.col("kind").str.to_lowercase().str.strip_chars())
+    frame = read_text(path, "kind")
+    refuse_missing(frame, ["image_id"] if "subject_id" not in frame.columns else [], str(path))
+    rows = to_text(frame, EVIDENCE)
+    rows = rows.with_columns(pl.col("kind").str.to_lowercase().str.strip_chars())
     rows = rows.with_columns(_given=pl.col("score").is_not_null()).with_columns(
         pl.col("score").cast(pl.Float64, strict=False)
     )
@@ -164,9 +159,7 @@ def _given(project: Project, path: Path, logo_score: float) -> tuple[pl.DataFram
         (pl.col("_given") & ~pl.col("score").is_between(0, 1).fill_null(value=False),
          "a score is none", "a number from 0 to 1"),
     ):  # fmt: skip
-        bad = rows.select(wrong).to_series().arg_true()
-        if len(bad):
-            raise TableError(problem, expected=expected, where=place(str(path), int(bad[0]) + 1))
+        refuse_rows(rows.select(wrong).to_series(), problem, str(path), expected=expected)
     for column, known in (
         ("image_id", read_images(project, everything=True)["image_id"]),
         ("subject_id", read_instances(project, everything=True)["subject_id"]),

@@ -19,15 +19,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.curation._tables import read_text
 from isolux.curation.project import Project, note, refuse_held
 from isolux.curation.quality.answers import facts_of_units, units_of
 from isolux.io.atomic import staged_directory, write_text
-from isolux.io.cells import as_text
 from isolux.io.csv_text import csv_text
-from isolux.io.frames import read_table
 from isolux.io.settings_files import read_mapping
 from isolux.stats.proportions import wilson
-from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.errors import FileError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
 
 LEVEL, MARGIN, EXPECTED = 0.95, 0.05, 0.5
@@ -353,13 +352,9 @@ def _stratum(by: Sequence[str]) -> pl.Expr:
 
 
 def _of_table(path: Path, by: Sequence[str]) -> pl.DataFrame:
-    frame = read_table(path.expanduser())
-    for name in ("unit_id", *by):
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where=str(path))
-    text = frame.select(as_text(frame[n]).alias(n) for n in dict.fromkeys(("unit_id", *by)))
+    text = read_text(path, "unit_id", *by)
     if text["unit_id"].null_count() or text["unit_id"].is_duplicated().any():
         raise TableError("a unit is listed twice, or is not named", expected="one row a unit",
                          where=str(path))  # fmt: skip
-    image = as_text(frame["image_id"]) if "image_id" in frame.columns else pl.lit(None, pl.String)
-    return text.with_columns(image_id=image).select("unit_id", "image_id", stratum=_stratum(by))
+    image = pl.col("image_id") if "image_id" in text.columns else pl.lit(None, pl.String)
+    return text.select("unit_id", image_id=image, stratum=_stratum(by))

@@ -11,13 +11,12 @@ from typing import Any
 import polars as pl
 
 from isolux.cards import CONFORMS, Facts, croissant_json, day_of, rai_of, type_of
+from isolux.curation._tables import read_text, refuse_missing, to_text
 from isolux.groups.unknown import UNKNOWN
-from isolux.io.cells import as_text
-from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.report.suppression import hidden_cells
 from isolux.verbs.release.papers import Release
-from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.errors import TableError, place
 
 
 def croissant_text(
@@ -163,17 +162,9 @@ def _as_metrics(rows: Sequence[tuple[tuple[str, ...], tuple[str, ...], int]]) ->
 def with_others(own: pl.DataFrame, beside: str | Path) -> pl.DataFrame:
     """Put shares of other datasets beside one's own."""
     where = str(beside)
-    frame = read_table(Path(beside).expanduser())
-    for column in ("dataset", "attribute", "group"):
-        if column not in frame.columns:
-            raise UnknownNameError("column", column, frame.columns, where=where)
-    if not {"share", "people"} & set(frame.columns):
-        raise UnknownNameError("column", "share", frame.columns, where=where)
-    rows = frame.select(
-        *(as_text(frame[c]).alias(c) for c in ("dataset", "attribute", "group")),
-        *(frame[c].cast(t, strict=False) if c in frame.columns else pl.lit(None, t).alias(c)
-          for c, t in (("people", pl.Int64), ("share", pl.Float64))),
-    )  # fmt: skip
+    frame = read_text(beside, "dataset", "attribute", "group")
+    refuse_missing(frame, ["share"] if "people" not in frame.columns else [], where)
+    rows = to_text(frame, COMPOSITION).cast({"people": pl.Int64, "share": pl.Float64}, strict=False)
     keys = ["dataset", "attribute"]
     rows = rows.with_columns(
         share=pl.coalesce("share", pl.col("people") / pl.col("people").sum().over(keys))
