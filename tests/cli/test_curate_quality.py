@@ -27,7 +27,7 @@ def run(tmp_path, monkeypatch, capsys):
     def call(*args: object):
         return isolux(monkeypatch, capsys, "curate", *args)
 
-    call("init", "faces", "--curator", "ada")
+    call("init", "faces")
     return call
 
 

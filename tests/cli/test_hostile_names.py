@@ -140,7 +140,7 @@ STEPS = [
     ("curate candidates {f}/captions.csv --terms {f}/terms.csv --out {f}/{round}.csv", 0),
     ("curate quotas {f}/seen.csv --take 20 --out {f}/{quota}.csv", 0),
     ("curate anonymise {f}/private.csv --id id --out {f}/{anonymous} --key {f}/key", 0),
-    ("curate init {f}/{faces} --curator {other}", 0),
+    ("curate init {f}/{faces} --name {other}", 0),
     ("curate add {f}/{faces} {f}/photos.csv --photos {f}", 0),
     ("curate intake {f}/{faces}", 0),
     ("curate decide {f}/{faces} {f}/verdicts.csv --step {other} --rule {other}", 0),

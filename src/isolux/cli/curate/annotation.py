@@ -25,7 +25,6 @@ def push(
     server: str,
     training: bool = False,
     timeout: float = 60.0,
-    curator: str | None = None,
 ) -> None:
     """Send the tasks of a stage to Label Studio: each task once, even after an interruption.
 
@@ -43,10 +42,8 @@ def push(
         Send the golden tasks, which every rater answers before starting work.
     timeout : float
         Seconds to wait for a response from the server.
-    curator : str, optional
-        Who runs the command; default: the name of your account.
     """
-    opened = open_project(project, who=curator)
+    opened = open_project(project)
     speaking = Server.from_environment(server, timeout_s=timeout)
     done = sent_of(opened, stage, speaking, training=training)
     for note in done.notes:
@@ -65,7 +62,6 @@ def pull(
     server: str,
     training: bool = False,
     timeout: float = 60.0,
-    curator: str | None = None,
 ) -> None:
     """Fetch annotators' answers: each version once, with who gave it and when.
 
@@ -84,10 +80,8 @@ def pull(
         Fetch answers to the golden tasks.
     timeout : float
         Seconds to wait for a response from the server.
-    curator : str, optional
-        Who runs the command; default: the name of your account.
     """
-    opened = open_project(project, who=curator)
+    opened = open_project(project)
     speaking = Server.from_environment(server, timeout_s=timeout)
     done = back_of(opened, stage, speaking, training=training)
     notes = warn_first(done.notes)
@@ -96,9 +90,7 @@ def pull(
     say_notes(notes)
 
 
-def tasks(
-    project: str, *, stage: str, out: Path, training: bool = False, curator: str | None = None
-) -> None:
+def tasks(project: str, *, stage: str, out: Path, training: bool = False) -> None:
     """Write the open tasks of a stage: tasks.csv, pictures, and coco.json with boxes drawn so far.
 
     Parameters
@@ -111,10 +103,8 @@ def tasks(
         The folder to write to.
     training : bool
         The golden tasks, which every rater answers before starting work.
-    curator : str, optional
-        Who runs the command; default: the name of your account.
     """
-    number = write_tasks(open_project(project, who=curator), stage, out, training=training)
+    number = write_tasks(open_project(project), stage, out, training=training)
     say(f"{numbered(number, 'open task')}: {out / 'tasks.csv'}")
     if number:
         say(f"next: isolux curate answers {project} FILE --stage {stage} --annotator NAME")
@@ -127,7 +117,6 @@ def answers(
     stage: str,
     annotator: str | None = None,
     out: bool = False,
-    curator: str | None = None,
 ) -> None:
     """Read answers from a table or a COCO file; with --out, write the answers that count instead.
 
@@ -147,10 +136,8 @@ def answers(
     out : bool
         Write that file instead of reading it: a CSV with one row per answer, or a COCO file (.json)
         with what each annotator drew, for curate shapes.
-    curator : str, optional
-        Who runs the command; default: the name of your account.
     """
-    opened = open_project(project, who=curator)
+    opened = open_project(project)
     if out:
         wrote = write_answers(opened, stage, file)
         if wrote.withdrawn:
@@ -173,7 +160,7 @@ def _say_refused(done: Pulled, advice: str = "") -> None:
         say(f"{numbered(done.sent_back, 'photo')} sent back to an earlier stage{advice}")
 
 
-def golden(project: str, sheet: str, *, stage: str, curator: str | None = None) -> None:
+def golden(project: str, sheet: str, *, stage: str) -> None:
     """Create golden tasks: from then on, a stage counts only answers from raters who graduated.
 
     Parameters
@@ -184,9 +171,7 @@ def golden(project: str, sheet: str, *, stage: str, curator: str | None = None) 
         A table of right answers: unit, question, answer; or unit, label, x, y, w, h.
     stage : str
         count, boxes, skin_tone or attributes.
-    curator : str, optional
-        Who runs the command; default: the name of your account.
     """
-    new = made_of(open_project(project, who=curator), stage, sheet)
+    new = made_of(open_project(project), stage, sheet)
     say(numbered(new, "new golden task"))
     say(f"next: isolux curate push {project} --stage {stage} --training --server URL")

@@ -32,7 +32,6 @@ def init(
     *,
     name: str | None = None,
     database: str = "sqlite",
-    curator: str | None = None,
 ) -> None:
     """Create a project: its folder, its database and its journal.
 
@@ -44,10 +43,8 @@ def init(
         The project's name; default: the folder's name.
     database : str
         sqlite, or postgresql+pg8000://user@host:port/name (password in PGPASSWORD).
-    curator : str, optional
-        Who runs the command; default: the name of your account.
     """
-    made_now = create(project, name=name, database=database, who=curator)
+    made_now = create(project, name=name, database=database)
     journal = read_journal(made_now)
     say(f"project {made_now.name}: {made_now.folder}")
     say(f"journal: {numbered(journal.height, 'row')}, head {journal['hash'][-1]}")
@@ -60,7 +57,6 @@ def add(
     photos: str | None = None,
     subjects: str | None = None,
     hash_list: str | None = None,
-    curator: str | None = None,
 ) -> None:
     """Add photos to a project; they are copied and their Exif is read, but nothing is judged yet.
 
@@ -77,13 +73,9 @@ def add(
     hash_list : str, optional
         Your list of hashes of known illegal material: matches are not copied, and are reported by
         id.
-    curator : str, optional
-        Who runs the command; default: the name of your account.
     """
     known = None if hash_list is None else read_hash_list(hash_list)
-    done = bring(
-        open_project(project, who=curator), sheet, photos=photos, subjects=subjects, hashes=known
-    )
+    done = bring(open_project(project), sheet, photos=photos, subjects=subjects, hashes=known)
     if done.matches:
         _warn_of_matches(done.matches)
     if done.revoked:
@@ -105,7 +97,6 @@ def intake(
     only: Sequence[str] = (),
     devices: str | None = None,
     letters: Path | None = None,
-    curator: str | None = None,
 ) -> None:
     """Apply the intake rules to decide which photos to accept; see `isolux list rules`.
 
@@ -122,10 +113,8 @@ def intake(
         A table make, model, year: when devices were released, by their Exif names.
     letters : Path, optional
         A CSV to write: what to tell each subject about each photo.
-    curator : str, optional
-        Who runs the command; default: the name of your account.
     """
-    opened = open_project(project, who=curator)
+    opened = open_project(project)
     done = judge(opened, only=only, devices=devices)
     for note in done.notes:
         document.warn(note)
@@ -144,7 +133,6 @@ def decide(
     step: str,
     rule: str,
     unit: Literal["image", "subject", "instance"] = "image",
-    curator: str | None = None,
 ) -> None:
     """Record what people decided: a table of ids, each with out or in and a reason.
 
@@ -160,18 +148,12 @@ def decide(
         The rule that was applied, such as offensive content.
     unit : {"image", "subject", "instance"}
         What the decision is about; if a subject is left out, so are their photos.
-    curator : str, optional
-        Who decided; default: the name of your account.
     """
-    new = decide_by_sheet(
-        open_project(project, who=curator), sheet, step=step, rule=rule, unit_kind=unit
-    )
+    new = decide_by_sheet(open_project(project), sheet, step=step, rule=rule, unit_kind=unit)
     say(numbered(new, "new verdict"))
 
 
-def status(
-    project: str, *, by: Sequence[str] = (), replicates: int = 2000, csv: str | None = None
-) -> None:
+def status(project: str, *, by: Sequence[str] = (), replicates: int = 2000) -> None:
     """Print the funnel: how many photos came in, were left out, and why; with --by, by group.
 
     Parameters
@@ -182,8 +164,6 @@ def status(
         Facts about people to compare by, as in --by age_group --by country.
     replicates : int
         Bootstrap replicates of the tests.
-    csv : str, optional
-        A file for the table of groups; default: only print it.
     """
     opened = open_project(project)
     found = project_status(opened, by=by, replicates=replicates)
@@ -198,9 +178,6 @@ def status(
         show_wide(title, _rounded(table.drop("step")))
     if not by:
         say("--by FACT compares whom each step left out: facts of subjects, as age_group")
-    if csv is not None:
-        write_csv(csv, found.shifts)
-        say(f"groups: {csv}")
 
 
 def _sum(funnel: pl.DataFrame) -> str:
@@ -219,9 +196,9 @@ def _rounded(table: pl.DataFrame) -> pl.DataFrame:
 _MAX_LISTED = 20
 _LAST_ROWS = 40
 _FLAGS = {
-    "hashes": ("list", "decided", "bits", "hasher", "curator"),
-    "raters": ("stage", "graduate", "sheet", "curator"),
-    "journal": ("head", "last"),
+    "hashes": ("list", "decided", "bits", "hasher"),
+    "raters": ("stage", "graduate", "sheet"),
+    "journal": ("head",),
 }
 
 
@@ -237,8 +214,6 @@ def show(
     graduate: Sequence[str] = (),
     sheet: str | None = None,
     head: str | None = None,
-    last: int = _LAST_ROWS,
-    curator: str | None = None,
 ) -> None:
     """Show what a project's journal, raters or photos against your list of hashes say.
 
@@ -272,14 +247,10 @@ def show(
     head : str, optional
         journal: the hash of the last row, as noted elsewhere: detects rows that were cut off at
         the end.
-    last : int
-        journal: how many of the last rows to print.
-    curator : str, optional
-        Who runs the command; default: the name of your account.
     """
     settings = {
         "list": list, "decided": decided, "bits": bits, "hasher": hasher, "stage": stage,
-        "graduate": graduate, "sheet": sheet, "head": head, "last": last, "curator": curator,
+        "graduate": graduate, "sheet": sheet, "head": head,
     }  # fmt: skip
     if what not in _FLAGS:
         raise UnknownNameError("part of a project", what, _FLAGS)
@@ -288,7 +259,7 @@ def show(
             raise SpecError(f"curate show {what} does not take this flag", found=f"--{name}",
                             expected=", ".join(f"--{flag}" for flag in _FLAGS[what]))  # fmt: skip
     parts = {"hashes": _show_hashes, "raters": _show_raters, "journal": _show_journal}
-    parts[what](open_project(project, who=curator), settings)
+    parts[what](open_project(project), settings)
 
 
 def _show_hashes(project: Project, flags: Mapping[str, Any]) -> None:
@@ -336,7 +307,7 @@ def _show_raters(project: Project, flags: Mapping[str, Any]) -> None:
 
 def _show_journal(project: Project, flags: Mapping[str, Any]) -> None:
     rows = check_journal(project, head=flags["head"])
-    last = min(flags["last"], rows)
+    last = min(_LAST_ROWS, rows)
     table = read_journal(project)
     show_wide(f"The last {last:,} of {rows:,} rows", table.tail(last).drop("hash"))
     say(f"{numbered(rows, 'row')}: hashes, signatures and verdicts verify")

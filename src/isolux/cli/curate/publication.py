@@ -108,7 +108,7 @@ def anonymise(table: str, **settings: Any) -> None:
     document.wrote("dataset", done.folder)
 
 
-def publish(project: str, *, curator: str | None = None, **settings: Any) -> None:
+def publish(project: str, **settings: Any) -> None:
     """Publish photos that passed and have consent for it: photos, tables, terms and documents.
 
     Read it with isolux audit curated:DIR. Publishing again gives the same bytes.
@@ -117,10 +117,8 @@ def publish(project: str, *, curator: str | None = None, **settings: Any) -> Non
     ----------
     project : str
         The project's folder.
-    curator : str, optional
-        Who publishes; default: the name of your account.
     """
-    done = publish_dataset(open_project(project, who=curator), **settings)
+    done = publish_dataset(open_project(project), **settings)
     notes = warn_first(done.notes)
     one = done.release
     say(

@@ -29,7 +29,6 @@ def sample(
     project: str,
     *,
     out: Path,
-    curator: str | None = None,
     **settings: Any,
 ) -> None:
     """Draw subjects, photos or answers for people to review, as many as a stated margin requires.
@@ -42,10 +41,8 @@ def sample(
         The project's folder.
     out : Path
         The folder to write.
-    curator : str, optional
-        Who runs the command; default: the name of your account.
     """
-    done = draw_sample(open_project(project, who=curator), out, **settings)
+    done = draw_sample(open_project(project), out, **settings)
     for note in done.notes:
         document.warn(note)
     show_wide("What was drawn", done.design.strata)
@@ -102,7 +99,6 @@ def suspects(
     project: str,
     *,
     out: Path,
-    curator: str | None = None,
     **settings: Any,
 ) -> None:
     """Collect evidence about suspicious photos: one row for each subject to be reviewed.
@@ -116,10 +112,8 @@ def suspects(
         The project's folder.
     out : Path
         The CSV to write.
-    curator : str, optional
-        Who runs the command; default: the name of your account.
     """
-    found = gather_suspects(open_project(project, who=curator), **settings)
+    found = gather_suspects(open_project(project), **settings)
     write_csv(out, found.sheet)
     show_wide("Evidence", found.kinds)
     say_notes(found.notes)
@@ -132,7 +126,6 @@ def review(
     sheet: str,
     *,
     level: float = 0.95,
-    curator: str | None = None,
     **settings: Any,
 ) -> None:
     """Record the verdicts of a sheet that people filled in; for a sample, also estimate the totals.
@@ -145,10 +138,8 @@ def review(
         unit_id, verdict (out, in, or empty: not reviewed yet) and reason.
     level : float
         The confidence level of intervals.
-    curator : str, optional
-        Who decided; default: the name of your account.
     """
-    opened = open_project(project, who=curator)
+    opened = open_project(project)
     done = bring_review(opened, sheet, level=level, **settings)
     for note in done.notes:
         document.warn(note)

@@ -88,7 +88,6 @@ def gather_suspects(
     contradict: Sequence[str] = (),
     scene: str | None = None,
     logo_score: float = LOGO_SCORE,
-    sky: float = SKY,
 ) -> Suspects:
     """Bring evidence together, a row for each unit to be reviewed.
 
@@ -104,8 +103,6 @@ def gather_suspects(
         The fact that says indoors or outdoors, to be compared with the pixels.
     logo_score : float
         Logos with a lower score are ignored (FHIBE's).
-    sky : float
-        The share of the upper third, 0 to 1, above which sky casts doubt on "indoors".
     """
     refuse_held(project)
     if evidence is None and not contradict and scene is None:
@@ -122,7 +119,7 @@ def gather_suspects(
             notes.append(f"{numbered(passed, 'logo')} of a score below {logo_score:g} passed over.")
     parts += [_contradictions(project, pair) for pair in contradict]
     if scene is not None:
-        parts.append(_scenes(project, scene, sky))
+        parts.append(_scenes(project, scene))
     whole, gone = _of_standing(project, pl.concat(parts))
     if gone:
         notes.append(f"{gone:,} rows are about photos or subjects that have left already.")
@@ -197,7 +194,7 @@ def _rows(
     return held.select("image_id", "subject_id", kind=pl.lit(kind), says=says, score=none)
 
 
-def _scenes(project: Project, fact: str, sky: float) -> pl.DataFrame:
+def _scenes(project: Project, fact: str) -> pl.DataFrame:
     """Find photos that are said to be indoors and show a sky."""
     facts = facts_of_units(project, [fact])
     people = read_instances(project).select("instance_id", "image_id")
@@ -207,7 +204,7 @@ def _scenes(project: Project, fact: str, sky: float) -> pl.DataFrame:
     shown = said.select("image_id").unique().sort("image_id").join(files, on="image_id")
     shares = [sky_share_of_file(project.folder / file) for file in shown["file"]]
     seen = shown.with_columns(share=pl.Series(shares, dtype=pl.Float64)).filter(
-        pl.col("share") > sky
+        pl.col("share") > SKY
     )
     doubted = said.join(seen, on="image_id", maintain_order="left")
     told = pl.format(
