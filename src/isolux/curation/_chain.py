@@ -31,8 +31,12 @@ def digest_of(fields: Mapping[str, Any]) -> str:
     >>> digest_of({"n": 1, "act": "grant"}) == digest_of({"act": "grant", "n": 1})
     True
     """
+    return hashlib.sha256(_written(fields)).hexdigest()
+
+
+def _written(fields: Mapping[str, Any]) -> bytes:
     text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return text.encode()
 
 
 def signature_of(digest: str, key: bytes) -> str:
@@ -70,8 +74,7 @@ def seal_of(salt: str, fields: Mapping[str, Any]) -> str:
     >>> seal_of("00", {"verdict": "out"}) == seal_of("01", {"verdict": "out"})
     False
     """
-    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    return hashlib.sha256(f"{salt}\n{text}".encode()).hexdigest()
+    return hashlib.sha256(f"{salt}\n".encode() + _written(fields)).hexdigest()
 
 
 def mark_of(kind: str, name: str, key: bytes) -> str:
@@ -89,15 +92,12 @@ def read_key(at: Path) -> bytes:
     """Read a key."""
     try:
         key = bytes.fromhex(at.read_text(encoding="ascii").strip() if at.is_file() else "a pipe")
-    except (OSError, ValueError) as error:
-        raise FileError(
-            "this is not the key of a ledger", expected=f"{2 * _KEY_BYTES} hexadecimal digits",
-            where=str(at),
-        ) from error  # fmt: skip
+    except (OSError, ValueError):
+        key = b""
     if len(key) != _KEY_BYTES:
         raise FileError(
             "this is not the key of a ledger", expected=f"{2 * _KEY_BYTES} hexadecimal digits",
-            found=f"{2 * len(key)}", where=str(at),
+            found=f"{2 * len(key)}" if key else None, where=str(at),
         )  # fmt: skip
     return key
 

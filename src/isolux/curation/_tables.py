@@ -1,15 +1,17 @@
-"""Tables that users fill: the columns they need, cells as text, and the first row that is wrong."""
+"""What users fill or name: tables' columns, cells as text, the first wrong row; their functions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from isolux.io.cells import as_text
 from isolux.io.frames import read_table
-from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
 
 
 def refuse_missing(frame: pl.DataFrame, names: Iterable[str], where: str | None = None) -> None:
@@ -52,3 +54,18 @@ def refuse_rows(
         found = None if cells is None else repr(cells[row])
         at = place(where, row + 1, column)
         raise TableError(problem, expected=expected, found=found, where=at, hint=hint)
+
+
+def import_function(text: str, problem: str, *, expected: str, where: str) -> Any:
+    """Import a function of the user's: ``python:MODULE:FUNCTION``."""
+    scheme, _, rest = text.partition(":")
+    module, _, name = rest.partition(":")
+    if scheme != "python" or not module or not name or ":" in name:
+        raise SpecError(problem, expected=expected, found=repr(text), where=where)
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise SpecError(
+            "there is no such function", expected="an importable module and a function in it",
+            found=str(error), where=where,
+        ) from error  # fmt: skip

@@ -137,8 +137,7 @@ def parsed(line: str, number: int, where: str) -> Row:
     rules = {
         "act": found["act"] in get_args(Act),
         "kind": found["kind"] in KINDS,
-        "who": found["who"] is None
-        or (isinstance(found["who"], str) and bool(found["who"].strip())),
+        "who": found["who"] is None or _is_id(found["who"]),
         "scopes": bool(scopes) and all(s in SCOPES for s in scopes),
         "n": isinstance(found["n"], int),
         "at": isinstance(found["at"], str),
@@ -194,31 +193,27 @@ def checked(lines: Sequence[str], key: bytes | None, where: str) -> list[Row]:
     for number, line in enumerate(lines, 1):
         row = parsed(line, number, where)
         at = place(where, number)
-        if row.line() != line:
-            raise TableError(
-                "this row is not as it was written", expected="the line that isolux writes",
-                found="other spaces, line ends, spellings or duplicate fields", where=at,
-                hint="bring the ledger back from a backup",
-            )  # fmt: skip
-        if row.digest() != row.hash or not row.is_sealed():
-            raise TableError(
-                "this row was changed after it was written", expected="what was hashed and sealed",
-                found=f"another content, hash {row.hash[:12]}…", where=at,
-                hint="bring the ledger back from a backup",
-            )  # fmt: skip
-        if row.previous != previous or row.n != number:
-            raise TableError(
-                "a row before this one was taken out, put in or moved",
-                expected=f"row {number} after {previous[:12]}…",
-                found=f"row {row.n} after {row.previous[:12]}…", where=at,
-                hint="bring the ledger back from a backup",
-            )  # fmt: skip
-        if key is not None and not is_signed(row.hash, row.signature, key):
-            raise TableError(
-                "this row's signature does not verify",
-                expected="a signature under the project's key", found=row.signature[:12] + "…",
-                where=at, hint="the row was written with another key; which is the project's?",
-            )  # fmt: skip
+        for is_wrong, problem, expected, found, hint in (
+            (row.line() != line, "this row is not as it was written",
+             "the line that isolux writes",
+             "other spaces, line ends, spellings or duplicate fields", _BACKUP),
+            (row.digest() != row.hash or not row.is_sealed(),
+             "this row was changed after it was written", "what was hashed and sealed",
+             f"another content, hash {row.hash[:12]}…", _BACKUP),
+            (row.previous != previous or row.n != number,
+             "a row before this one was taken out, put in or moved",
+             f"row {number} after {previous[:12]}…", f"row {row.n} after {row.previous[:12]}…",
+             _BACKUP),
+            (key is not None and not is_signed(row.hash, row.signature, key),
+             "this row's signature does not verify", "a signature under the project's key",
+             row.signature[:12] + "…",
+             "the row was written with another key; which is the project's?"),
+        ):  # fmt: skip
+            if is_wrong:
+                raise TableError(problem, expected=expected, found=found, where=at, hint=hint)
         rows.append(row)
         previous = row.hash
     return rows
+
+
+_BACKUP = "bring the ledger back from a backup"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from isolux.curation._tables import refuse_missing
+from isolux.curation._tables import import_function, refuse_missing
 from isolux.curation.privacy.metadata import stripped
 from isolux.curation.privacy.table import pseudonym
 from isolux.io.frames import read_table
@@ -27,7 +27,6 @@ Box = tuple[float, float, float, float]
 Filler = Callable[["Pixels", np.ndarray], "Pixels"]
 """From a picture and what is to be filled, ``[height, width]`` bool, to such a picture."""
 _NEAR_PX = 5  # how far from a pixel OpenCV looks for what surrounds it
-_PARTS = 3
 
 
 def filler(how: str) -> Filler:
@@ -43,20 +42,10 @@ def filler(how: str) -> Filler:
         return _black
     if how == "opencv":
         return _opencv()
-    parts = how.split(":")
-    if parts[0] != "python" or len(parts) != _PARTS:
-        raise SpecError(
-            "this is not a way to fill a region",
-            expected="black, opencv or python:MODULE:FUNCTION",
-            found=repr(how), where="inpaint",
-        )  # fmt: skip
-    try:
-        found: Filler = getattr(import_module(parts[1]), parts[2])
-    except (ImportError, AttributeError) as error:
-        raise SpecError(
-            "there is no such function", expected="an importable module and a function in it",
-            found=str(error), where="inpaint",
-        ) from error  # fmt: skip
+    found: Filler = import_function(
+        how, "this is not a way to fill a region", where="inpaint",
+        expected="black, opencv or python:MODULE:FUNCTION",
+    )  # fmt: skip
     return found
 
 

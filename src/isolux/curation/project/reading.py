@@ -7,7 +7,7 @@ are filled in where the photo is published.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
 from typing import Any
 
 import polars as pl
@@ -120,34 +120,33 @@ FACTS: dict[str, Any] = {
 }  # fmt: skip
 """Facts that are numbers; all others are text."""
 _TYPES: tuple[tuple[type[Any], Any], ...] = (
-    (sa.Boolean, pl.Boolean), (sa.Integer, pl.Int64), (sa.Float, pl.Float64), (sa.JSON, pl.Object),
+    (sa.Boolean, pl.Boolean), (sa.Integer, pl.Int64), (sa.Float, pl.Float64),
 )  # fmt: skip
 
 
 def read_table(project: Project, name: str) -> pl.DataFrame:
     """Read one of the project's tables as it is; JSON is text."""
-    import json
-
     if name not in META.tables:
         raise UnknownNameError("table", name, META.tables)
-    table = META.tables[name]
-    order = [*table.primary_key.columns]
+    frame, objects = _read(project, META.tables[name])
+    texts = [
+        pl.Series(name, [None if v is None else json.dumps(v) for v in cells], dtype=pl.String)
+        for name, cells in objects.items()
+    ]
+    return frame.hstack(texts).select(c.name for c in META.tables[name].columns)
+
+
+def _read(project: Project, table: sa.Table) -> tuple[pl.DataFrame, dict[str, list[Any]]]:
+    """Read a table in the order of its keys; columns of JSON beside it."""
     with reading(project.engine) as connection:
-        rows = connection.execute(sa.select(table).order_by(*order)).all()
-    columns = list(table.columns)
-    cells = {
-        c.name: [
-            json.dumps(row[k]) if isinstance(c.type, sa.JSON) and row[k] is not None else row[k]
-            for row in rows
-        ]
-        for k, c in enumerate(columns)
+        rows = connection.execute(sa.select(table).order_by(*table.primary_key.columns)).all()
+    cells = {c.name: [row[k] for row in rows] for k, c in enumerate(table.columns)}
+    objects = {c.name: cells.pop(c.name) for c in table.columns if isinstance(c.type, sa.JSON)}
+    types = {
+        name: next((to for of, to in _TYPES if isinstance(table.c[name].type, of)), pl.String)
+        for name in cells
     }
-    return pl.DataFrame(cells, schema={c.name: _type(c.type) for c in columns})
-
-
-def _type(kind: Any) -> Any:
-    found = next((to for of, to in _TYPES if isinstance(kind, of)), pl.String)
-    return pl.String if found is pl.Object else found
+    return pl.DataFrame(cells, schema=types), objects
 
 
 def read_images(project: Project, *, everything: bool = False) -> pl.DataFrame:
@@ -218,23 +217,14 @@ def find_revoked_photos(project: Project) -> frozenset[str]:
 
 
 def _with_facts(project: Project, table: sa.Table) -> pl.DataFrame:
-    with reading(project.engine) as connection:
-        rows = connection.execute(sa.select(table).order_by(*table.primary_key.columns)).all()
-    columns = [c for c in table.columns if c.name != "facts"]
-    at = {c.name: k for k, c in enumerate(table.columns)}
-    frame = pl.DataFrame(
-        {c.name: [row[at[c.name]] for row in rows] for c in columns},
-        schema={c.name: _type(c.type) for c in columns},
+    frame, objects = _read(project, table)
+    facts = objects["facts"]
+    return frame.hstack(
+        [
+            pl.Series(name, [one.get(name) for one in facts], dtype=FACTS.get(name, pl.String))
+            for name in dict.fromkeys(name for one in facts for name in one)
+        ]
     )
-    return frame.hstack(_columns([row[at["facts"]] for row in rows]))
-
-
-def _columns(facts: Sequence[Mapping[str, Any]]) -> list[pl.Series]:
-    names = dict.fromkeys(name for one in facts for name in one)
-    return [
-        pl.Series(name, [one.get(name) for one in facts], dtype=FACTS.get(name, pl.String))
-        for name in names
-    ]
 
 
 def funnel(project: Project) -> pl.DataFrame:

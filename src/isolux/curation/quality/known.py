@@ -13,13 +13,13 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.curation._tables import import_function
 from isolux.curation.project.database import reading
 from isolux.curation.project.decisions import (
     CONFIRMED,
@@ -41,7 +41,6 @@ BITS = 8
 _EXACT = {"md5": 32, "sha1": 40, "sha256": 64}
 _PHASH, _PHASH_DIGITS = "phash", 16
 _HEX = re.compile(r"[0-9a-f]+")
-_PARTS = 3
 _AT_ONCE = 1 << 22  # pairs of hashes
 
 Hasher = Callable[[bytes], str]
@@ -102,7 +101,10 @@ class HashList:
 def read_hash_list(path: str | Path, *, bits: int = BITS, hasher: str | None = None) -> HashList:
     """Read a list of hashes."""
     where = str(path)
-    ask = None if hasher is None else _hasher(hasher)
+    ask: Hasher | None = None
+    if hasher is not None:
+        ask = import_function(hasher, "this is not a hash function", where="hasher",
+                              expected="python:MODULE:FUNCTION")  # fmt: skip
     rows = _rows(Path(path), own=ask is not None)
     exact = {
         name: frozenset(_checked(rows[name], digits, name, where))
@@ -164,25 +166,6 @@ def _checked(entries: Sequence[str], digits: int, name: str, where: str) -> list
                 found=f"{len(entry)} characters", where=f"{where}, entry {number} of {name}",
             )  # fmt: skip
     return list(entries)
-
-
-def _hasher(text: str) -> Hasher:
-    parts = text.split(":")
-    if parts[0] != "python" or len(parts) != _PARTS:
-        raise SpecError(
-            "this is not a hash function",
-            expected="python:MODULE:FUNCTION",
-            found=repr(text),
-            where="hasher",
-        )
-    try:
-        found: Hasher = getattr(import_module(parts[1]), parts[2])
-    except (ImportError, AttributeError) as error:
-        raise SpecError(
-            "there is no such function", expected="an importable module and a function in it",
-            found=str(error), where="hasher",
-        ) from error  # fmt: skip
-    return found
 
 
 def _bytes_of(text: str, where: str) -> _U8:
