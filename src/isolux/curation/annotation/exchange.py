@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -63,36 +63,39 @@ class Pulled:
 def pull(project: Project, stage: str, server: Server, *, training: bool = False) -> Pulled:
     """Bring back what annotators answered in a stage."""
     one = stage_of(stage)
-    key = f"{server.url} {stage}" + (" training" if training else "")
-    with reading(project.engine) as connection:
-        query = sa.select(settings.c.value).where(settings.c.name == key)
-        number = connection.execute(query).scalar()
-    if number is None:
+    key = _setting(server, stage, training=training)
+    numbers = project.rows(sa.select(settings.c.value).where(settings.c.name == key))
+    if not numbers:
         raise SpecError(
             f"nothing of the stage {stage} was pushed to this server", where=server.url,
             hint=f"isolux curate push {project.folder} --stage {stage}",
         )  # fmt: skip
+    number = int(numbers[0].value)
     strangers: list[int] = []
     willing = Willing(project)
     seen = new = refused = left = 0
-    answers = _answers(project, server, int(number), strangers)
+    answers = _answers(project, server, number, strangers)
     while batch := list(islice(answers, _READ_TOGETHER)):
         kept = without_withdrawn(willing, batch)
         seen, left = seen + len(batch), left + len(batch) - len(kept)
         fresh, bad = record(project, one, kept)
         new, refused = new + fresh, refused + bad
     sent_back = 0 if training else follow(project, one)
-    notes = _notes(strangers, left, _missing(project, server, int(number), seen))
+    notes = _notes(len(strangers), left, _missing(project, server, number, seen))
     notes = (*note_revoked_tasks(project, server), *note_crowded_photos(project), *notes)
     return Pulled(seen, new, refused, sent_back, notes)
+
+
+def _setting(server: Server, stage: str, *, training: bool) -> str:
+    """Name the setting with the number of the server's project of a stage."""
+    return f"{server.url} {stage}" + (" training" if training else "")
 
 
 def note_revoked_tasks(project: Project, server: Server) -> tuple[str, ...]:
     """Say how many tasks on the server still show people who took their consent back."""
     revoked = find_revoked_photos(project)
-    with reading(project.engine) as connection:
-        query = sa.select(tasks.c.image_id).where(tasks.c.server == server.url)
-        n = sum(image in revoked for image in connection.execute(query).scalars())
+    query = sa.select(tasks.c.image_id).where(tasks.c.server == server.url)
+    n = sum(image in revoked for (image,) in project.rows(query))
     message = (
         f"The server still shows people who took their consent back, in {numbered(n, 'task')}:"
         f" `isolux withdraw {project.folder} --who ID --server {server.url}` deletes them."
@@ -151,33 +154,19 @@ def _missing(project: Project, server: Server, number: int, seen: int) -> int:
         .join(tasks, tasks.c.task_id == table.task_id)
         .where(table.source == server.url, tasks.c.server_project == number)
     )
-    with reading(project.engine) as connection:
-        return max(int(connection.execute(query).scalar() or 0) - seen, 0)
+    return max(int(project.rows(query)[0][0]) - seen, 0)
 
 
-def _notes(strangers: Iterable[int], withdrawn: int, missing: int) -> tuple[str, ...]:
-    told: list[str] = []
-    unknown = len(list(strangers))
-    if unknown:
-        told.append(
-            Caution(
-                f"{unknown:,} tasks on the server are none of this project: someone made them"
-                " there, and their answers were left where they are."
-            )
-        )
-    if withdrawn:
-        told.append(
-            f"{withdrawn:,} answers of annotators who withdrew were left out; delete them on the"
-            " server too."
-        )
-    if missing:
-        told.append(
-            Caution(
-                f"{missing:,} answers that came before are no longer on the server: a task or an"
-                " answer was deleted there. They are kept here."
-            )
-        )
-    return tuple(told)
+def _notes(unknown: int, withdrawn: int, missing: int) -> tuple[str, ...]:
+    told = (
+        (unknown, Caution(f"{unknown:,} tasks on the server are none of this project: someone made"
+                          " them there, and their answers were left where they are.")),
+        (withdrawn, (f"{withdrawn:,} answers of annotators who withdrew were left out; delete them"
+                     " on the server too.")),
+        (missing, Caution(f"{missing:,} answers that came before are no longer on the server: a"
+                          " task or an answer was deleted there. They are kept here.")),
+    )  # fmt: skip
+    return tuple(note for n, note in told if n)
 
 
 TASK = "isolux_task"
@@ -229,17 +218,15 @@ def server_project(
     project: Project, stage: Stage, server: Server, *, training: bool = False
 ) -> int:
     """Find the server's project of a stage, or make it; it is made once."""
-    key = f"{server.url} {stage.name}" + (" training" if training else "")
+    key = _setting(server, stage.name, training=training)
     with writing(project.engine) as connection:
-        held = connection.execute(
-            sa.select(settings.c.value).where(settings.c.name == key)
-        ).scalar()
+        query = sa.select(settings.c.value).where(settings.c.name == key)
+        held = connection.execute(query).scalar()
         if held is not None:
             return int(held)
         mark = digest_of({"key": project.key.hex(), "stage": key})[:8]
-        title = (
-            f"{project.name}: {stage.title}{' (training)' if training else ''}"[:40] + f" {mark}"
-        )
+        title = f"{project.name}: {stage.title}{' (training)' if training else ''}"[:40]
+        title += f" {mark}"
         number = next((int(p["id"]) for p in server.projects() if p["title"] == title), None)
         if number is None:
             number = server.new_project(
@@ -281,11 +268,8 @@ def _reconcile(connection: Connection, server: Server, number: int) -> int:
     ours = ours.where(tasks.c.server == server.url, tasks.c.server_project == number)
     if server.count(number) == connection.execute(ours).scalar():
         return 0
-    unknown = set(
-        connection.execute(
-            sa.select(tasks.c.task_id).where(tasks.c.server_task.is_(None))
-        ).scalars()
-    )
+    query = sa.select(tasks.c.task_id).where(tasks.c.server_task.is_(None))
+    unknown = set(connection.execute(query).scalars())
     found: dict[str, int] = {}
     for task in server.tasks(number, answers=False):
         name = str((task.get("data") or {}).get(TASK))

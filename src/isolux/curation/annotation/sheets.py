@@ -135,16 +135,14 @@ def write_tasks(project: Project, stage: str, folder: str | Path, *, training: b
         .where(tasks.c.stage == stage, tasks.c.status == "open", tasks.c.golden.is_(training))
         .order_by(tasks.c.task_id)
     )  # fmt: skip
-    with reading(project.engine) as connection:
-        held = connection.execute(query).mappings().all()
-    rows = [row for row in held if row["image_id"] not in gone and row["unit_id"] not in gone]
+    rows = [r for r in project.rows(query) if r.image_id not in gone and r.unit_id not in gone]
     for row in rows:
-        box = None if row["x"] is None else tuple(float(row[side]) for side in _SIDES)
-        if row["file"] is not None:
-            data = shown(project, row["file"], box)  # type: ignore[arg-type]
-            write_bytes(root / "pictures" / f"{row['task_id']}.jpg", data)
+        box = None if row.x is None else (float(row.x), float(row.y), float(row.w), float(row.h))
+        if row.file is not None:
+            data = shown(project, row.file, box)
+            write_bytes(root / "pictures" / f"{row.task_id}.jpg", data)
     columns = ["task_id", f"{one.unit_kind}_id", "round", "wanted"]
-    table = [(r["task_id"], r["unit_id"], r["round"], r["wanted"]) for r in rows]
+    table = [(r.task_id, r.unit_id, r.round, r.wanted) for r in rows]
     frame = pl.DataFrame(table, schema=columns, orient="row")
     write_text(root / "tasks.csv", csv_text(frame))
     if one.draws == "boxes":
@@ -210,8 +208,7 @@ def _asked(project: Project, stage: Stage) -> dict[str, str]:
     """Tell each unit's last task, by the unit's id and by its own; golden ones by their own."""
     query = sa.select(tasks.c.unit_id, tasks.c.task_id, tasks.c.golden)
     query = query.where(tasks.c.stage == stage.name).order_by(tasks.c.round)
-    with reading(project.engine) as connection:
-        rows = connection.execute(query).all()
+    rows = project.rows(query)
     by_unit = {str(unit): str(task) for unit, task, known in rows if not known}
     return by_unit | {str(task): str(task) for _, task, _ in rows}
 

@@ -16,7 +16,7 @@ from sqlalchemy.engine import Connection
 from isolux.curation._chain import new_salt, seal_of
 from isolux.curation.annotation.answers import Answer, fault
 from isolux.curation.annotation.stages import STAGES, Stage
-from isolux.curation.project.database import reading, writing
+from isolux.curation.project.database import writing
 from isolux.curation.project.folder import Project, add_row
 from isolux.curation.project.reading import (
     find_revoked_photos,
@@ -231,8 +231,7 @@ def _drop_revoked(project: Project, given: Sequence[Given]) -> list[Given]:
     revoked = find_revoked_photos(project)
     query = sa.select(tasks.c.task_id, tasks.c.image_id)
     query = query.where(tasks.c.task_id.in_({answer.task_id for answer in given}))
-    with reading(project.engine) as connection:
-        image_by_task = {str(task): image for task, image in connection.execute(query)}
+    image_by_task = {str(task): image for task, image in project.rows(query)}
     return [answer for answer in given if image_by_task[answer.task_id] not in revoked]
 
 

@@ -41,10 +41,8 @@ def came_in(project: Project) -> pl.DataFrame:
         .group_by(decisions.c.unit_id)
         .order_by(sa.func.min(decisions.c.decision_id))
     )
-    with reading(project.engine) as connection:
-        rows = connection.execute(query).all()
     schema = {"image_id": pl.String, "n": pl.Int64}
-    return pl.DataFrame([tuple(r) for r in rows], schema=schema, orient="row")
+    return pl.DataFrame(list(map(tuple, project.rows(query))), schema=schema, orient="row")
 
 
 def standing(project: Project) -> pl.DataFrame:
@@ -82,41 +80,32 @@ def decide(
     said: Mapping[str, Any] | None = None,
 ) -> int:
     """Write what a rule decided; what stands already is not written again."""
-    with writing(project.engine) as connection:
-        return _decide(connection, project, step, rule, refused, looked_at, unit_kind, said or {})
-
-
-def _decide(
-    connection: Connection,
-    project: Project,
-    step: str,
-    rule: str,
-    refused: pl.DataFrame,
-    looked_at: Sequence[str] | pl.Series,
-    unit_kind: str,
-    said: Mapping[str, Any],
-) -> int:
-    looked = pl.DataFrame({"unit_id": pl.Series(list(looked_at), dtype=pl.String)}).unique(
-        maintain_order=True
-    )
-    _refuse_strangers(connection, looked["unit_id"], unit_kind)
     if refused["unit_id"].is_duplicated().any():
         raise TableError("a unit is refused twice by one rule", expected="one reason a unit")
-    before = _last(connection, step, rule).filter(unit_kind=unit_kind)
+    units = pl.Series("unit_id", list(looked_at), dtype=pl.String)
+    looked = pl.DataFrame([units]).unique(maintain_order=True)
+    counted = dict(said or {}) | {"looked_at": looked.height, "out": refused.height}
+    with writing(project.engine) as connection:
+        _refuse_strangers(connection, looked["unit_id"], unit_kind)
+        before = _last(connection, step, rule).filter(unit_kind=unit_kind)
+        new = _find_new(looked, refused, before)
+        if new.is_empty() and _said_before(connection, step, rule, counted):
+            remember_ledger_head(connection, project)
+        else:
+            write_verdicts(connection, project, step, rule, new, unit_kind, counted)
+    return new.height
+
+
+def _find_new(looked: pl.DataFrame, refused: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
+    """Give the verdicts that are other than before."""
     now = looked.join(refused.select("unit_id", "reason"), on="unit_id", how="left").join(
         before.select("unit_id", old=pl.col("verdict"), told="reason"), on="unit_id", how="left"
     )
     is_out = pl.col("unit_id").is_in(refused["unit_id"].implode())
     was_out = (pl.col("old") == OUT).fill_null(value=False)
-    new = now.filter(
+    return now.filter(
         (is_out != was_out) | (is_out & was_out & pl.col("reason").ne_missing(pl.col("told")))
     ).select("unit_id", "reason", verdict=pl.when(is_out).then(pl.lit(OUT)).otherwise(pl.lit(IN)))
-    counted = dict(said) | {"looked_at": looked.height, "out": refused.height}
-    if new.is_empty() and _said_before(connection, step, rule, counted):
-        remember_ledger_head(connection, project)
-        return 0
-    write_verdicts(connection, project, step, rule, new, unit_kind, counted)
-    return new.height
 
 
 def note(project: Project, step: str, rule: str, said: Mapping[str, Any]) -> bool:
@@ -217,13 +206,12 @@ def listed(project: Project) -> pl.DataFrame:
         .order_by(decisions.c.decision_id)
     )
     found: dict[str, tuple[str | None, str]] = {}
-    with reading(project.engine) as connection:
-        for unit, rule, verdict, reason in connection.execute(query):
-            entry = found.get(unit, (None, ""))[0]
-            if rule == LISTED and verdict == OUT:
-                found[unit] = reason, "undecided"
-            elif verdict == IN or rule == CONFIRMED:
-                found[unit] = entry, str(verdict)
+    for unit, rule, verdict, reason in project.rows(query):
+        entry = found.get(unit, (None, ""))[0]
+        if rule == LISTED and verdict == OUT:
+            found[unit] = reason, "undecided"
+        elif verdict == IN or rule == CONFIRMED:
+            found[unit] = entry, str(verdict)
     rows = [(unit, *found[unit]) for unit in sorted(found)]
     schema = {"image_id": pl.String, "entry": pl.String, "state": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")

@@ -6,7 +6,7 @@ import datetime as dt
 import getpass
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,12 +120,12 @@ def _digest(seals: Iterable[str]) -> str:
 
 def read_journal(project: Project) -> pl.DataFrame:
     """Read the journal, oldest row first."""
-    with reading(project.engine) as connection:
-        rows = connection.execute(sa.select(journal).order_by(journal.c.n)).mappings().all()
-    columns = ("n", "at", "who", "step", "rule", "said", "hash")
-    told = [{c: json.dumps(r[c]) if c == "said" else r[c] for c in columns} for r in rows]
-    schema = {c: pl.Int64 if c == "n" else pl.String for c in columns}
-    return pl.DataFrame(told, schema=schema)
+    names = ("n", "at", "who", "step", "rule", "said", "hash")
+    query = sa.select(*(journal.c[name] for name in names)).order_by(journal.c.n)
+    rows = [[json.dumps(c) if n == "said" else c for n, c in zip(names, row, strict=True)]
+            for row in project.rows(query)]  # fmt: skip
+    schema = {name: pl.Int64 if name == "n" else pl.String for name in names}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def check_journal(project: Project, *, head: str | None = None) -> int:
@@ -227,6 +227,11 @@ class Project:
     def consent(self) -> Path:
         """The ledger of consent."""
         return self.folder / CONSENT
+
+    def rows(self, query: Any) -> Sequence[Any]:
+        """Read the rows of one question."""
+        with reading(self.engine) as connection:
+            return connection.execute(query).all()
 
 
 def create(

@@ -138,8 +138,7 @@ def read_table(project: Project, name: str) -> pl.DataFrame:
 
 def _read(project: Project, table: sa.Table) -> tuple[pl.DataFrame, dict[str, list[Any]]]:
     """Read a table in the order of its keys; columns of JSON beside it."""
-    with reading(project.engine) as connection:
-        rows = connection.execute(sa.select(table).order_by(*table.primary_key.columns)).all()
+    rows = project.rows(sa.select(table).order_by(*table.primary_key.columns))
     cells = {c.name: [row[k] for row in rows] for k, c in enumerate(table.columns)}
     objects = {c.name: cells.pop(c.name) for c in table.columns if isinstance(c.type, sa.JSON)}
     types = {

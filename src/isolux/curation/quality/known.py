@@ -20,7 +20,6 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.curation._tables import import_function
-from isolux.curation.project.database import reading
 from isolux.curation.project.decisions import (
     CONFIRMED,
     IN,
@@ -221,8 +220,7 @@ def match_photos(project: Project, known: HashList) -> Matched:
     import sqlalchemy as sa
 
     query = sa.select(images.c.image_id, images.c.file).where(images.c.file.is_not(None))
-    with reading(project.engine) as connection:
-        rows = connection.execute(query.order_by(images.c.image_id)).all()
+    rows = project.rows(query.order_by(images.c.image_id))
     fine = cleared(project)
     found: dict[str, str] = {}
     for image, file in rows:

@@ -88,9 +88,7 @@ def find_in(project: Project, found: Found) -> None:
 
 def sums_of_photos(project: Project) -> frozenset[str]:
     """List the SHA-256 of every photo that a project knows."""
-    with reading(project.engine) as connection:
-        held = connection.execute(sa.select(images.c.sha256)).scalars()
-        return frozenset(str(one) for one in held if one)
+    return frozenset(str(one) for (one,) in project.rows(sa.select(images.c.sha256)) if one)
 
 
 def take_out(project: Project, terms: Terms, number: str) -> dict[str, int]:
