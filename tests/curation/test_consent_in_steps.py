@@ -18,7 +18,6 @@ import sqlalchemy as sa
 import isolux
 from isolux.cli.curate import STEPS
 from isolux.curation.annotation import Server, pull, push, read_answers, read_given, write_tasks
-from isolux.curation.consent import append
 from isolux.curation.intake import add, judge
 from isolux.curation.project import (
     Project,
@@ -32,6 +31,7 @@ from isolux.curation.project import (
 )  # fmt: skip
 from isolux.curation.project.database import writing
 from isolux.curation.project.tables import settings
+from isolux.io.consent import append
 from isolux.vocabulary.errors import FileError, TableError
 from tests.cli._run import Ran
 from tests.cli._run import isolux as command

@@ -15,7 +15,7 @@ from tests.curation.annotation._projects import annotated_project, box, chosen, 
 
 from isolux.curation.annotation import Server, pull, push, read_answers  # isort: skip
 from isolux.curation.annotation.exchange import TASK  # isort: skip
-from isolux.curation.consent import append  # isort: skip
+from isolux.io.consent import append  # isort: skip
 from isolux.curation.project import (  # isort: skip
     Project, check_journal, left_out, open_project, read_images, read_instances, read_journal,
     read_table,

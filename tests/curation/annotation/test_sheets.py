@@ -14,7 +14,7 @@ from tests.curation.annotation._projects import annotated_project, brought
 from isolux.curation.annotation import (  # isort: skip
     read_answers, read_given, write_answers, write_tasks,
 )  # fmt: skip
-from isolux.curation.consent import append  # isort: skip
+from isolux.io.consent import append  # isort: skip
 from isolux.curation.project import Project, read_instances, read_table  # isort: skip
 
 

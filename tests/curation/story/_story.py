@@ -30,7 +30,7 @@ from tests.curation.annotation._fake import Fake
 from isolux.curation.annotation import (  # isort: skip
     STAGES, Server, examine, golden, graduate, know_raters, pull, push,
 )  # fmt: skip
-from isolux.curation.consent import append  # isort: skip
+from isolux.io.consent import append  # isort: skip
 from isolux.curation.intake import add, judge  # isort: skip
 from isolux.curation.project import (  # isort: skip
     Project, create, open_project, read_images, read_instances,

@@ -18,9 +18,9 @@ from PIL import Image
 
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
 
-from isolux.curation.consent import append, read_ledger
 from isolux.curation.project import check_journal, open_project, read_images, read_subjects
 from isolux.io import run_directory
+from isolux.io.consent import append, read_ledger
 from isolux.io.run_changes import changed_files
 from isolux.verbs.withdraw import prove, replay, verify, withdraw
 from isolux.vocabulary.errors import FileError, SpecError, TableError

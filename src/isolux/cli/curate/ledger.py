@@ -8,7 +8,7 @@ from typing import Any
 from isolux.cli import document
 from isolux.cli.screen import show_wide
 from isolux.cli.streams import say
-from isolux.curation.consent.rows import Act
+from isolux.io.consent.rows import Act
 from isolux.verbs.consent import add_consent, check_consent, summary
 from isolux.vocabulary.words import numbered
 

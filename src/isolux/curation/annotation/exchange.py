@@ -11,7 +11,6 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from isolux.curation._chain import digest_of
 from isolux.curation.annotation.answers import from_label_studio
 from isolux.curation.annotation.following import follow, note_crowded_photos
 from isolux.curation.annotation.server import Server
@@ -32,6 +31,7 @@ from isolux.curation.project.decisions import refuse_held
 from isolux.curation.project.folder import MARK, Project, add_row
 from isolux.curation.project.reading import find_revoked_photos
 from isolux.curation.project.tables import annotations_table, images, instances, settings, tasks
+from isolux.io.consent.chain import digest_of
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.words import numbered

@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 import sqlalchemy as sa
 
-from isolux.curation._tables import read_text, refuse_missing
 from isolux.curation.annotation.answers import Answer, read_answers
 from isolux.curation.annotation.exchange import Pulled, without_withdrawn
 from isolux.curation.annotation.following import follow, note_crowded_photos
@@ -36,6 +35,7 @@ from isolux.curation.project.decisions import refuse_held
 from isolux.curation.project.folder import Project
 from isolux.curation.project.reading import read_images, read_instances
 from isolux.curation.project.tables import images, instances, tasks
+from isolux.curation.user_tables import read_text, refuse_missing
 from isolux.geometry.masks import masks_from_coco
 from isolux.io.atomic import write_bytes, write_text
 from isolux.io.csv_text import csv_text

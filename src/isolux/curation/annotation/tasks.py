@@ -13,7 +13,6 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from isolux.curation._chain import new_salt, seal_of
 from isolux.curation.annotation.answers import Answer, fault
 from isolux.curation.annotation.stages import STAGES, Stage
 from isolux.curation.project.database import writing
@@ -26,6 +25,7 @@ from isolux.curation.project.reading import (
     read_instances,
 )
 from isolux.curation.project.tables import annotations_table, annotators, images, passes, tasks
+from isolux.io.consent.chain import new_salt, seal_of
 from isolux.io.images import read_image
 from isolux.vocabulary.errors import UnknownNameError
 

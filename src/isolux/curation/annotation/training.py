@@ -17,7 +17,6 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from isolux.curation._tables import read_text
 from isolux.curation.annotation.answers import Answer
 from isolux.curation.annotation.sheets import answers_by_unit
 from isolux.curation.annotation.stages import Stage
@@ -41,6 +40,7 @@ from isolux.curation.project.tables import (
     passes,
     tasks,
 )
+from isolux.curation.user_tables import read_text
 from isolux.geometry.boxes import pairs_iou_xywh
 from isolux.stats.proportions import wilson
 from isolux.vocabulary.errors import SpecError, UnknownNameError

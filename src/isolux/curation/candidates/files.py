@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from isolux.curation._tables import read_text, refuse_missing, refuse_rows
 from isolux.curation.candidates.captions import concepts, matches, pick, read_nouns
+from isolux.curation.user_tables import read_text, refuse_missing, refuse_rows
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 

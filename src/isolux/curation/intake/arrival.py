@@ -18,7 +18,6 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from isolux.curation._tables import read_text, refuse_missing, refuse_rows
 from isolux.curation.intake.facts import facts_of
 from isolux.curation.project.database import writing
 from isolux.curation.project.decisions import CAME, write_verdicts
@@ -26,6 +25,7 @@ from isolux.curation.project.folder import PHOTOS, Project, remember_ledger_head
 from isolux.curation.project.reading import FACTS, drop_revoked_rows
 from isolux.curation.project.tables import images, instances, subjects
 from isolux.curation.quality.known import HashList, cleared, write_matches
+from isolux.curation.user_tables import read_text, refuse_missing, refuse_rows
 from isolux.io.atomic import write_bytes
 from isolux.io.paths import inside
 from isolux.vocabulary.errors import FileError, TableError

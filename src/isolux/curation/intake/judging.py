@@ -9,7 +9,6 @@ from typing import Any, cast, get_args, get_type_hints
 
 import polars as pl
 
-from isolux.curation._tables import read_text
 from isolux.curation.project.decisions import IN, came_in, decide, listed
 from isolux.curation.project.folder import MARK, Project
 from isolux.curation.project.reading import (
@@ -20,6 +19,7 @@ from isolux.curation.project.reading import (
     read_instances,
     read_subjects,
 )
+from isolux.curation.user_tables import read_text
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import TableError, UnknownNameError
 from isolux.vocabulary.info import RuleInfo

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from isolux.curation._tables import import_function, refuse_missing
 from isolux.curation.privacy.metadata import stripped
 from isolux.curation.privacy.table import pseudonym
+from isolux.curation.user_tables import import_function, refuse_missing
 from isolux.io.frames import read_table
 from isolux.io.images import read_image
 from isolux.io.paths import inside

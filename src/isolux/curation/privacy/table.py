@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.curation._tables import refuse_missing
+from isolux.curation.user_tables import refuse_missing
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
 

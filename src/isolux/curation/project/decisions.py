@@ -15,11 +15,11 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from isolux.curation._chain import new_salt, seal_of
-from isolux.curation._tables import refuse_missing, refuse_rows, to_text
 from isolux.curation.project.database import reading, writing
 from isolux.curation.project.folder import Project, add_row, remember_ledger_head
 from isolux.curation.project.tables import decisions, images, instances, journal, subjects
+from isolux.curation.user_tables import refuse_missing, refuse_rows, to_text
+from isolux.io.consent.chain import new_salt, seal_of
 from isolux.io.frames import read_table
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.words import numbered

@@ -16,16 +16,6 @@ import sqlalchemy as sa
 import yaml
 from sqlalchemy.engine import Connection, Engine
 
-from isolux.curation._chain import (
-    FIRST,
-    digest_of,
-    is_signed,
-    make_key,
-    read_key,
-    seal_of,
-    signature_of,
-)
-from isolux.curation.consent import Ledger, read_ledger
 from isolux.curation.project.database import (
     VERSION,
     engine_of,
@@ -37,6 +27,16 @@ from isolux.curation.project.database import (
 )
 from isolux.curation.project.tables import annotations_table, decisions, journal, seals, settings
 from isolux.io.atomic import write_text
+from isolux.io.consent import Ledger, read_ledger
+from isolux.io.consent.chain import (
+    FIRST,
+    digest_of,
+    is_signed,
+    make_key,
+    read_key,
+    seal_of,
+    signature_of,
+)
 from isolux.io.settings_files import read_mapping
 from isolux.vocabulary.errors import FileError, OutputError, SpecError, TableError
 

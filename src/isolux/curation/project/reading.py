@@ -13,11 +13,11 @@ from typing import Any
 import polars as pl
 import sqlalchemy as sa
 
-from isolux.curation.consent import Kind, Ledger, key_path, read_ledger
 from isolux.curation.project.database import reading
 from isolux.curation.project.decisions import came_in, standing
 from isolux.curation.project.folder import Project, check_ledger_head
 from isolux.curation.project.tables import META, images, instances, subjects
+from isolux.io.consent import Kind, Ledger, key_path, read_ledger
 from isolux.vocabulary.errors import FileError, UnknownNameError
 
 ANNOTATION = "annotation"

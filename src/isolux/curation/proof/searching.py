@@ -20,10 +20,11 @@ from isolux.curation.proof.unpacking import inner_cells, inner_parts, tables_of
 from isolux.curation.withdrawal.gathering import thumbnails, turned
 from isolux.curation.withdrawal.pseudonymised import key_mark_in
 from isolux.curation.withdrawal.rewriting import Blind, rewrite
-from isolux.curation.withdrawal.terms import Terms, kinds_of_column
+from isolux.curation.withdrawal.terms import Terms
 from isolux.curation.withdrawal.walking import Place, beside_of, links_below
 from isolux.io.binary_tables import first_line
 from isolux.io.images import Pixels
+from isolux.vocabulary.id_columns import kinds_of_column
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.words import numbered
 

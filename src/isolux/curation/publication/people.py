@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from isolux.curation._tables import read_text
 from isolux.curation.annotation import STAGES, read_answers
 from isolux.curation.annotation.stages import UNKNOWN
 from isolux.curation.annotation.tasks import upright
 from isolux.curation.project import Project, read_consent, read_instances
 from isolux.curation.publication.photos import together
 from isolux.curation.quality.answers import facts_of_units
+from isolux.curation.user_tables import read_text
 from isolux.vocabulary.errors import SpecError, TableError
 
 SEVERAL = ";"

@@ -17,9 +17,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from isolux.curation.annotation.following import hold_crowded_photos, note_crowded_photos
-from isolux.curation.consent import Ledger
-from isolux.curation.consent.rows import Kind, Scope
 from isolux.curation.project import Project, read_consent, read_images, read_instances, refuse_held
+from isolux.io.consent import Ledger
+from isolux.io.consent.rows import Kind, Scope
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.notes import Caution
 

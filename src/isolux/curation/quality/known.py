@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.curation._tables import import_function
 from isolux.curation.project.decisions import (
     CONFIRMED,
     IN,
@@ -32,6 +31,7 @@ from isolux.curation.project.decisions import (
 )
 from isolux.curation.project.folder import Project
 from isolux.curation.project.tables import images
+from isolux.curation.user_tables import import_function
 from isolux.io.frames import read_table, refuse_unless_file
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 

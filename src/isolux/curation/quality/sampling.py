@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.curation._tables import read_text
 from isolux.curation.project import Project, note, refuse_held
 from isolux.curation.quality.answers import facts_of_units, units_of
+from isolux.curation.user_tables import read_text
 from isolux.io.atomic import staged_directory, write_text
 from isolux.io.csv_text import csv_text
 from isolux.io.settings_files import read_mapping

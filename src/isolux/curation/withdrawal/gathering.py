@@ -20,9 +20,10 @@ from isolux.curation.withdrawal.rewriting import PICTURES
 from isolux.curation.withdrawal.rewriting.archives import is_archive, list_parts
 from isolux.curation.withdrawal.rewriting.tables import Blind, decoded, read_frame
 from isolux.curation.withdrawal.rewriting.text import read_delimited
-from isolux.curation.withdrawal.terms import Terms, kinds_of_column, short_names, tails
+from isolux.curation.withdrawal.terms import Terms, short_names, tails
 from isolux.curation.withdrawal.walking import Place, beside_of
 from isolux.io.images import Pixels
+from isolux.vocabulary.id_columns import kinds_of_column
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture

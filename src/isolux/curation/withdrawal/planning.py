@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isolux.curation._chain import mark_of
-from isolux.curation.consent import KINDS, Kind, Scope, read_ledger
 from isolux.curation.project.folder import now, open_project
 from isolux.curation.withdrawal.gathering import find_in_tables, known_pictures, tables_in
 from isolux.curation.withdrawal.progress import (
@@ -28,8 +26,11 @@ from isolux.curation.withdrawal.progress import (
 from isolux.curation.withdrawal.project_rows import Found, find_in, people_of
 from isolux.curation.withdrawal.pseudonymised import published_as, replaced_columns
 from isolux.curation.withdrawal.rewriting import PICTURES
-from isolux.curation.withdrawal.terms import Terms, is_distinctive, kinds_of_column, short_names
+from isolux.curation.withdrawal.terms import Terms, is_distinctive, short_names
 from isolux.curation.withdrawal.walking import Place, files_below, of_project, projects_in
+from isolux.io.consent import KINDS, Kind, Scope, read_ledger
+from isolux.io.consent.chain import mark_of
+from isolux.vocabulary.id_columns import kinds_of_column
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from isolux.curation._chain import digest_of, is_signed, mark_of, read_key, signature_of
-from isolux.curation.consent import key_path
 from isolux.curation.withdrawal.terms import Terms, others_of
 from isolux.io.atomic import write_text
+from isolux.io.consent import key_path
+from isolux.io.consent.chain import digest_of, is_signed, mark_of, read_key, signature_of
 from isolux.vocabulary.errors import FileError, OutputError, TableError
 
 UNFINISHED = ".withdrawing"

@@ -23,7 +23,8 @@ from isolux.curation.project.tables import (
     subjects,
     tasks,
 )
-from isolux.curation.withdrawal.terms import Terms, kinds_of_column, others_of, short_names
+from isolux.curation.withdrawal.terms import Terms, others_of, short_names
+from isolux.vocabulary.id_columns import kinds_of_column
 
 _PART = 400  # ids in one question: SQLite takes 999
 _KEPT = (journal.name, seals.name, settings.name, decisions.name)

@@ -13,9 +13,9 @@ import polars as pl
 from isolux.curation.privacy import KEY_MARK, key_mark
 from isolux.curation.privacy.table import pseudonym
 from isolux.curation.withdrawal.gathering import tables_by_place
-from isolux.curation.withdrawal.terms import kinds_of_column
 from isolux.curation.withdrawal.walking import Place
 from isolux.datasets import FORMAT
+from isolux.vocabulary.id_columns import kinds_of_column
 
 
 def published_as(key: bytes, kind: str, name: str, more: Sequence[str] = ()) -> list[str]:

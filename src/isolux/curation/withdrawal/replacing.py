@@ -21,12 +21,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.curation._tables import read_text, refuse_missing
+from isolux.curation.user_tables import read_text, refuse_missing
 from isolux.curation.withdrawal.rewriting.tables import theirs
-from isolux.curation.withdrawal.terms import Terms, kinds_of_column
+from isolux.curation.withdrawal.terms import Terms
 from isolux.io.atomic import write_text
 from isolux.io.cells import as_text
 from isolux.vocabulary.errors import SpecError, TableError
+from isolux.vocabulary.id_columns import kinds_of_column
 
 KEYS = ("pronoun", "age_group", "ancestry")
 """FHIBE's attributes, the most important first."""

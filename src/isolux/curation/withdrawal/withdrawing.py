@@ -12,8 +12,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from isolux.curation._chain import mark_of
-from isolux.curation.consent import SCOPES, erase, key_of, read_ledger, revoke
 from isolux.curation.project.database import reading
 from isolux.curation.project.folder import CONSENT, Project, now, open_project, read_journal
 from isolux.curation.project.tables import annotations_table, tasks
@@ -31,6 +29,8 @@ from isolux.curation.withdrawal.walking import (
     projects_in,
 )
 from isolux.io.atomic import RUN_MARK, write_bytes
+from isolux.io.consent import SCOPES, erase, key_of, read_ledger, revoke
+from isolux.io.consent.chain import mark_of
 from isolux.vocabulary.errors import FileError, OutputError, SpecError
 from isolux.vocabulary.notes import Caution
 

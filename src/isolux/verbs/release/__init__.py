@@ -20,7 +20,7 @@ from isolux.datasets import FORMAT
 from isolux.vocabulary.errors import SpecError
 
 if TYPE_CHECKING:
-    from isolux.curation.consent.rows import Scope
+    from isolux.io.consent.rows import Scope
     from isolux.verbs.release.papers import Release
 
 __all__ = ["MARK", "Terms", "Written", "publish_dataset"]

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from isolux.cards import CONFORMS, Facts, croissant_json, day_of, rai_of, type_of
-from isolux.curation._tables import read_text, refuse_missing, to_text
+from isolux.curation.user_tables import read_text, refuse_missing, to_text
 from isolux.groups.unknown import UNKNOWN
 from isolux.io.hashing import sha256_file
 from isolux.report.suppression import hidden_cells

@@ -102,7 +102,7 @@ def settings_of(said: str) -> Mapping[str, Any]:
 
 
 def _consent(project: Project) -> pl.DataFrame:
-    from isolux.curation.consent import SCOPES, read_ledger, standing
+    from isolux.io.consent import SCOPES, read_ledger, standing
 
     schema = {"kind": pl.String, "scope": pl.String, "granted": pl.Int64, "revoked": pl.Int64}
     if not project.consent.is_file():

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from isolux.curation import withdrawal
-from isolux.curation.consent import SCOPES, Scope, key_of, revoke
 from isolux.curation.project.folder import CONSENT, open_project
 from isolux.curation.proof import Proof
 from isolux.curation.withdrawal import Looked, Withdrawn
+from isolux.io.consent import SCOPES, Scope, key_of, revoke
 from isolux.people.listed_ids import listed_ids
 from isolux.verbs.consent import scopes_of
 from isolux.verbs.withdraw.asked import Request, ledger_names, look_of, search, unsearchable

@@ -12,10 +12,10 @@ import polars as pl
 
 from isolux.curation import proof, withdrawal
 from isolux.curation.annotation.server import Server
-from isolux.curation.consent import SCOPES, key_of, key_path, mark_of, read_ledger
 from isolux.curation.project.folder import CONSENT, open_project
 from isolux.curation.proof import ALIKE, CELL, CELLS, NAME, TEXT, Proof, in_lines
 from isolux.curation.withdrawal import Searched
+from isolux.io.consent import SCOPES, key_of, key_path, mark_of, read_ledger
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.notes import Caution
 

@@ -19,11 +19,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.curation.withdrawal.terms import ANY, Terms, kinds_of_column
+from isolux.curation.withdrawal.terms import Terms
 from isolux.io.arrow_batches import refuse_damaged_batches
 from isolux.io.binary_tables import first_line
 from isolux.io.panics import panics_unprinted
 from isolux.io.parquet_pages import refuse_damaged_pages
+from isolux.vocabulary.id_columns import ANY, kinds_of_column
 
 _CODINGS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 

@@ -26,7 +26,8 @@ from isolux.curation.withdrawal.rewriting.tables import (
     rule_of,
     theirs,
 )
-from isolux.curation.withdrawal.terms import Terms, kinds_of_column, short_names
+from isolux.curation.withdrawal.terms import Terms, short_names
+from isolux.vocabulary.id_columns import kinds_of_column
 
 _DELIMITERS = ",;\t|"
 SUFFIXES = (".csv", ".tsv", ".tab")

@@ -13,8 +13,9 @@ from typing import BinaryIO
 
 import polars as pl
 
-from isolux.curation._chain import FIRST, make_key, mark_of, read_key
-from isolux.curation.consent.rows import (
+from isolux.io.atomic import write_text
+from isolux.io.consent.chain import FIRST, make_key, mark_of, read_key
+from isolux.io.consent.rows import (
     SCOPES,
     Act,
     Kind,
@@ -25,7 +26,6 @@ from isolux.curation.consent.rows import (
     signed,
     whole_lines,
 )
-from isolux.io.atomic import write_text
 from isolux.io.frames import refuse_unless_file
 from isolux.vocabulary.errors import FileError, OutputError, SpecError
 from isolux.vocabulary.notes import Caution
@@ -122,7 +122,7 @@ def read_ledger(path: str | Path, *, key: str | Path | None = None) -> Ledger:
     Examples
     --------
     >>> import tempfile
-    >>> from isolux.curation.consent import append
+    >>> from isolux.io.consent import append
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "consent.jsonl"
     ...     _ = append(file, "grant", "subject", ["s1", "s2"], ["evaluation"])
@@ -176,7 +176,7 @@ def standing(rows: Sequence[Row]) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.curation.consent.rows import FIRST
+    >>> from isolux.io.consent.rows import FIRST
     >>> now = "2026-01-01T00:00:00Z"
     >>> rows = [Row(1, now, "grant", "subject", "s1", ("evaluation", "training"), "", FIRST),
     ...         Row(2, now, "revoke", "subject", "s1", ("training",), "", FIRST)]

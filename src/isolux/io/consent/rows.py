@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
-from isolux.curation._chain import (
+from isolux.io.consent.chain import (
     FIRST,
     digest_of,
     is_signed,

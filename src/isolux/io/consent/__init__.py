@@ -8,8 +8,8 @@ annotators.
 
 from __future__ import annotations
 
-from isolux.curation._chain import mark_of
-from isolux.curation.consent.ledger import (
+from isolux.io.consent.chain import mark_of
+from isolux.io.consent.ledger import (
     Ledger,
     append,
     erase,
@@ -21,7 +21,7 @@ from isolux.curation.consent.ledger import (
     revoked,
     standing,
 )
-from isolux.curation.consent.rows import KINDS, SCOPES, Kind, Row, Scope
+from isolux.io.consent.rows import KINDS, SCOPES, Kind, Row, Scope
 
 __all__ = [
     "KINDS", "SCOPES", "Kind", "Ledger", "Row", "Scope", "append", "erase", "is_ledger", "key_of",

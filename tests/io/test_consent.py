@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from isolux.curation.consent import append, is_ledger, read_ledger, revoked, standing
+from isolux.io.consent import append, is_ledger, read_ledger, revoked, standing
 from isolux.vocabulary.errors import FileError, OutputError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
 
@@ -63,7 +63,7 @@ def test_a_row_that_was_changed_is_found(ledger, field, value):
 
 
 def test_a_row_that_is_changed_and_hashed_anew_is_found_by_its_signature(ledger):
-    from isolux.curation.consent.rows import parsed, signed
+    from isolux.io.consent.rows import parsed, signed
 
     rows = lines(ledger)
     last = json.loads(rows[-1]) | {"who": "p9"}
@@ -126,7 +126,7 @@ def test_killed_writers_leave_a_whole_ledger(tmp_path):
     path = tmp_path / "c.jsonl"
     append(path, "grant", "subject", ["first"], ["evaluation"])
     code = (
-        "from isolux.curation.consent import append\n"
+        "from isolux.io.consent import append\n"
         f"for k in range(10_000): append({str(path)!r}, 'grant', 'subject', [f's{{k}}'],"
         " ['evaluation'])\n"
     )
