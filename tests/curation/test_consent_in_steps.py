@@ -17,8 +17,12 @@ import sqlalchemy as sa
 
 import isolux
 from isolux.cli.curate import STEPS
-from isolux.curation.annotation import Server, pull, push, read_answers, read_given, write_tasks
-from isolux.curation.intake import add, judge
+from isolux.curation.annotation.answers import read_answers
+from isolux.curation.annotation.exchange import pull, push
+from isolux.curation.annotation.server import Server
+from isolux.curation.annotation.sheets import read_given, write_tasks
+from isolux.curation.intake.arrival import add
+from isolux.curation.intake.judging import judge
 from isolux.curation.project import (
     Project,
     check_journal,

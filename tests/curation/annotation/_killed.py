@@ -16,7 +16,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from isolux.curation.annotation import Server, exchange, pull, push
+from isolux.curation.annotation import exchange
+from isolux.curation.annotation.exchange import pull, push
+from isolux.curation.annotation.server import Server
 from isolux.curation.project import open_project
 from isolux.curation.project.database import _WRITES
 

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from isolux.curation.annotation.exchange import pull, push
+from isolux.curation.annotation.server import Server
 from isolux.vocabulary.errors import FileError, SpecError
 from tests.curation.annotation._fake import Fake
 from tests.curation.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
 from tests.curation.annotation._projects import annotated_project, box, chosen, tone
 
-from isolux.curation.annotation import Server, pull, push, read_answers  # isort: skip
+from isolux.curation.annotation.answers import read_answers  # isort: skip
 from isolux.curation.annotation.exchange import TASK  # isort: skip
 from isolux.io.consent import append  # isort: skip
 from isolux.curation.project import (  # isort: skip

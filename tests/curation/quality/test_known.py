@@ -15,8 +15,10 @@ from PIL import Image
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from tests.curation._projects import project_of
 
-from isolux.curation.annotation import write_answers, write_tasks  # isort: skip
-from isolux.curation.intake import add, judge, letters  # isort: skip
+from isolux.curation.annotation.sheets import write_answers, write_tasks  # isort: skip
+from isolux.curation.intake.arrival import add
+
+from isolux.curation.intake.judging import judge, letters  # isort: skip
 from isolux.curation.project import (  # isort: skip
     Project,
     check_journal,

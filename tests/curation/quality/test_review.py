@@ -11,7 +11,7 @@ from PIL import Image
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from tests.curation._projects import project_of, refused
 
-from isolux.curation.intake import add, bring_in  # isort: skip
+from isolux.curation.intake.arrival import add, bring_in  # isort: skip
 from isolux.curation.project import (  # isort: skip
     Project,
     check_journal,

@@ -9,6 +9,10 @@ from pathlib import Path
 import polars as pl
 import yaml
 
+from isolux.curation.annotation.exchange import pull, push
+from isolux.curation.annotation.server import Server
+from isolux.curation.annotation.stages import STAGES
+from isolux.curation.annotation.training import examine, golden, graduate, know_raters
 from isolux_worlds.rehearsal import (
     CLASSES,
     CREW,
@@ -27,18 +31,17 @@ from isolux_worlds.rehearsal import (
 from isolux_worlds.rehearsal.specialists import read_photos, regions
 from tests.curation.annotation._fake import Fake
 
-from isolux.curation.annotation import (  # isort: skip
-    STAGES, Server, examine, golden, graduate, know_raters, pull, push,
-)  # fmt: skip
 from isolux.io.consent import append  # isort: skip
-from isolux.curation.intake import add, judge  # isort: skip
+from isolux.curation.intake.arrival import add
+
+from isolux.curation.intake.judging import judge  # isort: skip
 from isolux.curation.project import (  # isort: skip
     Project, create, open_project, read_images, read_instances,
 )  # fmt: skip
 from isolux.curation.project.decisions import decide_by_sheet  # isort: skip
 from isolux.curation.quality.evidence import gather_suspects  # isort: skip
 from isolux.curation.quality.reviewed import Reviewed, bring_review  # isort: skip
-from isolux.curation.withdrawal import Withdrawn  # isort: skip
+from isolux.curation.withdrawal.withdrawing import Withdrawn  # isort: skip
 from isolux.verbs.release import publish_dataset  # isort: skip
 from isolux.verbs.withdraw import withdraw  # isort: skip
 

@@ -14,7 +14,7 @@ import polars as pl
 from PIL import Image
 
 import isolux
-from isolux.curation.intake import add
+from isolux.curation.intake.arrival import add
 from isolux.curation.project import Project, create
 from isolux.io.consent import append
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-from isolux.curation.annotation import pull, push
+from isolux.curation.annotation.exchange import pull, push
 from isolux.curation.annotation.server import Server
 from isolux.curation.project import check_journal, decide, open_project, read_images
 from isolux.curation.project.database import reading

@@ -151,7 +151,7 @@ def test_photos_of_the_same_bytes_go_along(lab):
     copy.mkdir()
     (copy / "other.jpg").write_bytes((lab / "inbox" / f"{WHO}_0.jpg").read_bytes())
     (copy / "photos.csv").write_text("file,image_id,subject_id\nother.jpg,other,s0001\n")
-    from isolux.curation.intake import add
+    from isolux.curation.intake.arrival import add
 
     add(project, copy / "photos.csv")
     withdraw([lab], who=[WHO])

@@ -8,10 +8,12 @@ from typing import Any
 from isolux.cli import document
 from isolux.cli.curate._tell import say_notes, warn_first
 from isolux.cli.streams import say
-from isolux.curation.annotation import Pulled, Server, read_given, write_answers, write_tasks
-from isolux.curation.annotation import golden as made_of
-from isolux.curation.annotation import pull as back_of
-from isolux.curation.annotation import push as sent_of
+from isolux.curation.annotation.exchange import Pulled
+from isolux.curation.annotation.exchange import pull as back_of
+from isolux.curation.annotation.exchange import push as sent_of
+from isolux.curation.annotation.server import Server
+from isolux.curation.annotation.sheets import read_given, write_answers, write_tasks
+from isolux.curation.annotation.training import golden as made_of
 from isolux.curation.project import open_project
 from isolux.vocabulary.words import numbered
 

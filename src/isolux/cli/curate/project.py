@@ -12,10 +12,10 @@ from isolux.cli import document
 from isolux.cli.curate._tell import write_csv
 from isolux.cli.screen import show_wide
 from isolux.cli.streams import say
-from isolux.curation import annotation
-from isolux.curation.intake import add as bring
-from isolux.curation.intake import judge
-from isolux.curation.intake import letters as written
+from isolux.curation.annotation.training import examine, know_raters, raters
+from isolux.curation.intake.arrival import add as bring
+from isolux.curation.intake.judging import judge
+from isolux.curation.intake.judging import letters as written
 from isolux.curation.project import Project, check_journal, create, open_project, read_journal
 from isolux.curation.project.decisions import decide_by_sheet
 from isolux.curation.quality.known import decide_matches, match_photos, read_hash_list
@@ -295,14 +295,14 @@ def _show_raters(project: Project, flags: Mapping[str, Any]) -> None:
     if graduate and stage is None:
         raise SpecError("who graduates from which stage is not said", expected="--stage")
     if flags["sheet"] is not None:
-        say(f"{numbered(annotation.know_raters(project, flags['sheet']), 'rater')} noted")
+        say(f"{numbered(know_raters(project, flags['sheet']), 'rater')} noted")
     if stage is not None:
-        examined = annotation.examine(project, stage)
+        examined = examine(project, stage)
         if graduate:
-            annotation.graduate(project, stage, graduate)
-            examined = annotation.examine(project, stage)
+            graduate(project, stage, graduate)
+            examined = examine(project, stage)
         show_wide(f"Golden tasks of the stage {stage}", examined)
-    show_wide("Who graduated, by region (95 % interval)", annotation.raters(project))
+    show_wide("Who graduated, by region (95 % interval)", raters(project))
 
 
 def _show_journal(project: Project, flags: Mapping[str, Any]) -> None:

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from isolux.curation.annotation import STAGES, read_answers
-from isolux.curation.annotation.stages import UNKNOWN
+from isolux.curation.annotation.answers import read_answers
+from isolux.curation.annotation.stages import STAGES, UNKNOWN
 from isolux.curation.annotation.tasks import upright
 from isolux.curation.project import Project, read_consent, read_instances
 from isolux.curation.publication.photos import together

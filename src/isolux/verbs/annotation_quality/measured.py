@@ -64,7 +64,7 @@ def drawn_units(sample: str | Path, units: pl.DataFrame) -> tuple[pl.DataFrame, 
 
 def _sampled_as(name: str, sampled: Sequence[str]) -> str:
     """Find the type under which units of a question were drawn: its stage, or people at large."""
-    from isolux.curation.annotation import STAGES
+    from isolux.curation.annotation.stages import STAGES
 
     stage = next((s.name for s in STAGES.values() if name in s.choices), None)
     stage = "masks" if name.startswith("mask: ") else stage or name

@@ -132,7 +132,8 @@ def publish_dataset(
     from isolux.cards import read_facts
     from isolux.curation.privacy import key_at
     from isolux.curation.project import note
-    from isolux.curation.publication import chosen_photos, published_people, read_shares
+    from isolux.curation.publication.people import published_people
+    from isolux.curation.publication.photos import chosen_photos, read_shares
     from isolux.io.atomic import staged_directory
     from isolux.verbs.release.asks import ALL
     from isolux.verbs.release.told import told_by

@@ -198,7 +198,7 @@ _INTAKE = ("specifications", "people", "consent", "series")
 
 
 def _known_of_annotators(release: Release, told: Told) -> dict[str, Sequence[str]]:
-    from isolux.curation.annotation import STAGES
+    from isolux.curation.annotation.stages import STAGES
 
     asked = [s for s in STAGES.values() if s.name in told.stages["stage"].to_list()]
     trained = [f"{stage}: {graduated:,} of {tried:,} annotators graduated from golden tasks"

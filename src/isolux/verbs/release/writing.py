@@ -14,8 +14,8 @@ from isolux.curation.privacy import KEY_MARK, NO_KEY, key_mark
 from isolux.curation.privacy.photos import Box, copy_photos, filler, read_regions
 from isolux.curation.privacy.table import AGGREGATE_ONLY, Told, anonymised, identified, pseudonym
 from isolux.curation.project import read_bystanders, read_images
-from isolux.curation.publication import split_by_subject
 from isolux.curation.publication.people import FIXED, Published
+from isolux.curation.publication.photos import split_by_subject
 from isolux.datasets import TERMS
 from isolux.io.atomic import write_text
 from isolux.io.csv_text import csv_text
@@ -27,7 +27,7 @@ from isolux.vocabulary.notes import Caution
 if TYPE_CHECKING:
     from isolux.cards import Card, Facts
     from isolux.curation.project import Project
-    from isolux.curation.publication import Chosen
+    from isolux.curation.publication.photos import Chosen
     from isolux.verbs.release.told import Told as Journal
 
 _IDS = ("instance_id", "image_id", "subject_id", "cluster_id")

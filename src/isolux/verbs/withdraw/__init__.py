@@ -7,10 +7,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from isolux.curation import withdrawal
 from isolux.curation.project.folder import CONSENT, open_project
-from isolux.curation.proof import Proof
-from isolux.curation.withdrawal import Looked, Withdrawn
+from isolux.curation.proof.searching import Proof
+from isolux.curation.withdrawal.planning import known_of, who_is_back
+from isolux.curation.withdrawal.progress import Plan, alone, check_receipt
+from isolux.curation.withdrawal.replacing import KEYS, rows_for
+from isolux.curation.withdrawal.walking import folders_of, projects_in, sweep_below
+from isolux.curation.withdrawal.withdrawing import Looked, Withdrawn, look_for
 from isolux.io.consent import SCOPES, Scope, key_of, revoke
 from isolux.people.listed_ids import listed_ids
 from isolux.verbs.consent import scopes_of
@@ -34,7 +37,7 @@ def withdraw(
     published_key: Sequence[str] = (),
     sample: str | None = None,
     pool: str | None = None,
-    match: Sequence[str] = withdrawal.KEYS,
+    match: Sequence[str] = KEYS,
     complexity: Sequence[str] = (),
     keep_alike: bool = False,
     allow_unmatched: bool = False,
@@ -101,16 +104,16 @@ def withdraw(
     _refuse_sample(asked.folders, sample, pool)
     scopes = scopes_of(scope) or [*SCOPES]
     people = _people((*who, *listed_ids(list, kind)))
-    with withdrawal.alone(asked.ledger):
+    with alone(asked.ledger):
         begun, first = asked.work.plan(), tuple[str, ...]()
         if begun is None and not people:
             raise SpecError("who withdraws is not said", expected="--who ID, or --list FILE")
         if not dry_run:
-            withdrawal.sweep_below(asked.folders)
+            sweep_below(asked.folders)
         if begun is not None:
             begun = asked.widen(begun, kind, people)
             if dry_run:
-                return withdrawal.look_for(begun, asked.ledger)
+                return look_for(begun, asked.ledger)
             before = asked.finish(begun)
             if asked.are_of(begun, kind, people):
                 return before
@@ -124,18 +127,18 @@ def withdraw(
             revoke(asked.ledger, kind, people, scopes, note=note, key=key)  # type: ignore[arg-type]
         plan = asked.plan(kind, people, scopes)
         if dry_run:
-            return withdrawal.look_for(plan, asked.ledger)
+            return look_for(plan, asked.ledger)
         done = asked.finish(_with_replacing(plan, sample, pool, match, complexity))
         return replace(done, notes=(*first, *done.notes))
 
 
 def _with_replacing(
-    plan: withdrawal.Plan, sample: str | None, pool: str | None, keys: Sequence[str],
+    plan: Plan, sample: str | None, pool: str | None, keys: Sequence[str],
     complexity: Sequence[str],
-) -> withdrawal.Plan:  # fmt: skip
+) -> Plan:  # fmt: skip
     if sample is None or pool is None:
         return plan
-    rows = withdrawal.rows_for(
+    rows = rows_for(
         Path(sample).expanduser().resolve(), Path(pool).expanduser(), plan.terms({}), keys=keys,
         complexity=complexity,
     )  # fmt: skip
@@ -178,7 +181,7 @@ def replay(
     scopes = scopes_of(scope) or [*SCOPES]
     first: Scope = "evaluation" if "evaluation" in scopes else scopes[0]  # type: ignore[assignment]
     done = []
-    with withdrawal.alone(asked.ledger):
+    with alone(asked.ledger):
         begun = asked.work.plan()
         known = set[str]().union(*ledger_names(asked.ledger, key).values())
         asked.refuse_unsearchable(sorted(known), None, begun)
@@ -186,8 +189,8 @@ def replay(
             done.append(asked.finish(begun))
             if done[-1].receipt is None:
                 return done
-        withdrawal.sweep_below(asked.folders)
-        for back in withdrawal.who_is_back(
+        sweep_below(asked.folders)
+        for back in who_is_back(
             asked.folders, asked.list_files(), asked.ledger, asked.secret, first,
             published=asked.published,
         ):  # fmt: skip
@@ -207,16 +210,16 @@ def prove(
     published_key: Sequence[str] = (),
 ) -> Proof:
     """Search every byte below folders for people, and change nothing."""
-    places = withdrawal.folders_of(folders)
+    places = folders_of(folders)
     names = _people((*who, *listed_ids(list)))
     if not names and not photo:
         raise SpecError("who is searched for is not said", expected="--who ID, or --photo FILE")
     public = [key_of(one, one) for one in published_key]
-    terms, files, looks = withdrawal.known_of(places, kind, names, public)
+    terms, files, looks = known_of(places, kind, names, public)
     done = search(files, terms, [*looks, *(look_of(one) for one in photo)], places, public)
     if names:
         known: dict[str, set[str]] = {}
-        for project in withdrawal.projects_in(places):
+        for project in projects_in(places):
             for of, some in ledger_names(open_project(project).consent).items():
                 known.setdefault(of, set()).update(some)
         done.blind += unsearchable(places, files, names, kind, known, public)
@@ -229,4 +232,4 @@ def verify(
     """See that a receipt is as it was signed."""
     at = Path(receipt).expanduser().resolve()
     of = Path(ledger).expanduser() if ledger else at.parent.parent / CONSENT
-    return withdrawal.check_receipt(at, ledger=of, key=key)
+    return check_receipt(at, ledger=of, key=key)

@@ -10,11 +10,17 @@ from typing import Any
 
 import polars as pl
 
-from isolux.curation import proof, withdrawal
 from isolux.curation.annotation.server import Server
 from isolux.curation.project.folder import CONSENT, open_project
-from isolux.curation.proof import ALIKE, CELL, CELLS, NAME, TEXT, Proof, in_lines
-from isolux.curation.withdrawal import Searched
+from isolux.curation.proof.searching import ALIKE, CELL, CELLS, NAME, TEXT, Proof, in_lines, prove
+from isolux.curation.withdrawal.gathering import as_text, from_text, thumbnail
+from isolux.curation.withdrawal.planning import Back, everyone_else, places_of, plan_of
+from isolux.curation.withdrawal.progress import Plan, Work, work_path
+from isolux.curation.withdrawal.project_rows import sums_of_photos
+from isolux.curation.withdrawal.pseudonymised import without_key, without_link
+from isolux.curation.withdrawal.terms import Terms
+from isolux.curation.withdrawal.walking import Place, folders_of, projects_in
+from isolux.curation.withdrawal.withdrawing import Searched, Withdrawn, finish
 from isolux.io.consent import SCOPES, key_of, key_path, mark_of, read_ledger
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.notes import Caution
@@ -92,11 +98,11 @@ class Request:
         published_key: Sequence[str], server: str | None, *, keep_alike: bool = False,
     ) -> Request:  # fmt: skip
         """Find the ledger: the one that is named, else that of the one project in the folders."""
-        places = withdrawal.folders_of(folders)
+        places = folders_of(folders)
         if ledger is not None:
             path = Path(ledger).expanduser().resolve()
         else:
-            projects = withdrawal.projects_in(places)
+            projects = projects_in(places)
             if len(projects) != 1:
                 raise SpecError(
                     "nothing says which consent ledger to use", expected="--ledger FILE",
@@ -112,30 +118,30 @@ class Request:
         return key_of(self.ledger, self.key)
 
     @property
-    def work(self) -> withdrawal.Work:
+    def work(self) -> Work:
         """The file of a withdrawal that goes on."""
-        return withdrawal.Work(withdrawal.work_path(self.ledger))
+        return Work(work_path(self.ledger))
 
-    def list_files(self, folders: Sequence[Path] | None = None) -> list[withdrawal.Place]:
+    def list_files(self, folders: Sequence[Path] | None = None) -> list[Place]:
         """List the files that are looked through."""
         folders = folders or self.folders
-        return withdrawal.places_of(folders, self.ledger, withdrawal.projects_in(folders))
+        return places_of(folders, self.ledger, projects_in(folders))
 
     def plan(
         self, kind: Any, people: Sequence[str], scopes: Any,
-        *, folders: Sequence[Path] | None = None, back: withdrawal.Back | None = None,
-    ) -> withdrawal.Plan:  # fmt: skip
+        *, folders: Sequence[Path] | None = None, back: Back | None = None,
+    ) -> Plan:  # fmt: skip
         """Find what names people."""
-        return withdrawal.plan_of(
+        return plan_of(
             folders or self.folders, self.ledger, self.secret, kind, people, scopes, back=back,
             published=self.published,
         )  # fmt: skip
 
-    def are_of(self, plan: withdrawal.Plan, kind: str, people: Sequence[str]) -> bool:
+    def are_of(self, plan: Plan, kind: str, people: Sequence[str]) -> bool:
         """Tell whether people are those whose withdrawal was begun before."""
         return {mark_of(kind, one, self.secret) for one in people} <= set(plan.marks)
 
-    def widen(self, begun: withdrawal.Plan, kind: str, people: Sequence[str]) -> withdrawal.Plan:
+    def widen(self, begun: Plan, kind: str, people: Sequence[str]) -> Plan:
         """Add folders and keys that were not named when the same withdrawal was begun."""
         self.refuse_unsearchable(begun.named.get(begun.kind, ()), None, begun)
         held = [Path(one) for one in begun.folders]
@@ -154,7 +160,7 @@ class Request:
             said = [ledger.allows(kind, ids, scope) for scope in SCOPES]
             unknown = [one for k, one in enumerate(people) if all(s[k] is None for s in said)]
         if unknown:
-            names = withdrawal.everyone_else(self.folders, self.list_files()).values()
+            names = everyone_else(self.folders, self.list_files()).values()
             everyone = frozenset[str]().union(*names)
             unknown = [one for one in unknown if one not in everyone]
         if unknown:
@@ -166,13 +172,13 @@ class Request:
             )  # fmt: skip
 
     def refuse_unsearchable(
-        self, people: Sequence[str], kind: str | None, begun: withdrawal.Plan | None = None
+        self, people: Sequence[str], kind: str | None, begun: Plan | None = None
     ) -> None:
         """Refuse folders in which no one could be found: a receipt would tell that all is done."""
         folders = self.folders
         if begun is not None:  # its folders too, those that are still there
             still = filter(Path.is_dir, map(Path, begun.folders))
-            folders = withdrawal.folders_of([*folders, *still])
+            folders = folders_of([*folders, *still])
         known = ledger_names(self.ledger, self.key)
         files = self.list_files(folders)
         unread = unsearchable(folders, files, people, kind, known, self.published)
@@ -185,18 +191,16 @@ class Request:
                 hint="; ".join(dict.fromkeys(why for _, why in unread)),
             )  # fmt: skip
 
-    def finish(self, plan: withdrawal.Plan) -> withdrawal.Withdrawn:
+    def finish(self, plan: Plan) -> Withdrawn:
         """Take out what a plan names, search for what is left, and write the receipt."""
         self.work.begin(plan)
         folders = [Path(one) for one in plan.folders]
 
-        def search_rest(
-            places: Sequence[withdrawal.Place], terms: withdrawal.Terms, looks: Sequence[str]
-        ) -> Searched:
+        def search_rest(places: Sequence[Place], terms: Terms, looks: Sequence[str]) -> Searched:
             found = search(places, terms, looks, folders, self.published)
             return searched(found, keep_alike=self.keep_alike)
 
-        return withdrawal.finish(
+        return finish(
             self.ledger, self.secret, plan, made_by=f"isolux {version('isolux')}",
             server=None if self.server is None else self._open_server, remake=_remake,
             search=search_rest, key_file=key_path(self.ledger, self.key),
@@ -213,14 +217,14 @@ class Request:
 
 
 def search(
-    places: Sequence[withdrawal.Place], terms: withdrawal.Terms, looks: Sequence[str],
+    places: Sequence[Place], terms: Terms, looks: Sequence[str],
     folders: Sequence[Path], published: Sequence[bytes],
 ) -> Proof:  # fmt: skip
     """Search every byte; photos that projects say are someone else's need not be opened."""
-    projects = map(open_project, withdrawal.projects_in(sorted(folders)))
-    others = frozenset[str]().union(*map(withdrawal.sums_of_photos, projects))
-    return proof.prove(
-        places, terms, proof.from_text(looks), folders=folders,
+    projects = map(open_project, projects_in(sorted(folders)))
+    others = frozenset[str]().union(*map(sums_of_photos, projects))
+    return prove(
+        places, terms, from_text(looks), folders=folders,
         others=others - frozenset(terms.pictures), keys=published,
     )  # fmt: skip
 
@@ -237,26 +241,26 @@ def ledger_names(ledger: Path, key: str | None = None) -> dict[str, set[str]]:
 def look_of(photo: str) -> str:
     """Make the thumbnail of a photo that someone has."""
     try:
-        found = proof.thumbnail(Path(photo).expanduser().read_bytes())
+        found = thumbnail(Path(photo).expanduser().read_bytes())
     except OSError as error:
         raise FileError("a photo cannot be read", found=error.strerror, where=photo) from error
     if found is None:
         raise FileError("this photo cannot be opened", expected="a picture", where=photo)
-    return proof.as_text(found)
+    return as_text(found)
 
 
 def unsearchable(
-    places: Sequence[Path], files: Sequence[withdrawal.Place], people: Sequence[str],
+    places: Sequence[Path], files: Sequence[Place], people: Sequence[str],
     kind: str | None, known: Mapping[str, set[str]], published: Sequence[bytes],
 ) -> list[tuple[str, str]]:  # fmt: skip
     """List folders and tables in which a search would not find people, and why."""
     every = {one: set(names) for one, names in known.items()}
     every.setdefault(kind or "subject", set()).update(people)
-    for one, names in withdrawal.everyone_else(places, files).items():
+    for one, names in everyone_else(places, files).items():
         every.setdefault(one, set()).update(names)
-    unread = withdrawal.without_key(files, published, every, people)
-    if not unread and kind in ("subject", "copyright") and not withdrawal.projects_in(places):
-        unread = withdrawal.without_link(files, kind)
+    unread = without_key(files, published, every, people)
+    if not unread and kind in ("subject", "copyright") and not projects_in(places):
+        unread = without_link(files, kind)
     return unread
 
 

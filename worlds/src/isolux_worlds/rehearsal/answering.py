@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from isolux.curation.annotation import STAGES
+from isolux.curation.annotation.stages import STAGES
 from isolux_worlds._draw import stream
 from isolux_worlds.rehearsal.crew import Annotator
 from isolux_worlds.rehearsal.inbox import CLASSES, SIZE

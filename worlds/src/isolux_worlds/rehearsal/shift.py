@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.curation.annotation import Server
+from isolux.curation.annotation.server import Server
 from isolux.curation.project import Project, open_project, read_table
 from isolux.vocabulary.errors import SpecError
 from isolux_worlds.rehearsal.crew import CREW, Annotator
