@@ -46,4 +46,4 @@ def refuse(facts: pl.DataFrame, *, most: float = 2.0) -> pl.DataFrame:
         rounded_up(sides),
         pl.lit(f"{most:g}"),
     )
-    return refused(facts, sides > most, words)
+    return refused(facts, (sides > most, words))

@@ -45,16 +45,11 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     'The photo is a panorama. Please send one that was taken in a single shot.'
     """
     facts = known(known(facts, "custom_rendered", pl.Int64), "panorama", pl.String)
-    wide = (pl.col("custom_rendered") == _PANORAMA) | pl.col("panorama").is_not_null()
-    blurred = pl.col("custom_rendered").is_in(_PORTRAITS)
-    words = (
-        pl.when(wide.fill_null(value=False))
-        .then(pl.lit("The photo is a panorama. Please send one that was taken in a single shot."))
-        .otherwise(
-            pl.lit(
-                "The background was blurred by the camera's portrait mode. Please take the photo"
-                " again without it."
-            )
-        )
-    )
-    return refused(facts, wide.fill_null(value=False) | blurred.fill_null(value=False), words)
+    return refused(
+        facts,
+        ((pl.col("custom_rendered") == _PANORAMA) | pl.col("panorama").is_not_null(),
+         "The photo is a panorama. Please send one that was taken in a single shot."),
+        (pl.col("custom_rendered").is_in(_PORTRAITS),
+         ("The background was blurred by the camera's portrait mode. Please take the photo again"
+          " without it.")),
+    )  # fmt: skip

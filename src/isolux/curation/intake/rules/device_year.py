@@ -41,8 +41,9 @@ def refuse(facts: pl.DataFrame, *, earliest: int = 2011) -> pl.DataFrame:
     'The photo was taken with a device of 2009. Please send photos of devices released ...'
     """
     year = pl.col("device_year")
-    ask = pl.lit(f"Please send photos of devices released in {earliest} or later.")
-    old = pl.format("The photo was taken with a device of {}. {}", year, ask)
-    unknown = pl.format("We could not tell which device took the photo. {}", ask)
-    words = pl.when(year.is_null()).then(unknown).otherwise(old)
-    return refused(facts, year.is_null() | (year < earliest), words)
+    ask = f"Please send photos of devices released in {earliest} or later."
+    return refused(
+        facts,
+        (year.is_null(), f"We could not tell which device took the photo. {ask}"),
+        (year < earliest, pl.format("The photo was taken with a device of {}. " + ask, year)),
+    )

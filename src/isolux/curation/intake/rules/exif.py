@@ -45,4 +45,4 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
         " send the original file: messengers and editors take these data out."
     )
     readable = pl.col("exif").is_not_null()
-    return refused(facts, readable & (~pl.col("exif") | ~told), words)
+    return refused(facts, (readable & (~pl.col("exif") | ~told), words))

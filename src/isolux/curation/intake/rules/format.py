@@ -44,4 +44,4 @@ def refuse(facts: pl.DataFrame, *, allowed: Sequence[str] = ("JPEG", "TIFF")) ->
         "format",
         pl.lit(" or ".join(allowed)),
     )
-    return refused(facts, ~pl.col("format").is_in(list(allowed)), words)
+    return refused(facts, (~pl.col("format").is_in(list(allowed)), words))

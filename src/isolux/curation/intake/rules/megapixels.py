@@ -50,4 +50,4 @@ def refuse(facts: pl.DataFrame, *, least: float = 8.0) -> pl.DataFrame:
         pl.when(rounded > 0).then(rounded.cast(pl.String)).otherwise(pl.lit("less than 0.1")),
         pl.lit(f"{least:g}"),
     )
-    return refused(facts, rounded < least, words)
+    return refused(facts, (rounded < least, words))

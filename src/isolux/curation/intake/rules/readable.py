@@ -38,4 +38,4 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     words = pl.format(
         "The file cannot be opened ({}). Please send it again, as the camera saved it.", "trouble"
     )
-    return refused(facts, pl.col("trouble").is_not_null(), words)
+    return refused(facts, (pl.col("trouble").is_not_null(), words))

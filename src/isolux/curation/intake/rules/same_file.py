@@ -42,4 +42,4 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     """
     one = facts.unique("image_id", keep="first", maintain_order=True)
     again = ~pl.col("sha256").is_first_distinct() & pl.col("sha256").is_not_null()
-    return refused(one, again, "This photo was sent before. Please send each photo once.")
+    return refused(one, (again, "This photo was sent before. Please send each photo once."))

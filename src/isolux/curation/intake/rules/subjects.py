@@ -45,4 +45,4 @@ def refuse(facts: pl.DataFrame, *, most: int = 2) -> pl.DataFrame:
         number,
         pl.lit(most),
     )
-    return refused(facts, number > most, words)
+    return refused(facts, (number > most, words))

@@ -42,4 +42,4 @@ def refuse(facts: pl.DataFrame, *, most: float = 1.0) -> pl.DataFrame:
         " zoom.",
         rounded_up(pl.col("digital_zoom")),
     )
-    return refused(facts, pl.col("digital_zoom") > most, words)
+    return refused(facts, (pl.col("digital_zoom") > most, words))
