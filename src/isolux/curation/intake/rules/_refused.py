@@ -75,7 +75,7 @@ def rounded_up(number: pl.Expr) -> pl.Expr:
     >>> pl.select(rounded_up(pl.lit(2.001))).item(), pl.select(rounded_up(pl.lit(2.5))).item()
     (2.01, 2.5)
     """
-    return (number * 100 - 1e-6).ceil() / 100
+    return ((number * 100 - 1e-6).ceil() / 100).round(2)
 
 
 def unclear(name: str) -> pl.Expr:
