@@ -13,17 +13,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import polars as pl
 
-from isolux.curation.project import Project
+from isolux.curation.project import Project, note
+from isolux.curation.quality.agreement import INTER as BETWEEN
+from isolux.curation.quality.agreement import UNITS, of_specialists, of_vendors
+from isolux.curation.quality.answers import (
+    SPECIALISTS,
+    Answers,
+    collected_answers,
+    facts_of_units,
+    given_answers,
+)
+from isolux.curation.user_tables import refuse_missing
+from isolux.io.frames import read_table
 from isolux.verbs.annotation_quality.measured import Measuring, Quality, drawn_units, measured
-from isolux.vocabulary.errors import TableError, UnknownNameError
+from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.plugin_options import with_defaults
-
-if TYPE_CHECKING:
-    from isolux.curation.quality.answers import Answers
 
 __all__ = ["Quality", "annotation_quality", "vendor_consistency"]
 
@@ -61,14 +69,8 @@ def annotation_quality(
     TableError
         Answers that cannot be read, or about nothing that was collected.
     """
-    from isolux.curation.project import note
-    from isolux.curation.quality.agreement import of_specialists
-    from isolux.curation.quality.answers import SPECIALISTS, collected_answers, given_answers
-    from isolux.io.frames import read_table
-
     table = read_table(specialists)
-    if "type" not in table.columns:
-        raise UnknownNameError("column", "type", table.columns, where=str(specialists))
+    refuse_missing(table, ["type"], str(specialists))
     types = table["type"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
     ours = collected_answers(project, types)
     theirs = table.with_columns(vendor=pl.lit(SPECIALISTS))
@@ -90,8 +92,10 @@ def annotation_quality(
     asked = with_defaults(Measuring, measuring)
     thresholds = {"choice": attributes}
     told = {"attributes": attributes, "sample": sample is not None}
-    found = measured(units, read, lambda kind, _: thresholds.get(kind, asked["dense"]),
-                     _facts(project, asked["by"]), drawn, asked, told, notes)  # fmt: skip
+    facts = facts_of_units(project, asked["by"])
+    facts = facts.rename({"unit_id": "unit", "subject_id": "cluster"})
+    found = measured(units, read, lambda kind, _: thresholds.get(kind, asked["dense"]), facts,
+                     drawn, asked, told, notes)  # fmt: skip
     for row in found.types.iter_rows(named=True):
         kept = ("metric", "units", "value", "low", "high", "threshold", "verdict")
         note(project, "quality", f"agreement of {row['type']}", {k: row[k] for k in kept})
@@ -139,15 +143,8 @@ def vendor_consistency(
     >>> found.types.select("part", "vendor", pl.col("value").round(3)).rows()
     [('inter-vendor', None, 0.917), ('intra-vendor', 'v', 1.0), ('intra-vendor', 'w', 0.833)]
     """
-    from isolux.curation.quality.agreement import INTER as BETWEEN
-    from isolux.curation.quality.agreement import of_vendors
-    from isolux.curation.quality.answers import given_answers
-    from isolux.io.frames import read_table
-
     asked, rows = with_defaults(Measuring, measuring), read_table(table)
-    for name in ("vendor", *asked["by"]):
-        if name not in rows.columns:
-            raise UnknownNameError("column", name, rows.columns, where=str(table))
+    refuse_missing(rows, ("vendor", *asked["by"]), str(table))
     if rows["vendor"].null_count():
         raise TableError("an answer has no vendor", expected="a vendor each", where=str(table))
     read = given_answers(rows, str(table))
@@ -166,18 +163,10 @@ def vendor_consistency(
 
 
 def _units(read: Mapping[str, Answers], values: Any) -> pl.DataFrame:
-    from isolux.curation.quality.agreement import UNITS
-
     parts = [values(one).with_columns(type=pl.lit(name)) for name, one in read.items()]
     empty = pl.DataFrame(schema={**UNITS, "type": pl.String})
     found: pl.DataFrame = pl.concat([empty, *parts])
     return found
-
-
-def _facts(project: Project, by: Sequence[str]) -> pl.DataFrame:
-    from isolux.curation.quality.answers import facts_of_units
-
-    return facts_of_units(project, by).rename({"unit_id": "unit", "subject_id": "cluster"})
 
 
 def _columns(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:

@@ -5,39 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import polars as pl
 
+from isolux.curation.annotation.stages import STAGES
+from isolux.curation.quality.agreement import METRICS
+from isolux.curation.quality.answers import Answers
+from isolux.curation.quality.sampling import SHEET, read_design
+from isolux.io.frames import read_table
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.plugin_options import Shared
 
-if TYPE_CHECKING:
-    from isolux.curation.quality.answers import Answers
+_OF_SHEET = ("type", "unit_id", "stratum")
 
 
 def drawn_units(sample: str | Path, units: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """Give each unit that was drawn its stratum, and how many there are; tell who is missing."""
-    from isolux.curation.quality.sampling import SHEET, read_design
-    from isolux.io.frames import read_table
-
     design = read_design(sample)
-    sheet = read_table(Path(sample) / SHEET)
-    place = {
-        name: sheet[name].cast(pl.String).fill_null("") for name in ("type", "unit_id", "stratum")
-    }
-    drawn = pl.DataFrame(
-        {"sampled": place["type"], "unit": place["unit_id"], "stratum": place["stratum"]}
-    )
-    named = {
-        one: _sampled_as(one, drawn["sampled"].unique().to_list()) for one in units["type"].unique()
-    }
-    at = (
-        units.select("type", "unit")
-        .unique()
-        .with_columns(sampled=pl.col("type").replace_strict(named, return_dtype=pl.String))
-    )
+    sheet = read_table(Path(sample) / SHEET).cast(dict.fromkeys(_OF_SHEET, pl.String))
+    drawn = sheet.select(sampled="type", unit="unit_id", stratum="stratum").fill_null("")
+    types = drawn["sampled"].unique().to_list()
+    named = {one: _sampled_as(one, types) for one in units["type"].unique()}
+    sampled = pl.col("type").replace_strict(named, return_dtype=pl.String)
+    at = units.select("type", "unit").unique().with_columns(sampled=sampled)
     held = at.join(drawn, on=["sampled", "unit"]).join(
         design.strata.select("stratum", "population", "drawn", sampled="type"),
         on=["sampled", "stratum"],
@@ -64,8 +56,6 @@ def drawn_units(sample: str | Path, units: pl.DataFrame) -> tuple[pl.DataFrame, 
 
 def _sampled_as(name: str, sampled: Sequence[str]) -> str:
     """Find the type under which units of a question were drawn: its stage, or people at large."""
-    from isolux.curation.annotation.stages import STAGES
-
     stage = next((s.name for s in STAGES.values() if name in s.choices), None)
     stage = "masks" if name.startswith("mask: ") else stage or name
     for one in (stage, "instance", "image"):
@@ -157,8 +147,6 @@ def measured(
     drawn: pl.DataFrame | None, asked: Measuring, told: Mapping[str, Any], notes: list[str],
 ) -> Quality:  # fmt: skip
     """Audit each type and part, and hold it against its threshold; ``told``: other settings."""
-    from isolux.curation.quality.agreement import METRICS
-
     by, draws = asked["by"], (asked["replicates"], asked["seed"])
     types: list[dict[str, Any]] = []
     groups: list[pl.DataFrame] = []
