@@ -21,12 +21,7 @@ VERBS: dict[str, Any] = {}
 
 
 def push(
-    project: str,
-    *,
-    stage: str,
-    server: str,
-    training: bool = False,
-    timeout: float = 60.0,
+    project: str, *, stage: str, server: str, training: bool = False, timeout: float = 60.0
 ) -> None:
     """Send the tasks of a stage to Label Studio: each task once, even after an interruption.
 
@@ -58,12 +53,7 @@ def push(
 
 
 def pull(
-    project: str,
-    *,
-    stage: str,
-    server: str,
-    training: bool = False,
-    timeout: float = 60.0,
+    project: str, *, stage: str, server: str, training: bool = False, timeout: float = 60.0
 ) -> None:
     """Fetch annotators' answers: each version once, with who gave it and when.
 
@@ -113,12 +103,7 @@ def tasks(project: str, *, stage: str, out: Path, training: bool = False) -> Non
 
 
 def answers(
-    project: str,
-    file: str,
-    *,
-    stage: str,
-    annotator: str | None = None,
-    out: bool = False,
+    project: str, file: str, *, stage: str, annotator: str | None = None, out: bool = False
 ) -> None:
     """Read answers from a table or a COCO file; with --out, write the answers that count instead.
 

@@ -27,12 +27,7 @@ from isolux.vocabulary.words import numbered
 VERBS: dict[str, Any] = {}
 
 
-def init(
-    project: str,
-    *,
-    name: str | None = None,
-    database: str = "sqlite",
-) -> None:
+def init(project: str, *, name: str | None = None, database: str = "sqlite") -> None:
     """Create a project: its folder, its database and its journal.
 
     Parameters

@@ -25,12 +25,7 @@ VERBS = {
 }  # fmt: skip
 
 
-def sample(
-    project: str,
-    *,
-    out: Path,
-    **settings: Any,
-) -> None:
+def sample(project: str, *, out: Path, **settings: Any) -> None:
     """Draw subjects, photos or answers for people to review, as many as a stated margin requires.
 
     Writes sample.csv, a sheet with empty verdicts, and design.json, which says how it was drawn.
@@ -95,12 +90,7 @@ def consistency(
     _show_quality(vendor_consistency(table, **settings), out, overwrite=overwrite)
 
 
-def suspects(
-    project: str,
-    *,
-    out: Path,
-    **settings: Any,
-) -> None:
+def suspects(project: str, *, out: Path, **settings: Any) -> None:
     """Collect evidence about suspicious photos: one row for each subject to be reviewed.
 
     Nothing is decided yet: people fill in verdict and reason, and curate review reads the sheet
@@ -121,13 +111,7 @@ def suspects(
     document.wrote("sheet", out)
 
 
-def review(
-    project: str,
-    sheet: str,
-    *,
-    level: float = 0.95,
-    **settings: Any,
-) -> None:
+def review(project: str, sheet: str, *, level: float = 0.95, **settings: Any) -> None:
     """Record the verdicts of a sheet that people filled in; for a sample, also estimate the totals.
 
     Parameters

@@ -84,9 +84,7 @@ def _count_refused(project: Project) -> pl.DataFrame:
     return pl.DataFrame(list(counts.items()), schema=schema, orient="row")
 
 
-def merge_drawings(
-    drawings: Iterable[Sequence[Mapping[str, Any]]],
-) -> list[Mapping[str, Any]]:
+def merge_drawings(drawings: Iterable[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
     """Gather the people in drawings of one photo, each by the first box that shows them."""
     people: list[Mapping[str, Any]] = []
     for drawing in drawings:

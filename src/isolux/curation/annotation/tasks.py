@@ -268,13 +268,7 @@ def _versions(
 
 
 def _row(
-    project: Project,
-    stage: Stage,
-    one: Given,
-    version: int,
-    size: tuple[int, int],
-    *,
-    barred: bool,
+    project: Project, stage: Stage, one: Given, version: int, size: tuple[int, int], *, barred: bool
 ) -> dict[str, Any]:
     answer, status = dict(one.answer), STANDS
     if one.skipped:

@@ -202,10 +202,7 @@ def _taken(
 
 
 def bring_in(
-    project: Project,
-    photos: pl.DataFrame,
-    people: pl.DataFrame,
-    known: pl.DataFrame | None = None,
+    project: Project, photos: pl.DataFrame, people: pl.DataFrame, known: pl.DataFrame | None = None
 ) -> Added:
     """Write photos, the people in them and what is known of subjects, in one transaction."""
     fine = cleared(project)

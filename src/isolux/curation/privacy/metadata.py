@@ -86,17 +86,7 @@ EXIF_TAGS = {"Make": 0x010F, "Model": 0x0110, "Orientation": 0x0112}
 """What may stay; how a picture is turned always does, for without it it would lie on its side."""
 _COLOUR = b"ICC_PROFILE\x00"
 _PNG = b"\x89PNG\r\n\x1a\n"
-_PNG_KEPT = {
-    b"IHDR",
-    b"PLTE",
-    b"IDAT",
-    b"IEND",
-    b"tRNS",
-    b"gAMA",
-    b"cHRM",
-    b"sRGB",
-    b"sBIT",
-}
+_PNG_KEPT = {b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT"}
 _WEBP_KEPT = {b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ICCP", b"EXIF"}
 _PART = 65_519  # bytes of a profile in one segment
 _PROFILE = 1 << 24  # bytes that a packed profile may become

@@ -169,11 +169,7 @@ class Published:
 
 
 def published_people(
-    project: Project,
-    photos: pl.DataFrame,
-    *,
-    facts: Sequence[str] = (),
-    labels: Sequence[str] = (),
+    project: Project, photos: pl.DataFrame, *, facts: Sequence[str] = (), labels: Sequence[str] = ()
 ) -> Published:
     """Gather the people in some photos, and what was said of them."""
     people = _people(project, photos)

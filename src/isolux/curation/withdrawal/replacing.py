@@ -97,12 +97,7 @@ def closest(
 
 
 def rows_for(
-    sample: Path,
-    pool: Path,
-    terms: Terms,
-    *,
-    keys: Sequence[str],
-    complexity: Sequence[str],
+    sample: Path, pool: Path, terms: Terms, *, keys: Sequence[str], complexity: Sequence[str]
 ) -> Replacing:
     """Choose rows of a pool for the rows of a sample that withdraw."""
     if sample.suffix.lower() != ".csv":

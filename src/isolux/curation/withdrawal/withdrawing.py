@@ -41,9 +41,7 @@ _TOLD = (
 
 
 def mend_runs(
-    work: Work,
-    folders: Sequence[Path],
-    remake: Callable[[Path, str], None] | None,
+    work: Work, folders: Sequence[Path], remake: Callable[[Path, str], None] | None
 ) -> None:
     """Tell in the records of runs that people left, with the hashes of their tables as they are."""
     from isolux.io.run_changes import changed_files

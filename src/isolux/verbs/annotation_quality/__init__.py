@@ -103,11 +103,7 @@ def annotation_quality(
 
 
 def vendor_consistency(
-    table: str | Path,
-    *,
-    intra: float = INTRA,
-    inter: float = INTER,
-    **measuring: Unpack[Measuring],
+    table: str | Path, *, intra: float = INTRA, inter: float = INTER, **measuring: Unpack[Measuring]
 ) -> Quality:
     r"""Compare annotators of one vendor with one another, and vendors with one another.
 

@@ -13,14 +13,7 @@ from typing import Any
 import polars as pl
 
 from isolux.cards import Card, Column, Facts, Part, Said, Table
-from isolux.verbs.release.asks import (
-    ALL,
-    CARD,
-    CROWD,
-    CROWD_WORK_SHEETS,
-    DATA_CARDS,
-    SHEET,
-)
+from isolux.verbs.release.asks import ALL, CARD, CROWD, CROWD_WORK_SHEETS, DATA_CARDS, SHEET
 from isolux.verbs.release.told import Told, settings_of
 from isolux.vocabulary import works
 from isolux.vocabulary.info import Reference

@@ -13,10 +13,7 @@ INFO = RuleInfo(
     summary="Refuses photos more than twice as long as wide.",
     references=(works.FHIBE.at("Methods, Image collection guidelines"),),
     step="specifications",
-    needs=(
-        "width",
-        "height",
-    ),
+    needs=("width", "height"),
 )
 
 

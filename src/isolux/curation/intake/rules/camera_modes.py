@@ -13,10 +13,7 @@ INFO = RuleInfo(
     summary="Refuses panoramas, and photos whose background blur was computed by the phone.",
     references=(works.FHIBE.at("Methods, Image collection guidelines"),),
     step="specifications",
-    needs=(
-        "custom_rendered",
-        "panorama",
-    ),
+    needs=("custom_rendered", "panorama"),
     assumptions=(
         "Exif 3.0 defines 0 and 1 alone; 6 (panorama), 7 and 8 (portrait) are what iPhones write.",
         "Fisheye lenses and a wide aperture leave no such mark: they are for people to see.",

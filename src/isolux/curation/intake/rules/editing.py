@@ -15,12 +15,7 @@ INFO = RuleInfo(
     summary="Refuses photos that Exif says were edited, filtered or resized.",
     references=(works.FHIBE.at("Methods, Image collection guidelines"),),
     step="specifications",
-    needs=(
-        "software",
-        "processing",
-        "custom_rendered",
-        "exif_width",
-    ),
+    needs=("software", "processing", "custom_rendered", "exif_width"),
     assumptions=("Who edits a photo and takes the traces out of its Exif is not found here.",),
 )
 
