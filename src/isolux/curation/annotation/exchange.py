@@ -26,7 +26,7 @@ from isolux.curation.annotation.tasks import (
     sizes,
     stage_of,
 )
-from isolux.curation.project.database import reading, writing
+from isolux.curation.project.database import reading, update_rows, writing
 from isolux.curation.project.decisions import refuse_held
 from isolux.curation.project.folder import MARK, Project, add_row
 from isolux.curation.project.reading import find_revoked_photos
@@ -280,17 +280,9 @@ def _reconcile(connection: Connection, server: Server, number: int) -> int:
 
 
 def _note(connection: Connection, server: Server, number: int, sent: Mapping[str, int]) -> None:
-    change = sa.update(tasks).where(tasks.c.task_id == sa.bindparam("_task"))
-    change = change.values(
-        server=sa.bindparam("_server"), server_project=sa.bindparam("_project"),
-        server_task=sa.bindparam("_number"),
-    )  # fmt: skip
-    rows = [
-        {"_task": task, "_server": server.url, "_project": number, "_number": at}
-        for task, at in sent.items()
-    ]
-    if rows:
-        connection.execute(change, rows)
+    place = {"server": server.url, "server_project": number}
+    rows = {task: place | {"server_task": at} for task, at in sent.items()}
+    update_rows(connection, tasks.c.task_id, rows)
 
 
 def _send(

@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 from isolux.curation.annotation.answers import read_answers
 from isolux.curation.annotation.stages import Stage
 from isolux.curation.annotation.tasks import REFUSED, STANDS
-from isolux.curation.project.database import writing
+from isolux.curation.project.database import insert_rows, update_rows, writing
 from isolux.curation.project.decisions import decide
 from isolux.curation.project.folder import Project
 from isolux.curation.project.reading import (
@@ -167,14 +167,12 @@ def _finish(connection: Connection, stage: Stage) -> None:
     of_stage = (tasks.c.stage == stage.name, tasks.c.golden.is_(False), tasks.c.status == "open")
     held = {str(task): int(number) for task, number in connection.execute(counted)}
     asked = connection.execute(sa.select(tasks.c.task_id).where(*of_stage)).scalars().all()
-    rows = [
-        {"_task": task, "_status": "done" if held[task] >= stage.wanted else "redo"}
+    status = {
+        task: {"status": "done" if held[task] >= stage.wanted else "redo"}
         for task in asked
         if task in held
-    ]
-    change = sa.update(tasks).where(tasks.c.task_id == sa.bindparam("_task"))
-    if rows:
-        connection.execute(change.values(status=sa.bindparam("_status")), rows)
+    }
+    update_rows(connection, tasks.c.task_id, status)
 
 
 def _draw(connection: Connection, stage: Stage) -> dict[str, str]:
@@ -206,8 +204,7 @@ def _draw(connection: Connection, stage: Stage) -> dict[str, str]:
         | {side: box[side] for side in "xywh"}
         for image, boxes in people.items() for box in boxes if box["id"] not in known
     ]  # fmt: skip
-    if rows:
-        connection.execute(sa.insert(instances), rows)
+    insert_rows(connection, instances, rows)
     return {box["id"]: image for image, boxes in people.items() for box in boxes}
 
 

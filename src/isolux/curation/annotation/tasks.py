@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 
 from isolux.curation.annotation.answers import Answer, fault
 from isolux.curation.annotation.stages import STAGES, Stage
-from isolux.curation.project.database import writing
+from isolux.curation.project.database import insert_rows, writing
 from isolux.curation.project.folder import Project, add_row
 from isolux.curation.project.reading import (
     find_revoked_photos,
@@ -95,8 +95,8 @@ def plan(project: Project, stage: str) -> int:
             number, status = last.get(unit, (0, "redo"))
             if status == "redo":
                 rows.append(task_row(project, one, number + 1, unit, image))
+        insert_rows(connection, tasks, rows)
         if rows:
-            connection.execute(sa.insert(tasks), rows)
             said = {"tasks": len(rows), "wanted": one.wanted}
             add_row(connection, project, step="plan", rule=stage, said=said, seals=())
     return len(rows)
@@ -294,8 +294,7 @@ def _golden(connection: Connection, stage: str) -> set[str]:
 
 def _know(connection: Connection, people: set[str]) -> None:
     known = set(connection.execute(sa.select(annotators.c.annotator_id)).scalars())
-    new: list[Mapping[str, Any]] = [
-        {"annotator_id": one, "region": None, "facts": {}} for one in sorted(people - known)
+    new: list[dict[str, Any]] = [
+        {"annotator_id": k, "region": None, "facts": {}} for k in sorted(people - known)
     ]
-    if new:
-        connection.execute(sa.insert(annotators), list(new))
+    insert_rows(connection, annotators, new)

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.curation.intake.facts import facts_of
-from isolux.curation.project.database import writing
+from isolux.curation.project.database import insert_rows, update_rows, writing
 from isolux.curation.project.decisions import CAME, write_verdicts
 from isolux.curation.project.folder import PHOTOS, Project, remember_ledger_head
 from isolux.curation.project.reading import FACTS, drop_revoked_rows
@@ -278,8 +278,7 @@ def _photos(
             one = images.c.image_id == row["image_id"]
             held_now = {k: row[k] for k in ("file", "width", "height", "facts")}
             connection.execute(sa.update(images).where(one).values(**held_now))
-    if rows:
-        connection.execute(sa.insert(images), rows)
+    insert_rows(connection, images, rows)
     return [row["image_id"] for row in rows], photos.height - len(rows)
 
 
@@ -309,18 +308,14 @@ def _merge(
     connection: Connection, table: sa.Table, key: str, rows: Sequence[Mapping[str, Any]]
 ) -> tuple[int, list[Mapping[str, Any]]]:
     """Write rows that are new, and other facts than before: how many changed, and the new rows."""
-    column = table.c[key]
-    query = sa.select(column, table.c.facts)
+    query = sa.select(table.c[key], table.c.facts)
     held = {str(one): dict(facts) for one, facts in connection.execute(query)}
     fresh = [row for row in rows if row[key] not in held]
-    other = [
-        {"_key": row[key], "facts": held[row[key]] | row["facts"]}
+    other = {
+        row[key]: {"facts": held[row[key]] | row["facts"]}
         for row in rows
         if row[key] in held and held[row[key]] | row["facts"] != held[row[key]]
-    ]
-    if fresh:
-        connection.execute(sa.insert(table), list(fresh))
-    if other:
-        change = sa.update(table).where(column == sa.bindparam("_key"))
-        connection.execute(change.values(facts=sa.bindparam("facts")), other)
+    }
+    insert_rows(connection, table, fresh)
+    update_rows(connection, table.c[key], other)
     return len(other), fresh

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -179,3 +179,20 @@ def make_tables(engine: Engine) -> None:
     with writing(engine, is_new=True) as connection:
         META.create_all(connection)
         connection.execute(sa.insert(settings), [{"name": _VERSION_NAME, "value": VERSION}])
+
+
+def insert_rows(connection: Connection, table: sa.Table, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Add rows to a table; none is fine."""
+    if rows := list(rows):
+        connection.execute(sa.insert(table), rows)
+
+
+def update_rows(
+    connection: Connection, key: sa.Column[Any], rows: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Change the rows with these keys; none is fine. All have the same columns."""
+    if rows:
+        names = next(iter(rows.values()))
+        change = sa.update(key.table).where(key == sa.bindparam("key_of_row"))
+        values = [{"key_of_row": one} | dict(values) for one, values in rows.items()]
+        connection.execute(change.values({name: sa.bindparam(name) for name in names}), values)

@@ -15,7 +15,7 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from isolux.curation.project.database import reading, writing
+from isolux.curation.project.database import insert_rows, reading, writing
 from isolux.curation.project.folder import Project, add_row, remember_ledger_head
 from isolux.curation.project.tables import decisions, images, instances, journal, subjects
 from isolux.curation.user_tables import refuse_missing, refuse_rows, to_text
@@ -149,8 +149,7 @@ def write_verdicts(
         rows.append(fields | {"salt": salt, "seal": seal_of(salt, fields)})
     seals = [row["seal"] for row in rows]
     n = add_row(connection, project, step=step, rule=rule, said=said, seals=seals)
-    if rows:
-        connection.execute(sa.insert(decisions), [row | {"n": n} for row in rows])
+    insert_rows(connection, decisions, [row | {"n": n} for row in rows])
     return n
 
 

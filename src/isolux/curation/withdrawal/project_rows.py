@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from isolux.curation.project.database import reading, sweep, writing
+from isolux.curation.project.database import insert_rows, reading, sweep, writing
 from isolux.curation.project.folder import Project, add_row
 from isolux.curation.project.tables import (
     META,
@@ -122,9 +122,8 @@ def _delete(connection: Connection, table: sa.Table, terms: Terms) -> int:
                     own = [one for one in part if one in terms.named.get(kind, ())]
                     where |= (table.c.unit_kind == kind) & column.in_(own)
             if "seal" in table.c and "n" in table.c:
-                rows = connection.execute(sa.select(table.c.n, table.c.seal).where(where)).all()
-                if rows:
-                    connection.execute(sa.insert(seals), [{"n": r.n, "seal": r.seal} for r in rows])
+                rows = connection.execute(sa.select(table.c.n, table.c.seal).where(where))
+                insert_rows(connection, seals, map(dict, rows.mappings()))
             n += connection.execute(sa.delete(table).where(where)).rowcount
     return n
 
