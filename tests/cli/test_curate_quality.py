@@ -27,7 +27,7 @@ def run(tmp_path, monkeypatch, capsys):
     def call(*args: object):
         return isolux(monkeypatch, capsys, "curate", *args)
 
-    call("init", "faces", "--curator", "ada")
+    call("init", "faces")
     return call
 
 
@@ -55,10 +55,11 @@ def test_specialists_and_vendors(run, tmp_path: Path) -> None:
                "--out", "q")  # fmt: skip
     assert "WARNING: hair: agreement (specialists) is below its threshold" in told.out
     assert (tmp_path / "q/types.csv").is_file()
-    before = run("journal", "faces").out
+    before = run("show", "journal", "faces").out
     again = run("quality", "faces", "said.csv", "--attributes", ".5", "--out", "q")
     assert "--overwrite" in again.plain
-    assert run("journal", "faces").out == before  # nothing was measured, nothing written down
+    # Nothing was measured, nothing written down.
+    assert run("show", "journal", "faces").out == before
     rows = "".join(f"{k},{w},{w[0]},hair,red\n" for k in range(60) for w in ("v1", "v2", "w1"))
     (tmp_path / "sets.csv").write_text("unit,annotator,vendor,type,answer\n" + rows)
     told = run("consistency", "sets.csv", "--replicates", "200")
@@ -84,15 +85,15 @@ def test_known_material_is_told_by_id_and_stops_everything(run, tmp_path: Path) 
     assert stopped.code == 2
     assert "1 photo matches a list of known illegal material" in stopped.plain
     assert not (tmp_path / "work").exists()
-    again = run("hashes", "faces", "--list", "list.txt", "--json")
+    again = run("show", "hashes", "faces", "--list", "list.txt", "--json")
     assert json.loads(again.out)["text"] == ["59 photos looked at; 0 new matches, 1 undecided"]
     (tmp_path / "d.csv").write_text("image_id,verdict,reason\n7,out,Reported.\n")
-    assert "1 match decided" in run("hashes", "faces", "--decided", "d.csv").out
+    assert "1 match decided" in run("show", "hashes", "faces", "--decided", "d.csv").out
     assert not run("tasks", "faces", "--stage", "count", "--out", "work").code
 
 
 def test_neither_a_list_nor_decisions(run) -> None:
-    done = run("hashes", "faces")
+    done = run("show", "hashes", "faces")
     assert done.code == 2
     assert "--list FILE, or --decided FILE" in done.plain
 

@@ -9,9 +9,8 @@ import polars as pl
 import pytest
 
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
-pytest.importorskip("alembic", reason="not installed: pip install 'isolux[curate]'")
 
-from isolux.curation.intake import bring_in
+from isolux.curation.intake.arrival import bring_in
 from isolux.curation.project import Project, create
 
 

@@ -17,12 +17,12 @@ import polars as pl
 from PIL import Image
 
 from isolux.cards import read_facts
-from isolux.curation.consent import append, read_ledger
 from isolux.datasets import load
 from isolux.datasets._image_sizes import read_sizes
 from isolux.datasets.bdd100k.districts import read_districts
 from isolux.engine.store import Store
 from isolux.io import run_directory
+from isolux.io.consent import append, read_ledger
 from isolux.io.images import read_image
 from isolux.io.settings_files import read_label_map_file
 from isolux.models._classes import read_names

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import isolux as library
-from isolux.curation.consent import append
 from isolux.datasets import load
+from isolux.io.consent import append
 from isolux.people.blotting import unnamed
 from isolux.people.held import held_people
 from isolux.people.withdrawal import runs_without, without_withdrawn

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.curation.consent import read_ledger
+from isolux.io.consent import read_ledger
 from isolux.verbs.consent import add_consent
 from isolux.vocabulary.errors import FileError, TableError
 from tests.cli._run import isolux as run

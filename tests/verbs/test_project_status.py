@@ -10,7 +10,7 @@ import pytest
 from isolux.vocabulary.errors import UnknownNameError
 from tests.curation._projects import create, refused
 
-from isolux.curation.intake import bring_in  # isort: skip
+from isolux.curation.intake.arrival import bring_in  # isort: skip
 from isolux.curation.project import Project, decide  # isort: skip
 from isolux.verbs.project_status import project_status  # isort: skip
 

@@ -112,23 +112,30 @@ def _add_json(command: Any, flag: Any) -> None:
         _add_json(one, flag)
 
 
-def _command(path: str) -> Callable[..., None]:
+def _command(name: str) -> Callable[..., None]:
     """Make the command of a file, with the settings of the public function that it names."""
-    module = _module(path)
-    room, _, verb = getattr(module, "VERB", "").partition(":")
-    function = getattr(importlib.import_module(room), verb) if verb else None
-    return generated(getattr(module, path.rpartition(".")[2]), function)
+    module = _module(name)
+    return generated(getattr(module, name), _verb(getattr(module, "VERB", None)))
 
 
 def _group(name: str) -> typer.Typer:
-    """Make a command that has commands of its own: the files of its folder."""
+    """Make a command that has commands of its own, in the files of its folder."""
     module = _module(name)
     command = getattr(module, name)
     app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=command.__doc__)
     app.callback()(command)
-    for step in module.STEPS:
-        app.command(step, cls=Command)(_command(f"{name}.{step}"))
+    for step, file in module.STEPS.items():
+        part = _module(f"{name}.{file}")
+        app.command(step, cls=Command)(generated(getattr(part, step), _verb(part.VERBS.get(step))))
     return app
+
+
+def _verb(name: str | Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """Load a public function that is named as MODULE:FUNCTION."""
+    if not isinstance(name, str):
+        return name
+    module, _, function = name.partition(":")
+    return cast("Callable[..., Any]", getattr(importlib.import_module(module), function))
 
 
 def _module(name: str) -> ModuleType:

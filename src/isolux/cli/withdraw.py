@@ -12,8 +12,8 @@ from isolux.cli.streams import say
 from isolux.vocabulary.errors import SpecError
 
 if TYPE_CHECKING:
-    from isolux.curation.proof import Proof
-    from isolux.curation.withdrawal import Looked, Withdrawn
+    from isolux.curation.proof.searching import Proof
+    from isolux.curation.withdrawal.withdrawing import Looked, Withdrawn
 
 __all__ = ["withdraw"]
 
@@ -57,7 +57,7 @@ def withdraw(
     photo : sequence of str
         With --prove: photos of them that you have, to search for copies of.
     """
-    from isolux.curation.withdrawal import Withdrawn
+    from isolux.curation.withdrawal.withdrawing import Withdrawn
     from isolux.verbs import withdraw as verb
 
     if verify is not None:

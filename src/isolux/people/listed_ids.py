@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from isolux.curation.consent import is_ledger
-from isolux.curation.withdrawal.terms import kinds_of_column
+from isolux.io.consent import is_ledger
 from isolux.io.frames import read_table
 from isolux.io.ids import ids_of
 from isolux.people.withdrawn_lists import lines_of, many
 from isolux.vocabulary.errors import FileError, TableError
+from isolux.vocabulary.id_columns import kinds_of_column
 
 __all__ = ["listed_ids"]
 

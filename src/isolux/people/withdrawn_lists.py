@@ -10,8 +10,8 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.curation.consent import Kind, Ledger, Scope, is_ledger, read_ledger, revoked, standing
 from isolux.io.cells import as_text, is_plain
+from isolux.io.consent import Kind, Ledger, Scope, is_ledger, read_ledger, revoked, standing
 from isolux.io.frames import read_table, refuse_unless_file
 from isolux.io.ids import ids_of
 from isolux.vocabulary.errors import FileError, TableError

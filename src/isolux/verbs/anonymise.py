@@ -11,8 +11,7 @@ from typing import Any
 import polars as pl
 
 from isolux.curation.privacy import KEY_MARK, NO_KEY, key_at, key_mark
-from isolux.curation.privacy.photos import copy_photos, read_regions
-from isolux.curation.privacy.redact import filler
+from isolux.curation.privacy.photos import copy_photos, filler, read_regions
 from isolux.curation.privacy.table import Told, anonymised, person_of
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 

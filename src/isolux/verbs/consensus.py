@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,32 +23,27 @@ _LITTLE = 0.1  # of the items, without a label: said first
 
 
 @dataclass(frozen=True, slots=True)
-class FoundLabels:
+class FoundLabels(Consensus):
     """A consensus, and how it was found.
+
+    Parameters
+    ----------
+    labels : polars.DataFrame
+        One row an item: ``instance_id, label, chance, answers, status``.
+    chances : polars.DataFrame
+        ``instance_id`` and a column for each answer: its chance or share of votes, 0 to 1.
+    annotators : polars.DataFrame
+        ``annotator, answers, right, low, high``: how often each is likely right, 0 to 1.
+    notes : tuple of str
+    record : mapping of str to object
+        The data, their hashes, the settings.
 
     Examples
     --------
     See ``consensus``.
     """
 
-    found: Consensus
-    record: Mapping[str, Any]
-    notes: tuple[str, ...]
-
-    @property
-    def labels(self) -> pl.DataFrame:
-        """One row an item: ``instance_id, label, chance, answers, status``."""
-        return self.found.labels
-
-    @property
-    def chances(self) -> pl.DataFrame:
-        """``instance_id`` and a column for each answer: its chance or share of votes, 0 to 1."""
-        return self.found.chances
-
-    @property
-    def annotators(self) -> pl.DataFrame:
-        """``annotator, answers, right, low, high``: how often each is likely right, 0 to 1."""
-        return self.found.annotators
+    record: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, out: str | Path, *, overwrite: bool = False) -> Path:
         """Write ``labels.csv``, ``chances.csv``, ``annotators.csv`` and ``consensus.json``."""
@@ -130,8 +125,11 @@ def consensus(
         {"least": least, "asked": asked} if method == "majority" else {"sure": sure, "seed": seed}
     )
     record = {"data": dataset.name, "inputs": dict(dataset.inputs), "settings": settings}
-    told = (*dataset.notes, *on_blanks(answers["label"], "--ignored "), *found.notes)
-    return FoundLabels(found, record, (*told, *_on_undecided(found.labels)))
+    notes = (
+        *dataset.notes, *on_blanks(answers["label"], "--ignored "), *found.notes,
+        *_on_undecided(found.labels),
+    )  # fmt: skip
+    return FoundLabels(found.labels, found.chances, found.annotators, notes, record)
 
 
 def _answers(dataset: Dataset, ignored: Sequence[str]) -> pl.DataFrame:

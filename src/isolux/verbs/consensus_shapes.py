@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,33 +20,32 @@ _BOX = ("box_x", "box_y", "box_w", "box_h")
 
 
 @dataclass(frozen=True, slots=True)
-class FoundShapes:
+class FoundShapes(Shapes):
     """Objects of several annotators' drawings, and how they were found.
+
+    Parameters
+    ----------
+    objects : polars.DataFrame
+        One row an object: label, ``drawn_by``, ``asked``, agreement, ``status``, drawing.
+    annotators : polars.DataFrame
+        Of each annotator: ``kept``, ``found``, ``alike`` (0 to 1) with their intervals.
+    drawings : polars.DataFrame
+        ``drawing_id, object_id, annotator``: what became of each drawing.
+    attributes : polars.DataFrame
+        What most annotators said of an object: ``instance_id, attribute, value, votes``.
+    notes : tuple of str
+    images : polars.DataFrame
+        The dataset's.
+    record : mapping of str to object
+        The data, their hashes, the settings.
 
     Examples
     --------
     See ``consensus_shapes``.
     """
 
-    found: Shapes
-    images: pl.DataFrame
-    record: Mapping[str, Any]
-    notes: tuple[str, ...]
-
-    @property
-    def objects(self) -> pl.DataFrame:
-        """One row an object: label, ``drawn_by``, ``asked``, agreement, ``status``, drawing."""
-        return self.found.objects
-
-    @property
-    def annotators(self) -> pl.DataFrame:
-        """Of each annotator: ``kept``, ``found``, ``alike`` (0 to 1) with their intervals."""
-        return self.found.annotators
-
-    @property
-    def drawings(self) -> pl.DataFrame:
-        """``drawing_id, object_id, annotator``: what became of each drawing."""
-        return self.found.drawings
+    images: pl.DataFrame = field(default_factory=pl.DataFrame)
+    record: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, out: str | Path, *, overwrite: bool = False) -> Path:
         """Write the tables as CSV, the agreed objects in COCO's form, and ``shapes.json``."""
@@ -54,13 +53,11 @@ class FoundShapes:
 
         from isolux.io.table_folder import write_tables
 
-        tables = {
-            "objects": _flat(self.found),
-            "annotators": self.annotators,
-            "drawings": self.drawings,
+        tables = {"objects": _flat(self)} | {
+            n: getattr(self, n) for n in ("annotators", "drawings")
         }
         told = dict(self.record) | {"notes": list(self.notes)}
-        drawn = {"agreed.json": json.dumps(_coco(self.found, self.images)) + "\n"}
+        drawn = {"agreed.json": json.dumps(_coco(self, self.images)) + "\n"}
         folder = write_tables(
             out, tables, told, mark=MARK, what="consensus folder", texts=drawn, overwrite=overwrite
         )
@@ -139,7 +136,11 @@ def consensus_shapes(
     }  # fmt: skip
     found = find_shapes(dataset, **settings)
     record = {"data": dataset.name, "inputs": dict(dataset.inputs), "settings": settings}
-    return FoundShapes(found, dataset.images, record, (*dataset.notes, *found.notes))
+    notes = (*dataset.notes, *found.notes)
+    return FoundShapes(
+        found.objects, found.annotators, found.drawings, found.attributes, notes, dataset.images,
+        record,
+    )  # fmt: skip
 
 
 def _flat(found: Shapes) -> pl.DataFrame:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.curation.consent import KINDS, SCOPES, Ledger, append, read_ledger, standing
-from isolux.curation.consent.row import Act, Kind, Row
+from isolux.io.consent import KINDS, SCOPES, Ledger, append, read_ledger, standing
+from isolux.io.consent.rows import Act, Kind, Row
 from isolux.people.listed_ids import listed_ids
 from isolux.vocabulary.errors import SpecError, TableError
 

@@ -16,7 +16,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from isolux.curation.annotation import Server, bringing, pull, push, sending
+from isolux.curation.annotation import exchange
+from isolux.curation.annotation.exchange import pull, push
+from isolux.curation.annotation.server import Server
 from isolux.curation.project import open_project
 from isolux.curation.project.database import _WRITES
 
@@ -29,7 +31,7 @@ def _die() -> None:
 
 def _step(asked: list[str], at: int, *, after: bool) -> None:
     verb, folder, stage, url, token = asked
-    bringing._TOGETHER = sending._TOGETHER = _BATCH
+    exchange._READ_TOGETHER = exchange._SENT_TOGETHER = _BATCH
     writes = [0]
     real = sa.engine.default.DefaultDialect.do_commit
     project = open_project(folder, who="kill")

@@ -12,8 +12,8 @@ from tests.curation.intake._photos import photo, write
 
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
 
-from isolux.curation.annotation import read_given
-from isolux.curation.intake import add
+from isolux.curation.annotation.sheets import read_given
+from isolux.curation.intake.arrival import add
 from isolux.curation.project import Project, create, open_project
 
 CLASSES = ["guitarist", "nurse"]

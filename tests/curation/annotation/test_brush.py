@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isolux.curation.annotation.brush import painted
+from isolux.curation.annotation.answers import painted
 from isolux.geometry.masks import masks_from_coco
 from tests.curation.annotation._fake import Fake
 from tests.curation.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
@@ -18,9 +18,11 @@ from tests.curation.annotation._projects import annotated_project, box, brought
 
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
 
-from isolux.curation.annotation import (  # isort: skip
-    Server, pull, push, read_answers, read_given, write_answers, write_tasks,
-)  # fmt: skip
+from isolux.curation.annotation.answers import read_answers
+from isolux.curation.annotation.exchange import pull, push
+from isolux.curation.annotation.server import Server
+from isolux.curation.annotation.sheets import read_given, write_answers, write_tasks
+
 from isolux.curation.project import Project, read_table  # isort: skip
 from isolux.verbs.consensus_shapes import consensus_shapes  # isort: skip
 

@@ -14,9 +14,9 @@ from PIL import Image
 from tests.cli._run import isolux as command
 from tests.curation.annotation._projects import annotated_project
 
-from isolux.curation.annotation import read_given, write_tasks  # isort: skip
-from isolux.curation.consent import append  # isort: skip
-from isolux.curation.intake import add  # isort: skip
+from isolux.curation.annotation.sheets import read_given, write_tasks  # isort: skip
+from isolux.io.consent import append  # isort: skip
+from isolux.curation.intake.arrival import add  # isort: skip
 from isolux.curation.project import (  # isort: skip
     Project, decide, funnel, left_out, read_images, read_instances,
 )  # fmt: skip

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from isolux.curation.annotation.server import Server
 from tests.curation.annotation._fake import Fake
 from tests.curation.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
 from tests.curation.annotation._projects import annotated_project, chosen
 
-from isolux.curation.annotation import Server, pull, push  # isort: skip
+from isolux.curation.annotation.exchange import pull, push  # isort: skip
 from isolux.curation.project import (  # isort: skip
     Project, check_journal, open_project, read_table,
 )  # fmt: skip

@@ -17,12 +17,14 @@ from pathlib import Path
 
 import pytest
 
+from isolux.curation.annotation.exchange import pull, push
+from isolux.curation.annotation.server import Server
 from tests.curation.annotation._fake import TOKEN, Fake
 from tests.curation.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
 from tests.curation.annotation._projects import annotated_project, box, chosen
 from tests.curation.annotation.test_killed import killed_and_whole
 
-from isolux.curation.annotation import Server, pull, push, read_answers  # isort: skip
+from isolux.curation.annotation.answers import read_answers  # isort: skip
 from isolux.curation.project import check_journal, read_instances  # isort: skip
 
 _STARTS_S = 600

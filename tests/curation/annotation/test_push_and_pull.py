@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from isolux.curation.annotation.exchange import pull, push
+from isolux.curation.annotation.server import Server
 from isolux.vocabulary.errors import FileError, SpecError
 from tests.curation.annotation._fake import Fake
 from tests.curation.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
 from tests.curation.annotation._projects import annotated_project, box, chosen, tone
 
-from isolux.curation.annotation import Server, pull, push, read_answers  # isort: skip
-from isolux.curation.annotation.sending import TASK  # isort: skip
-from isolux.curation.consent import append  # isort: skip
+from isolux.curation.annotation.answers import read_answers  # isort: skip
+from isolux.curation.annotation.exchange import TASK  # isort: skip
+from isolux.io.consent import append  # isort: skip
 from isolux.curation.project import (  # isort: skip
     Project, check_journal, left_out, open_project, read_images, read_instances, read_journal,
     read_table,
@@ -164,7 +166,7 @@ def test_a_pull_that_is_stopped_goes_on(project: Project, fake: Fake, monkeypatc
     push(project, "count", _server(fake))
     for number in fake.tasks:
         fake.annotate(number, chosen(people=["2"]))
-    monkeypatch.setattr("isolux.curation.annotation.bringing._TOGETHER", 10)
+    monkeypatch.setattr("isolux.curation.annotation.exchange._READ_TOGETHER", 10)
     monkeypatch.setattr("isolux.curation.annotation.server._PAGE", 10)
     fake.faults = [lambda *_: None, lambda *_: 418]
     with pytest.raises(FileError, match="418"):

@@ -8,13 +8,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from isolux.curation.annotation.answers import read_answers
+from isolux.curation.annotation.sheets import read_given, write_answers, write_tasks
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from tests.curation.annotation._projects import annotated_project, brought
 
-from isolux.curation.annotation import (  # isort: skip
-    read_answers, read_given, write_answers, write_tasks,
-)  # fmt: skip
-from isolux.curation.consent import append  # isort: skip
+from isolux.io.consent import append  # isort: skip
 from isolux.curation.project import Project, read_instances, read_table  # isort: skip
 
 

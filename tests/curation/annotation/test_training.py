@@ -7,14 +7,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from isolux.curation.annotation.answers import read_answers
+from isolux.curation.annotation.exchange import pull, push
+from isolux.curation.annotation.server import Server
+from isolux.curation.annotation.sheets import read_given
+from isolux.curation.annotation.training import examine, golden, graduate, know_raters, raters
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from tests.curation.annotation._fake import Fake
 from tests.curation.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
 from tests.curation.annotation._projects import annotated_project, box, chosen
 
-from isolux.curation.annotation import (  # isort: skip
-    Server, examine, golden, graduate, know_raters, pull, push, raters, read_answers, read_given,
-)  # fmt: skip
 from isolux.curation.project import Project, check_journal, read_table  # isort: skip
 
 

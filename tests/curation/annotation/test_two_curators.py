@@ -12,13 +12,14 @@ from tests.curation.annotation._fake import TOKEN, Fake
 from tests.curation.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
 from tests.curation.annotation._projects import annotated_project
 
-from isolux.curation.annotation import Server  # isort: skip
+from isolux.curation.annotation.server import Server  # isort: skip
 from isolux.curation.project import Project, check_journal, read_table  # isort: skip
 
 _PHOTOS = 50
 _PUSH = """
 import sys
-from isolux.curation.annotation import Server, push
+from isolux.curation.annotation.server import Server
+from isolux.curation.annotation.exchange import push
 from isolux.curation.project import open_project
 folder, who, url, token = sys.argv[1:]
 project, server = open_project(folder, who=who), Server(url, token)

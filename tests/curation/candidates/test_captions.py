@@ -5,8 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux.curation.candidates import matches, pick, term_table
-from isolux.curation.candidates.captions import forms
+from isolux.curation.candidates.captions import forms, matches, pick, term_table
 from isolux.vocabulary.errors import SpecError
 
 TERMS = term_table(

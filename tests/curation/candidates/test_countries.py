@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.curation.candidates import quotas
+from isolux.curation.candidates.files import quotas
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 
 GROUPS = ["Black", "East Asian", "White"]

@@ -7,8 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.curation.candidates import concepts, read_nouns
-from isolux.curation.candidates.wordnet import PERSON
+from isolux.curation.candidates.captions import PERSON, concepts, read_nouns
 from isolux.vocabulary.errors import FileError, UnknownNameError
 from tests._shared import shared_data
 

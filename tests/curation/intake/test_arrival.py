@@ -17,7 +17,7 @@ from tests.curation.intake._photos import photo, write
 
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
 
-from isolux.curation.intake import Added, add  # isort: skip
+from isolux.curation.intake.arrival import Added, add  # isort: skip
 from isolux.curation.project import (  # isort: skip
     check_journal, create, open_project, read_images, read_instances, read_journal, read_subjects,
 )  # fmt: skip

@@ -14,8 +14,10 @@ from tests.curation.intake._photos import cropped, photo, rendered, write, zoome
 
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
 
-from isolux.curation.consent import append  # isort: skip
-from isolux.curation.intake import add, bring_in, judge, letters  # isort: skip
+from isolux.io.consent import append  # isort: skip
+from isolux.curation.intake.arrival import add, bring_in
+
+from isolux.curation.intake.judging import judge, letters  # isort: skip
 from isolux.curation.intake.rules import aspect, zoom  # isort: skip
 from isolux.curation.project import (  # isort: skip
     Project, create, funnel, left_out, open_project, read_images,

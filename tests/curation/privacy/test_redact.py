@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.curation.privacy.redact import filler, redacted
+from isolux.curation.privacy.photos import filler, redacted
 from isolux.vocabulary.errors import SpecError
 
 RAMP = np.tile(np.linspace(0, 255, 60).astype(np.uint8), (40, 1))[..., None].repeat(3, axis=2)

@@ -14,7 +14,7 @@ from tests.curation._projects import project_of, refused
 from isolux.curation.project import (  # isort: skip
     decide, funnel, left_out, open_project, read_images, read_journal, read_instances,
 )  # fmt: skip
-from isolux.curation.project.counting import funnel_of  # isort: skip
+from isolux.curation.project.reading import funnel_of  # isort: skip
 
 
 def test_the_funnel_of_fhibe_is_the_papers_sum() -> None:

@@ -21,7 +21,7 @@ from PIL import Image, PngImagePlugin
 
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
 
-from isolux.curation import proof
+from isolux.curation.proof import searching
 from isolux.curation.proof.needles import Needles
 from isolux.curation.withdrawal.project_rows import Found
 from isolux.curation.withdrawal.rewriting import rewrite
@@ -190,7 +190,7 @@ def test_a_deleted_row_whose_cells_stand_without_a_gap_is_found_and_goes(tmp_pat
     assert f"{PLAIN}Ada".encode() in path.read_bytes()
     assert prove([tmp_path], who=[PLAIN]).found
     terms = Terms({"subject": frozenset({PLAIN})})
-    path.write_bytes(rewrite("x.db", path.read_bytes(), [], terms).data)
+    path.write_bytes(rewrite("x.db", path.read_bytes(), [], terms)[0])
     assert prove([tmp_path], who=[PLAIN]).is_clean
     connection = sqlite3.connect(path)
     assert connection.execute("SELECT * FROM people").fetchall() == rows[1:]
@@ -322,8 +322,8 @@ def test_a_damaged_picture_is_clean_only_where_it_is_known_to_be_of_someone_else
     found.add("subject", [PLAIN])
     places = list(files_below([tmp_path]))
     looks = np.zeros((0, 32, 32), dtype=np.uint8)
-    blind = proof.prove(places, found.terms(), looks)
+    blind = searching.prove(places, found.terms(), looks)
     assert [why for _, why in blind.blind] == ["a picture that cannot be opened"]
-    known = proof.prove(places, found.terms(), looks, others={hashlib.sha256(data).hexdigest()})
+    known = searching.prove(places, found.terms(), looks, others={hashlib.sha256(data).hexdigest()})
     assert known.is_clean
     assert known.notes[0].startswith("damaged pictures that could not be compared: 1.")

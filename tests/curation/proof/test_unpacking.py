@@ -10,9 +10,9 @@ import zlib
 
 import pytest
 
-from isolux.curation.proof import said, unpacking
-from isolux.curation.proof.blind import Blind
+from isolux.curation.proof import unpacking
 from isolux.curation.proof.unpacking import inner_parts
+from isolux.curation.withdrawal.rewriting import Blind
 
 LARGE = bytes(1 << 16)
 
@@ -32,7 +32,7 @@ BOMBS = {
 @pytest.mark.parametrize("kind", BOMBS)
 def test_what_becomes_too_large_is_not_taken_for_clean(kind, monkeypatch):
     monkeypatch.setattr(unpacking, "_MOST", 1 << 10)
-    monkeypatch.setattr(said, "_MOST", 1 << 10)
+    monkeypatch.setattr(unpacking, "_MAX_TEXT_BYTES", 1 << 10)
     with pytest.raises(Blind, match="1,024 bytes"):
         list(inner_parts("file", BOMBS[kind]))
 

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
 
-from isolux.curation.publication import settled_answers  # isort: skip
+from isolux.curation.publication.people import settled_answers  # isort: skip
 
 _TONE = "perceived skin tone"
 _NO = "cannot be determined"

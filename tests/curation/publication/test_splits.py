@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.curation.publication.splits import read_shares, split_by_subject, together
+from isolux.curation.publication.photos import read_shares, split_by_subject, together
 from isolux.vocabulary.errors import SpecError
 
 SHARES = {"train": 0.6, "val": 0.1, "test": 0.3}

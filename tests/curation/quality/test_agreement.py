@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from isolux.curation.quality.agreement import of_specialists, of_vendors
-from isolux.curation.quality.given import given_answers
+from isolux.curation.quality.answers import given_answers
 from isolux.geometry.keypoints import COCO_SIGMAS
 from isolux.vocabulary.errors import TableError, UnknownNameError
 

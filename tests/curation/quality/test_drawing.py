@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy.stats import chisquare
 
-from isolux.curation.quality.drawing import DESIGN, allocated, draw, read_design
+from isolux.curation.quality.sampling import DESIGN, allocated, draw, read_design
 from isolux.vocabulary.errors import FileError, SpecError, TableError
 
 UNITS = pl.DataFrame(

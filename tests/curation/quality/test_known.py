@@ -15,8 +15,10 @@ from PIL import Image
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from tests.curation._projects import project_of
 
-from isolux.curation.annotation import write_answers, write_tasks  # isort: skip
-from isolux.curation.intake import add, judge, letters  # isort: skip
+from isolux.curation.annotation.sheets import write_answers, write_tasks  # isort: skip
+from isolux.curation.intake.arrival import add
+
+from isolux.curation.intake.judging import judge, letters  # isort: skip
 from isolux.curation.project import (  # isort: skip
     Project,
     check_journal,
@@ -27,7 +29,7 @@ from isolux.curation.project import (  # isort: skip
 )
 from isolux.curation.quality.evidence import gather_suspects  # isort: skip
 from isolux.curation.quality.known import read_hash_list  # isort: skip
-from isolux.curation.quality.matching import decide_matches, match_photos  # isort: skip
+from isolux.curation.quality.known import decide_matches, match_photos  # isort: skip
 from isolux.curation.quality.sampling import draw_sample  # isort: skip
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from tests.curation._projects import project_of, refused
 
-from isolux.curation.intake import add, bring_in  # isort: skip
+from isolux.curation.intake.arrival import add, bring_in  # isort: skip
 from isolux.curation.project import (  # isort: skip
     Project,
     check_journal,
@@ -130,7 +130,7 @@ def test_evidence_becomes_a_sheet(tmp_path: Path) -> None:
         "0,web match,https://example.org/b,\n"
     )
     found = gather_suspects(
-        project, tmp_path / "e.csv", contradict=["country=seen_country"], scene="scene"
+        project, evidence=tmp_path / "e.csv", contradict=["country=seen_country"], scene="scene"
     )
     assert dict(found.kinds.select("kind", "rows").rows()) == {
         "contradiction of country": 2, "logo": 1, "scene": 2, "web match": 2,
@@ -148,7 +148,7 @@ def test_evidence_becomes_a_sheet(tmp_path: Path) -> None:
 def test_a_review_takes_subjects_and_photos_and_counts_what_was_right(tmp_path: Path) -> None:
     project = with_places(tmp_path)
     (tmp_path / "e.csv").write_text("image_id,kind\n0,web match\n2,web match\n4,logo\n")
-    gather_suspects(project, tmp_path / "e.csv").sheet.write_csv(tmp_path / "sheet.csv")
+    gather_suspects(project, evidence=tmp_path / "e.csv").sheet.write_csv(tmp_path / "sheet.csv")
     sheet = filled(tmp_path / "sheet.csv", {"s0", "4"}, tmp_path / "filled.csv")
     told = bring_review(project, sheet, rule="suspicious")
     assert (told.looked_at, told.out, told.photos) == (3, 2, 3)
@@ -191,7 +191,7 @@ def test_evidence_that_is_none(tmp_path: Path, text: str, said: str) -> None:
     project = project_of(tmp_path / "p", ["a"])
     (tmp_path / "e.csv").write_text(text)
     with pytest.raises((TableError, UnknownNameError), match=said):
-        gather_suspects(project, tmp_path / "e.csv")
+        gather_suspects(project, evidence=tmp_path / "e.csv")
 
 
 def test_nothing_to_gather_is_refused(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import hypergeom
 from statsmodels.stats.proportion import proportion_confint
 
-from isolux.curation.quality.sizes import share_of_finite, size_needed
+from isolux.curation.quality.sampling import share_of_finite, size_needed
 from isolux.vocabulary.errors import SpecError
 
 

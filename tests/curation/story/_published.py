@@ -9,7 +9,7 @@ import polars as pl
 
 from isolux_worlds.rehearsal import CLASSES
 
-from isolux.curation.publication import settled_answers  # isort: skip
+from isolux.curation.publication.people import settled_answers  # isort: skip
 
 __all__ = ["DARKER", "LIGHTER", "SIDES", "coco_of", "one_tone"]
 

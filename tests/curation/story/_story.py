@@ -9,6 +9,10 @@ from pathlib import Path
 import polars as pl
 import yaml
 
+from isolux.curation.annotation.exchange import pull, push
+from isolux.curation.annotation.server import Server
+from isolux.curation.annotation.stages import STAGES
+from isolux.curation.annotation.training import examine, golden, graduate, know_raters
 from isolux_worlds.rehearsal import (
     CLASSES,
     CREW,
@@ -27,18 +31,17 @@ from isolux_worlds.rehearsal import (
 from isolux_worlds.rehearsal.specialists import read_photos, regions
 from tests.curation.annotation._fake import Fake
 
-from isolux.curation.annotation import (  # isort: skip
-    STAGES, Server, examine, golden, graduate, know_raters, pull, push,
-)  # fmt: skip
-from isolux.curation.consent import append  # isort: skip
-from isolux.curation.intake import add, judge  # isort: skip
+from isolux.io.consent import append  # isort: skip
+from isolux.curation.intake.arrival import add
+
+from isolux.curation.intake.judging import judge  # isort: skip
 from isolux.curation.project import (  # isort: skip
     Project, create, open_project, read_images, read_instances,
 )  # fmt: skip
-from isolux.curation.project.decided import decide_by_sheet  # isort: skip
+from isolux.curation.project.decisions import decide_by_sheet  # isort: skip
 from isolux.curation.quality.evidence import gather_suspects  # isort: skip
 from isolux.curation.quality.reviewed import Reviewed, bring_review  # isort: skip
-from isolux.curation.withdrawal import Withdrawn  # isort: skip
+from isolux.curation.withdrawal.withdrawing import Withdrawn  # isort: skip
 from isolux.verbs.release import publish_dataset  # isort: skip
 from isolux.verbs.withdraw import withdraw  # isort: skip
 
@@ -112,7 +115,7 @@ class Lab:
         for rule, evidence, facts in (
             ("logo", marks, ()), ("contradictory place", None, ("country=taken_in",)),
         ):  # fmt: skip
-            sheet = gather_suspects(self.project, evidence, contradict=facts).sheet
+            sheet = gather_suspects(self.project, evidence=evidence, contradict=facts).sheet
             filled = self.folder.parent / "filled.csv"
             looked(sheet, self.inbox, seed=self.seed).write_csv(filled)
             found[rule] = bring_review(self.project, filled, rule=rule)

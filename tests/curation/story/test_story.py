@@ -22,7 +22,10 @@ pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[cur
 
 from tests.curation.story._ends import check_audit, check_funnel, check_withdrawal  # isort: skip
 from tests.curation.story._story import Lab, accounts_at  # isort: skip
-from isolux.curation.annotation import STAGES, Server, raters  # isort: skip
+from isolux.curation.annotation.server import Server
+from isolux.curation.annotation.stages import STAGES
+
+from isolux.curation.annotation.training import raters  # isort: skip
 from isolux.curation.project import (  # isort: skip
     check_journal, first_reasons, funnel, left_out, read_images, read_table,
 )  # fmt: skip

@@ -20,7 +20,9 @@ pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[cur
 
 from tests.curation.story._ends import check_audit, check_funnel, check_withdrawal  # isort: skip
 from tests.curation.story._story import Lab  # isort: skip
-from isolux.curation.annotation import STAGES, Server  # isort: skip
+from isolux.curation.annotation.stages import STAGES
+
+from isolux.curation.annotation.server import Server  # isort: skip
 from isolux.curation.project import check_journal, read_table  # isort: skip
 
 _PHOTOS = 120

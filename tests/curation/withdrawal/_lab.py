@@ -14,9 +14,9 @@ import polars as pl
 from PIL import Image
 
 import isolux
-from isolux.curation.consent import append
-from isolux.curation.intake import add
+from isolux.curation.intake.arrival import add
 from isolux.curation.project import Project, create
+from isolux.io.consent import append
 
 PER = 4
 SCOPES = ["evaluation", "training", "publication"]

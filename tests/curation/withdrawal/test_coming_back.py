@@ -12,15 +12,13 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-pytest.importorskip("alembic", reason="not installed: pip install 'isolux[curate]'")
-
-from isolux.curation.annotation import pull, push
+from isolux.curation.annotation.exchange import pull, push
 from isolux.curation.annotation.server import Server
-from isolux.curation.consent import append
 from isolux.curation.project import check_journal, decide, open_project, read_images
 from isolux.curation.project.database import reading
 from isolux.curation.project.tables import META
 from isolux.curation.withdrawal.replacing import closest
+from isolux.io.consent import append
 from isolux.verbs.anonymise import anonymise
 from isolux.verbs.withdraw import replay, withdraw
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError

@@ -10,6 +10,7 @@ import json
 import sqlite3
 import tarfile
 import zipfile
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -17,13 +18,18 @@ import pytest
 
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
 
-from isolux.curation.withdrawal.rewriting import rewrite
+from isolux.curation.withdrawal.rewriting import Blind, rewrite
 from isolux.curation.withdrawal.terms import Terms
 from tests.curation.withdrawal._people import GONE
 
 
 def rewritten(name, data, terms=GONE, beside=()):
-    return rewrite(name, data if isinstance(data, bytes) else data.encode(), list(beside), terms)
+    before = data if isinstance(data, bytes) else data.encode()
+    try:
+        after, n = rewrite(name, before, list(beside), terms)
+    except Blind as reason:
+        return SimpleNamespace(data=before, n=0, why=str(reason))
+    return SimpleNamespace(data=after, n=n, why="")
 
 
 # Rows 2 and 4 are theirs: by the subject, and by the photo 9. The subject 9 is someone else, s171

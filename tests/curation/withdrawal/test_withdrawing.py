@@ -17,11 +17,10 @@ import pytest
 from PIL import Image
 
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
-pytest.importorskip("alembic", reason="not installed: pip install 'isolux[curate]'")
 
-from isolux.curation.consent import append, read_ledger
 from isolux.curation.project import check_journal, open_project, read_images, read_subjects
 from isolux.io import run_directory
+from isolux.io.consent import append, read_ledger
 from isolux.io.run_changes import changed_files
 from isolux.verbs.withdraw import prove, replay, verify, withdraw
 from isolux.vocabulary.errors import FileError, SpecError, TableError
@@ -152,7 +151,7 @@ def test_photos_of_the_same_bytes_go_along(lab):
     copy.mkdir()
     (copy / "other.jpg").write_bytes((lab / "inbox" / f"{WHO}_0.jpg").read_bytes())
     (copy / "photos.csv").write_text("file,image_id,subject_id\nother.jpg,other,s0001\n")
-    from isolux.curation.intake import add
+    from isolux.curation.intake.arrival import add
 
     add(project, copy / "photos.csv")
     withdraw([lab], who=[WHO])

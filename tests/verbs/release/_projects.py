@@ -9,8 +9,8 @@ import polars as pl
 
 from tests.curation.annotation._projects import annotated_project
 
-from isolux.curation.annotation import read_given, write_tasks  # isort: skip
-from isolux.curation.intake import add  # isort: skip
+from isolux.curation.annotation.sheets import read_given, write_tasks  # isort: skip
+from isolux.curation.intake.arrival import add  # isort: skip
 from isolux.curation.project import Project, read_instances  # isort: skip
 from isolux.verbs.consent import add_consent  # isort: skip
 from isolux.verbs.release import Written, publish_dataset  # isort: skip

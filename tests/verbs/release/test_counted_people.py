@@ -15,12 +15,12 @@ from tests.curation.intake._photos import photo, write
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
 
 import isolux  # isort: skip
-from isolux.curation.annotation import read_given, write_tasks  # isort: skip
-from isolux.curation.intake import add  # isort: skip
+from isolux.curation.annotation.sheets import read_given, write_tasks  # isort: skip
+from isolux.curation.intake.arrival import add  # isort: skip
 from isolux.curation.privacy.table import anonymised  # isort: skip
 from isolux.curation.project import create, open_project, read_instances  # isort: skip
 from isolux.verbs.consent import add_consent  # isort: skip
-from isolux.verbs.release.composition import composition_of  # isort: skip
+from isolux.verbs.release.tables import composition_of  # isort: skip
 from tests.verbs.release._projects import published  # isort: skip
 
 SINGLE, PAIRED, LEAST = 24, 12, 10

@@ -1,16 +1,22 @@
-"""``isolux curate``: steps of building a dataset; each file of this folder is one of them."""
+"""``isolux curate``: steps of building a dataset; each file here has those of one part."""
 
 from __future__ import annotations
 
 __all__ = ["STEPS", "curate"]
 
-STEPS = (
-    "concepts", "candidates", "quotas",
-    "init", "add", "intake", "decide", "push", "pull", "tasks", "answers", "golden", "raters",
-    "sample", "quality", "consistency", "suspects", "review", "hashes",
-    "status", "journal",
-    "consensus", "shapes", "anonymise", "publish", "grant", "revoke", "consent",
-)  # fmt: skip
+STEPS = {
+    "concepts": "candidates", "candidates": "candidates", "quotas": "candidates",
+    "init": "project", "add": "project", "intake": "project", "decide": "project",
+    "push": "annotation", "pull": "annotation", "tasks": "annotation", "answers": "annotation",
+    "golden": "annotation",
+    "sample": "quality", "quality": "quality", "consistency": "quality", "suspects": "quality",
+    "review": "quality",
+    "status": "project", "show": "project",
+    "consensus": "publication", "shapes": "publication", "anonymise": "publication",
+    "publish": "publication", "grant": "ledger", "revoke": "ledger", "consent": "ledger",
+}  # fmt: skip
+"""The steps in their order, each with its file; ``VERBS`` there names the public function whose
+settings are flags of a step too."""
 
 
 def curate() -> None:

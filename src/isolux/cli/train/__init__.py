@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["STEPS", "train"]
 
-STEPS = ("fairface", "finetune", "probe")
+STEPS = {"fairface": "fairface", "finetune": "finetune", "probe": "probe"}
 
 
 def train() -> None:

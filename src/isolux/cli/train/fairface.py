@@ -10,7 +10,7 @@ from isolux.cli.streams import say
 
 __all__ = ["fairface"]
 
-VERB = "isolux.verbs.train_fairface:train_fairface"
+VERBS = {"fairface": "isolux.verbs.train_fairface:train_fairface"}
 
 
 def fairface(data: str, *, out: Path, **settings: Any) -> None:

@@ -10,7 +10,7 @@ from isolux.cli.streams import say
 
 __all__ = ["finetune"]
 
-VERB = "isolux.verbs.train_finetune:train_finetune"
+VERBS = {"finetune": "isolux.verbs.train_finetune:train_finetune"}
 
 
 def finetune(data: str, *, out: Path, **settings: Any) -> None:

@@ -9,7 +9,7 @@ from isolux.cli import document
 
 __all__ = ["probe"]
 
-VERB = "isolux.verbs.train_probe:train_probe"
+VERBS = {"probe": "isolux.verbs.train_probe:train_probe"}
 
 
 def probe(data: str, *, out: Path, **settings: Any) -> None:

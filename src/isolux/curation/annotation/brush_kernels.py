@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 
-__all__ = ["COUNT_BITS", "unpack"]
-
 COUNT_BITS = 32  # of the number of values, first in the stream
 
 

@@ -20,8 +20,6 @@ from typing import Any
 
 from isolux.vocabulary.errors import FileError, SpecError
 
-__all__ = ["TOKEN", "Server"]
-
 TOKEN = "LABEL_STUDIO_TOKEN"  # noqa: S105 (the variable's name)
 _TRIES, _FIRST_WAIT_S = 4, 0.5
 _PAGE = 100

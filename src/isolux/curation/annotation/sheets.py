@@ -1,9 +1,6 @@
-"""Answers in tables and COCO files, for golden sets and for labs without a server.
+"""What annotators drew as a COCO file, one annotation a drawing, with who drew it.
 
-A table has a row an answer to a question, a box or an outline: the unit (``task_id``, ``image_id``
-or ``instance_id``), ``annotator``, and ``question, answer``, ``label, x, y, w, h`` (pixels of the
-photo turned upright; ``secondary`` where there is a second class) or ``label, points`` (JSON). COCO
-files hold boxes; those that go out hold whatever was drawn, with who drew it.
+``isolux curate shapes coco:drawn.json`` takes it: one box or mask an object, of all drawings.
 """
 
 from __future__ import annotations
@@ -14,33 +11,93 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import sqlalchemy as sa
 
 from isolux.curation.annotation.answers import Answer, read_answers
-from isolux.curation.annotation.bringing import Pulled, without_withdrawn
-from isolux.curation.annotation.drawn import write_drawn
-from isolux.curation.annotation.following import follow
-from isolux.curation.annotation.headcounts import note_crowded_photos
-from isolux.curation.annotation.pictures import shown
-from isolux.curation.annotation.planning import left_ids, plan, stage_of
-from isolux.curation.annotation.recording import Given, record, sizes
+from isolux.curation.annotation.exchange import Pulled, without_withdrawn
+from isolux.curation.annotation.following import follow, note_crowded_photos
 from isolux.curation.annotation.stages import Stage
-from isolux.curation.annotation.willing import Willing
+from isolux.curation.annotation.tasks import (
+    Given,
+    Willing,
+    left_ids,
+    plan,
+    record,
+    shown,
+    sizes,
+    stage_of,
+    upright,
+)
 from isolux.curation.project.database import reading
+from isolux.curation.project.decisions import refuse_held
 from isolux.curation.project.folder import Project
-from isolux.curation.project.held import refuse_held
 from isolux.curation.project.reading import read_images, read_instances
 from isolux.curation.project.tables import images, instances, tasks
+from isolux.curation.user_tables import read_text, refuse_missing
+from isolux.geometry.masks import masks_from_coco
 from isolux.io.atomic import write_bytes, write_text
-from isolux.io.cells import as_text
 from isolux.io.csv_text import csv_text
-from isolux.io.frames import read_table
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.words import numbered
 
-__all__ = ["answers_by_unit", "read_given", "write_answers", "write_tasks"]
+_LEAST = 3  # corners of an outline
+
+
+def write_drawn(project: Project, stage: Stage, answers: pl.DataFrame, file: Path) -> int:
+    """Write the boxes, outlines and painted masks of a stage; how many there are."""
+    if stage.draws is None:
+        raise SpecError(
+            "nothing is drawn in this stage", expected="boxes or masks, for a file of COCO's form",
+            found=stage.name, where=str(file), hint="a CSV holds the answers to questions",
+        )  # fmt: skip
+    size = {row["image_id"]: _size(row) for row in read_images(project).iter_rows(named=True)}
+    held = answers.filter(pl.col("image_id").is_in(list(size)))
+    number = {name: k for k, name in enumerate(held["image_id"].unique(maintain_order=True), 1)}
+    labels = stage.labels or project.classes
+    category = {name: k for k, name in enumerate(labels, 1)}
+    rows = [
+        {"id": k, "image_id": number[row["image_id"]], "category_id": category[row["label"]],
+         "iscrowd": 0, **_shape(row, size[row["image_id"]]),
+         "attributes": {"annotator": row["annotator"], "unit": row["instance_id"]}}
+        for k, row in enumerate(held.iter_rows(named=True), 1)
+    ]  # fmt: skip
+    coco = {
+        "images": [
+            {"id": k, "file_name": name, "width": size[name][0], "height": size[name][1]}
+            for name, k in number.items()
+        ],
+        "categories": [{"id": k, "name": name} for name, k in category.items()],
+        "annotations": rows,
+    }
+    write_text(file, json.dumps(coco))
+    return len(rows)
+
+
+def _size(row: Mapping[str, Any]) -> tuple[int, int]:
+    return upright(row["width"] or 0, row["height"] or 0, row.get("orientation"))
+
+
+def _shape(row: Mapping[str, Any], size: tuple[int, int]) -> dict[str, Any]:
+    if row["points"] is None and row["mask"] is None:
+        sides = [row[side] for side in "xywh"]
+        return {"bbox": sides, "area": sides[2] * sides[3]}
+    drawn: Any = json.loads(row["mask"]) if row["mask"] is not None else _corners(row["points"])
+    width, height = size
+    mask = masks_from_coco([drawn], np.array([height]), np.array([width]))
+    return {
+        "segmentation": drawn, "area": int(mask.area_px[0]), "bbox": mask.box_xywh[0].tolist(),
+    }  # fmt: skip
+
+
+def _corners(points: str) -> list[list[float]]:
+    """Write an outline as COCO does; two corners or fewer hold no pixel."""
+    corners = json.loads(points)
+    corners += corners[-1:] * (_LEAST - len(corners))
+    return [[side for corner in corners for side in corner]]
+
 
 _SOURCE = "table"
 _SIDES = ("x", "y", "w", "h")
@@ -78,16 +135,14 @@ def write_tasks(project: Project, stage: str, folder: str | Path, *, training: b
         .where(tasks.c.stage == stage, tasks.c.status == "open", tasks.c.golden.is_(training))
         .order_by(tasks.c.task_id)
     )  # fmt: skip
-    with reading(project.engine) as connection:
-        held = connection.execute(query).mappings().all()
-    rows = [row for row in held if row["image_id"] not in gone and row["unit_id"] not in gone]
+    rows = [r for r in project.rows(query) if r.image_id not in gone and r.unit_id not in gone]
     for row in rows:
-        box = None if row["x"] is None else tuple(float(row[side]) for side in _SIDES)
-        if row["file"] is not None:
-            data = shown(project, row["file"], box)  # type: ignore[arg-type]
-            write_bytes(root / "pictures" / f"{row['task_id']}.jpg", data)
+        box = None if row.x is None else (float(row.x), float(row.y), float(row.w), float(row.h))
+        if row.file is not None:
+            data = shown(project, row.file, box)
+            write_bytes(root / "pictures" / f"{row.task_id}.jpg", data)
     columns = ["task_id", f"{one.unit_kind}_id", "round", "wanted"]
-    table = [(r["task_id"], r["unit_id"], r["round"], r["wanted"]) for r in rows]
+    table = [(r.task_id, r.unit_id, r.round, r.wanted) for r in rows]
     frame = pl.DataFrame(table, schema=columns, orient="row")
     write_text(root / "tasks.csv", csv_text(frame))
     if one.draws == "boxes":
@@ -128,11 +183,10 @@ def read_given(
     """Bring in answers that were given without a server; the same file twice changes nothing."""
     one = stage_of(stage)
     path = Path(file).expanduser()
-    frame = _of_coco(path, one) if path.suffix == ".json" else _text(read_table(path))
-    if "annotator" not in frame.columns:
-        if annotator is None:
-            raise UnknownNameError("column", "annotator", frame.columns, where=str(path))
+    frame = _of_coco(path, one) if path.suffix == ".json" else read_text(path)
+    if annotator is not None and "annotator" not in frame.columns:
         frame = frame.with_columns(annotator=pl.lit(annotator))
+    refuse_missing(frame, ["annotator"], str(path))
     asked = _asked(project, one)
     given: list[Given] = []
     for (who,), own in frame.group_by("annotator", maintain_order=True):
@@ -150,16 +204,11 @@ def read_given(
     return Pulled(len(given), new, refused, sent_back, notes)
 
 
-def _text(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.select(as_text(frame[name]).alias(name) for name in frame.columns)
-
-
 def _asked(project: Project, stage: Stage) -> dict[str, str]:
     """Tell each unit's last task, by the unit's id and by its own; golden ones by their own."""
     query = sa.select(tasks.c.unit_id, tasks.c.task_id, tasks.c.golden)
     query = query.where(tasks.c.stage == stage.name).order_by(tasks.c.round)
-    with reading(project.engine) as connection:
-        rows = connection.execute(query).all()
+    rows = project.rows(query)
     by_unit = {str(unit): str(task) for unit, task, known in rows if not known}
     return by_unit | {str(task): str(task) for _, task, _ in rows}
 
@@ -179,9 +228,7 @@ def answers_by_unit(frame: pl.DataFrame, stage: Stage, where: str) -> dict[str, 
         raise UnknownNameError("column", f"{stage.unit_kind}_id", frame.columns, where=where)
     drawn = {"boxes": ("label", *_SIDES), "polygons": ("label", "points")}
     needed = drawn[stage.draws] if stage.draws else ("question", "answer")
-    lacking = [name for name in needed if name not in frame.columns]
-    if lacking:
-        raise UnknownNameError("column", lacking[0], frame.columns, where=where)
+    refuse_missing(frame, needed, where)
     found: dict[str, Answer] = {}
     for number, row in enumerate(frame.iter_rows(named=True), 1):
         if row[key] is None:

@@ -18,13 +18,18 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.curation.annotation.answers import Answer
-from isolux.curation.annotation.graduates import BELOW, CHECK, GRADUATED, last_passes
-from isolux.curation.annotation.planning import stage_of, task_row
 from isolux.curation.annotation.sheets import answers_by_unit
 from isolux.curation.annotation.stages import Stage
-from isolux.curation.project.database import writing
-from isolux.curation.project.folder import Project
-from isolux.curation.project.journal import add_row
+from isolux.curation.annotation.tasks import (
+    BELOW,
+    CHECK,
+    GRADUATED,
+    last_passes,
+    stage_of,
+    task_row,
+)
+from isolux.curation.project.database import insert_rows, update_rows, writing
+from isolux.curation.project.folder import Project, add_row
 from isolux.curation.project.reading import find_revoked_photos
 from isolux.curation.project.reading import read_table as read_own
 from isolux.curation.project.tables import (
@@ -35,13 +40,10 @@ from isolux.curation.project.tables import (
     passes,
     tasks,
 )
+from isolux.curation.user_tables import read_text
 from isolux.geometry.boxes import pairs_iou_xywh
-from isolux.io.cells import as_text
-from isolux.io.frames import read_table
 from isolux.stats.proportions import wilson
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-
-__all__ = ["BELOW", "CHECK", "GRADUATED", "examine", "golden", "graduate", "know_raters", "raters"]
 
 _CURRENT = ("stands", "refused")
 
@@ -49,9 +51,7 @@ _CURRENT = ("stands", "refused")
 def golden(project: Project, stage: str, sheet: str | Path) -> int:
     """Make golden tasks of units whose right answers are known."""
     one = stage_of(stage)
-    frame = read_table(Path(sheet).expanduser())
-    frame = frame.select(as_text(frame[name]).alias(name) for name in frame.columns)
-    truth = answers_by_unit(frame, one, str(sheet))
+    truth = answers_by_unit(read_text(sheet), one, str(sheet))
     revoked = find_revoked_photos(project)
     with writing(project.engine) as connection:
         image = _images(connection, one)
@@ -77,8 +77,7 @@ def golden(project: Project, stage: str, sheet: str | Path) -> int:
         for unit in held & set(truth):
             where = (tasks.c.stage == stage, tasks.c.unit_id == unit, tasks.c.golden.is_(True))
             connection.execute(sa.update(tasks).where(*where).values(data={"truth": truth[unit]}))
-        if rows:
-            connection.execute(sa.insert(tasks), rows)
+        insert_rows(connection, tasks, rows)
         said = {"new": len(rows), "given": len(truth), "threshold": one.threshold}
         add_row(connection, project, step="golden", rule=stage, said=said, seals=())
     return len(rows)
@@ -128,7 +127,7 @@ def _add(
         name: sum(row["status"] == name for row in rows) for name in (BELOW, CHECK, GRADUATED)
     }
     n = add_row(connection, project, step="training", rule=stage, said=counts, seals=())
-    connection.execute(sa.insert(passes), [{**row, "n": n} for row in rows])
+    insert_rows(connection, passes, [{**row, "n": n} for row in rows])
 
 
 def _golden_answers(
@@ -201,22 +200,20 @@ def graduate(project: Project, stage: str, who: Sequence[str]) -> int:
 
 def know_raters(project: Project, sheet: str | Path) -> int:
     """Note where raters are from, and what else they disclosed: ``annotator_id, region, …``."""
-    frame = read_table(Path(sheet).expanduser())
-    if "annotator_id" not in frame.columns:
-        raise UnknownNameError("column", "annotator_id", frame.columns, where=str(sheet))
-    frame = frame.select(as_text(frame[name]).alias(name) for name in frame.columns)
+    frame = read_text(sheet, "annotator_id")
     with writing(project.engine) as connection:
         known = set(connection.execute(sa.select(annotators.c.annotator_id)).scalars())
-        for row in frame.iter_rows(named=True):
-            facts = {k: v for k, v in row.items()
-                     if k not in ("annotator_id", "region") and v is not None}  # fmt: skip
-            values = {"region": row.get("region"), "facts": facts}
-            name = row["annotator_id"]
-            if name in known:
-                change = sa.update(annotators).where(annotators.c.annotator_id == name)
-                connection.execute(change.values(**values))
-            else:
-                connection.execute(sa.insert(annotators), [{"annotator_id": name} | values])
+        rows = {
+            row.pop("annotator_id"): {
+                "region": row.pop("region", None),
+                "facts": {name: value for name, value in row.items() if value is not None},
+            }
+            for row in frame.iter_rows(named=True)
+        }
+        new = [{"annotator_id": k} | values for k, values in rows.items() if k not in known]
+        insert_rows(connection, annotators, new)
+        update_rows(connection, annotators.c.annotator_id,
+                    {k: values for k, values in rows.items() if k in known})  # fmt: skip
     return frame.height
 
 

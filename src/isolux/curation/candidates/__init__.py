@@ -4,11 +4,3 @@ Sources: Gustafson et al. (2023), sections 3 and 5.1 and appendix A.2.1 (FACET: 
 candidates from captions and tags); Kärkkäinen & Joo (2021), section 3.2 (FairFace: countries). No
 model looks at a photo: what a model does not see would never come in.
 """
-
-from __future__ import annotations
-
-from isolux.curation.candidates.captions import matches, pick, term_table
-from isolux.curation.candidates.countries import Quotas, quotas
-from isolux.curation.candidates.wordnet import concepts, read_nouns
-
-__all__ = ["Quotas", "concepts", "matches", "pick", "quotas", "read_nouns", "term_table"]

@@ -19,22 +19,16 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.curation.intake.facts import facts_of
-from isolux.curation.project.consent import drop_revoked_rows
-from isolux.curation.project.database import writing
+from isolux.curation.project.database import insert_rows, update_rows, writing
 from isolux.curation.project.decisions import CAME, write_verdicts
-from isolux.curation.project.folder import PHOTOS, Project
-from isolux.curation.project.ledger_head import remember_ledger_head
-from isolux.curation.project.reading import FACTS
+from isolux.curation.project.folder import PHOTOS, Project, remember_ledger_head
+from isolux.curation.project.reading import FACTS, drop_revoked_rows
 from isolux.curation.project.tables import images, instances, subjects
-from isolux.curation.quality.known import HashList
-from isolux.curation.quality.matching import cleared, write_matches
+from isolux.curation.quality.known import HashList, cleared, write_matches
+from isolux.curation.user_tables import read_text, refuse_missing, refuse_rows
 from isolux.io.atomic import write_bytes
-from isolux.io.cells import as_text
-from isolux.io.frames import read_table
 from isolux.io.paths import inside
-from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, place
-
-__all__ = ["Added", "add", "bring_in"]
+from isolux.vocabulary.errors import FileError, TableError
 
 _TOGETHER = 200  # photos in one transaction
 _OWN = ("image_id", "file", "subject_id", "instance_id")
@@ -68,7 +62,7 @@ def add(
 ) -> Added:
     """Bring photos into a project, but for those of people who took their consent back."""
     path = Path(sheet).expanduser()
-    rows = _rows(_as_text(read_table(path)), str(path))
+    rows = _rows(_stripped(read_text(path)), str(path))
     known = None if subjects is None else _of_subjects(Path(subjects).expanduser())
     n_photos = rows["image_id"].n_unique()
     rows, known = drop_revoked_rows(project, rows, known)
@@ -96,23 +90,17 @@ def _batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
         yield rows.filter(pl.col("image_id").is_in(ids[start : start + _TOGETHER].implode()))
 
 
-def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
-    """Write cells as text, and ids without white space around them."""
-    texts = frame.select(as_text(frame[name]).alias(name) for name in frame.columns)
+def _stripped(texts: pl.DataFrame) -> pl.DataFrame:
+    """Write ids without white space around them."""
     ids = [name for name in _IDS if texts.schema.get(name) == pl.String]
     return texts.with_columns(pl.col(ids).str.strip_chars())
 
 
 def _rows(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     for name in ("file", "subject_id"):
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where=where)
-        if frame[name].null_count():
-            row = frame[name].is_null().arg_true()[0] + 1
-            raise TableError(
-                f"a cell of {name!r} is empty", expected="a photo and who is in it",
-                where=place(where, int(row), name),
-            )  # fmt: skip
+        refuse_missing(frame, [name], where)
+        refuse_rows(frame[name].is_null(), f"a cell of {name!r} is empty", where, column=name,
+                    expected="a photo and who is in it")  # fmt: skip
     if "image_id" not in frame.columns:
         stem = pl.col("file").str.replace(r"\.[^./\\]*$", "")
         frame = frame.with_columns(image_id=stem)
@@ -134,9 +122,7 @@ def _rows(frame: pl.DataFrame, where: str) -> pl.DataFrame:
 
 
 def _of_subjects(path: Path) -> pl.DataFrame:
-    frame = _as_text(read_table(path))
-    if "subject_id" not in frame.columns:
-        raise UnknownNameError("column", "subject_id", frame.columns, where=str(path))
+    frame = _stripped(read_text(path, "subject_id"))
     if frame["subject_id"].is_duplicated().any() or frame["subject_id"].null_count():
         raise TableError(
             "a subject is in several rows, or in none", expected="one row a subject",
@@ -153,14 +139,11 @@ def _refuse_words(frame: pl.DataFrame, where: str) -> None:
         if kind is None or not kind.is_numeric():
             continue
         numbers = frame[name].cast(pl.Float64, strict=False)
-        bad = frame[name].is_not_null() & ~numbers.is_finite().fill_null(value=False)
-        if bad.any():
-            row = int(bad.arg_true()[0])
-            raise TableError(
-                f"a cell of {name!r} is not a number", expected="a number, or nothing",
-                found=repr(frame[name][row]), where=place(where, row + 1, name),
-                hint="leave the cell empty where it is not known",
-            )  # fmt: skip
+        refuse_rows(
+            frame[name].is_not_null() & ~numbers.is_finite().fill_null(value=False),
+            f"a cell of {name!r} is not a number", where, expected="a number, or nothing",
+            cells=frame[name], column=name, hint="leave the cell empty where it is not known",
+        )  # fmt: skip
 
 
 def _located(rows: pl.DataFrame, root: Path, where: str) -> pl.DataFrame:
@@ -219,10 +202,7 @@ def _taken(
 
 
 def bring_in(
-    project: Project,
-    photos: pl.DataFrame,
-    people: pl.DataFrame,
-    known: pl.DataFrame | None = None,
+    project: Project, photos: pl.DataFrame, people: pl.DataFrame, known: pl.DataFrame | None = None
 ) -> Added:
     """Write photos, the people in them and what is known of subjects, in one transaction."""
     fine = cleared(project)
@@ -298,8 +278,7 @@ def _photos(
             one = images.c.image_id == row["image_id"]
             held_now = {k: row[k] for k in ("file", "width", "height", "facts")}
             connection.execute(sa.update(images).where(one).values(**held_now))
-    if rows:
-        connection.execute(sa.insert(images), rows)
+    insert_rows(connection, images, rows)
     return [row["image_id"] for row in rows], photos.height - len(rows)
 
 
@@ -329,18 +308,14 @@ def _merge(
     connection: Connection, table: sa.Table, key: str, rows: Sequence[Mapping[str, Any]]
 ) -> tuple[int, list[Mapping[str, Any]]]:
     """Write rows that are new, and other facts than before: how many changed, and the new rows."""
-    column = table.c[key]
-    query = sa.select(column, table.c.facts)
+    query = sa.select(table.c[key], table.c.facts)
     held = {str(one): dict(facts) for one, facts in connection.execute(query)}
     fresh = [row for row in rows if row[key] not in held]
-    other = [
-        {"_key": row[key], "facts": held[row[key]] | row["facts"]}
+    other = {
+        row[key]: {"facts": held[row[key]] | row["facts"]}
         for row in rows
         if row[key] in held and held[row[key]] | row["facts"] != held[row[key]]
-    ]
-    if fresh:
-        connection.execute(sa.insert(table), list(fresh))
-    if other:
-        change = sa.update(table).where(column == sa.bindparam("_key"))
-        connection.execute(change.values(facts=sa.bindparam("facts")), other)
+    }
+    insert_rows(connection, table, fresh)
+    update_rows(connection, table.c[key], other)
     return len(other), fresh

@@ -14,8 +14,6 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["facts_of"]
-
 _FORMATS = ("JPEG", "TIFF", "PNG", "WEBP", "BMP", "GIF")
 _IFD = 0x8769
 _ORIENTATION = 0x0112

@@ -9,25 +9,22 @@ from typing import Any, cast, get_args, get_type_hints
 
 import polars as pl
 
-from isolux.curation.project.consent import CONSENT, read_consent
-from isolux.curation.project.decisions import IN, came_in, decide
+from isolux.curation.project.decisions import IN, came_in, decide, listed
 from isolux.curation.project.folder import MARK, Project
-from isolux.curation.project.held import listed
 from isolux.curation.project.reading import (
+    CONSENT,
     left_out,
+    read_consent,
     read_images,
     read_instances,
     read_subjects,
 )
-from isolux.io.cells import as_text
-from isolux.io.frames import read_table
+from isolux.curation.user_tables import read_text
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import TableError, UnknownNameError
 from isolux.vocabulary.info import RuleInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.plugin_options import named_options, read_value, refuse_unknown
-
-__all__ = ["Judged", "judge", "letters"]
 
 _ORDER = ("specifications", "people", "consent", "series")
 
@@ -164,13 +161,9 @@ def _with_consent(project: Project, facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_years(facts: pl.DataFrame, path: Path) -> pl.DataFrame:
-    table = read_table(path.expanduser())
-    lacking = [name for name in ("make", "model", "year") if name not in table.columns]
-    if lacking:
-        raise UnknownNameError("column", lacking[0], table.columns, where=str(path))
-    plain = [as_text(table[n]).str.strip_chars().str.to_lowercase() for n in ("make", "model")]
-    years = table["year"].cast(pl.Int64, strict=False)
-    known = pl.DataFrame({"_make": plain[0], "_model": plain[1], "_year": years})
+    keys = {f"_{n}": pl.col(n).str.strip_chars().str.to_lowercase() for n in ("make", "model")}
+    table = read_text(path, "make", "model", "year")
+    known = table.select(**keys, _year=pl.col("year").cast(pl.Int64, strict=False))
     if (
         known.null_count().sum_horizontal()[0]
         or known.select("_make", "_model").is_duplicated().any()
@@ -180,11 +173,9 @@ def _with_years(facts: pl.DataFrame, path: Path) -> pl.DataFrame:
             expected="make, model and year, once a device",
             where=str(path),
         )  # fmt: skip
-    for name in ("make", "model", "device_year"):
+    for name, kind in (("make", pl.String), ("model", pl.String), ("device_year", pl.Int64)):
         if name not in facts.columns:
-            kind = pl.Int64 if name == "device_year" else pl.String
             facts = facts.with_columns(pl.lit(None, dtype=kind).alias(name))
-    keys = {f"_{n}": pl.col(n).str.strip_chars().str.to_lowercase() for n in ("make", "model")}
     joined = facts.with_columns(**keys).join(
         known, on=["_make", "_model"], how="left", maintain_order="left"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from isolux.curation._chain import make_key, mark_of, read_key
+from isolux.io.consent.chain import make_key, mark_of, read_key
 from isolux.vocabulary.errors import OutputError
 
 __all__ = ["KEY_MARK", "NO_KEY", "key_at", "key_mark"]

@@ -1,23 +1,96 @@
-"""Photos copied so that they can be published: no metadata, other names, regions filled in."""
+"""Regions of a picture that no one may see (bystanders, plates, documents), filled in."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from isolux.curation.privacy.metadata import stripped
-from isolux.curation.privacy.redact import Box, redacted
 from isolux.curation.privacy.table import pseudonym
+from isolux.curation.user_tables import import_function, refuse_missing
 from isolux.io.frames import read_table
 from isolux.io.images import read_image
 from isolux.io.paths import inside
-from isolux.vocabulary.errors import InputError, TableError, UnknownNameError
+from isolux.vocabulary.errors import InputError, SpecError, TableError
 
-__all__ = ["copy_photos", "read_regions"]
+if TYPE_CHECKING:
+    from isolux.io.images import Pixels
+
+Box = tuple[float, float, float, float]
+"""Left, top, width, height in pixels."""
+Filler = Callable[["Pixels", np.ndarray], "Pixels"]
+"""From a picture and what is to be filled, ``[height, width]`` bool, to such a picture."""
+_NEAR_PX = 5  # how far from a pixel OpenCV looks for what surrounds it
+
+
+def filler(how: str) -> Filler:
+    """Find what fills regions: ``black``, ``opencv`` or ``python:MODULE:FUNCTION``.
+
+    Examples
+    --------
+    >>> black = filler("black")
+    >>> black(np.full((2, 2, 3), 9, np.uint8), np.array([[True, False]] * 2))[0].tolist()
+    [[0, 0, 0], [9, 9, 9]]
+    """
+    if how == "black":
+        return _black
+    if how == "opencv":
+        return _opencv()
+    found: Filler = import_function(
+        how, "this is not a way to fill a region", where="inpaint",
+        expected="black, opencv or python:MODULE:FUNCTION",
+    )  # fmt: skip
+    return found
+
+
+def _black(pixels: Pixels, region: np.ndarray) -> Pixels:
+    return np.where(region[..., None], np.uint8(0), pixels)
+
+
+def _opencv() -> Filler:
+    try:
+        cv2 = import_module("cv2")
+    except ImportError as error:
+        raise SpecError(
+            "OpenCV is not installed", expected="pip install opencv-python-headless",
+            found=str(error), where="inpaint", hint="--inpaint black needs nothing",
+        ) from error  # fmt: skip
+
+    def fill(pixels: Pixels, region: np.ndarray) -> Pixels:
+        found: Pixels = cv2.inpaint(pixels, region.astype(np.uint8), _NEAR_PX, cv2.INPAINT_TELEA)
+        return found
+
+    return fill
+
+
+def redacted(pixels: Pixels, boxes: Sequence[Box], fill: Filler) -> Pixels:
+    """Fill boxes of a picture; every pixel outside of them stays."""
+    height, width = pixels.shape[:2]
+    region = np.zeros((height, width), dtype=np.bool_)
+    for left, top, wide, high in boxes:
+        x, y = max(0, int(np.floor(left))), max(0, int(np.floor(top)))
+        right, bottom = int(np.ceil(left + wide)), int(np.ceil(top + high))
+        part = region[y : max(bottom, 0), x : max(right, 0)]
+        if not part.size:
+            raise SpecError(
+                "a region is outside its picture", expected=f"within {width} × {height}",
+                found=f"{(left, top, wide, high)}", where="redact",
+            )  # fmt: skip
+        part[...] = True
+    found = np.asarray(fill(pixels, region))
+    if found.shape != pixels.shape or found.dtype != np.uint8:
+        raise SpecError(
+            "what filled the regions gave no such picture", expected=f"{pixels.shape} of uint8",
+            found=f"{found.shape} of {found.dtype}", where="inpaint",
+        )  # fmt: skip
+    return np.where(region[..., None], found, pixels)
+
 
 _BOX = ("file", "x", "y", "w", "h")
 _QUALITY = 95  # of a JPEG whose regions were filled; the others are not encoded anew
@@ -31,9 +104,7 @@ def read_regions(
     if redact is None:
         return {}
     given = read_table(redact)
-    for name in (column, *_BOX[1:]):
-        if name not in given.columns:
-            raise UnknownNameError("column", name, given.columns, where=str(redact))
+    refuse_missing(given, (column, *_BOX[1:]), str(redact))
     sides = given.with_columns(pl.col(_BOX[1:]).cast(pl.Float64, strict=False))
     faulty = sides.select(
         pl.any_horizontal(pl.col(_BOX[1:]).is_null()) | (pl.col("w") <= 0) | (pl.col("h") <= 0)

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
+from isolux.curation.user_tables import refuse_missing
+from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
-
-__all__ = ["AGGREGATE_ONLY", "Told", "anonymised", "identified", "person_of", "pseudonym"]
 
 AGGREGATE_ONLY = (
     "relation", "relationship", "country_of_residence", "residence", "height", "weight", "pregnan",
@@ -112,9 +111,8 @@ def anonymised(
     >>> anonymised(rows, b"k", ids=["who"], dates=["taken"]).people["taken"].to_list()
     ['2021-03', None]
     """
-    for name in (*ids, *dates, *(aggregate or ()), *drop, *([person] if person else [])):
-        if name not in table.columns:
-            raise UnknownNameError("column", name, table.columns)
+    named = (*ids, *dates, *(aggregate or ()), *drop, *([person] if person else []))
+    refuse_missing(table, named)
     counted = _aggregated(table.columns, aggregate, (*ids, *dates, *drop))
     people = table.drop(*drop, *counted)
     _refuse_naming(people.columns, (*ids, *dates))
@@ -271,7 +269,6 @@ def _counts(
     table: pl.DataFrame, columns: Sequence[str], person: str | None, least: int
 ) -> pl.DataFrame:
     """Count people by value; rarer values are one row, which the next rarest joins if need be."""
-    parts = []
     if columns and person is None:
         raise SpecError(
             "whom a count would count is not known: rows are not people",
@@ -280,37 +277,28 @@ def _counts(
             hint="--person subject_id names it; --drop COLUMN leaves a column out",
         )
     table = table if person is None else identified(table, person)
-    who = pl.col(str(person))
+    counts: list[tuple[str, str, int]] = []
     for name in columns:
-        each = (
-            table.with_columns(who.alias("__who"), value=pl.col(name).cast(pl.String))
-            .with_columns(pl.col("value").fill_null("(not said)"))
-            .with_columns(  # of two values, a person would be counted twice and give others away
-                pl.when(pl.col("value").n_unique().over("__who") > 1)
-                .then(pl.lit("(several)"))
-                .otherwise("value")
-                .alias("value")
-            )
+        said = table.select(who=pl.col(str(person)), value=pl.col(name).cast(pl.String))
+        several = pl.col("value").n_unique().over("who") > 1
+        rows = (
+            said.with_columns(pl.col("value").fill_null("(not said)"))
+            # Of two values, a person would be counted twice and give others away.
+            .with_columns(value=pl.when(several).then(pl.lit("(several)")).otherwise("value"))
             .group_by("value")
-            .agg(people=pl.col("__who").drop_nulls().n_unique())
+            .agg(people=pl.col("who").drop_nulls().n_unique())
             .sort("people", "value", descending=[True, False])
+            .rows()
         )
-        rows = each.rows()
         told = [row for row in rows if row[1] >= least]
         rest = [row for row in rows if row[1] < least]
         while rest and sum(n for _, n in rest) < least and told:
             rest.append(told.pop())
         if rest and sum(n for _, n in rest) >= least:
             told.append(("others", sum(n for _, n in rest)))
-        parts.append(
-            pl.DataFrame(
-                [(name, *row) for row in told],
-                schema={"attribute": pl.String, "value": pl.String, "people": pl.Int64},
-                orient="row",
-            )
-        )
-    empty = pl.DataFrame(schema={"attribute": pl.String, "value": pl.String, "people": pl.Int64})
-    return pl.concat([empty, *parts])
+        counts += [(name, *row) for row in told]
+    schema = {"attribute": pl.String, "value": pl.String, "people": pl.Int64}
+    return pl.DataFrame(counts, schema=schema, orient="row")
 
 
 def _with_months(people: pl.DataFrame, name: str) -> pl.DataFrame:

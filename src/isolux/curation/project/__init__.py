@@ -18,18 +18,22 @@ from __future__ import annotations
 from isolux.vocabulary.extras import needed
 
 needed("sqlalchemy", package="SQLAlchemy", extra="curate", purpose="a project of curation")
-needed("alembic", package="Alembic", extra="curate", purpose="a project of curation")
 
-from isolux.curation.project.consent import read_consent  # noqa: E402
-from isolux.curation.project.counting import first_reasons, funnel  # noqa: E402
-from isolux.curation.project.decisions import came_in, decide, note, standing  # noqa: E402
-from isolux.curation.project.folder import Project, create, open_project  # noqa: E402
-from isolux.curation.project.held import listed, refuse_held  # noqa: E402
-from isolux.curation.project.journal import check_journal, read_journal  # noqa: E402
-from isolux.curation.project.reading import (  # noqa: E402
+from isolux.curation.project.decisions import came_in, decide, listed, note, refuse_held, standing  # noqa: E402  # noqa: E402
+from isolux.curation.project.folder import (  # noqa: E402  # noqa: E402
+    Project,
+    check_journal,
+    create,
+    open_project,
+    read_journal,
+)
+from isolux.curation.project.reading import (  # noqa: E402  # noqa: E402
     find_revoked_photos,
+    first_reasons,
+    funnel,
     left_out,
     read_bystanders,
+    read_consent,
     read_images,
     read_instances,
     read_subjects,

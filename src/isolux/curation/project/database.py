@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -20,19 +20,16 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
-from isolux.curation.project.tables import META
+from isolux.curation.project.tables import META, settings
 from isolux.vocabulary.errors import FileError, OutputError, SpecError
 
-if TYPE_CHECKING:
-    from alembic.script import ScriptDirectory
-
-__all__ = ["FILE", "engine_of", "reading", "shown", "sweep", "upgrade", "version_of", "writing"]
-
 FILE = "project.sqlite"
+VERSION = 1
+"""Of the tables: a project that another isolux wrote is refused."""
+_VERSION_NAME = "version of the tables"
 _WAIT_S = 60  # for another curator, before a command gives up
 _WRITES = "isolux_writes"
 _POOL = "isolux"  # the name of its log, which nobody reads: what failed is raised
-_MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def engine_of(database: str, folder: Path) -> Engine:
@@ -122,26 +119,22 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
+def writing(engine: Engine, *, is_new: bool = False) -> Iterator[Connection]:
     """Give a connection that is the project's only writer; all of it is kept, or nothing."""
     try:
         with engine.connect() as plain:
             connection = plain.execution_options(**{_WRITES: True})
             with connection.begin():
-                if engine.dialect.name == "postgresql":
+                if engine.dialect.name == "postgresql" and not is_new:
                     connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_WAIT_S}s'")
                     connection.exec_driver_sql("LOCK TABLE journal IN EXCLUSIVE MODE")
                 yield connection
     except (DBAPIError, OSError) as error:
-        raise _unwritten(engine, error) from error
-
-
-def _unwritten(engine: Engine, error: BaseException) -> OutputError:
-    return OutputError(
-        "the project's database could not be written", found=_said(error), where=shown(engine),
-        hint="nothing of this step was kept: see that the database is running, that its disk has"
-        " room and that no other command holds it, then give the same command again",
-    )  # fmt: skip
+        raise OutputError(
+            "the project's database could not be written", found=_said(error), where=shown(engine),
+            hint="nothing of this step was kept: see that the database is running, that its disk"
+            " has room and that no other command holds it, then give the same command again",
+        ) from error  # fmt: skip
 
 
 def sweep(engine: Engine) -> None:
@@ -157,7 +150,7 @@ def sweep(engine: Engine) -> None:
             cursor.close()
         finally:
             raw.close()
-    except Exception as error:  # the driver's own, as no query of SQLAlchemy runs here
+    except Exception as error:
         raise OutputError(
             "the project's database could not be rewritten", found=_said(error),
             where=shown(engine), hint="end other commands on it, then give the same command again",
@@ -172,49 +165,34 @@ def _said(error: BaseException) -> str:
     return (str(origin).splitlines() or [type(origin).__name__])[0][:200]
 
 
-def version_of(engine: Engine) -> tuple[str | None, str]:
-    """Tell which version of the tables a database has, and which this isolux knows."""
-    from alembic.migration import MigrationContext
-
+def version_of(engine: Engine) -> int | None:
+    """Tell which version of the tables a database has; 0: one without a number, None: no tables."""
     with reading(engine) as connection:
-        found = MigrationContext.configure(connection).get_current_revision()
-    return found, str(_script().get_current_head())
+        if not sa.inspect(connection).has_table(settings.name):
+            return None
+        query = sa.select(settings.c.value).where(settings.c.name == _VERSION_NAME)
+        return int(connection.execute(query).scalar() or 0)
 
 
-def upgrade(engine: Engine) -> bool:
-    """Make the tables, or bring older ones to this version; whether there was anything to do."""
-    from alembic.config import Config
-    from alembic.runtime.environment import EnvironmentContext
-    from alembic.util import CommandError
-
-    found, wanted = version_of(engine)
-    if found == wanted:
-        return False
-    script = _script()
-
-    def steps(revision: Any, _context: object) -> Any:
-        return script._upgrade_revs("head", revision)  # noqa: SLF001  (as Alembic's own command)
-
-    try:
-        with engine.connect() as plain:
-            connection = plain.execution_options(**{_WRITES: True})
-            environment = EnvironmentContext(Config(), script, fn=steps)
-            with connection.begin():
-                environment.configure(
-                    connection=connection, target_metadata=META, render_as_batch=True
-                )
-                environment.run_migrations()
-    except CommandError as error:
-        raise FileError(
-            "this project's tables are of a later isolux", expected=f"at most version {wanted}",
-            found=str(found), where=shown(engine), hint="upgrade isolux",
-        ) from error  # fmt: skip
-    except (DBAPIError, OSError) as error:
-        raise _unwritten(engine, error) from error
-    return True
+def make_tables(engine: Engine) -> None:
+    """Make the tables of a new project."""
+    with writing(engine, is_new=True) as connection:
+        META.create_all(connection)
+        connection.execute(sa.insert(settings), [{"name": _VERSION_NAME, "value": VERSION}])
 
 
-def _script() -> ScriptDirectory:
-    from alembic.script import ScriptDirectory
+def insert_rows(connection: Connection, table: sa.Table, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Add rows to a table; none is fine."""
+    if rows := list(rows):
+        connection.execute(sa.insert(table), rows)
 
-    return ScriptDirectory(str(_MIGRATIONS), version_locations=[str(_MIGRATIONS)])
+
+def update_rows(
+    connection: Connection, key: sa.Column[Any], rows: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """Change the rows with these keys; none is fine. All have the same columns."""
+    if rows:
+        names = next(iter(rows.values()))
+        change = sa.update(key.table).where(key == sa.bindparam("key_of_row"))
+        values = [{"key_of_row": one} | dict(values) for one, values in rows.items()]
+        connection.execute(change.values({name: sa.bindparam(name) for name in names}), values)

@@ -8,20 +8,21 @@ later (consent came in) writes ``in``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from isolux.curation.project.database import reading, writing
-from isolux.curation.project.folder import Project
-from isolux.curation.project.journal import add_row, new_salt, seal_of
-from isolux.curation.project.ledger_head import remember_ledger_head
+from isolux.curation.project.database import insert_rows, reading, writing
+from isolux.curation.project.folder import Project, add_row, remember_ledger_head
 from isolux.curation.project.tables import decisions, images, instances, journal, subjects
-from isolux.vocabulary.errors import TableError, UnknownNameError
-
-__all__ = ["CAME", "IN", "OUT", "came_in", "decide", "note", "standing", "write_verdicts"]
+from isolux.curation.user_tables import refuse_missing, refuse_rows, to_text
+from isolux.io.consent.chain import new_salt, seal_of
+from isolux.io.frames import read_table
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
+from isolux.vocabulary.words import numbered
 
 CAME, IN, OUT = "came", "in", "out"
 _UNITS = {
@@ -40,10 +41,8 @@ def came_in(project: Project) -> pl.DataFrame:
         .group_by(decisions.c.unit_id)
         .order_by(sa.func.min(decisions.c.decision_id))
     )
-    with reading(project.engine) as connection:
-        rows = connection.execute(query).all()
     schema = {"image_id": pl.String, "n": pl.Int64}
-    return pl.DataFrame([tuple(r) for r in rows], schema=schema, orient="row")
+    return pl.DataFrame(list(map(tuple, project.rows(query))), schema=schema, orient="row")
 
 
 def standing(project: Project) -> pl.DataFrame:
@@ -81,41 +80,32 @@ def decide(
     said: Mapping[str, Any] | None = None,
 ) -> int:
     """Write what a rule decided; what stands already is not written again."""
-    with writing(project.engine) as connection:
-        return _decide(connection, project, step, rule, refused, looked_at, unit_kind, said or {})
-
-
-def _decide(
-    connection: Connection,
-    project: Project,
-    step: str,
-    rule: str,
-    refused: pl.DataFrame,
-    looked_at: Sequence[str] | pl.Series,
-    unit_kind: str,
-    said: Mapping[str, Any],
-) -> int:
-    looked = pl.DataFrame({"unit_id": pl.Series(list(looked_at), dtype=pl.String)}).unique(
-        maintain_order=True
-    )
-    _refuse_strangers(connection, looked["unit_id"], unit_kind)
     if refused["unit_id"].is_duplicated().any():
         raise TableError("a unit is refused twice by one rule", expected="one reason a unit")
-    before = _last(connection, step, rule).filter(unit_kind=unit_kind)
+    units = pl.Series("unit_id", list(looked_at), dtype=pl.String)
+    looked = pl.DataFrame([units]).unique(maintain_order=True)
+    counted = dict(said or {}) | {"looked_at": looked.height, "out": refused.height}
+    with writing(project.engine) as connection:
+        _refuse_strangers(connection, looked["unit_id"], unit_kind)
+        before = _last(connection, step, rule).filter(unit_kind=unit_kind)
+        new = _find_new(looked, refused, before)
+        if new.is_empty() and _said_before(connection, step, rule, counted):
+            remember_ledger_head(connection, project)
+        else:
+            write_verdicts(connection, project, step, rule, new, unit_kind, counted)
+    return new.height
+
+
+def _find_new(looked: pl.DataFrame, refused: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
+    """Give the verdicts that are other than before."""
     now = looked.join(refused.select("unit_id", "reason"), on="unit_id", how="left").join(
         before.select("unit_id", old=pl.col("verdict"), told="reason"), on="unit_id", how="left"
     )
     is_out = pl.col("unit_id").is_in(refused["unit_id"].implode())
     was_out = (pl.col("old") == OUT).fill_null(value=False)
-    new = now.filter(
+    return now.filter(
         (is_out != was_out) | (is_out & was_out & pl.col("reason").ne_missing(pl.col("told")))
     ).select("unit_id", "reason", verdict=pl.when(is_out).then(pl.lit(OUT)).otherwise(pl.lit(IN)))
-    counted = dict(said) | {"looked_at": looked.height, "out": refused.height}
-    if new.is_empty() and _said_before(connection, step, rule, counted):
-        remember_ledger_head(connection, project)
-        return 0
-    write_verdicts(connection, project, step, rule, new, unit_kind, counted)
-    return new.height
 
 
 def note(project: Project, step: str, rule: str, said: Mapping[str, Any]) -> bool:
@@ -159,8 +149,7 @@ def write_verdicts(
         rows.append(fields | {"salt": salt, "seal": seal_of(salt, fields)})
     seals = [row["seal"] for row in rows]
     n = add_row(connection, project, step=step, rule=rule, said=said, seals=seals)
-    if rows:
-        connection.execute(sa.insert(decisions), [row | {"n": n} for row in rows])
+    insert_rows(connection, decisions, [row | {"n": n} for row in rows])
     return n
 
 
@@ -169,3 +158,77 @@ def _refuse_strangers(connection: Connection, units: pl.Series, unit_kind: str) 
     strangers = [one for one in units if one not in known]
     if strangers:
         raise UnknownNameError(unit_kind, strangers[0], known, where="the project")
+
+
+def decide_by_sheet(
+    project: Project, sheet: str | Path, *, step: str, rule: str, unit_kind: str = "image"
+) -> int:
+    """Write the verdicts of a table."""
+    said = read_verdicts(sheet, unit_kind)
+    refused = said.filter(verdict=OUT).select("unit_id", "reason")
+    return decide(project, step, rule, refused, looked_at=said["unit_id"], unit_kind=unit_kind)
+
+
+def read_verdicts(
+    sheet: str | Path, unit_kind: str = "image", *, key: str | None = None, open_too: bool = False
+) -> pl.DataFrame:
+    """Read a table of verdicts, and refuse what is none."""
+    frame = read_table(Path(sheet).expanduser())
+    key = key or f"{unit_kind}_id"
+    refuse_missing(frame, (key, "verdict", "reason"), str(sheet))
+    said = frame.with_columns(to_text(frame, (key, "verdict", "reason")))
+    said = said.with_columns(pl.col("verdict").str.to_lowercase().str.strip_chars())
+    out, empty = pl.col("verdict") == OUT, pl.col("verdict").is_null()
+    for wrong, problem, expected in (
+        (~pl.col("verdict").is_in([OUT, IN]) | (empty if not open_too else False),
+         "this is not a verdict", "out or in"),
+        (out & pl.col("reason").is_null(), "a photo is left out without a reason",
+         "why, in words for the person who sent it"),
+        (pl.col(key).is_duplicated() | pl.col(key).is_null(),
+         "a unit is listed twice, or is not named", f"one row a {unit_kind}"),
+    ):  # fmt: skip
+        refuse_rows(said.select(wrong).to_series(), problem, str(sheet), expected=expected,
+                    cells=said["verdict"])  # fmt: skip
+    return said.rename({key: "unit_id"}) if key != "unit_id" else said
+
+
+KNOWN, LISTED, CONFIRMED = "known material", "hash list", "decided"
+_TOLD = 5
+
+
+def listed(project: Project) -> pl.DataFrame:
+    """List photos that ever matched a list."""
+    query = (
+        sa.select(decisions.c.unit_id, decisions.c.rule, decisions.c.verdict, decisions.c.reason)
+        .where(decisions.c.step == KNOWN, decisions.c.unit_kind == "image")
+        .where(decisions.c.unit_id.is_not(None))
+        .order_by(decisions.c.decision_id)
+    )
+    found: dict[str, tuple[str | None, str]] = {}
+    for unit, rule, verdict, reason in project.rows(query):
+        entry = found.get(unit, (None, ""))[0]
+        if rule == LISTED and verdict == OUT:
+            found[unit] = reason, "undecided"
+        elif verdict == IN or rule == CONFIRMED:
+            found[unit] = entry, str(verdict)
+    rows = [(unit, *found[unit]) for unit in sorted(found)]
+    schema = {"image_id": pl.String, "entry": pl.String, "state": pl.String}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def refuse_held(project: Project) -> None:
+    """Refuse to let anything out while a match is undecided."""
+    held = listed(project).filter(state="undecided")["image_id"]
+    if not len(held):
+        return
+    told = ", ".join(held[:_TOLD]) + (
+        f" and {len(held) - _TOLD:,} more" if len(held) > _TOLD else ""
+    )
+    raise SpecError(
+        f"{numbered(len(held), 'photo matches', 'photos match')} a list of known illegal "
+        "material, and nobody has decided about them",
+        expected="a decision about each before anything leaves the project", found=told,
+        where=str(project.folder),
+        hint="do not open or copy them: tell those who are responsible for this in your country,"
+        f" then `isolux curate show hashes {project.folder.name} --decided SHEET`",
+    )  # fmt: skip

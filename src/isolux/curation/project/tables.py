@@ -1,4 +1,4 @@
-"""The database's tables, as SQLAlchemy knows them; ``migrations/`` makes and changes them.
+"""The database's tables, as SQLAlchemy makes and knows them.
 
 Names are those of every room (``image_id``, ``instance_id``, ``subject_id``), so that what is
 published needs no renaming. Nothing but ``images``, ``subjects``, ``instances``, ``annotators``,
@@ -20,6 +20,8 @@ seals      of an annotation that was deleted, since someone withdrew: the journa
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     JSON,
     Boolean,
@@ -34,11 +36,6 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-__all__ = [
-    "META", "annotations_table", "annotators", "decisions", "images", "instances", "journal",
-    "passes", "seals", "settings", "subjects", "tasks",
-]  # fmt: skip
-
 META = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -48,137 +45,112 @@ META = MetaData(
     }
 )
 
-settings = Table(
-    "settings", META, Column("name", Text, primary_key=True), Column("value", JSON, nullable=False)
-)
 
+def _required(kind: type[Any], *names: str) -> list[Column[Any]]:
+    return [Column(name, kind, nullable=False) for name in names]
+
+
+def _optional(kind: type[Any], *names: str) -> list[Column[Any]]:
+    return [Column(name, kind) for name in names]
+
+
+def _key(name: str, kind: type[Any] = Text) -> Column[Any]:
+    return Column(name, kind, primary_key=True, autoincrement="auto" if name != "n" else False)
+
+
+def _of_journal() -> Column[Any]:
+    """Make the column with the row of the journal that a row came with."""
+    return Column("n", Integer, ForeignKey("journal.n"), nullable=False, index=True)
+
+
+settings = Table("settings", META, _key("name"), *_required(JSON, "value"))
 journal = Table(
     "journal",
     META,
-    Column("n", Integer, primary_key=True, autoincrement=False),  # from 1, without gaps
-    Column("at", Text, nullable=False),  # ISO 8601, UTC
-    Column("who", Text, nullable=False),  # the curator
-    Column("step", Text, nullable=False),  # intake, push, pull, …
-    Column("rule", Text, nullable=False),
-    Column("said", JSON, nullable=False),  # settings and counts, never an id
-    Column("digest", Text, nullable=False),  # of the seals of its verdicts and annotations
-    Column("previous", Text, nullable=False),
-    Column("hash", Text, nullable=False),
-    Column("signature", Text, nullable=False),
+    _key("n", Integer),  # from 1, without gaps
+    *_required(Text, "at", "who", "step", "rule"),  # ISO 8601 in UTC; the curator; intake, push, …
+    *_required(JSON, "said"),  # settings and counts, never an id
+    # The digest is of the seals of its verdicts and annotations.
+    *_required(Text, "digest", "previous", "hash", "signature"),
 )
-
 images = Table(
     "images",
     META,
-    Column("image_id", Text, primary_key=True),
-    Column("file", Text),  # below the project's folder; null: never copied, or withdrawn
-    Column("sha256", Text),
-    Column("width", Integer),  # pixels, as stored
-    Column("height", Integer),
-    Column("facts", JSON, nullable=False),
+    _key("image_id"),
+    *_optional(Text, "file", "sha256"),  # below the folder; null: never copied, or withdrawn
+    *_optional(Integer, "width", "height"),  # pixels, as stored
+    *_required(JSON, "facts"),
     Index(None, "sha256"),
 )
-
-subjects = Table(
-    "subjects",
-    META,
-    Column("subject_id", Text, primary_key=True),
-    Column("facts", JSON, nullable=False),
-)
-
+subjects = Table("subjects", META, _key("subject_id"), *_required(JSON, "facts"))
 instances = Table(
     "instances",
     META,
-    Column("instance_id", Text, primary_key=True),
+    _key("instance_id"),
     Column("image_id", Text, ForeignKey("images.image_id"), nullable=False, index=True),
     Column("subject_id", Text, ForeignKey("subjects.subject_id"), index=True),
-    Column("x", Float),  # pixels of the photo turned upright; null: no box
-    Column("y", Float),
-    Column("w", Float),
-    Column("h", Float),
-    Column("origin", Text, nullable=False),  # submitted, or the stage that drew it
-    Column("facts", JSON, nullable=False),
+    *_optional(Float, "x", "y", "w", "h"),  # pixels of the photo turned upright; null: no box
+    *_required(Text, "origin"),  # submitted, or the stage that drew it
+    *_required(JSON, "facts"),
 )
-
 decisions = Table(
     "decisions",
     META,
-    Column("decision_id", Integer, primary_key=True),
-    Column("n", Integer, ForeignKey("journal.n"), nullable=False, index=True),
-    Column("unit_kind", Text, nullable=False),  # image, subject, instance, annotation, annotator
-    Column("unit_id", Text),  # null: the person withdrew, and the seal alone remains
-    Column("step", Text, nullable=False),
-    Column("rule", Text, nullable=False),
-    Column("verdict", Text, nullable=False),  # came, out, in (again), redo
-    Column("reason", Text),
-    Column("salt", Text),
-    Column("seal", Text, nullable=False),
+    _key("decision_id", Integer),
+    _of_journal(),
+    *_required(Text, "unit_kind"),  # image, subject, instance, annotation, annotator
+    *_optional(Text, "unit_id"),  # null: the person withdrew, and the seal alone remains
+    *_required(Text, "step", "rule", "verdict"),  # came, out, in (again), redo
+    *_optional(Text, "reason", "salt"),
+    *_required(Text, "seal"),
     Index(None, "unit_kind", "unit_id"),
 )
-
 annotators = Table(
-    "annotators",
-    META,
-    Column("annotator_id", Text, primary_key=True),
-    Column("region", Text),
-    Column("facts", JSON, nullable=False),
+    "annotators", META, _key("annotator_id"), *_optional(Text, "region"), *_required(JSON, "facts")
 )
-
 passes = Table(
     "passes",
     META,
     Column("annotator_id", Text, ForeignKey("annotators.annotator_id"), primary_key=True),
-    Column("stage", Text, primary_key=True),
+    _key("stage"),
     Column("attempt", Integer, primary_key=True),
-    Column("units", Integer, nullable=False),  # golden units that were judged
-    Column("score", Float),  # recall or mean IoU, 0 to 1
-    Column("status", Text, nullable=False),  # below, feedback, spot check, graduated
-    Column("n", Integer, ForeignKey("journal.n"), nullable=False),
+    *_required(Integer, "units"),  # golden units that were judged
+    *_optional(Float, "score"),  # recall or mean IoU, 0 to 1
+    *_required(Text, "status"),  # below, feedback, spot check, graduated
+    _of_journal(),
 )
-
 tasks = Table(
     "tasks",
     META,
-    Column("task_id", Text, primary_key=True),
-    Column("stage", Text, nullable=False),
-    Column("round", Integer, nullable=False),
-    Column("unit_kind", Text, nullable=False),
-    Column("unit_id", Text, nullable=False),
+    _key("task_id"),
+    *_required(Text, "stage"),
+    *_required(Integer, "round"),
+    *_required(Text, "unit_kind", "unit_id"),
     Column("image_id", Text, ForeignKey("images.image_id"), nullable=False, index=True),
-    Column("wanted", Integer, nullable=False),  # annotators asked
-    Column("golden", Boolean, nullable=False),
-    Column("status", Text, nullable=False),  # open, done, redo, dropped
-    Column("server", Text),
-    Column("server_project", Integer),
-    Column("server_task", Integer),
-    Column("data", JSON, nullable=False),  # what the annotator is shown beside the photo
+    *_required(Integer, "wanted"),  # annotators asked
+    *_required(Boolean, "golden"),
+    *_required(Text, "status"),  # open, done, redo, dropped
+    *_optional(Text, "server"),
+    *_optional(Integer, "server_project", "server_task"),
+    *_required(JSON, "data"),  # what the annotator is shown beside the photo
     UniqueConstraint("stage", "round", "unit_kind", "unit_id", "golden"),
     UniqueConstraint("server", "server_task"),
 )
-
 annotations_table = Table(  # `annotations` is a future
     "annotations",
     META,
-    Column("annotation_id", Text, primary_key=True),  # ours: one a version
+    _key("annotation_id"),  # ours: one a version
     Column("task_id", Text, ForeignKey("tasks.task_id"), nullable=False, index=True),
     Column("annotator_id", Text, ForeignKey("annotators.annotator_id"), nullable=False),
-    Column("source", Text, nullable=False),  # the server's address, or a file's name
-    Column("source_id", Text, nullable=False),
-    Column("version", Integer, nullable=False),  # from 1; the highest stands
-    Column("made_at", Text),
-    Column("updated_at", Text),
-    Column("seconds", Float),
-    Column("answer", JSON, nullable=False),
-    Column("status", Text, nullable=False),  # stands, superseded, refused, withdrawn
-    Column("n", Integer, ForeignKey("journal.n"), nullable=False),
-    Column("salt", Text),
-    Column("seal", Text, nullable=False),
+    *_required(Text, "source", "source_id"),  # the server's address, or a file's name
+    *_required(Integer, "version"),  # from 1; the highest stands
+    *_optional(Text, "made_at", "updated_at"),
+    *_optional(Float, "seconds"),
+    *_required(JSON, "answer"),
+    *_required(Text, "status"),  # stands, superseded, refused, withdrawn
+    _of_journal(),
+    *_optional(Text, "salt"),
+    *_required(Text, "seal"),
     UniqueConstraint("source", "source_id", "version"),
 )
-
-seals = Table(
-    "seals",
-    META,
-    Column("seal", Text, primary_key=True),
-    Column("n", Integer, ForeignKey("journal.n"), nullable=False, index=True),
-)
+seals = Table("seals", META, _key("seal"), _of_journal())

@@ -15,20 +15,18 @@ import polars as pl
 
 from isolux.checks.duplicates.hashes import copies_of
 from isolux.curation.privacy import key_mark
-from isolux.curation.proof.blind import WEIGHTS, Blind, is_text, why_blind
-from isolux.curation.proof.needles import LEAST, Needles
+from isolux.curation.proof.needles import LEAST, WEIGHTS, Needles, is_text, why_blind
 from isolux.curation.proof.unpacking import inner_cells, inner_parts, tables_of
-from isolux.curation.withdrawal.looks import thumbnails, turned
+from isolux.curation.withdrawal.gathering import thumbnails, turned
 from isolux.curation.withdrawal.pseudonymised import key_mark_in
-from isolux.curation.withdrawal.rewriting import Rewritten, rewrite
-from isolux.curation.withdrawal.terms import Terms, kinds_of_column
+from isolux.curation.withdrawal.rewriting import Blind, rewrite
+from isolux.curation.withdrawal.terms import Terms
 from isolux.curation.withdrawal.walking import Place, beside_of, links_below
 from isolux.io.binary_tables import first_line
 from isolux.io.images import Pixels
+from isolux.vocabulary.id_columns import kinds_of_column
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.words import numbered
-
-__all__ = ["ALIKE", "CELL", "CELLS", "NAME", "TEXT", "Proof", "in_lines", "prove"]
 
 CELL = "a cell of it is"
 TEXT, CELLS, NAME = "it holds", "a cell holds", "its name holds"
@@ -116,7 +114,14 @@ def prove(
             search.proof.blind.append((where, f"it cannot be read: {error.strerror}"))
             continue
         search.look(where, data)
-        search.by_columns(where, rewrite(place.name, data, beside(place), terms))
+        try:
+            n = rewrite(place.name, data, beside(place), terms)[1]
+        except Blind as blind:
+            search.add_once(search.proof.blind, where, str(blind))
+        else:
+            if n:  # by the columns of ids that it stands in, by its name or its bytes
+                told = f"about them (rows, entries, parts): {n:,}"
+                search.add_once(search.proof.found, where, told)
     for link in links_below(folders):
         if not link.is_symlink():
             search.name(str(link), link.name)
@@ -232,12 +237,11 @@ class _Search:
                 self.look(inner, held, depth + 1)
         return opened
 
-    def by_columns(self, where: str, done: Rewritten) -> None:
-        """Note what is theirs by the columns of ids that it stands in, by its name or its bytes."""
-        if done.why and all(one[0] != where for one in self.proof.blind):
-            self.proof.blind.append((where, done.why))
-        if done.n and all(one[0] != where for one in self.proof.found):
-            self.proof.found.append((where, f"about them (rows, entries, parts): {done.n:,}"))
+    @staticmethod
+    def add_once(places: list[tuple[str, str]], where: str, what: str) -> None:
+        """Note a place that is not noted yet."""
+        if all(place != where for place, _ in places):
+            places.append((where, what))
 
     def _cells(self, where: str, data: bytes) -> None:
         """Look for short ids as whole cells of text: between quotation marks, tags, line ends."""

@@ -1,4 +1,4 @@
-"""What a file holds in itself: parts of archives, packed bytes, tables, text in base64."""
+"""What files say besides what they show: text in pictures, names in the heads of packed files."""
 
 from __future__ import annotations
 
@@ -10,31 +10,163 @@ import io
 import lzma
 import re
 import sqlite3
+import struct
 import tarfile
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 import numpy as np
 import polars as pl
 
-from isolux.curation.proof.blind import Blind
-from isolux.curation.proof.said import said_in
-from isolux.curation.withdrawal.looks import thumbnail
-from isolux.curation.withdrawal.rewriting import frames
-from isolux.curation.withdrawal.rewriting.cells import held_bytes
-from isolux.curation.withdrawal.rewriting.databases import frame_of as frame_of_rows
-from isolux.curation.withdrawal.rewriting.delimited import frame_of
-from isolux.curation.withdrawal.rewriting.rewritten import decoded
+from isolux.curation.withdrawal.gathering import thumbnail
+from isolux.curation.withdrawal.rewriting.tables import (
+    Blind,
+    database_of,
+    frame_of,
+    held_bytes,
+    read_frame,
+    read_tables,
+)
+from isolux.curation.withdrawal.rewriting.text import read_delimited
 from isolux.io.binary_tables import first_line
 from isolux.io.inflating import TooLargeError, inflated
 
-__all__ = ["inner_cells", "inner_parts", "tables_of"]
+if TYPE_CHECKING:
+    from PIL.Image import Exif
+
+_BETWEEN = b"\0\0\n\0\0"  # no value is a part of the next, in whatever coding
+_IFDS = (1, 0x8769, 0x8825, 0xA005)  # the thumbnail's, Exif's, the place's, of interoperation
+_EXIF = b"Exif\0\0"
+_NAME, _COMMENT, _EXTRA = 8, 16, 4  # flags of gzip
+_MAX_TEXT_BYTES = 1 << 26  # bytes that a picture's packed text may become
+
+
+def said_in(data: bytes) -> bytes:
+    """Give what a picture or a gzip file says in its metadata, value by value, unpacked."""
+    if data.startswith(b"\x89PNG"):
+        parts = list(_png(data))
+    elif data.startswith(b"\xff\xd8"):
+        parts = list(_jpeg(data))
+    elif data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        parts = list(_webp(data))
+    elif data.startswith((b"GIF8", b"II*\0", b"MM\0*")):
+        parts = list(_by_pillow(data))
+    elif data.startswith(b"\x1f\x8b"):
+        parts = list(_gzip(data))
+    else:
+        parts = []
+    return _BETWEEN.join(one for one in parts if one)
+
+
+def _png(data: bytes) -> Iterator[bytes]:
+    at = 8
+    while at + 8 <= len(data):
+        (size,), kind = struct.unpack(">I", data[at : at + 4]), data[at + 4 : at + 8]
+        held, at = data[at + 8 : at + 8 + size], at + 12 + size
+        if kind == b"IEND":  # what hangs on it is no part of the picture
+            return
+        if kind in (b"IDAT", b"IHDR", b"PLTE", b"fdAT"):
+            continue
+        yield held
+        if kind == b"eXIf":
+            yield from _of_exif(held)
+        elif kind in (b"zTXt", b"iTXt", b"iCCP"):
+            yield from _unpacked_text(kind, held)
+
+
+def _unpacked_text(kind: bytes, held: bytes) -> Iterator[bytes]:
+    _, _, rest = held.partition(b"\0")
+    if kind == b"iTXt":  # two flags, a language and a translation, each ended by a zero
+        rest = b"x" + rest[2:].partition(b"\0")[2].partition(b"\0")[2]
+    try:
+        yield inflated(rest[1:], _MAX_TEXT_BYTES)
+    except zlib.error:
+        return  # it was not packed
+    except TooLargeError as error:
+        raise Blind(f"the picture's text cannot be unpacked: {error}") from error
+
+
+def _jpeg(data: bytes) -> Iterator[bytes]:
+    at = 2
+    while at + 4 <= len(data) and data[at] == 0xFF:
+        mark, size = data[at + 1], int.from_bytes(data[at + 2 : at + 4], "big")
+        if mark == 0xDA:  # from here on it is the picture
+            return
+        held, at = data[at + 4 : at + 2 + size], at + 2 + max(size, 2)
+        if mark == 0xFE or 0xE1 <= mark <= 0xEF:
+            yield held
+            if held.startswith(_EXIF):
+                yield from _of_exif(held)
+
+
+def _webp(data: bytes) -> Iterator[bytes]:
+    at = 12
+    while at + 8 <= len(data):
+        kind, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
+        held, at = data[at + 8 : at + 8 + size], at + 8 + size + size % 2
+        if kind not in (b"VP8 ", b"VP8L", b"ALPH", b"ANMF"):
+            yield held
+        if kind == b"EXIF":
+            yield from _of_exif(held)
+
+
+def _of_exif(held: bytes) -> Iterator[bytes]:
+    from PIL import Image
+
+    exif = Image.Exif()
+    try:
+        exif.load(held if held.startswith(_EXIF) else _EXIF + held)
+    except (SyntaxError, ValueError, OSError, struct.error):
+        return  # its bytes are searched as they are
+    yield from _values(exif)
+
+
+def _values(exif: Exif) -> Iterator[bytes]:
+    for table in (exif, *(exif.get_ifd(one) for one in _IFDS)):
+        yield from (_bytes(value) for value in table.values())
+
+
+def _bytes(value: object) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass")
+    if isinstance(value, tuple):
+        if value and all(isinstance(one, int) and 0 <= one < 256 for one in value):
+            return bytes(value)
+        return _BETWEEN.join(_bytes(one) for one in value)
+    return b""
+
+
+def _by_pillow(data: bytes) -> Iterator[bytes]:
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(data)) as opened:
+            for k in range(getattr(opened, "n_frames", 1)):
+                opened.seek(k)
+                yield from (_bytes(one) for one in opened.info.values())
+                yield from _values(opened.getexif())
+    except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError):
+        return  # that it cannot be opened is told elsewhere
+
+
+def _gzip(data: bytes) -> Iterator[bytes]:
+    flags, at = data[3] if len(data) > 10 else 0, 10
+    if flags & _EXTRA:
+        size = int.from_bytes(data[10:12], "little")
+        yield data[12 : 12 + size]
+        at = 12 + size
+    for flag in (_NAME, _COMMENT):
+        if flags & flag:
+            text, _, _ = data[at:].partition(b"\0")
+            at += len(text) + 1
+            yield text
+
 
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{40,}={0,2}(?:\r?\n[A-Za-z0-9+/_-]{2,}={0,2})*")
 _STREAM = re.compile(rb"stream\r?\n(.*?)\r?\nendstream", re.DOTALL)
@@ -192,18 +324,17 @@ def tables_of(name: str, data: bytes) -> Iterator[pl.DataFrame]:
     lower = name.lower()
     try:
         if data[:4] == b"PAR1" or data[:6] == b"ARROW1" or lower.endswith((".arrow", ".feather")):
-            yield frames.read(data)[0]
+            yield read_frame(data)[0]
         elif data.startswith(b"SQLite format 3\0"):
-            yield from _of_sqlite(data)
+            with database_of(data) as (connection, _):
+                for _, names, rows in read_tables(connection):
+                    yield frame_of(names, rows)
         elif data.startswith(b"\x93NUMPY"):
             array = np.load(io.BytesIO(data), allow_pickle=False)
             words = array.ravel() if array.dtype.kind in "US" else ()
             yield pl.DataFrame({"id": [str(one) for one in words]}, schema={"id": pl.String})
-        elif lower.endswith((".csv", ".tsv")):
-            text, _ = decoded(data)
-            frame = frame_of(text) if text is not None else None
-            if frame is not None:
-                yield frame
+        elif lower.endswith((".csv", ".tsv")) and (frame := read_delimited(data)) is not None:
+            yield frame
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError,
             sqlite3.Error, EOFError) as error:  # fmt: skip
         raise Blind(f"the table cannot be read: {first_line(error)[:80]}") from error
@@ -216,21 +347,3 @@ def inner_cells(name: str, table: pl.DataFrame) -> Iterator[tuple[str, bytes]]:
             for one in cell:
                 if one.startswith(_HEADS):
                     yield f"{name}!{column} {row}", one
-
-
-def _of_sqlite(data: bytes) -> Iterator[pl.DataFrame]:
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "copy.sqlite"
-        copy.write_bytes(data)
-        connection = sqlite3.connect(copy)
-        try:
-            found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            for (table,) in found.fetchall():
-                quoted = '"' + table.replace('"', '""') + '"'
-                cursor = connection.execute(f"SELECT * FROM {quoted}")  # noqa: S608
-                names = [one[0] for one in cursor.description]
-                rows = cursor.fetchall()
-                columns = [f"{c} {k}" if c in names[:k] else c for k, c in enumerate(names)]
-                yield frame_of_rows(columns, rows)
-        finally:
-            connection.close()

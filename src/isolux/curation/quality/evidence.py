@@ -1,9 +1,9 @@
-"""Suspicious photos: rows of evidence become a sheet of subjects and photos for people to review.
+"""What a photo's pixels say of where it was taken: a sky over a scene that is said to be indoors.
 
-FHIBE (Methods, "Detection and removal of suspicious images"): photos found on the web, places that
-contradict what was said, patterns that reviewers noticed. A subject with one such photo leaves with
-every photo, so subjects are reviewed; logos are about one photo. No row decides anything by itself:
-62 % of what the web detector found was wrong.
+FHIBE (Methods, "Quality control and data filtering") compared scenes that were said to be outdoors
+with what the pixels show, and does not print how. Ours is one rule without a model: sky is bright,
+blue and smooth. It names photos for people to look at; a blue wall is named too, and
+a photo outdoors without sky is not.
 """
 
 from __future__ import annotations
@@ -12,20 +12,50 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from isolux.curation.project import Project, note, read_images, read_instances, refuse_held
-from isolux.curation.quality import LOGO_SCORE
-from isolux.curation.quality.scene import INDOORS, SKY, sky_share_of_file
-from isolux.curation.quality.units import facts_of_units
-from isolux.io.cells import as_text
-from isolux.io.frames import read_table
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
+from isolux.curation.quality.answers import facts_of_units
+from isolux.curation.user_tables import read_text, refuse_missing, refuse_rows, to_text
+from isolux.io.images import Pixels, read_shrunk
+from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.words import numbered
 
-__all__ = ["EVIDENCE", "LOGO", "STEP", "Suspects", "gather_suspects"]
+INDOORS = ("indoor", "indoors", "inside")
+SKY = 0.5
+"""Of the upper third of a photo: from this share of sky on, "indoors" is doubted."""
+_SIDE = 256  # pixels of the longer side that are looked at
+_BRIGHT, _BLUER, _SMOOTH = 120.0, 12.0, 6.0  # grey levels
+
+
+def sky_share(pixels: Pixels) -> float:
+    """Give the share of the upper third that looks like blue sky, 0 to 1.
+
+    Examples
+    --------
+    >>> blue = np.full((30, 30, 3), (110, 160, 230), np.uint8)
+    >>> sky_share(blue), sky_share(blue[..., ::-1])
+    (1.0, 0.0)
+    """
+    top = np.asarray(pixels, dtype=np.float64)[: max(pixels.shape[0] // 3, 1)]
+    grey = top.mean(axis=2)
+    # A gradient of one pixel to the next, along both sides.
+    steps = np.zeros_like(grey)
+    steps[:, 1:] = np.abs(np.diff(grey, axis=1))
+    steps[1:] = np.maximum(steps[1:], np.abs(np.diff(grey, axis=0)))
+    blue = (top[..., 2] - top[..., 0] >= _BLUER) & (top[..., 2] >= top[..., 1])
+    return float((blue & (grey >= _BRIGHT) & (steps <= _SMOOTH)).mean())
+
+
+def sky_share_of_file(path: str | Path) -> float:
+    """Read a photo, made small, and give its ``sky_share``."""
+    return sky_share(read_shrunk(path, _SIDE).pixels)
+
 
 STEP = "suspicious"
+LOGO_SCORE = 0.6
+"""FHIBE: a detector's score from which on a logo is looked at."""
 LOGO, SCENE, CONTRADICTION = "logo", "scene", "contradiction"
 EVIDENCE = {"image_id": pl.String, "subject_id": pl.String, "kind": pl.String, "says": pl.String,
             "score": pl.Float64}  # fmt: skip
@@ -53,14 +83,27 @@ class Suspects:
 
 def gather_suspects(
     project: Project,
-    evidence: str | Path | None = None,
     *,
+    evidence: str | Path | None = None,
     contradict: Sequence[str] = (),
     scene: str | None = None,
     logo_score: float = LOGO_SCORE,
-    sky: float = SKY,
 ) -> Suspects:
-    """Bring evidence together, a row for each unit to be reviewed."""
+    """Bring evidence together, a row for each unit to be reviewed.
+
+    Parameters
+    ----------
+    project : Project
+        An open project.
+    evidence : str, optional
+        A table image_id or subject_id, kind (web match, location, logo, …), says, score.
+    contradict : sequence of str
+        Facts that must say the same, as in --contradict country=landmark_country.
+    scene : str, optional
+        The fact that says indoors or outdoors, to be compared with the pixels.
+    logo_score : float
+        Logos with a lower score are ignored (FHIBE's).
+    """
     refuse_held(project)
     if evidence is None and not contradict and scene is None:
         raise SpecError(
@@ -76,7 +119,7 @@ def gather_suspects(
             notes.append(f"{numbered(passed, 'logo')} of a score below {logo_score:g} passed over.")
     parts += [_contradictions(project, pair) for pair in contradict]
     if scene is not None:
-        parts.append(_scenes(project, scene, sky))
+        parts.append(_scenes(project, scene))
     whole, gone = _of_standing(project, pl.concat(parts))
     if gone:
         notes.append(f"{gone:,} rows are about photos or subjects that have left already.")
@@ -99,14 +142,10 @@ def gather_suspects(
 
 def _given(project: Project, path: Path, logo_score: float) -> tuple[pl.DataFrame, int]:
     """Read the user's rows; those about unknown ids are refused."""
-    frame = read_table(path)
-    if "kind" not in frame.columns or not {"image_id", "subject_id"} & set(frame.columns):
-        missing = "kind" if "kind" not in frame.columns else "image_id"
-        raise UnknownNameError("column", missing, frame.columns, where=str(path))
-    rows = frame.select(
-        (as_text(frame[n]) if n in frame.columns else pl.lit(None, pl.String)).alias(n)
-        for n in EVIDENCE
-    ).with_columns(pl.col("kind").str.to_lowercase().str.strip_chars())
+    frame = read_text(path, "kind")
+    refuse_missing(frame, ["image_id"] if "subject_id" not in frame.columns else [], str(path))
+    rows = to_text(frame, EVIDENCE)
+    rows = rows.with_columns(pl.col("kind").str.to_lowercase().str.strip_chars())
     rows = rows.with_columns(_given=pl.col("score").is_not_null()).with_columns(
         pl.col("score").cast(pl.Float64, strict=False)
     )
@@ -117,9 +156,7 @@ def _given(project: Project, path: Path, logo_score: float) -> tuple[pl.DataFram
         (pl.col("_given") & ~pl.col("score").is_between(0, 1).fill_null(value=False),
          "a score is none", "a number from 0 to 1"),
     ):  # fmt: skip
-        bad = rows.select(wrong).to_series().arg_true()
-        if len(bad):
-            raise TableError(problem, expected=expected, where=place(str(path), int(bad[0]) + 1))
+        refuse_rows(rows.select(wrong).to_series(), problem, str(path), expected=expected)
     for column, known in (
         ("image_id", read_images(project, everything=True)["image_id"]),
         ("subject_id", read_instances(project, everything=True)["subject_id"]),
@@ -157,7 +194,7 @@ def _rows(
     return held.select("image_id", "subject_id", kind=pl.lit(kind), says=says, score=none)
 
 
-def _scenes(project: Project, fact: str, sky: float) -> pl.DataFrame:
+def _scenes(project: Project, fact: str) -> pl.DataFrame:
     """Find photos that are said to be indoors and show a sky."""
     facts = facts_of_units(project, [fact])
     people = read_instances(project).select("instance_id", "image_id")
@@ -167,7 +204,7 @@ def _scenes(project: Project, fact: str, sky: float) -> pl.DataFrame:
     shown = said.select("image_id").unique().sort("image_id").join(files, on="image_id")
     shares = [sky_share_of_file(project.folder / file) for file in shown["file"]]
     seen = shown.with_columns(share=pl.Series(shares, dtype=pl.Float64)).filter(
-        pl.col("share") > sky
+        pl.col("share") > SKY
     )
     doubted = said.join(seen, on="image_id", maintain_order="left")
     told = pl.format(

@@ -11,25 +11,35 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
+from isolux.curation.project.decisions import (
+    CONFIRMED,
+    IN,
+    KNOWN,
+    LISTED,
+    OUT,
+    decide,
+    listed,
+    read_verdicts,
+)
+from isolux.curation.project.folder import Project
+from isolux.curation.project.tables import images
+from isolux.curation.user_tables import import_function
 from isolux.io.frames import read_table, refuse_unless_file
-from isolux.vocabulary.errors import FileError, SpecError, TableError
-
-__all__ = ["BITS", "HashList", "read_hash_list"]
+from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 
 BITS = 8
 """Of 64: perceptual hashes that differ in no more bits match. By chance, 3 in 10 billion pairs."""
 _EXACT = {"md5": 32, "sha1": 40, "sha256": 64}
 _PHASH, _PHASH_DIGITS = "phash", 16
 _HEX = re.compile(r"[0-9a-f]+")
-_PARTS = 3
 _AT_ONCE = 1 << 22  # pairs of hashes
 
 Hasher = Callable[[bytes], str]
@@ -90,7 +100,10 @@ class HashList:
 def read_hash_list(path: str | Path, *, bits: int = BITS, hasher: str | None = None) -> HashList:
     """Read a list of hashes."""
     where = str(path)
-    ask = None if hasher is None else _hasher(hasher)
+    ask: Hasher | None = None
+    if hasher is not None:
+        ask = import_function(hasher, "this is not a hash function", where="hasher",
+                              expected="python:MODULE:FUNCTION")  # fmt: skip
     rows = _rows(Path(path), own=ask is not None)
     exact = {
         name: frozenset(_checked(rows[name], digits, name, where))
@@ -154,25 +167,6 @@ def _checked(entries: Sequence[str], digits: int, name: str, where: str) -> list
     return list(entries)
 
 
-def _hasher(text: str) -> Hasher:
-    parts = text.split(":")
-    if parts[0] != "python" or len(parts) != _PARTS:
-        raise SpecError(
-            "this is not a hash function",
-            expected="python:MODULE:FUNCTION",
-            found=repr(text),
-            where="hasher",
-        )
-    try:
-        found: Hasher = getattr(import_module(parts[1]), parts[2])
-    except (ImportError, AttributeError) as error:
-        raise SpecError(
-            "there is no such function", expected="an importable module and a function in it",
-            found=str(error), where="hasher",
-        ) from error  # fmt: skip
-    return found
-
-
 def _bytes_of(text: str, where: str) -> _U8:
     try:
         return np.frombuffer(bytes.fromhex(text), dtype=np.uint8)
@@ -201,7 +195,7 @@ def _phashes(data: bytes) -> list[int]:
     try:
         with Image.open(io.BytesIO(data)) as image:
             sides = [image.convert("L"), ImageOps.exif_transpose(image).convert("L")]
-    except Exception:  # noqa: BLE001 - what is no picture has no picture's hash
+    except Exception:  # noqa: BLE001  (Pillow raises many; what cannot be opened is named)
         return []
     small = np.stack(
         [np.asarray(one.resize((SIDE, SIDE), Image.Resampling.LANCZOS)) for one in sides]
@@ -210,3 +204,72 @@ def _phashes(data: bytes) -> list[int]:
     if hashes.blank.all():
         return []
     return [int(one) for one in np.unique(np.concatenate([hashes.straight, hashes.mirrored]))]
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """What a list found: photos looked at, ids of new matches, ids that are undecided."""
+
+    looked_at: int
+    new: tuple[str, ...]
+    undecided: tuple[str, ...]
+
+
+def match_photos(project: Project, known: HashList) -> Matched:
+    """Compare every photo's file with a list; those that match are out until decided."""
+    import sqlalchemy as sa
+
+    query = sa.select(images.c.image_id, images.c.file).where(images.c.file.is_not(None))
+    rows = project.rows(query.order_by(images.c.image_id))
+    fine = cleared(project)
+    found: dict[str, str] = {}
+    for image, file in rows:
+        try:
+            data = (project.folder / file).read_bytes()
+        except OSError as error:
+            raise FileError(
+                "a photo cannot be read", found=str(error.strerror), where=f"photo {image}"
+            ) from error
+        entry = known.match(data)
+        if entry is not None and fine.get(image) != entry:
+            found[image] = entry
+    new = write_matches(project, found, known)
+    undecided = listed(project).filter(state="undecided")["image_id"]
+    return Matched(len(rows), new, tuple(undecided))
+
+
+def cleared(project: Project) -> Mapping[str, str]:
+    """Name the entry that each photo matched of which people said that it is no such material."""
+    found = listed(project).filter(state=IN)
+    return dict(found.select("image_id", "entry").rows())
+
+
+def write_matches(project: Project, found: Mapping[str, str], known: HashList) -> tuple[str, ...]:
+    """Leave matches out; the ids of those that were not known before."""
+    before = set(listed(project).filter(pl.col("state") != IN)["image_id"])
+    new = tuple(image for image in found if image not in before)
+    schema = {"unit_id": pl.String, "reason": pl.String}
+    refused = pl.DataFrame([(one, found[one]) for one in new], schema=schema, orient="row")
+    if new:
+        decide(project, KNOWN, LISTED, refused, looked_at=new, said={"entries": len(known)})
+    return new
+
+
+def decide_matches(project: Project, sheet: str | Path) -> int:
+    """Write what people decided about matches; how many are decided now that were not."""
+    said = read_verdicts(sheet, "image")
+    state = listed(project)
+    strangers = said.filter(~pl.col("unit_id").is_in(state["image_id"].implode()))["unit_id"]
+    if len(strangers):
+        raise UnknownNameError("match", strangers[0], state["image_id"].to_list(), where=str(sheet))
+    before = dict(state.select("image_id", "state").rows())
+    changed = [u for u, v in said.select("unit_id", "verdict").iter_rows() if before[u] != v]
+    none = pl.DataFrame(schema={"unit_id": pl.String, "reason": pl.String})
+    gone = said.filter(verdict=OUT).select("unit_id", "reason")
+    back = said.filter(verdict=IN)["unit_id"]
+    if len(back):
+        decide(project, KNOWN, CONFIRMED, none, looked_at=back)
+        decide(project, KNOWN, LISTED, none, looked_at=back)
+    if gone.height:
+        decide(project, KNOWN, CONFIRMED, gone, looked_at=gone["unit_id"])
+    return len(changed)

@@ -10,20 +10,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
 from isolux.curation.project import Project, decide, note, read_images
-from isolux.curation.project.decided import read_verdicts
-from isolux.curation.project.decisions import OUT
-from isolux.curation.quality.drawing import Design, read_design
+from isolux.curation.project.decisions import OUT, read_verdicts
 from isolux.curation.quality.evidence import STEP
-from isolux.curation.quality.sizes import LEVEL, METHOD, Share, share_of_finite
+from isolux.curation.quality.sampling import (
+    LEVEL,
+    METHOD,
+    Design,
+    Share,
+    read_design,
+    share_of_finite,
+)
 from isolux.stats.proportions import wilson
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
-
-__all__ = ["Reviewed", "bring_review"]
 
 _UNITS = ("subject", "image", "instance")
 
@@ -61,13 +65,33 @@ def bring_review(
     sheet: str | Path,
     *,
     rule: str,
-    unit: str = "subject",
+    unit: Literal["subject", "image", "instance"] = "subject",
     step: str = STEP,
     sample: str | Path | None = None,
     kind: str | None = None,
     level: float = LEVEL,
 ) -> Reviewed:
-    """Write the verdicts of a filled sheet, and estimate from a sample."""
+    """Write the verdicts of a filled sheet, and estimate from a sample.
+
+    Parameters
+    ----------
+    project : Project
+        An open project.
+    sheet : str or Path
+        The sheet.
+    rule : str
+        The question that was reviewed, as named in the funnel, such as found online.
+    unit : {"subject", "image", "instance"}
+        What the decision is about, if the sheet has no unit_kind; with a subject go their photos.
+    step : str
+        The part of the funnel.
+    sample : str, optional
+        The folder of the sample that the sheet belongs to.
+    kind : str, optional
+        The type of the sample, if it has several.
+    level : float
+        The confidence level of intervals.
+    """
     path = Path(sheet).expanduser()
     whole = read_verdicts(path, "unit", key="unit_id", open_too=True)
     said = whole.filter(pl.col("verdict").is_not_null())

@@ -15,10 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from isolux.curation.shapes.annotators import how_they_draw
 from isolux.curation.shapes.drawings import BOX, Drawings, Kind, Likeness, drawings_of, likeness
 from isolux.curation.shapes.gather import gathered
-from isolux.curation.shapes.merging import MaskRule, median_box_xywh, merged_masks, robust_pose
+from isolux.curation.shapes.merging import (
+    MaskRule,
+    how_they_draw,
+    median_box_xywh,
+    merged_masks,
+    robust_pose,
+)
 from isolux.geometry.masks import masks_to_coco
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError

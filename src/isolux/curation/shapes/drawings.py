@@ -18,8 +18,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.tables import IMAGES
 
-__all__ = ["BOX", "Drawings", "Kind", "Likeness", "drawings_of", "likeness"]
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Kind = Literal["boxes", "masks", "keypoints"]

@@ -1,25 +1,89 @@
-"""What names a person in tables that lie about: photos and files by rows with their id."""
+"""Pictures that look like someone's: perceptual hashes, and thumbnails laid over one another."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
-from isolux.curation.withdrawal.looks import as_text, thumbnail
+from isolux.checks.duplicates.hashes import SIDE
 from isolux.curation.withdrawal.project_rows import Found
-from isolux.curation.withdrawal.rewriting import PICTURES, frames
+from isolux.curation.withdrawal.rewriting import PICTURES
 from isolux.curation.withdrawal.rewriting.archives import is_archive, list_parts
-from isolux.curation.withdrawal.rewriting.delimited import frame_of
-from isolux.curation.withdrawal.rewriting.rewritten import decoded
-from isolux.curation.withdrawal.terms import Terms, kinds_of_column, short_names, tails
+from isolux.curation.withdrawal.rewriting.tables import Blind, decoded, read_frame
+from isolux.curation.withdrawal.rewriting.text import read_delimited
+from isolux.curation.withdrawal.terms import Terms, short_names, tails
 from isolux.curation.withdrawal.walking import Place, beside_of
+from isolux.io.images import Pixels
+from isolux.vocabulary.id_columns import kinds_of_column
 
-__all__ = ["Pictures", "find_in_tables", "known_pictures", "tables_by_place", "tables_in"]
+if TYPE_CHECKING:
+    from PIL.Image import Image as Picture
+
+
+def thumbnail(data: bytes) -> Pixels | None:
+    """Make the grey thumbnail by which a picture is known; None: it cannot be opened."""
+    return next(thumbnails(data), None)
+
+
+def thumbnails(data: bytes) -> Iterator[Pixels]:
+    """Make one of each picture that a file holds, as pages and films of pictures do."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(data)) as opened:
+            count = getattr(opened, "n_frames", 1)
+            if count == 1:
+                opened.draft("L", (4 * SIDE, 4 * SIDE))
+            for k in range(count):
+                if k:
+                    opened.seek(k)
+                yield _small(opened)
+    except Exception:  # noqa: BLE001  (Pillow raises many; what cannot be opened is named)
+        return
+
+
+def _small(picture: Picture) -> Pixels:
+    from PIL import Image, ImageOps
+
+    if picture.mode.startswith(("I", "F")):  # more than eight bits
+        wide = np.nan_to_num(np.asarray(picture, dtype=np.float64))
+        peak = wide.max()
+        top = next((one for one in (1, 255, 65_535) if one >= peak), peak)
+        picture = Image.fromarray((wide.clip(0, top) * (255 / top)).astype(np.uint8))
+    upright = ImageOps.exif_transpose(picture) or picture
+    return np.asarray(upright.convert("L").resize((SIDE, SIDE), Image.Resampling.LANCZOS))
+
+
+def turned(looks: Pixels) -> Pixels:
+    """Give thumbnails as they are, and turned by a quarter, a half and three quarters."""
+    return np.concatenate([np.rot90(looks, k, axes=(1, 2)) for k in range(4)])
+
+
+def from_text(texts: Iterable[str]) -> Pixels:
+    """Read thumbnails that were written as text: ``[n, 32, 32]``.
+
+    Examples
+    --------
+    >>> from_text([as_text(np.zeros((32, 32), np.uint8))]).shape
+    (1, 32, 32)
+    """
+    held = [np.frombuffer(base64.b64decode(one), np.uint8) for one in texts]
+    return np.array(held, np.uint8).reshape(-1, SIDE, SIDE)
+
+
+def as_text(one: Pixels) -> str:
+    """Write a thumbnail as text."""
+    return base64.b64encode(np.ascontiguousarray(one).tobytes()).decode()
+
 
 _TIMES = 4
 _HEAD = 512  # bytes by which an archive is known
@@ -61,15 +125,14 @@ def _read(name: str, data: bytes) -> pl.DataFrame | None:
     frame: pl.DataFrame | None
     try:
         if suffix in (".parquet", ".arrow", ".feather"):
-            frame, _ = frames.read(data)
+            frame, _ = read_frame(data)
         elif suffix in (".csv", ".tsv"):
-            text, _ = decoded(data)
-            frame = frame_of(text) if text is not None else None
+            frame = read_delimited(data)
         elif suffix in (".jsonl", ".ndjson", ".json"):
             frame = _of_json(data, lines=suffix != ".json")
         else:
             return None
-    except (OSError, ValueError, RecursionError, pl.exceptions.PolarsError,
+    except (Blind, OSError, ValueError, RecursionError, pl.exceptions.PolarsError,
             pl.exceptions.PanicException):  # fmt: skip
         return None  # it is named when it is looked through
     if frame is None:
@@ -84,8 +147,6 @@ def _read(name: str, data: bytes) -> pl.DataFrame | None:
 
 def _of_json(data: bytes, *, lines: bool) -> pl.DataFrame | None:
     text, _ = decoded(data)
-    if text is None:
-        return None
     found = [json.loads(line) for line in text.splitlines() if line.strip()] if lines \
         else json.loads(text)  # fmt: skip
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):

@@ -9,9 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from isolux.curation.project.database import reading, sweep, writing
-from isolux.curation.project.folder import Project
-from isolux.curation.project.journal import add_row
+from isolux.curation.project.database import insert_rows, reading, sweep, writing
+from isolux.curation.project.folder import Project, add_row
 from isolux.curation.project.tables import (
     META,
     annotations_table,
@@ -24,9 +23,8 @@ from isolux.curation.project.tables import (
     subjects,
     tasks,
 )
-from isolux.curation.withdrawal.terms import Terms, kinds_of_column, others_of, short_names
-
-__all__ = ["Found", "find_in", "people_of", "sums_of_photos", "take_out"]
+from isolux.curation.withdrawal.terms import Terms, others_of, short_names
+from isolux.vocabulary.id_columns import kinds_of_column
 
 _PART = 400  # ids in one question: SQLite takes 999
 _KEPT = (journal.name, seals.name, settings.name, decisions.name)
@@ -91,9 +89,7 @@ def find_in(project: Project, found: Found) -> None:
 
 def sums_of_photos(project: Project) -> frozenset[str]:
     """List the SHA-256 of every photo that a project knows."""
-    with reading(project.engine) as connection:
-        held = connection.execute(sa.select(images.c.sha256)).scalars()
-        return frozenset(str(one) for one in held if one)
+    return frozenset(str(one) for (one,) in project.rows(sa.select(images.c.sha256)) if one)
 
 
 def take_out(project: Project, terms: Terms, number: str) -> dict[str, int]:
@@ -126,9 +122,8 @@ def _delete(connection: Connection, table: sa.Table, terms: Terms) -> int:
                     own = [one for one in part if one in terms.named.get(kind, ())]
                     where |= (table.c.unit_kind == kind) & column.in_(own)
             if "seal" in table.c and "n" in table.c:
-                rows = connection.execute(sa.select(table.c.n, table.c.seal).where(where)).all()
-                if rows:
-                    connection.execute(sa.insert(seals), [{"n": r.n, "seal": r.seal} for r in rows])
+                rows = connection.execute(sa.select(table.c.n, table.c.seal).where(where))
+                insert_rows(connection, seals, map(dict, rows.mappings()))
             n += connection.execute(sa.delete(table).where(where)).rowcount
     return n
 

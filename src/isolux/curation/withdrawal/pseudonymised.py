@@ -1,9 +1,4 @@
-"""Folders and tables that name people by pseudonyms: without the key, no search finds anyone there.
-
-``isolux curate publish`` and ``anonymise`` write down under which key ids were replaced (its mark,
-not the key). Older folders are known by their records, runs by the dataset that they name, and
-copied tables by what pseudonyms look like. There, a key fits if someone is found by it.
-"""
+"""What `isolux curate publish` and `anonymise` called someone under a key."""
 
 from __future__ import annotations
 
@@ -16,13 +11,24 @@ from typing import Any
 import polars as pl
 
 from isolux.curation.privacy import KEY_MARK, key_mark
+from isolux.curation.privacy.table import pseudonym
 from isolux.curation.withdrawal.gathering import tables_by_place
-from isolux.curation.withdrawal.published import published_as
-from isolux.curation.withdrawal.terms import kinds_of_column
 from isolux.curation.withdrawal.walking import Place
 from isolux.datasets import FORMAT
+from isolux.vocabulary.id_columns import kinds_of_column
 
-__all__ = ["key_mark_in", "replaced_columns", "without_key", "without_link"]
+
+def published_as(key: bytes, kind: str, name: str, more: Sequence[str] = ()) -> list[str]:
+    """List the names under which someone, or a file of theirs, was published.
+
+    Examples
+    --------
+    >>> len(published_as(b"key", "subject", "s17")), len(published_as(b"key", "file", "a.jpg"))
+    (2, 1)
+    """
+    columns = ("file",) if kind == "file" else (f"{kind}_id", kind, *more)
+    return [pseudonym(key, column, name) for column in dict.fromkeys(columns)]
+
 
 _PSEUDONYM = "^[0-9a-f]{16}$"
 _PUBLISHED = ("people.csv", "answers.csv", "objects.json")

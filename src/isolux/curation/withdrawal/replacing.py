@@ -21,14 +21,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.curation.withdrawal.rewriting.cells import theirs
-from isolux.curation.withdrawal.terms import Terms, kinds_of_column
+from isolux.curation.user_tables import read_text, refuse_missing
+from isolux.curation.withdrawal.rewriting.tables import theirs
+from isolux.curation.withdrawal.terms import Terms
 from isolux.io.atomic import write_text
 from isolux.io.cells import as_text
-from isolux.io.frames import read_table
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-
-__all__ = ["KEYS", "Replacing", "closest", "put_in", "rows_for"]
+from isolux.vocabulary.errors import SpecError, TableError
+from isolux.vocabulary.id_columns import kinds_of_column
 
 KEYS = ("pronoun", "age_group", "ancestry")
 """FHIBE's attributes, the most important first."""
@@ -80,9 +79,7 @@ def closest(
     from scipy.optimize import linear_sum_assignment
 
     for frame, where in ((gone, "the sample"), (pool, "the pool")):
-        for name in (*keys, *complexity):
-            if name not in frame.columns:
-                raise UnknownNameError("column", name, frame.columns, where=where)
+        refuse_missing(frame, (*keys, *complexity), where)
     apart = [_sets_apart(gone[key], pool[key]) for key in keys]
     hard = _numbers_apart(gone, pool, complexity)
     if not gone.height or not pool.height:
@@ -100,20 +97,13 @@ def closest(
 
 
 def rows_for(
-    sample: Path,
-    pool: Path,
-    terms: Terms,
-    *,
-    keys: Sequence[str],
-    complexity: Sequence[str],
+    sample: Path, pool: Path, terms: Terms, *, keys: Sequence[str], complexity: Sequence[str]
 ) -> Replacing:
     """Choose rows of a pool for the rows of a sample that withdraw."""
     if sample.suffix.lower() != ".csv":
         raise SpecError("a sample is a CSV file", expected="--sample FILE.csv", found=sample.name)
-    held, others = (_text_of(one) for one in (sample, pool))
-    for name in held.columns:
-        if name not in others.columns:
-            raise UnknownNameError("column", name, others.columns, where=str(pool))
+    held = read_text(sample)
+    others = read_text(pool, *held.columns)
     gone = theirs(held, terms)
     ids = [c for c in held.columns if (kinds_of_column(c) or ((), False))[1]] or held.columns[:1]
     free = others.filter(~theirs(others, terms)).join(
@@ -126,15 +116,10 @@ def rows_for(
                      int(gone.sum()) - pairs.height)  # fmt: skip
 
 
-def _text_of(path: Path) -> pl.DataFrame:
-    frame = read_table(path)
-    return frame.select(as_text(frame[name]).alias(name) for name in frame.columns)
-
-
 def put_in(one: Replacing) -> int:
     """Add the rows at a sample's end, each once however often this is called; how many are new."""
     sample = Path(one.sample)
-    held = set(_text_of(sample).iter_rows())
+    held = set(read_text(sample).iter_rows())
     new = [row for row in one.rows if tuple(row) not in held]
     if new:
         text = sample.read_text(encoding="utf-8-sig")

@@ -12,11 +12,6 @@ from isolux.curation.project.folder import CONSENT, KEY, MARK
 from isolux.io.stages import left_below
 from isolux.vocabulary.errors import FileError, SpecError
 
-__all__ = [
-    "Place", "beside_of", "files_below", "folders_of", "links_below", "of_project", "projects_in",
-    "sweep_below",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Place:

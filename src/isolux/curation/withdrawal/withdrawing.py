@@ -1,41 +1,219 @@
-"""A withdrawal from beginning to end: found, taken out, written down, and begun again where it was.
-
-    ledger → plan on the disk → files → server → database → ledger without the id → search → receipt
-
-The database and the ledger come after the files, as they tell what is to be found; until the
-receipt stands the plan tells it too.
-"""
+"""Runs that lost people say so first of all, and have their pages made anew."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isolux.curation._chain import mark_of
-from isolux.curation.consent import SCOPES, erase, key_of, read_ledger, revoke
-from isolux.curation.project.folder import CONSENT, Project, open_project
-from isolux.curation.project.journal import now, read_journal
-from isolux.curation.withdrawal.changing import (
-    artefact_of,
-    change_files,
-    mend_sums,
-    rewritten,
-    told,
-)
-from isolux.curation.withdrawal.planning import everyone_else, places_of
-from isolux.curation.withdrawal.progress import Artefact, Plan, Work, work_path
-from isolux.curation.withdrawal.project_rows import take_out
-from isolux.curation.withdrawal.receipt import write_receipt
-from isolux.curation.withdrawal.replacing import Replacing, put_in
-from isolux.curation.withdrawal.runs import mend_runs
-from isolux.curation.withdrawal.terms import Terms
-from isolux.curation.withdrawal.walking import Place, files_below, of_project, projects_in
+import sqlalchemy as sa
 
-__all__ = ["Looked", "Searched", "Withdrawn", "finish", "look_for"]
+from isolux.curation.project.database import reading
+from isolux.curation.project.folder import CONSENT, Project, now, open_project, read_journal
+from isolux.curation.project.tables import annotations_table, tasks
+from isolux.curation.withdrawal.planning import everyone_else, places_of
+from isolux.curation.withdrawal.progress import Artefact, Plan, Work, work_path, write_receipt
+from isolux.curation.withdrawal.project_rows import Found, take_out
+from isolux.curation.withdrawal.replacing import Replacing, put_in
+from isolux.curation.withdrawal.rewriting import Blind, rewrite
+from isolux.curation.withdrawal.terms import Terms
+from isolux.curation.withdrawal.walking import (
+    Place,
+    beside_of,
+    files_below,
+    of_project,
+    projects_in,
+)
+from isolux.io.atomic import RUN_MARK, write_bytes
+from isolux.io.consent import SCOPES, erase, key_of, read_ledger, revoke
+from isolux.io.consent.chain import mark_of
+from isolux.vocabulary.errors import FileError, OutputError, SpecError
+from isolux.vocabulary.notes import Caution
+
+_TOLD = (
+    "People withdrew after this audit: their rows are gone, and its values still rest on them."
+    " Audit again to take them out of the values."
+)
+
+
+def mend_runs(
+    work: Work, folders: Sequence[Path], remake: Callable[[Path, str], None] | None
+) -> None:
+    """Tell in the records of runs that people left, with the hashes of their tables as they are."""
+    from isolux.io.run_changes import changed_files
+    from isolux.io.run_directory import tell
+
+    ours = {one.after for one in work.artefacts() if one.after}
+    for place in files_below(folders):
+        if place.path.name != RUN_MARK:
+            continue
+        run = place.path.parent
+        changed = changed_files(run) or []
+        sums = {name: _sum(run / name) for name in changed}
+        if changed and all(one in ours or name == RUN_MARK for name, one in sums.items()):
+            tell(run, _TOLD)
+            if remake is not None:
+                remake(run, _TOLD)
+
+
+def _sum(path: Path) -> str | None:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+
+def tasks_of(project: Project, found: Found) -> Iterator[Mapping[str, Any]]:
+    """List tasks that were sent, and single answers of annotators who withdrew."""
+    mine, gone = found.named.get("task", set()), found.named.get("annotation", set())
+    with reading(project.engine) as connection:
+        columns = (tasks.c.task_id, tasks.c.server, tasks.c.server_project, tasks.c.server_task)
+        for row in connection.execute(sa.select(*columns).where(tasks.c.server.is_not(None))):
+            if row.task_id in mine:
+                yield dict(row._mapping)  # noqa: SLF001 (SQLAlchemy's own way to a mapping)
+        table = annotations_table.c
+        query = sa.select(table.annotation_id, table.task_id, table.source, table.source_id)
+        for row in connection.execute(query):
+            if row.annotation_id in gone and row.task_id not in mine and "://" in row.source:
+                yield {"server": row.source, "answer": int(row.source_id)}
+
+
+def delete_on_server(
+    work: Work, plan: Plan, server: Callable[[str], Any] | None
+) -> tuple[str, ...]:
+    """Delete tasks, answers and pictures; what is gone already is as good."""
+    notes: list[str] = []
+    urls = list(dict.fromkeys(str(one["server"]) for one in plan.server))
+    for url in urls:
+        if server is None:
+            raise SpecError(
+                "the annotation server holds tasks of theirs",
+                expected=f"--server {url}, with its token in LABEL_STUDIO_TOKEN",
+                hint="give the same command again with it: what was done stays done",
+            )
+        one = server(url)
+        own = [held for held in plan.server if held["server"] == url]
+        sent = [held for held in own if "server_task" in held]
+        answers = [held for held in own if "answer" in held]
+        for what, n in (("tasks and pictures", len(sent)), ("answers", len(answers))):
+            if n:  # written down before: what a killed command deleted is in the receipt, too
+                work.note(Artefact(f"{url}, {what}", what, "deleted", n))
+        if sent:
+            notes.append(Caution(_ON_DISK.format(n=len(sent), url=url)))
+        for held in sent:
+            one.delete_task(held["server_task"])
+        for held in answers:
+            one.delete_annotation(held["answer"])
+        for number in {held["server_project"] for held in sent}:
+            names = {f"{held['task_id']}.jpg" for held in sent if held["server_project"] == number}
+            one.delete_uploads(number, names)
+    return tuple(notes)
+
+
+_ON_DISK = (
+    "{url} gives {n:,} pictures of theirs no longer, and keeps the files on its disk: Label Studio"
+    " deletes none. Give this command for the server's folder media/upload, too, or delete them"
+    " there."
+)
+
+
+_LISTS_OF_LISTS = 3
+_WITH_SUMS = (".json", ".jsonld", ".txt", ".sha256", ".csv", ".md", ".yaml", ".yml", ".sums")
+
+
+def find_changes(
+    places: Sequence[Place], terms: Terms, blind: list[tuple[str, str]]
+) -> Iterator[tuple[Place, bytes, bytes | None, int]]:
+    """Give each file that holds them, its bytes and its new ones; note those that are blind."""
+    beside = beside_of(places)
+    for place in places:
+        try:
+            data = place.path.read_bytes()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise FileError(
+                "a file cannot be read", found=str(error.strerror), where=str(place.path)
+            ) from error
+        try:
+            content, n = rewrite(place.name, data, beside(place), terms)
+        except Blind as reason:
+            blind.append((terms.masked(told(place)), str(reason)))
+            continue
+        if n:
+            yield place, data, content, n
+
+
+def told(place: Place) -> str:
+    """Name a file as artefacts do, by its folder."""
+    return f"{place.root.name}/{place.name}"
+
+
+def artefact_of(
+    place: Place, before: bytes, after: bytes | None, n: int, terms: Terms, key: bytes
+) -> Artefact:
+    """Describe a change without the person: what was theirs is hashed under the key."""
+    old = hashlib.sha256(before).hexdigest()
+    masked = terms.masked(told(place))
+    if masked != told(place):  # several may have one name without the person's
+        masked = f"{masked} #{mark_of('path', place.name, key)[:8]}"
+    return Artefact(
+        masked, "file", "deleted" if after is None else "rewritten", n,
+        mark_of("file", old, key), None if after is None else hashlib.sha256(after).hexdigest(),
+    )  # fmt: skip
+
+
+def change_files(
+    work: Work, places: Sequence[Place], terms: Terms, key: bytes
+) -> list[tuple[str, str]]:
+    """Change or delete each file that holds them; those that cannot be looked through are named."""
+    blind: list[tuple[str, str]] = []
+    for place, data, content, n in find_changes(places, terms, blind):
+        before = hashlib.sha256(data).hexdigest()
+        work.note(artefact_of(place, data, content, n, terms, key), sum_before=before)
+        if content is not None:
+            mode = place.path.stat().st_mode
+            write_bytes(place.path, content)
+            place.path.chmod(mode)
+            continue
+        try:
+            place.path.unlink()
+        except OSError as error:
+            raise OutputError(
+                "a file cannot be deleted", found=str(error.strerror), where=str(place.path)
+            ) from error
+        _remove_if_empty(place)
+    return blind
+
+
+def _remove_if_empty(place: Place) -> None:
+    """Remove folders that held nothing else: their names may be the person's."""
+    folder = place.path.parent
+    while folder != place.root and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent
+
+
+def mend_sums(work: Work, places: Sequence[Place], terms: Terms, key: bytes) -> None:
+    """Write the sums of rewritten files anew in lists of files, manifests and cards that name them.
+
+    A list that is changed so has another sum itself: once more for those that name lists.
+    """
+    for _ in range(_LISTS_OF_LISTS):
+        sums = work.sums()
+        for place in places:
+            if place.path.suffix.lower() not in _WITH_SUMS or not place.path.is_file():
+                continue
+            if place.path.name == RUN_MARK:  # a run's record is told by its own rules
+                continue
+            data = new = place.path.read_bytes()
+            for old, now_ in sums.items():
+                new = new.replace(old.encode(), now_.encode())
+            if new != data:
+                before = hashlib.sha256(data).hexdigest()
+                work.note(artefact_of(place, data, new, 0, terms, key), sum_before=before)
+                write_bytes(place.path, new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +262,11 @@ def look_for(plan: Plan, ledger: Path) -> Looked:
     folders = [Path(one) for one in plan.folders]
     places = places_of(folders, ledger, projects_in(folders))
     terms = plan.terms(everyone_else(folders, places))
-    found, blind = [], []
-    for place, data, done in rewritten(places, terms):
-        if done.why:
-            blind.append((terms.masked(told(place)), done.why))
-        elif done.n:
-            found.append(artefact_of(place, data, done.data, done.n, terms, b""))
+    blind: list[tuple[str, str]] = []
+    found = [
+        artefact_of(place, data, content, n, terms, b"")
+        for place, data, content, n in find_changes(places, terms, blind)
+    ]
     return Looked(tuple(found), tuple(blind))
 
 
@@ -115,11 +292,7 @@ def finish(
     if plan.replacing is not None:
         put_in(Replacing(**plan.replacing))
     mend_runs(work, folders, remake)
-    more: tuple[str, ...] = ()
-    if plan.server:
-        from isolux.curation.withdrawal.on_server import delete_on_server
-
-        more = delete_on_server(work, plan, server)
+    more = delete_on_server(work, plan, server)
     for folder in projects:
         _change_project(work, open_project(folder), terms, plan.number)
     os.sync()  # deleted files are deleted on the disk, before what names them goes

@@ -13,18 +13,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import polars as pl
 
-from isolux.curation.project import Project
-from isolux.verbs.annotation_quality.drawn import drawn_units
-from isolux.verbs.annotation_quality.measured import Measuring, Quality, measured
-from isolux.vocabulary.errors import TableError, UnknownNameError
+from isolux.curation.project import Project, note
+from isolux.curation.quality.agreement import INTER as BETWEEN
+from isolux.curation.quality.agreement import UNITS, of_specialists, of_vendors
+from isolux.curation.quality.answers import (
+    SPECIALISTS,
+    Answers,
+    collected_answers,
+    facts_of_units,
+    given_answers,
+)
+from isolux.curation.user_tables import refuse_missing
+from isolux.io.frames import read_table
+from isolux.verbs.annotation_quality.measured import Measuring, Quality, drawn_units, measured
+from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.plugin_options import with_defaults
-
-if TYPE_CHECKING:
-    from isolux.curation.quality.given import Answers
 
 __all__ = ["Quality", "annotation_quality", "vendor_consistency"]
 
@@ -62,15 +69,8 @@ def annotation_quality(
     TableError
         Answers that cannot be read, or about nothing that was collected.
     """
-    from isolux.curation.project import note
-    from isolux.curation.quality.agreement import SPECIALISTS, of_specialists
-    from isolux.curation.quality.collected import collected_answers
-    from isolux.curation.quality.given import given_answers
-    from isolux.io.frames import read_table
-
     table = read_table(specialists)
-    if "type" not in table.columns:
-        raise UnknownNameError("column", "type", table.columns, where=str(specialists))
+    refuse_missing(table, ["type"], str(specialists))
     types = table["type"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
     ours = collected_answers(project, types)
     theirs = table.with_columns(vendor=pl.lit(SPECIALISTS))
@@ -92,8 +92,10 @@ def annotation_quality(
     asked = with_defaults(Measuring, measuring)
     thresholds = {"choice": attributes}
     told = {"attributes": attributes, "sample": sample is not None}
-    found = measured(units, read, lambda kind, _: thresholds.get(kind, asked["dense"]),
-                     _facts(project, asked["by"]), drawn, asked, told, notes)  # fmt: skip
+    facts = facts_of_units(project, asked["by"])
+    facts = facts.rename({"unit_id": "unit", "subject_id": "cluster"})
+    found = measured(units, read, lambda kind, _: thresholds.get(kind, asked["dense"]), facts,
+                     drawn, asked, told, notes)  # fmt: skip
     for row in found.types.iter_rows(named=True):
         kept = ("metric", "units", "value", "low", "high", "threshold", "verdict")
         note(project, "quality", f"agreement of {row['type']}", {k: row[k] for k in kept})
@@ -101,11 +103,7 @@ def annotation_quality(
 
 
 def vendor_consistency(
-    table: str | Path,
-    *,
-    intra: float = INTRA,
-    inter: float = INTER,
-    **measuring: Unpack[Measuring],
+    table: str | Path, *, intra: float = INTRA, inter: float = INTER, **measuring: Unpack[Measuring]
 ) -> Quality:
     r"""Compare annotators of one vendor with one another, and vendors with one another.
 
@@ -141,15 +139,8 @@ def vendor_consistency(
     >>> found.types.select("part", "vendor", pl.col("value").round(3)).rows()
     [('inter-vendor', None, 0.917), ('intra-vendor', 'v', 1.0), ('intra-vendor', 'w', 0.833)]
     """
-    from isolux.curation.quality.agreement import INTER as BETWEEN
-    from isolux.curation.quality.agreement import of_vendors
-    from isolux.curation.quality.given import given_answers
-    from isolux.io.frames import read_table
-
     asked, rows = with_defaults(Measuring, measuring), read_table(table)
-    for name in ("vendor", *asked["by"]):
-        if name not in rows.columns:
-            raise UnknownNameError("column", name, rows.columns, where=str(table))
+    refuse_missing(rows, ("vendor", *asked["by"]), str(table))
     if rows["vendor"].null_count():
         raise TableError("an answer has no vendor", expected="a vendor each", where=str(table))
     read = given_answers(rows, str(table))
@@ -168,18 +159,10 @@ def vendor_consistency(
 
 
 def _units(read: Mapping[str, Answers], values: Any) -> pl.DataFrame:
-    from isolux.curation.quality.agreement import UNITS
-
     parts = [values(one).with_columns(type=pl.lit(name)) for name, one in read.items()]
     empty = pl.DataFrame(schema={**UNITS, "type": pl.String})
     found: pl.DataFrame = pl.concat([empty, *parts])
     return found
-
-
-def _facts(project: Project, by: Sequence[str]) -> pl.DataFrame:
-    from isolux.curation.quality.units import facts_of_units
-
-    return facts_of_units(project, by).rename({"unit_id": "unit", "subject_id": "cluster"})
 
 
 def _columns(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:

@@ -1,21 +1,71 @@
-"""Units' likeness, audited: a value with an interval for each type, and by group of people."""
+"""The sample that specialists looked at: each unit's stratum, and how many units there are."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import polars as pl
 
+from isolux.curation.annotation.stages import STAGES
+from isolux.curation.quality.agreement import METRICS
+from isolux.curation.quality.answers import Answers
+from isolux.curation.quality.sampling import SHEET, read_design
+from isolux.io.frames import read_table
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.plugin_options import Shared
 
-if TYPE_CHECKING:
-    from isolux.curation.quality.given import Answers
+_OF_SHEET = ("type", "unit_id", "stratum")
 
-__all__ = ["Measuring", "Quality", "measured"]
+
+def drawn_units(sample: str | Path, units: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Give each unit that was drawn its stratum, and how many there are; tell who is missing."""
+    design = read_design(sample)
+    sheet = read_table(Path(sample) / SHEET).cast(dict.fromkeys(_OF_SHEET, pl.String))
+    drawn = sheet.select(sampled="type", unit="unit_id", stratum="stratum").fill_null("")
+    types = drawn["sampled"].unique().to_list()
+    named = {one: _sampled_as(one, types) for one in units["type"].unique()}
+    sampled = pl.col("type").replace_strict(named, return_dtype=pl.String)
+    at = units.select("type", "unit").unique().with_columns(sampled=sampled)
+    held = at.join(drawn, on=["sampled", "unit"]).join(
+        design.strata.select("stratum", "population", "drawn", sampled="type"),
+        on=["sampled", "stratum"],
+    )
+    notes: list[str] = []
+    for name in sorted(named):
+        wanted = drawn.filter(sampled=named[name]).height
+        answered = held.filter(type=name).height
+        if answered < wanted:
+            notes.append(
+                Caution(
+                    f"{name}: specialists answered {answered:,} of the {wanted:,} units that were"
+                    " drawn. The interval takes those for a random part of them."
+                )
+            )
+        more = at.filter(type=name).height - answered
+        if more:
+            notes.append(f"{name}: {more:,} units that were not drawn are passed over.")
+    counted = pl.len().over("type", "stratum")
+    return held.with_columns(weight=pl.col("population") / counted).select(
+        "type", "unit", "stratum", "population", "weight"
+    ), notes
+
+
+def _sampled_as(name: str, sampled: Sequence[str]) -> str:
+    """Find the type under which units of a question were drawn: its stage, or people at large."""
+    stage = next((s.name for s in STAGES.values() if name in s.choices), None)
+    stage = "masks" if name.startswith("mask: ") else stage or name
+    for one in (stage, "instance", "image"):
+        if one in sampled:
+            return one
+    raise SpecError(
+        f"no sample of {name!r} was drawn", expected=" or ".join(sampled), found=stage,
+        where="sample", hint=f"isolux curate sample … --of {stage}",
+    )  # fmt: skip
+
 
 MARK = "quality.json"
 MET, MISSED, OPEN = "met", "missed", "open"
@@ -97,8 +147,6 @@ def measured(
     drawn: pl.DataFrame | None, asked: Measuring, told: Mapping[str, Any], notes: list[str],
 ) -> Quality:  # fmt: skip
     """Audit each type and part, and hold it against its threshold; ``told``: other settings."""
-    from isolux.curation.quality.alike import METRICS
-
     by, draws = asked["by"], (asked["replicates"], asked["seed"])
     types: list[dict[str, Any]] = []
     groups: list[pl.DataFrame] = []

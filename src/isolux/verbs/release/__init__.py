@@ -11,16 +11,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from isolux.curation.project import Project
+from isolux.datasets import FORMAT
 from isolux.vocabulary.errors import SpecError
 
 if TYPE_CHECKING:
-    from isolux.curation.consent.row import Scope
-    from isolux.curation.publication import Chosen, Published
+    from isolux.io.consent.rows import Scope
     from isolux.verbs.release.papers import Release
 
 __all__ = ["MARK", "Terms", "Written", "publish_dataset"]
@@ -31,7 +31,6 @@ _WORDS = {
     "evaluation": "For evaluation only: no model may be trained on it.",
     "training": "For evaluation and for training.",
 }
-_IDS = ("instance_id", "image_id", "subject_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,46 +129,57 @@ def publish_dataset(
         No ledger of consent, no photo that may be published, undecided matches of known material;
         a column that could name people; settings that are none; a folder that cannot be written.
     """
-    from isolux.curation.publication import chosen_photos, published_people, read_shares
+    from isolux.cards import read_facts
+    from isolux.curation.privacy import key_at
+    from isolux.curation.project import note
+    from isolux.curation.publication.people import published_people
+    from isolux.curation.publication.photos import chosen_photos, read_shares
+    from isolux.io.atomic import staged_directory
+    from isolux.verbs.release.asks import ALL
+    from isolux.verbs.release.told import told_by
+    from isolux.verbs.release.writing import Settings, prepare, write_release
 
     target, secret_at = Path(out).expanduser().resolve(), Path(key).expanduser().resolve()
     _refuse(target, secret_at, terms, overwrite=overwrite)
     shares = read_shares(split)
-    scopes: tuple[Scope, ...] = ("publication", "evaluation") + (
-        ("training",) if terms == "training" else ()
-    )
-    chosen = chosen_photos(project, scopes)
+    asked = Settings(
+        terms, licence, [*attribute], split, [*stratify], seed, [*date], [*aggregate],
+        publish_min, [*keep_exif], inpaint,
+    )  # fmt: skip
+    scopes: tuple[Scope, ...] = ("publication", "evaluation")
+    chosen = chosen_photos(project, (*scopes, "training") if terms == "training" else scopes)
     named = list(dict.fromkeys([*attribute, *aggregate, *date]))
     found = published_people(project, chosen.photos, facts=named, labels=labels)
-    settings = {
-        "terms": terms, "licence": licence, "attribute": list(attribute), "split": split,
-        "stratify": list(stratify), "seed": seed, "date": list(date),
-        "aggregate": list(aggregate), "publish_min": publish_min, "keep_exif": list(keep_exif),
-        "inpaint": inpaint if redact is not None else None,
-    }  # fmt: skip
-    papers = _Asked(licence, terms, stratify, date, aggregate, publish_min, beside, facts)
-    files = _Files(redact, inpaint, keep_exif)
-    return _written(project, target, secret_at, chosen, found, shares, seed, papers, files,
-                    settings, overwrite=overwrite)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    licence: str
-    terms: Terms
-    stratify: Sequence[str]
-    date: Sequence[str]
-    aggregate: Sequence[str]
-    least: int
-    beside: str | Path | None
-    facts: str | Path | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Files:
-    redact: str | Path | None
-    inpaint: str
-    keep_exif: Sequence[str]
+    said = read_facts(facts, ALL)
+    ready = prepare(project, found, asked, shares, redact)
+    told = told_by(project, publish_min)
+    secret = key_at(secret_at)
+    settings = asdict(asked) | {"inpaint": inpaint if redact is not None else None}
+    with staged_directory(
+        target, overwrite=overwrite, marks=(MARK,), what="published dataset"
+    ) as stage:
+        own_terms = {
+            "format": FORMAT, "version": 1, "name": said.text("dataset_name") or project.name,
+            "licence": licence, "training": terms == "training", "terms": _WORDS[terms],
+        }  # fmt: skip
+        release, cards = write_release(
+            project, stage, secret, chosen, ready, told, said, own_terms, asked, beside
+        )
+        manifest = _manifest(stage, settings, release)
+    counts = {"photos": release.photos, "people": release.people, "subjects": release.subjects}
+    note(project, "publish", target.name, settings | counts | {"sha256": manifest})
+    blanks = sum(len(card.blanks) for card in cards)
+    notes = [*chosen.notes, *ready.notes]
+    notes += [f"{n:,} photos are kept but not published: {why}." for why, n in chosen.left.items()]
+    notes += [
+        f"{name}: several values have the most marks of {n:,} of {release.people:,} people in"
+        f" photos; the middle one stands, of two the lower. {name}_marks has every mark."
+        for name, n in found.tied.items()
+    ]
+    if blanks:
+        notes.append(f"{blanks:,} questions of the papers are not answered: --facts FILE answers"
+                     " them.")  # fmt: skip
+    return Written(target, release, tuple(notes), blanks)
 
 
 def _refuse(target: Path, secret_at: Path, terms: str, *, overwrite: bool) -> None:
@@ -184,57 +194,6 @@ def _refuse(target: Path, secret_at: Path, terms: str, *, overwrite: bool) -> No
             found=str(secret_at), where="key",
         )  # fmt: skip
     refuse_existing(target, overwrite=overwrite, marks=(MARK,), what="published dataset")
-
-
-def _written(
-    project: Project, target: Path, secret_at: Path, chosen: Chosen, found: Published,
-    shares: Mapping[str, float], seed: int, asked: _Asked, files: _Files,
-    settings: Mapping[str, Any], *, overwrite: bool,
-) -> Written:  # fmt: skip
-    from isolux.cards import read_facts
-    from isolux.curation.privacy import key_at
-    from isolux.curation.project import note
-    from isolux.io.atomic import staged_directory
-    from isolux.verbs.release.asks import ALL
-    from isolux.verbs.release.told import told_by
-    from isolux.verbs.release.writing import Ready, ready, write_release
-
-    said = read_facts(asked.facts, ALL)
-    prepared: Ready = ready(project, found, shares, seed, asked.stratify, asked.date,
-                            asked.aggregate, asked.least, files.redact)  # fmt: skip
-    told = told_by(project, asked.least)
-    secret = key_at(secret_at)
-    with staged_directory(
-        target, overwrite=overwrite, marks=(MARK,), what="published dataset"
-    ) as stage:
-        terms = _terms(asked, said.text("dataset_name") or project.name)
-        release, cards = write_release(
-            project, stage, secret, chosen, prepared, told, said, terms, asked, files
-        )
-        manifest = _manifest(stage, settings, release)
-    counts = {"photos": release.photos, "people": release.people, "subjects": release.subjects}
-    note(project, "publish", target.name, dict(settings) | counts | {"sha256": manifest})
-    blanks = sum(len(card.blanks) for card in cards)
-    notes = [*chosen.notes, *prepared.notes]
-    notes += [f"{n:,} photos are kept but not published: {why}." for why, n in chosen.left.items()]
-    notes += [
-        f"{name}: several values have the most marks of {n:,} of {release.people:,} people in"
-        f" photos; the middle one stands, of two the lower. {name}_marks has every mark."
-        for name, n in found.tied.items()
-    ]
-    if blanks:
-        notes.append(f"{blanks:,} questions of the papers are not answered: --facts FILE answers"
-                     " them.")  # fmt: skip
-    return Written(target, release, tuple(notes), blanks)
-
-
-def _terms(asked: _Asked, name: str) -> dict[str, Any]:
-    from isolux.datasets import FORMAT
-
-    return {
-        "format": FORMAT, "version": 1, "name": name, "licence": asked.licence,
-        "training": asked.terms == "training", "terms": _WORDS[asked.terms],
-    }  # fmt: skip
 
 
 def _manifest(stage: Path, settings: Mapping[str, Any], release: Release) -> str:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from isolux.vocabulary.info import Ask, Reference
 
-__all__ = ["ALL", "CARD", "CROWD", "CROWD_WORK_SHEETS", "DATA_CARDS", "SHEET"]
-
 CROWD_WORK_SHEETS = Reference(
     "crowdworksheets",
     "Díaz, M., Kivlichan, I., Rosen, R., Baker, D., Amironesei, R., Prabhakaran, V., & Denton, E. "

@@ -13,19 +13,10 @@ from typing import Any
 import polars as pl
 
 from isolux.cards import Card, Column, Facts, Part, Said, Table
-from isolux.verbs.release.asks import (
-    ALL,
-    CARD,
-    CROWD,
-    CROWD_WORK_SHEETS,
-    DATA_CARDS,
-    SHEET,
-)
+from isolux.verbs.release.asks import ALL, CARD, CROWD, CROWD_WORK_SHEETS, DATA_CARDS, SHEET
 from isolux.verbs.release.told import Told, settings_of
 from isolux.vocabulary import works
 from isolux.vocabulary.info import Reference
-
-__all__ = ["Release", "crowd_work_sheets", "data_card", "datasheet"]
 
 _PROJECT = "the project's journal and tables"
 _STATEMENT = (
@@ -200,7 +191,7 @@ _INTAKE = ("specifications", "people", "consent", "series")
 
 
 def _known_of_annotators(release: Release, told: Told) -> dict[str, Sequence[str]]:
-    from isolux.curation.annotation import STAGES
+    from isolux.curation.annotation.stages import STAGES
 
     asked = [s for s in STAGES.values() if s.name in told.stages["stage"].to_list()]
     trained = [f"{stage}: {graduated:,} of {tried:,} annotators graduated from golden tasks"

@@ -15,8 +15,6 @@ import polars as pl
 if TYPE_CHECKING:
     from isolux.curation.project import Project
 
-__all__ = ["Told", "journal_of", "told_by"]
-
 _OURS = ("publish", "withdraw")  # steps after which nothing of the dataset's making is told
 
 
@@ -104,7 +102,7 @@ def settings_of(said: str) -> Mapping[str, Any]:
 
 
 def _consent(project: Project) -> pl.DataFrame:
-    from isolux.curation.consent import SCOPES, read_ledger, standing
+    from isolux.io.consent import SCOPES, read_ledger, standing
 
     schema = {"kind": pl.String, "scope": pl.String, "granted": pl.Int64, "revoked": pl.Int64}
     if not project.consent.is_file():

@@ -11,28 +11,24 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from isolux.curation.privacy import KEY_MARK, NO_KEY, key_mark
-from isolux.curation.privacy.photos import copy_photos, read_regions
-from isolux.curation.privacy.redact import Box, filler
+from isolux.curation.privacy.photos import Box, copy_photos, filler, read_regions
 from isolux.curation.privacy.table import AGGREGATE_ONLY, Told, anonymised, identified, pseudonym
 from isolux.curation.project import read_bystanders, read_images
-from isolux.curation.publication import split_by_subject
 from isolux.curation.publication.people import FIXED, Published
+from isolux.curation.publication.photos import split_by_subject
 from isolux.datasets import TERMS
 from isolux.io.atomic import write_text
 from isolux.io.csv_text import csv_text
-from isolux.verbs.release.composition import composition_of, figure_svg, with_others
-from isolux.verbs.release.croissant import croissant_text
 from isolux.verbs.release.papers import Release, crowd_work_sheets, data_card, datasheet
+from isolux.verbs.release.tables import composition_of, croissant_text, figure_svg, with_others
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.notes import Caution
 
 if TYPE_CHECKING:
     from isolux.cards import Card, Facts
     from isolux.curation.project import Project
-    from isolux.curation.publication import Chosen
+    from isolux.curation.publication.photos import Chosen
     from isolux.verbs.release.told import Told as Journal
-
-__all__ = ["Ready", "ready", "write_release"]
 
 _IDS = ("instance_id", "image_id", "subject_id", "cluster_id")
 _MOST_GROUPS = 40  # of an attribute that the composition tells
@@ -40,56 +36,64 @@ _PHOTO_FILE = "file"
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """What is written, before ids are replaced.
+class Settings:
+    """What is asked for, as the journal has it: ``isolux curate publish``'s flags."""
 
-    Parameters
-    ----------
-    found : Published
-        With the column ``split``.
-    dates, aggregate : tuple of str
-    regions : mapping of str to sequence of Box
-        By the photo's file.
-    least : int
-    notes : tuple of str
-    """
+    terms: str
+    licence: str
+    attribute: Sequence[str]
+    split: str
+    stratify: Sequence[str]
+    seed: int
+    date: Sequence[str]
+    aggregate: Sequence[str]
+    publish_min: int
+    keep_exif: Sequence[str]
+    inpaint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What is written, before ids are replaced; regions go by the photo's file."""
 
     found: Published
-    dates: tuple[str, ...]
-    aggregate: tuple[str, ...]
+    counted: Sequence[str]
     regions: Mapping[str, Sequence[Box]]
-    least: int
-    notes: tuple[str, ...]
+    notes: Sequence[str] = ()
+
+    def anonymise(self, asked: Settings, secret: bytes) -> Told:
+        """Replace ids, coarsen dates, and count what is published as counts alone."""
+        return anonymised(
+            self.found.people, secret, ids=[*_IDS, _PHOTO_FILE], dates=asked.date,
+            aggregate=self.counted, least=asked.publish_min, person="subject_id",
+        )  # fmt: skip
 
 
-def ready(
-    project: Project, found: Published, shares: Mapping[str, float], seed: int,
-    stratify: Sequence[str], dates: Sequence[str], aggregate: Sequence[str], least: int,
+def prepare(
+    project: Project, found: Published, asked: Settings, shares: Mapping[str, float],
     redact: str | Path | None,
 ) -> Ready:  # fmt: skip
     """Split people, and see that all of it may be published; nothing is written."""
     people = found.people
-    for name in stratify:
+    for name in asked.stratify:
         if name not in found.judgement:
             raise UnknownNameError("attribute", name, found.judgement, where="stratify")
-    stratum = pl.concat_str([pl.col(n).fill_null("") for n in stratify], separator=" | ") \
-        if stratify else pl.lit("")  # fmt: skip
+    strata = [pl.col(n).fill_null("") for n in asked.stratify] or [pl.lit("")]
+    stratum = pl.concat_str(strata, separator=" | ")
     joined = people.with_columns(stratum=stratum, subject_id=pl.col("cluster_id"))
-    split = split_by_subject(joined, shares, seed)
+    split = split_by_subject(joined, shares, asked.seed)
     people = people.with_columns(split).select(*FIXED, *found.judgement)
-    whole = replace(found, people=people)
     never = [c for c in found.judgement if any(word in c.lower() for word in AGGREGATE_ONLY)]
-    counted = tuple(dict.fromkeys([*never, *aggregate]))
     every = read_images(project, everything=True).select("image_id")
     by_image = read_regions(redact, every, "image_id", column="image_id")
     for image, *box in read_bystanders(project).iter_rows():
         by_image.setdefault(image, []).append((box[0], box[1], box[2], box[3]))
     files = dict(people.select("image_id", _PHOTO_FILE).unique().rows())
     regions = {files[image]: boxes for image, boxes in by_image.items() if image in files}
-    prepared = Ready(whole, tuple(dates), counted, regions, least, ())
-    told = _anonymous(prepared, NO_KEY)
-    notes = (*told.notes, *_on_composition(people, least))
-    return Ready(whole, tuple(dates), counted, regions, least, notes)
+    counted = tuple(dict.fromkeys([*never, *asked.aggregate]))
+    ready = Ready(replace(found, people=people), counted, regions)
+    told = ready.anonymise(asked, NO_KEY)
+    return replace(ready, notes=(*told.notes, *_on_composition(people, asked.publish_min)))
 
 
 def _on_composition(people: pl.DataFrame, least: int) -> list[str]:
@@ -108,24 +112,15 @@ def _on_composition(people: pl.DataFrame, least: int) -> list[str]:
     return told
 
 
-def _anonymous(held: Ready, secret: bytes) -> Told:
-    """Replace ids, coarsen dates, and count what is published as counts alone."""
-    people = held.found.people
-    return anonymised(
-        people, secret, ids=[*_IDS, _PHOTO_FILE], dates=held.dates, aggregate=held.aggregate,
-        least=held.least, person="subject_id",
-    )  # fmt: skip
-
-
 def write_release(
     project: Project, stage: Path, secret: bytes, chosen: Chosen, held: Ready, journal: Journal,
-    facts: Facts, terms: Mapping[str, Any], asked: Any, files: Any,
+    facts: Facts, terms: Mapping[str, Any], asked: Settings, beside: str | Path | None,
 ) -> tuple[Release, list[Card]]:  # fmt: skip
     """Write all files of a release but its manifest."""
-    told = _anonymous(held, secret)
+    told = held.anonymise(asked, secret)
     names = copy_photos(
-        held.found.people[_PHOTO_FILE].sort(), project.folder, stage, secret, files.keep_exif,
-        held.regions, filler(files.inpaint),
+        held.found.people[_PHOTO_FILE].sort(), project.folder, stage, secret, asked.keep_exif,
+        held.regions, filler(asked.inpaint),
     )  # fmt: skip
     new = held.found.people[_PHOTO_FILE].replace_strict(names, return_dtype=pl.String)
     people = told.people.with_columns(new.alias(_PHOTO_FILE)).sort("instance_id")
@@ -138,9 +133,9 @@ def write_release(
     by = [n for n in attributes if n not in held.found.marks
           and 0 < who[n].drop_nulls().n_unique() <= _MOST_GROUPS]  # fmt: skip
     as_words = who.with_columns(pl.col(n).cast(pl.String) for n in by)
-    composition, hidden = composition_of(as_words, by, str(terms["name"]), held.least)
-    if asked.beside is not None:
-        composition = with_others(composition, asked.beside)
+    composition, hidden = composition_of(as_words, by, str(terms["name"]), asked.publish_min)
+    if beside is not None:
+        composition = with_others(composition, beside)
         for attribute in dict.fromkeys(composition["attribute"]):
             shown = composition.filter(attribute=attribute)
             if shown["dataset"].n_unique() > 1:
@@ -160,7 +155,7 @@ def write_release(
     release = Release(
         str(terms["name"]), str(terms["terms"]), people.height, len(names),
         people["subject_id"].drop_nulls().n_unique(), chosen.left, splits, attributes, composition,
-        tuple(sorted(set(told.counts["attribute"]))), hidden, held.least, len(held.regions),
+        tuple(sorted(set(told.counts["attribute"]))), hidden, asked.publish_min, len(held.regions),
         answers.height, held.found.tied, people["subject_id"].null_count(),
     )  # fmt: skip
     cards = [made(release, journal, facts) for made in (data_card, datasheet, crowd_work_sheets)]

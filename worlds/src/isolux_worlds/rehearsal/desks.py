@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from isolux.curation.annotation import Server
+from isolux.curation.annotation.server import Server
 from isolux.io.atomic import write_text
 from isolux.io.csv_text import csv_text
 from isolux.vocabulary.errors import FileError

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.curation.annotation import STAGES
+from isolux.curation.annotation.stages import STAGES
 from isolux.curation.project import Project, read_instances, read_table
 from isolux.geometry.boxes import pairs_iou_xywh
 

@@ -6,8 +6,6 @@ import datetime as dt
 
 import polars as pl
 
-__all__ = ["known", "refused", "rounded_up", "signed", "unclear"]
-
 _DATE = (
     r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[t ]\d{1,2}:\d{2}[\d:.+z-]*)?"
     r"|\d{1,2}[./-]\d{1,2}[./-]\d{4})"
@@ -19,18 +17,22 @@ _WRITTEN = ("%Y-%m-%d", "%d-%m-%Y", "%m-%d-%Y")
 _SIGNED = rf"^(?:{_YES}|(?:{_YES},? (?:on )?)?{_DATE}|{_FORM}{_NUMBER})$"
 
 
-def refused(facts: pl.DataFrame, when: pl.Expr, words: pl.Expr | str) -> pl.DataFrame:
-    """Refuse photos; of several reasons for one photo the first is told.
+def refused(facts: pl.DataFrame, *cases: tuple[pl.Expr, pl.Expr | str]) -> pl.DataFrame:
+    """Refuse photos of which a case holds, in the words of the first; of a photo's the first row's.
 
     Examples
     --------
-    >>> facts = pl.DataFrame({"image_id": ["a", "b"], "megapixels": [5.0, 12.0]})
-    >>> refused(facts, pl.col("megapixels") < 8, "It is too small.").rows()
-    [('a', 'It is too small.')]
+    >>> facts = pl.DataFrame({"image_id": ["a", "b"], "n": [1, None]})
+    >>> refused(facts, (pl.col("n") > 0, "Too many.")).rows()
+    [('a', 'Too many.')]
     """
-    said = pl.lit(words) if isinstance(words, str) else words
-    found = facts.filter(when.fill_null(value=False)).select("image_id", reason=said)
-    return found.unique("image_id", keep="first", maintain_order=True)
+    masks = [when.fill_null(value=False) for when, _ in cases]
+    said = pl.coalesce(
+        pl.when(mask).then(pl.lit(words) if isinstance(words, str) else words)
+        for mask, (_, words) in zip(masks, cases, strict=True)
+    )
+    found = facts.select("image_id", reason=said, is_out=pl.any_horizontal(masks)).filter("is_out")
+    return found.drop("is_out").unique("image_id", keep="first", maintain_order=True)
 
 
 def known(facts: pl.DataFrame, name: str, kind: pl.DataType | type[pl.DataType]) -> pl.DataFrame:
@@ -73,7 +75,7 @@ def rounded_up(number: pl.Expr) -> pl.Expr:
     >>> pl.select(rounded_up(pl.lit(2.001))).item(), pl.select(rounded_up(pl.lit(2.5))).item()
     (2.01, 2.5)
     """
-    return (number * 100 - 1e-6).ceil() / 100
+    return ((number * 100 - 1e-6).ceil() / 100).round(2)
 
 
 def unclear(name: str) -> pl.Expr:

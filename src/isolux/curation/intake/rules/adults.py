@@ -8,8 +8,6 @@ from isolux.curation.intake.rules._refused import known, refused
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="Adults",
     summary="Refuses photos of people who are not known to be of age.",
@@ -47,38 +45,25 @@ def refuse(facts: pl.DataFrame, *, least: float = 18.0) -> pl.DataFrame:
     ['Only people of age can take part, from 18 years.']
     """
     facts = known(known(facts, "age", pl.Float64), "age_of_majority", pl.Float64)
+    facts = known(facts, "sha256", pl.String)
     needed = pl.max_horizontal(pl.col("age_of_majority"), pl.lit(least))
-    unknown = pl.col("age").is_null()
     no_age = ~pl.col("age").is_between(0, _OLDEST)
-    given = pl.col("age").cast(pl.String).str.strip_suffix(".0")
-    words = (
-        pl.when(unknown)
-        .then(
-            pl.lit(
-                "We do not know how old you are. Please tell us: only people of age can take part."
-            )
-        )
-        .when(no_age)
-        .then(
-            pl.format(
-                "The age that we have of you, {}, cannot be right, so we do not know how old you"
-                " are. Please tell us: only people of age can take part.",
-                given,
-            )
-        )
-        .otherwise(
-            pl.format("Only people of age can take part, from {} years.", needed.cast(pl.Int64))
-        )
-    )
     child = (pl.col("age") < needed) & ~no_age
-    out = (unknown | no_age | child).fill_null(value=True)
-    beside = child.fill_null(value=False).any().over("image_id")
-    also = "Someone in this photo is not of age. Only people of age can take part."
-    words = pl.when(beside & ~out).then(pl.lit(also)).otherwise(words)
-    out |= beside
-    if "sha256" in facts.columns:
-        same = child.fill_null(value=False).any().over("sha256") & pl.col("sha256").is_not_null()
-        again = "This file came in before as a photo of someone who is not of age."
-        words = pl.when(same & ~out).then(pl.lit(again)).otherwise(words)
-        out |= same
-    return refused(facts, out, words)
+    is_child = child.fill_null(value=False)
+    given = pl.col("age").cast(pl.String).str.strip_suffix(".0")
+    impossible = (
+        "The age that we have of you, {}, cannot be right, so we do not know how old you are."
+        " Please tell us: only people of age can take part."
+    )
+    too_young = "Only people of age can take part, from {} years."
+    return refused(
+        facts,
+        (pl.col("age").is_null(),
+         "We do not know how old you are. Please tell us: only people of age can take part."),
+        (no_age, pl.format(impossible, given)),
+        (child, pl.format(too_young, needed.cast(pl.Int64))),
+        (is_child.any().over("image_id"),
+         "Someone in this photo is not of age. Only people of age can take part."),
+        (is_child.any().over("sha256") & pl.col("sha256").is_not_null(),
+         "This file came in before as a photo of someone who is not of age."),
+    )  # fmt: skip

@@ -8,17 +8,12 @@ from isolux.curation.intake.rules._refused import refused, rounded_up
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="Up to 2:1",
     summary="Refuses photos more than twice as long as wide.",
     references=(works.FHIBE.at("Methods, Image collection guidelines"),),
     step="specifications",
-    needs=(
-        "width",
-        "height",
-    ),
+    needs=("width", "height"),
 )
 
 
@@ -48,4 +43,4 @@ def refuse(facts: pl.DataFrame, *, most: float = 2.0) -> pl.DataFrame:
         rounded_up(sides),
         pl.lit(f"{most:g}"),
     )
-    return refused(facts, sides > most, words)
+    return refused(facts, (sides > most, words))

@@ -8,17 +8,12 @@ from isolux.curation.intake.rules._refused import known, refused
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="No panorama, no blurred background",
     summary="Refuses panoramas, and photos whose background blur was computed by the phone.",
     references=(works.FHIBE.at("Methods, Image collection guidelines"),),
     step="specifications",
-    needs=(
-        "custom_rendered",
-        "panorama",
-    ),
+    needs=("custom_rendered", "panorama"),
     assumptions=(
         "Exif 3.0 defines 0 and 1 alone; 6 (panorama), 7 and 8 (portrait) are what iPhones write.",
         "Fisheye lenses and a wide aperture leave no such mark: they are for people to see.",
@@ -47,16 +42,11 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     'The photo is a panorama. Please send one that was taken in a single shot.'
     """
     facts = known(known(facts, "custom_rendered", pl.Int64), "panorama", pl.String)
-    wide = (pl.col("custom_rendered") == _PANORAMA) | pl.col("panorama").is_not_null()
-    blurred = pl.col("custom_rendered").is_in(_PORTRAITS)
-    words = (
-        pl.when(wide.fill_null(value=False))
-        .then(pl.lit("The photo is a panorama. Please send one that was taken in a single shot."))
-        .otherwise(
-            pl.lit(
-                "The background was blurred by the camera's portrait mode. Please take the photo"
-                " again without it."
-            )
-        )
-    )
-    return refused(facts, wide.fill_null(value=False) | blurred.fill_null(value=False), words)
+    return refused(
+        facts,
+        ((pl.col("custom_rendered") == _PANORAMA) | pl.col("panorama").is_not_null(),
+         "The photo is a panorama. Please send one that was taken in a single shot."),
+        (pl.col("custom_rendered").is_in(_PORTRAITS),
+         ("The background was blurred by the camera's portrait mode. Please take the photo again"
+          " without it.")),
+    )  # fmt: skip

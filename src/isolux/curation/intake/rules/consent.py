@@ -8,8 +8,6 @@ from isolux.curation.intake.rules._refused import refused, signed, unclear
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="Consent of each subject",
     summary="Refuses photos in which a subject has not consented, or has withdrawn consent.",
@@ -43,23 +41,16 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     """
     said = pl.col("consent").cast(pl.String).str.strip_chars().str.to_lowercase()
     back = said.is_in(_BACK).fill_null(value=False).any().over("image_id")
-    word = unclear("consent")
-    words = (
-        pl.when(back)
-        .then(pl.lit("A person in this photo took their consent back. Nothing more is to be done."))
-        .when(word.is_not_null())
-        .then(
-            pl.format(
-                "Of the consent of a person in this photo it says '{}', which is not a clear yes."
-                " Please have everyone in it sign the form.",
-                word,
-            )
-        )
-        .otherwise(
-            pl.lit(
-                "The form of consent of a person in this photo is missing. Please have everyone in"
-                " it sign one."
-            )
-        )
+    word, lacks = unclear("consent"), ~signed("consent").all().over("image_id")
+    no_clear_yes = (
+        "Of the consent of a person in this photo it says '{}', which is not a clear yes. Please"
+        " have everyone in it sign the form."
     )
-    return refused(facts, ~signed("consent").all().over("image_id"), words)
+    return refused(
+        facts,
+        (lacks & back,
+         "A person in this photo took their consent back. Nothing more is to be done."),
+        (lacks & word.is_not_null(), pl.format(no_clear_yes, word)),
+        (lacks, ("The form of consent of a person in this photo is missing. Please have everyone in"
+                 " it sign one.")),
+    )  # fmt: skip

@@ -8,8 +8,6 @@ from isolux.curation.intake.rules._refused import refused, signed, unclear
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="Copyright of each photo",
     summary="Refuses photos whose copyright holder has not signed.",
@@ -42,16 +40,10 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     """
     word = unclear("copyright")
     please = "Please have the person who took the photo sign it."
-    words = (
-        pl.when(word.is_not_null())
-        .then(
-            pl.format(
-                "Of the agreement on copyright it says '{}', which is not a clear yes. {}",
-                word,
-                pl.lit(please),
-            )
-        )
-        .otherwise(pl.lit(f"The agreement on copyright is missing. {please}"))
-    )
-    yes = signed("copyright").any().over("image_id")
-    return refused(facts, ~yes | word.is_not_null(), words)
+    no_clear_yes = "Of the agreement on copyright it says '{}', which is not a clear yes. " + please
+    return refused(
+        facts,
+        (word.is_not_null(), pl.format(no_clear_yes, word)),
+        (~signed("copyright").any().over("image_id"),
+         f"The agreement on copyright is missing. {please}"),
+    )  # fmt: skip

@@ -11,8 +11,6 @@ from isolux.curation.intake.rules._refused import known
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="Days between photos",
     summary="Refuses photos taken too soon after another of the same subject.",

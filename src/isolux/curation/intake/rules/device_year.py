@@ -8,8 +8,6 @@ from isolux.curation.intake.rules._refused import refused
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="A device of 2011 or later",
     summary="Refuses photos of devices that were released before 2011, or that nobody could date.",
@@ -43,8 +41,9 @@ def refuse(facts: pl.DataFrame, *, earliest: int = 2011) -> pl.DataFrame:
     'The photo was taken with a device of 2009. Please send photos of devices released ...'
     """
     year = pl.col("device_year")
-    ask = pl.lit(f"Please send photos of devices released in {earliest} or later.")
-    old = pl.format("The photo was taken with a device of {}. {}", year, ask)
-    unknown = pl.format("We could not tell which device took the photo. {}", ask)
-    words = pl.when(year.is_null()).then(unknown).otherwise(old)
-    return refused(facts, year.is_null() | (year < earliest), words)
+    ask = f"Please send photos of devices released in {earliest} or later."
+    return refused(
+        facts,
+        (year.is_null(), f"We could not tell which device took the photo. {ask}"),
+        (year < earliest, pl.format("The photo was taken with a device of {}. " + ask, year)),
+    )

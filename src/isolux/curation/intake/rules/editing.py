@@ -10,19 +10,12 @@ from isolux.curation.intake.rules._refused import known, refused
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="No processing",
     summary="Refuses photos that Exif says were edited, filtered or resized.",
     references=(works.FHIBE.at("Methods, Image collection guidelines"),),
     step="specifications",
-    needs=(
-        "software",
-        "processing",
-        "custom_rendered",
-        "exif_width",
-    ),
+    needs=("software", "processing", "custom_rendered", "exif_width"),
     assumptions=("Who edits a photo and takes the traces out of its Exif is not found here.",),
 )
 
@@ -57,25 +50,24 @@ def refuse(facts: pl.DataFrame, *, editors: Sequence[str] = EDITORS) -> pl.DataF
     >>> refuse(facts)["reason"].to_list()
     ['The photo was processed with Adobe Photoshop 26. Please send it as the camera saved it, ...']
     """
-    for name in ("software", "processing"):
-        facts = known(facts, name, pl.String)
-    for name in ("width", "height", "exif_width", "exif_height"):
-        facts = known(facts, name, pl.Int64)
+    for name, kind in {
+        "software": pl.String, "processing": pl.String, "width": pl.Int64, "height": pl.Int64,
+        "exif_width": pl.Int64, "exif_height": pl.Int64,
+    }.items():  # fmt: skip
+        facts = known(facts, name, kind)
     named = pl.col("software").str.to_lowercase().str.contains_any([e.lower() for e in editors])
     tool = pl.when(named).then("software").otherwise("processing")
     ask = "Please send it as the camera saved it, without filters or edits."
-    edited = refused(
-        facts,
-        named.fill_null(value=False) | pl.col("processing").is_not_null(),
-        pl.format("The photo was processed with {}. " + ask, tool),
-    )
     told = pl.concat_list(pl.col("exif_width", "exif_height")).list.sort()
     held = pl.concat_list(pl.col("width", "height")).list.sort()
     both = pl.col("exif_width").is_not_null() & pl.col("exif_height").is_not_null()
-    words = pl.format(
+    resized = (
         "The photo was cropped or resized: the camera saved {} × {} pixels, the file has {} × {}. "
-        + ask,
-        "exif_width", "exif_height", "width", "height",
+    )
+    return refused(
+        facts,
+        (named | pl.col("processing").is_not_null(),
+         pl.format("The photo was processed with {}. " + ask, tool)),
+        (both & (told != held),
+         pl.format(resized + ask, "exif_width", "exif_height", "width", "height")),
     )  # fmt: skip
-    resized = refused(facts, both & (told != held), words)
-    return pl.concat([edited, resized]).unique("image_id", keep="first", maintain_order=True)

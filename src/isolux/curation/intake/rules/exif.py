@@ -8,8 +8,6 @@ from isolux.curation.intake.rules._refused import known, refused
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="Exif is there",
     summary="Refuses photos without Exif metadata of a camera.",
@@ -47,4 +45,4 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
         " send the original file: messengers and editors take these data out."
     )
     readable = pl.col("exif").is_not_null()
-    return refused(facts, readable & (~pl.col("exif") | ~told), words)
+    return refused(facts, (readable & (~pl.col("exif") | ~told), words))

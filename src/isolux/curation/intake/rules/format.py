@@ -10,8 +10,6 @@ from isolux.curation.intake.rules._refused import refused
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="JPEG or TIFF",
     summary="Refuses photos in formats other than JPEG and TIFF.",
@@ -46,4 +44,4 @@ def refuse(facts: pl.DataFrame, *, allowed: Sequence[str] = ("JPEG", "TIFF")) ->
         "format",
         pl.lit(" or ".join(allowed)),
     )
-    return refused(facts, ~pl.col("format").is_in(list(allowed)), words)
+    return refused(facts, (~pl.col("format").is_in(list(allowed)), words))

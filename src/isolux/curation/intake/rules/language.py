@@ -8,8 +8,6 @@ from isolux.curation.intake.rules._refused import refused
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="Two of three questions",
     summary="Refuses photos of people who answered fewer than two of three language questions.",
@@ -41,12 +39,12 @@ def refuse(facts: pl.DataFrame, *, least: int = 2) -> pl.DataFrame:
     ['a']
     """
     right = pl.col("language_right")
-    words = pl.format(
-        "To be sure that the forms can be understood, {} of 3 language questions must be answered"
-        " right. {}",
-        pl.lit(least),
-        pl.when(right.is_null())
-        .then(pl.lit("You have not answered them yet."))
-        .otherwise(pl.format("You answered {}.", right)),
+    words = (
+        f"To be sure that the forms can be understood, {least} of 3 language questions must be"
+        " answered right. "
     )
-    return refused(facts, right.is_null() | (right < least), words)
+    return refused(
+        facts,
+        (right.is_null(), words + "You have not answered them yet."),
+        (right < least, pl.format(words + "You answered {}.", right)),
+    )

@@ -8,8 +8,6 @@ from isolux.curation.intake.rules._refused import refused
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="At least 8 megapixels",
     summary="Refuses photos with fewer than 8 megapixels.",
@@ -52,4 +50,4 @@ def refuse(facts: pl.DataFrame, *, least: float = 8.0) -> pl.DataFrame:
         pl.when(rounded > 0).then(rounded.cast(pl.String)).otherwise(pl.lit("less than 0.1")),
         pl.lit(f"{least:g}"),
     )
-    return refused(facts, rounded < least, words)
+    return refused(facts, (rounded < least, words))

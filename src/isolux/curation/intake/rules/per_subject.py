@@ -8,8 +8,6 @@ from isolux.curation.intake.rules._refused import refused
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="At most ten photos a subject",
     summary="Refuses photos of a subject beyond the tenth.",
@@ -44,4 +42,4 @@ def refuse(facts: pl.DataFrame, *, most: int = 10) -> pl.DataFrame:
     number = pl.int_range(pl.len()).over("subject_id")
     words = f"You sent more than {most} photos. The first {most} that could be taken were taken."
     one = facts.unique(["image_id", "subject_id"], keep="first", maintain_order=True)
-    return refused(one, (number >= most) & pl.col("subject_id").is_not_null(), words)
+    return refused(one, ((number >= most) & pl.col("subject_id").is_not_null(), words))

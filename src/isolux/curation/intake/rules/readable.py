@@ -8,8 +8,6 @@ from isolux.curation.intake.rules._refused import refused
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="A picture that can be opened",
     summary="Refuses files that are damaged, cut off, empty or not pictures.",
@@ -40,4 +38,4 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     words = pl.format(
         "The file cannot be opened ({}). Please send it again, as the camera saved it.", "trouble"
     )
-    return refused(facts, pl.col("trouble").is_not_null(), words)
+    return refused(facts, (pl.col("trouble").is_not_null(), words))

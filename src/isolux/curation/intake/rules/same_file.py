@@ -8,8 +8,6 @@ from isolux.curation.intake.rules._refused import refused
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="No photo twice",
     summary="Refuses a photo whose file came in before, byte by byte.",
@@ -44,4 +42,4 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     """
     one = facts.unique("image_id", keep="first", maintain_order=True)
     again = ~pl.col("sha256").is_first_distinct() & pl.col("sha256").is_not_null()
-    return refused(one, again, "This photo was sent before. Please send each photo once.")
+    return refused(one, (again, "This photo was sent before. Please send each photo once."))

@@ -8,8 +8,6 @@ from isolux.curation.intake.rules._refused import refused
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="One or two subjects",
     summary="Refuses photos with more than two subjects.",
@@ -47,4 +45,4 @@ def refuse(facts: pl.DataFrame, *, most: int = 2) -> pl.DataFrame:
         number,
         pl.lit(most),
     )
-    return refused(facts, number > most, words)
+    return refused(facts, (number > most, words))

@@ -8,8 +8,6 @@ from isolux.curation.intake.rules._refused import refused, rounded_up
 from isolux.vocabulary import works
 from isolux.vocabulary.info import RuleInfo
 
-__all__ = ["INFO", "refuse"]
-
 INFO = RuleInfo(
     title="No digital zoom",
     summary="Refuses photos whose Exif says that digital zoom was used.",
@@ -44,4 +42,4 @@ def refuse(facts: pl.DataFrame, *, most: float = 1.0) -> pl.DataFrame:
         " zoom.",
         rounded_up(pl.col("digital_zoom")),
     )
-    return refused(facts, pl.col("digital_zoom") > most, words)
+    return refused(facts, (pl.col("digital_zoom") > most, words))

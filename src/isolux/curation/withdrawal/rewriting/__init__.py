@@ -7,19 +7,25 @@ import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
-from isolux.curation.withdrawal.rewriting import (
-    archives,
-    arrays,
-    databases,
-    delimited,
-    frames,
-    json_text,
-    pages,
+from isolux.curation.withdrawal.rewriting.archives import is_archive, refusing, rewrite_archive
+from isolux.curation.withdrawal.rewriting.tables import (
+    Blind,
+    Rewritten,
+    rewrite_array,
+    rewrite_database,
+    rewrite_frame,
 )
-from isolux.curation.withdrawal.rewriting.rewritten import Rewritten
+from isolux.curation.withdrawal.rewriting.text import (
+    SUFFIXES,
+    rewrite_delimited,
+    rewrite_json,
+    rewrite_lines,
+    rewrite_list,
+    rewrite_page,
+)
 from isolux.curation.withdrawal.terms import Terms
 
-__all__ = ["PICTURES", "Rewritten", "rewrite"]
+__all__ = ["PICTURES", "Blind", "Rewritten", "rewrite"]
 
 PICTURES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp", ".gif", ".jp2", ".avif")
 _SUM = re.compile(r"[0-9a-f]{64}")
@@ -30,16 +36,15 @@ _TEXT = (
 
 
 def rewrite(name: str, data: bytes, beside: list[str], terms: Terms) -> Rewritten:
-    """Take what is theirs out of a file."""
+    """Take what is theirs out of a file; ``Blind``: it cannot be looked through."""
     path = PurePosixPath(name)
     if hashlib.sha256(data).hexdigest() in terms.pictures and data:
-        return Rewritten(None, 1)
+        return None, 1
     if _is_named(path, beside, terms):
-        return Rewritten(None, 1)
-    try:
-        return _by_format(path, data, terms)
-    except Exception as error:  # noqa: BLE001  (a reader that fails has not read the file)
-        return Rewritten(data, 0, why=f"it cannot be read: {error}")
+        return None, 1
+    with refusing("it cannot be read"):
+        content, n = _by_format(path, data, terms)
+    return (content, n) if n else (data, 0)
 
 
 def _is_named(path: PurePosixPath, beside: list[str], terms: Terms) -> bool:
@@ -74,32 +79,27 @@ def _by_format(path: PurePosixPath, data: bytes, terms: Terms) -> Rewritten:
     def part(name: str, held: bytes, names: list[str]) -> Rewritten:
         return rewrite(name, held, names, terms)
 
-    if data.startswith(b"PK\x03\x04") and suffix != ".npz":
-        return archives.rewrite_zip(data, part)
-    if data[257:262] == b"ustar":
-        return archives.rewrite_tar(data, part)
-    if data.startswith(archives.PACKED):
+    if is_archive(data) and suffix != ".npz":
         inner = path.name[: -len(path.suffix)] if path.suffix else path.name
-        inner = inner + ".tar" if suffix == ".tgz" else inner
-        return archives.rewrite_packed(data, inner, part)
+        return rewrite_archive(inner + ".tar" if suffix == ".tgz" else inner, data, part)
     for mark, by_mark in _BY_MARK:
         if data.startswith(mark):
             return by_mark(data, terms)
     by_suffix = next((way for names, way in _BY_SUFFIX if suffix in names), None)
-    return by_suffix(data, terms) if by_suffix else Rewritten(data, 0)
+    return by_suffix(data, terms) if by_suffix else (data, 0)
 
 
 _Way = Callable[[bytes, Terms], Rewritten]
 _BY_MARK: tuple[tuple[bytes, _Way], ...] = (
-    (b"PAR1", frames.rewrite), (b"ARROW1", frames.rewrite), (b"\x93NUMPY", arrays.rewrite),
-    (b"SQLite format 3\0", databases.rewrite),
+    (b"PAR1", rewrite_frame), (b"ARROW1", rewrite_frame), (b"\x93NUMPY", rewrite_array),
+    (b"SQLite format 3\0", rewrite_database),
 )  # fmt: skip
 _BY_SUFFIX: tuple[tuple[tuple[str, ...], _Way], ...] = (
-    ((".arrow", ".feather", ".ipc", ".parquet"), frames.rewrite),
-    ((".npz", ".npy"), arrays.rewrite),
-    (delimited.SUFFIXES, delimited.rewrite),
-    ((".jsonl", ".ndjson"), json_text.rewrite_lines),
-    ((".json", ".geojson", ".ipynb", ".jsonld"), json_text.rewrite),
-    ((".html", ".htm"), pages.rewrite),
-    (_TEXT, delimited.rewrite_list),
+    ((".arrow", ".feather", ".ipc", ".parquet"), rewrite_frame),
+    ((".npz", ".npy"), rewrite_array),
+    (SUFFIXES, rewrite_delimited),
+    ((".jsonl", ".ndjson"), rewrite_lines),
+    ((".json", ".geojson", ".ipynb", ".jsonld"), rewrite_json),
+    ((".html", ".htm"), rewrite_page),
+    (_TEXT, rewrite_list),
 )

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import bz2
+import functools
 import gzip
 import io
 import lzma
 import tarfile
 import zipfile
-import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
-from isolux.curation.withdrawal.rewriting.rewritten import Rewritten
-
-__all__ = ["is_archive", "list_parts", "rewrite_packed", "rewrite_tar", "rewrite_zip"]
+from isolux.curation.withdrawal.rewriting.tables import Blind, Rewritten
 
 Part = Callable[[str, bytes, list[str]], Rewritten]
 """Rewrites a part by its name, its bytes and the names beside it."""
@@ -30,86 +29,82 @@ def list_parts(name: str, data: bytes) -> list[tuple[str, bytes]]:
 
     def keep(part: str, content: bytes, _: list[str]) -> Rewritten:
         parts.append((part, content))
-        return Rewritten(content, 0)
+        return content, 0
 
-    if data.startswith(b"PK\x03\x04"):
-        rewrite_zip(data, keep)
-    elif data[257:262] == b"ustar":
-        rewrite_tar(data, keep)
-    elif data.startswith(PACKED):
-        rewrite_packed(data, name.rpartition(".")[0] or name, keep)
+    with suppress(Blind):  # it is named when it is looked through
+        rewrite_archive(name.rpartition(".")[0] or name, data, keep)
     return parts
 
 
-def rewrite_zip(data: bytes, part: Part) -> Rewritten:
-    """Rewrite a zip archive's parts."""
-    out, n, why = io.BytesIO(), 0, ""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
-            names = old.namelist()
-            for info in old.infolist():
-                if info.flag_bits & 1:
-                    return Rewritten(data, 0, why="a part of the archive is encrypted")
-                held = old.read(info)
-                done = Rewritten(held, 0) if info.is_dir() else part(info.filename, held, names)
-                why, n = why or done.why, n + done.n
-                if done.data is not None:
-                    new.writestr(info, done.data, info.compress_type)
-    except Exception as error:  # noqa: BLE001  (zipfile raises many)
-        return Rewritten(data, 0, why=f"the archive cannot be opened: {error}")
-    if why:
-        return Rewritten(data, 0, why=why)
-    return Rewritten(out.getvalue(), n) if n else Rewritten(data, 0)
-
-
-def rewrite_tar(data: bytes, part: Part) -> Rewritten:
-    """Rewrite a tar archive's parts."""
-    out, n, why = io.BytesIO(), 0, ""
-    try:
-        with (
-            tarfile.open(fileobj=io.BytesIO(data), mode="r:") as old,
-            tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as new,
-        ):
-            names = old.getnames()
-            for info in old.getmembers():
-                stream = old.extractfile(info) if info.isfile() else None
-                if stream is None:
-                    new.addfile(info)
-                    continue
-                held = stream.read()
-                done = part(info.name, held, names)
-                why, n = why or done.why, n + done.n
-                if done.data is not None:
-                    info.size = len(done.data)
-                    info.pax_headers = {}
-                    new.addfile(info, io.BytesIO(done.data))
-    except Exception as error:  # noqa: BLE001  (tarfile raises many)
-        return Rewritten(data, 0, why=f"the archive cannot be opened: {error}")
-    if why:
-        return Rewritten(data, 0, why=why)
-    return Rewritten(out.getvalue(), n) if n else Rewritten(data, 0)
-
-
-def rewrite_packed(data: bytes, name: str, part: Part) -> Rewritten:
-    """Rewrite what one file was packed into (gzip, bzip2, xz)."""
-    unpack, pack = _PACKED[next(mark for mark in _PACKED if data.startswith(mark))]
-    try:
+def rewrite_archive(inner: str, data: bytes, part: Part) -> Rewritten:
+    """Rewrite an archive's parts, or what one file was packed into, which is called ``inner``."""
+    if data.startswith(b"PK\x03\x04"):
+        return _rewrite_zip(data, part)
+    if data[257:262] == b"ustar":
+        return _rewrite_tar(data, part)
+    ways = next((ways for mark, ways in _PACKED.items() if data.startswith(mark)), None)
+    if ways is None:
+        return data, 0
+    unpack, pack = ways
+    with refusing("it cannot be unpacked"):
         held = unpack(data)
-    except (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError) as error:
-        return Rewritten(data, 0, why=f"it cannot be unpacked: {error}")
-    done = part(name, held, [])
-    if done.why or not done.n or done.data is None:
-        return Rewritten(None if done.data is None else data, done.n, done.why)
-    return Rewritten(pack(done.data), done.n)
+    content, n = part(inner, held, [])
+    return (pack(content) if n and content is not None else content), n
 
 
-def _gzip(data: bytes) -> bytes:
-    return gzip.compress(data, mtime=0)
+@contextmanager
+def refusing(problem: str) -> Iterator[None]:
+    """Refuse what cannot be opened, whatever a library raises of it."""
+    try:
+        yield
+    except Blind:
+        raise
+    except Exception as error:  # zipfile, tarfile and the others raise many
+        raise Blind(f"{problem}: {error}") from error
+
+
+def _rewrite_zip(data: bytes, part: Part) -> Rewritten:
+    out, n = io.BytesIO(), 0
+    with (
+        refusing("the archive cannot be opened"),
+        zipfile.ZipFile(io.BytesIO(data)) as old,
+        zipfile.ZipFile(out, "w") as new,
+    ):
+        names = old.namelist()
+        for info in old.infolist():
+            if info.flag_bits & 1:
+                raise Blind("a part of the archive is encrypted")
+            held = old.read(info)
+            content, gone = (held, 0) if info.is_dir() else part(info.filename, held, names)
+            n += gone
+            if content is not None:
+                new.writestr(info, content, info.compress_type)
+    return out.getvalue(), n
+
+
+def _rewrite_tar(data: bytes, part: Part) -> Rewritten:
+    out, n = io.BytesIO(), 0
+    with (
+        refusing("the archive cannot be opened"),
+        tarfile.open(fileobj=io.BytesIO(data), mode="r:") as old,
+        tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as new,
+    ):
+        names = old.getnames()
+        for info in old.getmembers():
+            stream = old.extractfile(info) if info.isfile() else None
+            if stream is None:
+                new.addfile(info)
+                continue
+            content, gone = part(info.name, stream.read(), names)
+            n += gone
+            if content is not None:
+                info.size, info.pax_headers = len(content), {}
+                new.addfile(info, io.BytesIO(content))
+    return out.getvalue(), n
 
 
 _PACKED: dict[bytes, tuple[Callable[[bytes], bytes], Callable[[bytes], bytes]]] = {
-    b"\x1f\x8b": (gzip.decompress, _gzip),
+    b"\x1f\x8b": (gzip.decompress, functools.partial(gzip.compress, mtime=0)),
     b"BZh": (bz2.decompress, bz2.compress),
     b"\xfd7zXZ\x00": (lzma.decompress, lzma.compress),
 }
-PACKED = tuple(_PACKED)

@@ -1,0 +1,113 @@
+"""Rows that only grow: the hash of a row, its signature, and the key that signs.
+
+The ledger of consent and a project's journal are chains of such rows: each names the hash of the
+one before it, so that a row that was changed, taken out or put in is found. Hashes are SHA-256
+(FIPS 180-4), signatures HMAC-SHA-256 (RFC 2104) under the project's key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from isolux.vocabulary.errors import FileError
+
+FIRST = "0" * 64
+"""What the first row names as the hash of the row before it."""
+_KEY_BYTES = 32
+
+
+def digest_of(fields: Mapping[str, Any]) -> str:
+    """Reckon the hash of a row's fields; their order does not matter.
+
+    Examples
+    --------
+    >>> digest_of({"n": 1, "act": "grant"}) == digest_of({"act": "grant", "n": 1})
+    True
+    """
+    return hashlib.sha256(_written(fields)).hexdigest()
+
+
+def _written(fields: Mapping[str, Any]) -> bytes:
+    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return text.encode()
+
+
+def signature_of(digest: str, key: bytes) -> str:
+    """Sign a row's hash.
+
+    Examples
+    --------
+    >>> len(signature_of(FIRST, b"key"))
+    64
+    """
+    return hmac.new(key, digest.encode(), hashlib.sha256).hexdigest()
+
+
+def is_signed(digest: str, signature: str, key: bytes) -> bool:
+    """Tell whether a signature is the key's.
+
+    Examples
+    --------
+    >>> is_signed(FIRST, signature_of(FIRST, b"key"), b"another")
+    False
+    """
+    return hmac.compare_digest(signature_of(digest, key), signature)
+
+
+def new_salt() -> str:
+    """Draw the salt of a seal."""
+    return secrets.token_hex(16)
+
+
+def seal_of(salt: str, fields: Mapping[str, Any]) -> str:
+    """Seal what may be taken out of a row later.
+
+    Examples
+    --------
+    >>> seal_of("00", {"verdict": "out"}) == seal_of("01", {"verdict": "out"})
+    False
+    """
+    return hashlib.sha256(f"{salt}\n".encode() + _written(fields)).hexdigest()
+
+
+def mark_of(kind: str, name: str, key: bytes) -> str:
+    """Hash a name under the key: by its mark it is known again, and cannot be read from it.
+
+    Examples
+    --------
+    >>> mark_of("subject", "s1", b"key") == mark_of("image", "s1", b"key")
+    False
+    """
+    return hmac.digest(key, f"mark\n{kind}\n{name}".encode(), "sha256").hex()
+
+
+def read_key(at: Path) -> bytes:
+    """Read a key."""
+    try:
+        key = bytes.fromhex(at.read_text(encoding="ascii").strip() if at.is_file() else "a pipe")
+    except (OSError, ValueError):
+        key = b""
+    if len(key) != _KEY_BYTES:
+        raise FileError(
+            "this is not the key of a ledger", expected=f"{2 * _KEY_BYTES} hexadecimal digits",
+            found=f"{2 * len(key)}" if key else None, where=str(at),
+        )  # fmt: skip
+    return key
+
+
+def make_key(at: Path) -> bytes:
+    """Make a key that its owner alone can read; it is on the disk when this returns."""
+    key = secrets.token_hex(_KEY_BYTES)
+    descriptor = os.open(at, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as stream:
+        stream.write(key + "\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+    return bytes.fromhex(key)

@@ -1,0 +1,219 @@
+"""Rows of a ledger of consent: what one says, its hash and signature, and how bytes become rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast, get_args
+
+from isolux.io.consent.chain import (
+    FIRST,
+    digest_of,
+    is_signed,
+    mark_of,
+    new_salt,
+    seal_of,
+    signature_of,
+)
+from isolux.vocabulary.errors import TableError, place
+
+Act = Literal["grant", "revoke"]
+Kind = Literal["subject", "copyright", "annotator"]
+Scope = Literal["evaluation", "training", "publication"]
+KINDS, SCOPES = get_args(Kind), get_args(Scope)
+_ERASED = ("who", "note", "salt")
+"""What a withdrawal takes out of a row; the three are there together or not at all."""
+_FIELDS = (
+    "n", "at", "act", "kind", *_ERASED, "scopes", "mark", "seal", "previous", "hash", "signature",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row: at a time, a person of a kind granted or revoked the use for some scopes.
+
+    Parameters
+    ----------
+    n : int
+        Its number, from 1.
+    at : str
+        When, as ISO 8601 in UTC.
+    act : {"grant", "revoke"}
+    kind : {"subject", "copyright", "annotator"}
+        As what the person decides.
+    who : str or None
+        The person's id, as the dataset has it; None: erased by a withdrawal.
+    scopes : tuple of str
+        Of evaluation, training, publication.
+    note : str or None
+        A reason, or a form number; None: erased.
+    previous : str
+        SHA-256 of the row before.
+    salt : str or None
+        Random, of the seal; None: erased.
+    mark : str
+        HMAC of kind and id under the project's key, by which an erased person is known.
+    seal : str
+        SHA-256 of the salt, the id and the note.
+    hash, signature : str
+        SHA-256 of this row, and its HMAC under the project's key.
+    """
+
+    n: int
+    at: str
+    act: Act
+    kind: Kind
+    who: str | None
+    scopes: tuple[Scope, ...]
+    note: str | None
+    previous: str
+    salt: str | None = None
+    mark: str = ""
+    seal: str = ""
+    hash: str = ""
+    signature: str = ""
+
+    def line(self) -> str:
+        """Write it as a line of JSON."""
+        return json.dumps({name: getattr(self, name) for name in _FIELDS}, ensure_ascii=False)
+
+    def digest(self) -> str:
+        """Reckon its hash: of everything but what may be erased, the hash and the signature."""
+        return digest_of(
+            {"n": self.n, "at": self.at, "act": self.act, "kind": self.kind,
+             "scopes": list(self.scopes), "mark": self.mark, "seal": self.seal,
+             "previous": self.previous}
+        )  # fmt: skip
+
+    def is_sealed(self) -> bool:
+        """Tell whether id and note are those that were sealed, or were erased together."""
+        told = [getattr(self, name) is None for name in _ERASED]
+        if any(told):
+            return all(told)
+        return self.seal == seal_of(str(self.salt), self._sealed())
+
+    def _sealed(self) -> dict[str, str | None]:
+        return {"who": self.who, "note": self.note}
+
+
+def signed(row: Row, key: bytes) -> Row:
+    """Return the row with its hash and its signature.
+
+    Examples
+    --------
+    >>> row = Row(1, "2026-01-01T00:00:00Z", "grant", "subject", "s1", ("training",), "", FIRST)
+    >>> len(signed(row, b"key").signature)
+    64
+    """
+    salt = row.salt or new_salt()
+    seal = seal_of(salt, {"who": row.who, "note": row.note})
+    whole = replace(row, salt=salt, seal=seal, mark=mark_of(row.kind, str(row.who), key))
+    digest = whole.digest()
+    return replace(whole, hash=digest, signature=signature_of(digest, key))
+
+
+def erased(row: Row) -> Row:
+    """Return the row without the person and the note; its hash and signature hold."""
+    return replace(row, who=None, note=None, salt=None)
+
+
+def parsed(line: str, number: int, where: str) -> Row:
+    """Read a line."""
+    at = place(where, number)
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or set(found) != set(_FIELDS):
+        lacking = [f for f in _FIELDS if f not in found] if isinstance(found, dict) else []
+        raise TableError(
+            "this row is not one of a ledger of consent",
+            expected="a JSON object with " + ", ".join(_FIELDS),
+            found="without " + ", ".join(lacking) if lacking else line[:60],
+            where=at,
+        )
+    scopes = found["scopes"] if isinstance(found["scopes"], list) else []
+    rules = {
+        "act": found["act"] in get_args(Act),
+        "kind": found["kind"] in KINDS,
+        "who": found["who"] is None or _is_id(found["who"]),
+        "scopes": bool(scopes) and all(s in SCOPES for s in scopes),
+        "n": isinstance(found["n"], int),
+        "at": isinstance(found["at"], str),
+        **{name: found[name] is None or isinstance(found[name], str) for name in ("note", "salt")},
+        **{name: _is_digits(found[name]) for name in _DIGITS},
+    }
+    bad = [name for name, holds in rules.items() if not holds]
+    if bad:
+        raise TableError(
+            f"the field {bad[0]!r} of this row is not what a ledger of consent holds",
+            expected={"act": "grant or revoke", "kind": ", ".join(KINDS), "who": "an id",
+                      "scopes": "one or more of " + ", ".join(SCOPES)}.get(bad[0], "as written"),
+            found=repr(found[bad[0]])[:60],
+            where=at,
+        )  # fmt: skip
+    return Row(**{**cast("dict[str, Any]", found), "scopes": tuple(scopes)})
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+_DIGITS = ("mark", "seal", "previous", "hash", "signature")
+
+
+def _is_digits(value: object) -> bool:
+    """Tell whether a value may be a hash: other signs than ASCII's cannot be compared in secret."""
+    return isinstance(value, str) and value.isascii()
+
+
+def whole_lines(data: bytes) -> tuple[list[str], bytes]:
+    """Split into rows, and the bytes of one whose writer was stopped in the middle."""
+    end = data.rfind(b"\n") + 1
+    rest = data[end:]
+    if _is_json(rest):
+        end, rest = len(data), b""
+    text = data[:end].decode("utf-8", errors="replace")
+    return text.removesuffix("\n").split("\n") if text else [], rest
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def checked(lines: Sequence[str], key: bytes | None, where: str) -> list[Row]:
+    """Read rows, and see that each follows the one before it and is what was signed."""
+    rows: list[Row] = []
+    previous = FIRST
+    for number, line in enumerate(lines, 1):
+        row = parsed(line, number, where)
+        at = place(where, number)
+        for is_wrong, problem, expected, found, hint in (
+            (row.line() != line, "this row is not as it was written",
+             "the line that isolux writes",
+             "other spaces, line ends, spellings or duplicate fields", _BACKUP),
+            (row.digest() != row.hash or not row.is_sealed(),
+             "this row was changed after it was written", "what was hashed and sealed",
+             f"another content, hash {row.hash[:12]}…", _BACKUP),
+            (row.previous != previous or row.n != number,
+             "a row before this one was taken out, put in or moved",
+             f"row {number} after {previous[:12]}…", f"row {row.n} after {row.previous[:12]}…",
+             _BACKUP),
+            (key is not None and not is_signed(row.hash, row.signature, key),
+             "this row's signature does not verify", "a signature under the project's key",
+             row.signature[:12] + "…",
+             "the row was written with another key; which is the project's?"),
+        ):  # fmt: skip
+            if is_wrong:
+                raise TableError(problem, expected=expected, found=found, where=at, hint=hint)
+        rows.append(row)
+        previous = row.hash
+    return rows
+
+
+_BACKUP = "bring the ledger back from a backup"
