@@ -17,7 +17,7 @@ import polars as pl
 from isolux.stats.roc import auc
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._both_sides import same_scores
-from isolux.tasks._numbers.codes import EMPTIED, codes_of_missing
+from isolux.tasks._numbers.reading import EMPTIED, codes_of_missing
 from isolux.tasks.classification.answers import Answers
 from isolux.tasks.classification.choice import OF_SCORES
 from isolux.tasks.classification.confidence import Confidence, outside_of_shares
