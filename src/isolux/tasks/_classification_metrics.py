@@ -11,8 +11,6 @@ from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.vocabulary import works
 from isolux.vocabulary.info import Direction, Metric, Reference
 
-__all__ = ["EVIDENCE", "FACET", "METRICS", "REFERENCES"]
-
 EVIDENCE = "classification"
 """Name of the evidence table."""
 

@@ -8,8 +8,6 @@ import polars as pl
 
 from isolux.vocabulary.errors import JoinError, UnknownNameError
 
-__all__ = ["format_ids", "refuse_no_match", "require_columns"]
-
 
 def format_ids(ids: pl.Series | Sequence[str], n: int = 3) -> str:
     """List the first few ids as an error shows them."""

@@ -12,8 +12,6 @@ import polars as pl
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.tables import SCORES
 
-__all__ = ["measured_info", "read_metrics", "score_rows", "stack_scores"]
-
 
 def read_metrics(info: TaskInfo, metrics: Sequence[str]) -> tuple[str, ...]:
     """Read the names of metrics that a user gave, each known to the task."""

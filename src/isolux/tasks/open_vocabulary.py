@@ -23,8 +23,7 @@ from isolux.tasks._phrases.person_classes import (
     notes_on_people,
     people_by_class,
 )
-from isolux.tasks._phrases.prompts import templates_of
-from isolux.tasks._phrases.settings import PhraseSettings
+from isolux.tasks._phrases.prompts import PhraseSettings, templates_of
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo

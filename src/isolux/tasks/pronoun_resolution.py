@@ -15,17 +15,18 @@ import polars as pl
 
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.tasks._truth import instances_with_truth
-from isolux.tasks._words.answers import NO_ANSWER, first_texts, told_of_chance
-from isolux.tasks._words.lists import WordList, read_word_list
+from isolux.tasks._words.lists import WordList, people_by_group, read_word_list
 from isolux.tasks._words.mentions import (
     BOTH,
     NEUTRAL,
+    NO_ANSWER,
     NO_WORD,
+    first_texts,
     mentioned,
     refuse_no_words,
+    told_of_chance,
     told_of_words,
 )
-from isolux.tasks._words.truth import people_by_group
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES

@@ -1,14 +1,4 @@
-"""The evidence ``detections``: what average precision needs, and groups and resampling with it.
-
-Four kinds of rows. ``image``: an image that was looked at, and its cluster. ``person``: one to
-be found. ``right``: a detection and the person it found; ``wrong``: a detection and the overlaps at
-which it found no one. One detection may be both, at different overlaps. What found a person who is
-not scored (a crowd, a person without known attributes) is neither, and has no row.
-
-``detections_small``, ``_medium`` and ``_large`` are the same of a match within one of COCO's area
-ranges, ``detections_first_1`` and ``_10`` of each image's (and class's) first detections, and
-``overlaps`` is what a match against one group's people alone needs.
-"""
+"""What average precision needs, and groups and resampling with it."""
 
 from __future__ import annotations
 
@@ -22,22 +12,36 @@ import polars as pl
 
 from isolux.geometry.matching import IOU_THRESHOLDS, Matches, match, ranks_in_image
 from isolux.stats.precision_recall import average_precision_at
-from isolux.tasks._boxes.areas import SIZES, detections_outside, people_within
-from isolux.tasks._boxes.curves import found_at
+from isolux.tasks._boxes.areas import SIZES, areas_of_people, detections_outside, people_within
 from isolux.tasks._boxes.matching import Asked
 from isolux.tasks._boxes.metrics import COCO, HOIEM
 from isolux.tasks._boxes.overlaps import OVERLAPS, overlaps_of
 from isolux.tasks._boxes.table import OF_DETECTIONS
 from isolux.vocabulary.info import Metric
 
-__all__ = [
-    "AVERAGE_PRECISION",
-    "IN_GROUP",
-    "OFFICIAL",
-    "PRECISION_BY_SIZE",
-    "RECALL_OVER_CLASSES",
-    "evidence_tables",
-]
+FOUND_AT = "found_at"
+"""Name of the evidence table."""
+_OF = "average_recall"
+"""The metric whose parts these are: measured with it, and not without."""
+
+
+def found_at(asked: Sequence[Asked], names: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """Make the table of all models where average recall is measured; else nothing."""
+    return {FOUND_AT: pl.concat([_of_model(one) for one in asked])} if _OF in names else {}
+
+
+def _of_model(asked: Asked) -> pl.DataFrame:
+    rows = asked.people.rows
+    bits = asked.found_at(IOU_THRESHOLDS) @ np.left_shift(1, np.arange(len(IOU_THRESHOLDS)))
+    return rows.select(
+        pl.lit(asked.found.model).alias("model"),
+        "unit_id",
+        "cluster_id",
+        asked.people.label,
+        pl.Series("at", bits, dtype=pl.UInt16),
+        pl.Series("area_px", areas_of_people(asked.people), dtype=pl.Float64).fill_nan(None),
+    ).filter(asked.people.scored)
+
 
 EVIDENCE = "detections"
 """Name of the evidence table."""
@@ -55,7 +59,6 @@ _AREAS = {
     "medium": "32² to 96² pixels",
     "large": "at least 96² pixels",
 }
-
 AVERAGE_PRECISION = (
     *(
         Metric(
@@ -84,7 +87,6 @@ AVERAGE_PRECISION = (
     ),
 )
 """AP, AP50 and AP75, as COCO has them, and AP normalised."""
-
 PRECISION_BY_SIZE = tuple(
     Metric(
         name=f"average_precision_{size}",
@@ -99,7 +101,6 @@ PRECISION_BY_SIZE = tuple(
     for size in SIZES
 )
 """COCO's APs, APm and APl."""
-
 _FIRST = (1, 10)
 _FIRSTS = ", by the {} highest-scoring detections of each image and class"
 RECALL_OVER_CLASSES = tuple(
@@ -123,7 +124,6 @@ RECALL_OVER_CLASSES = tuple(
     )
 )
 """COCO's AR, AR1, AR10, ARs, ARm and ARl."""
-
 OFFICIAL = (
     "average_precision",
     "average_precision_50",
@@ -131,7 +131,6 @@ OFFICIAL = (
     "average_recall_over_classes",
 )
 """What is measured first of boxes and masks class by class."""
-
 IN_GROUP = (
     Metric(
         name="average_recall_in_group",
@@ -156,7 +155,6 @@ IN_GROUP = (
     ),
 )
 """What a match against one group's people only gives; never the default."""
-
 Maker = Callable[[Asked], pl.DataFrame]
 
 

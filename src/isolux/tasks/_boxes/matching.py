@@ -32,8 +32,6 @@ from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.plugin_options import with_defaults
 from isolux.vocabulary.tables import SCORES
 
-__all__ = ["Asked", "Settings", "chosen", "measured", "score_rows", "settings_of"]
-
 _NEEDS = {
     "found_at_score": ("score_threshold", "score_threshold, a score of the model's own scale"),
     "average_recall_at_k": ("top_k", "top_k, such as top_k=(1, 10, 100)"),

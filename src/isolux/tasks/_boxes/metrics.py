@@ -8,19 +8,6 @@ from isolux.tasks._classification_metrics import FACET as FACET_CLASSES
 from isolux.vocabulary import works
 from isolux.vocabulary.info import Direction, Metric, Reference
 
-__all__ = [
-    "COCO",
-    "DETECTION",
-    "FACET",
-    "FHIBE",
-    "HOIEM",
-    "KEYPOINTS",
-    "MISS_RATE",
-    "PCK",
-    "RECALL_BY_SIZE",
-    "WIDER",
-]
-
 FACET = replace(FACET_CLASSES, place="section 6.2 and appendix A.5.4")
 COCO = works.COCO.at("detection evaluation: https://cocodataset.org/#detection-eval")
 WIDER = works.WIDER_FACE.at("section 5")

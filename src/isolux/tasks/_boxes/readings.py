@@ -16,9 +16,8 @@ import polars as pl
 
 from isolux.geometry.boxes import BoxColumns
 from isolux.geometry.matching import Pairs
-from isolux.tasks._boxes.looks import Look, look_at, overlap_of, overlapping, sides_of
+from isolux.tasks._boxes.looks import Look, look_at, on_repeats, overlap_of, overlapping, sides_of
 from isolux.tasks._boxes.pictures import on_silent
-from isolux.tasks._boxes.repeats import on_repeats
 from isolux.tasks._boxes.scales import (
     on_margins,
     refuse_other_scale,
@@ -27,8 +26,6 @@ from isolux.tasks._boxes.scales import (
 from isolux.tasks._boxes.table import BOX, Found, People, columns_of
 from isolux.vocabulary.errors import IsoluxError, JoinError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
-
-__all__ = ["BoxFormat", "as_xywh", "examined"]
 
 BoxFormat = Literal["xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", "cxcywhn"]
 """Left, top, width, height; two corners; the centre and the sides; ``y`` before ``x``; with ``n``,

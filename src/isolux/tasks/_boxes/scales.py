@@ -20,8 +20,6 @@ from isolux.tasks._boxes.table import BOX, People, columns_of
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["on_margins", "refuse_other_scale", "refuse_other_scale_of_points"]
-
 FloatArray = npt.NDArray[np.float64]
 _ROOM, _CLEAR = 0.05, 0.3  # as for other readings
 _POINTS_CLEAR = 0.5  # boxes around points vary more: a few points that are wrong stretch them

@@ -18,21 +18,12 @@ from isolux.tasks._boxes.matching import (
     measured,
     score_rows,
 )
+from isolux.tasks._boxes.pictures import distinct
 from isolux.tasks._boxes.readings import BoxFormat, as_xywh, examined
-from isolux.tasks._boxes.runs import distinct
 from isolux.tasks._boxes.table import BOX, Found, People, columns_of, read_found, read_people
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.tables import SCORES, Table, to_polars
-
-__all__ = [
-    "PairsOf",
-    "box_pairs",
-    "notes_of",
-    "predictions_as_xywh",
-    "score_shapes",
-    "units_of",
-]
 
 PairsOf = Callable[[Found, People], Pairs]
 """How a task finds what of a model's lies on whom."""

@@ -14,23 +14,10 @@ import polars as pl
 
 from isolux.geometry.boxes import BoxColumns, check_boxes_xywh
 from isolux.geometry.matching import Detections, Truths
-from isolux.tasks._boxes.pictures import in_pictures
-from isolux.tasks._boxes.runs import distinct
+from isolux.tasks._boxes.pictures import distinct, in_pictures
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.tables import IMAGES, INSTANCES, Table, check, to_polars
-
-__all__ = [
-    "BOX",
-    "NO_BOX",
-    "NO_MASK",
-    "OF_DETECTIONS",
-    "Found",
-    "People",
-    "columns_of",
-    "read_found",
-    "read_people",
-]
 
 BOX = ("box_x", "box_y", "box_w", "box_h")
 NO_BOX = {"no box": pl.any_horizontal(pl.col(c).is_null() for c in BOX)}

@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 
-__all__ = ["inner", "inner_lists", "shortlist"]
-
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float32]
 _CHUNK = 128  # products looked at together

@@ -18,12 +18,10 @@ import polars as pl
 from isolux.io.image_tables import IMAGE_FILES, UNIT_VALUES
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._images.compare import Comparison, Distance, Measured, Pair, compare
-from isolux.tasks._images.identity import identity_cosines
 from isolux.tasks._images.metrics import FHIBE, OF_PIXELS
-from isolux.tasks._images.originals import NO_ORIGINAL, originals_of
+from isolux.tasks._images.originals import NO_ORIGINAL, identity_cosines, originals_of
 from isolux.tasks._images.settings import PictureSettings
-from isolux.tasks._images.units import NO_PREDICTION, match_units, units_of
-from isolux.tasks._images.values import values_of
+from isolux.tasks._images.values import NO_PREDICTION, match_units, units_of, values_of
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import TaskInfo
@@ -31,8 +29,6 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.plugin_options import with_defaults
 from isolux.vocabulary.schema import check, to_polars
 from isolux.vocabulary.tables import SCORES
-
-__all__ = ["Asked", "asked_for", "score_pictures"]
 
 _UNNAMED = "model"
 _BOXES = {"face": "face_box", "box": "box"}

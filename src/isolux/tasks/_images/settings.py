@@ -6,8 +6,6 @@ from typing import Annotated, Literal, TypedDict
 
 from isolux.vocabulary.plugin_options import Shared
 
-__all__ = ["Crop", "PictureSettings"]
-
 Crop = Literal["none", "face", "box"]
 
 

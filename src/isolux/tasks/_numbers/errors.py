@@ -25,8 +25,6 @@ from isolux.vocabulary.info import Reference
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import to_polars
 
-__all__ = ["EVIDENCE", "GENG", "error_rows", "read_errors", "suspicious"]
-
 GENG = Reference(
     "age-estimation",
     "Geng, X., Zhou, Z.-H., & Smith-Miles, K. (2007). Automatic age estimation based on facial "

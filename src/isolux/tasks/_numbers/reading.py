@@ -14,16 +14,6 @@ from isolux.vocabulary.errors import SpecError, TableError, place
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES, to_polars
 
-__all__ = [
-    "BY_WORD",
-    "EMPTIED",
-    "codes_of_missing",
-    "codes_of_models",
-    "measured_name",
-    "number_of",
-    "numbers_of_units",
-]
-
 BY_WORD = "--unknown-values={} leaves it out."
 EMPTIED = "empty those cells."
 _CODES = (

@@ -20,8 +20,6 @@ from isolux.tasks._boxes.matching import Asked
 from isolux.vocabulary.info import Metric, Reference
 from isolux.vocabulary.tables import SCORES
 
-__all__ = ["DEFAULTS", "EVIDENCE", "class_metrics", "class_recalls"]
-
 EVIDENCE = "class_recalls"
 """Name of the evidence table: a row a person, with lists of their classes and recalls."""
 DEFAULTS = (

@@ -21,8 +21,6 @@ from isolux.tasks._truth import instances_with_truth
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.tables import BOX_PREDICTIONS, INSTANCES
 
-__all__ = ["First", "asked_by_class", "first_of_image", "notes_on_people", "people_by_class"]
-
 
 @dataclass(frozen=True, slots=True)
 class First:

@@ -1,8 +1,4 @@
-"""Lists of words by group, as files that say where they are from.
-
-A list names groups, the words for each in a text, the values that a dataset may call the group by,
-and neutral words for a person. Own lists are files of the same form.
-"""
+"""Lists of words by group, and the group that is true of each person in their names."""
 
 from __future__ import annotations
 
@@ -11,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from isolux.io.hashing import sha256_file
 from isolux.io.settings_files import read_mapping
+from isolux.tasks._truth import instances_with_truth, values_of_truth
+from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-
-__all__ = ["WordList", "built_in", "read_word_list"]
 
 _HERE = Path(__file__).parent
 _KEYS = ("title", "language", "source", "groups", "neutral")
@@ -161,3 +159,50 @@ def _refuse_twice(groups: Mapping[str, frozenset[str]], where: str) -> None:
                     found=f"{owner[word]!r} and {name!r}",
                     where=where,
                 )
+
+
+def people_by_group(
+    dataset: Dataset,
+    target: str | None,
+    words: WordList,
+    label_map: Mapping[str, Sequence[str]] | None,
+    unknown_values: Sequence[str],
+) -> pl.DataFrame:
+    """List the people with their group."""
+    own = {str(old).strip().lower(): new for new, olds in (label_map or {}).items()
+           for old in ((olds,) if isinstance(olds, str) else olds)}  # fmt: skip
+    strange = [new for new in own.values() if new not in words.groups]
+    if strange:
+        raise SpecError(
+            f"the word list has no group {strange[0]!r}",
+            expected="one of " + ", ".join(words.groups),
+            found=repr(strange[0]),
+            where="label_map",
+        )
+    known = {**words.values, **own}
+    values = values_of_truth(dataset, target).to_list()
+    if values and not any(str(value).strip().lower() in known for value in values):
+        raise SpecError(
+            f"no value of {target or 'classes'!r} is one that the word list knows",
+            expected=", ".join(sorted(known)),
+            found=", ".join(map(repr, sorted(map(str, values))[:8])),
+            where="target",
+            hint=f'say which is which: --label-map "{next(iter(words.groups))}={values[0]}"',
+        )
+    people = instances_with_truth(dataset, target, {}, unknown_values)
+    groups = pl.col("truth").list.eval(
+        pl.element().str.strip_chars().str.to_lowercase().replace_strict(known, default=None)
+    )
+    unique = groups.list.drop_nulls().list.unique()
+    n = unique.list.len().fill_null(0)
+    return people.select(
+        "unit_id",
+        "cluster_id",
+        truth=pl.when(n == 1).then(unique.list.first()),
+        reason=pl.when(pl.col("truth").is_null())
+        .then(pl.lit("unknown truth"))
+        .when(n == 0)
+        .then(pl.lit("no words for this value"))
+        .when(n > 1)
+        .then(pl.lit("several groups are true")),
+    )

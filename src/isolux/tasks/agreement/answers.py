@@ -12,8 +12,6 @@ from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNa
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["EVERYONE", "answers_of", "by_item", "in_circles"]
-
 EVERYONE = "all annotators"
 """The name, in the column ``model``, of agreement among everyone."""
 _NEEDED = ("instance_id", "annotator", "label")

@@ -6,8 +6,6 @@ from isolux.stats.agreement import Scale, alpha, cohen_kappa, fleiss_kappa
 from isolux.stats.statistic import SumStatistic
 from isolux.vocabulary.info import Metric, Reference
 
-__all__ = ["EVIDENCE", "METRICS", "REFERENCES"]
-
 EVIDENCE = "answers"
 """Name of the evidence table."""
 KRIPPENDORFF = Reference(

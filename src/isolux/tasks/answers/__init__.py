@@ -26,10 +26,18 @@ from isolux.tasks.answers.asked import (
     refuse_share,
     rules_of,
 )
-from isolux.tasks.answers.doubts import on_language, on_lexicon, on_states, on_values
 from isolux.tasks.answers.metrics import INFO
 from isolux.tasks.answers.reading import Rule, read_rule, value_of
-from isolux.tasks.answers.shares import OutOf, label_of, of_state, of_values
+from isolux.tasks.answers.shares import (
+    OutOf,
+    label_of,
+    of_state,
+    of_values,
+    on_language,
+    on_lexicon,
+    on_states,
+    on_values,
+)
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution

@@ -18,8 +18,6 @@ from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import to_polars
 
-__all__ = ["CHOSE", "Asked", "Chosen", "answered_rows", "choose", "refuse_share", "rules_of"]
-
 CHOSE = "used to choose the prompts"
 """The reason of people by whom prompts were chosen."""
 

@@ -18,8 +18,6 @@ from isolux.io.hashing import sha256_file
 from isolux.io.settings_files import read_mapping
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 
-__all__ = ["NOTHING_READ", "Rule", "built_in_rules", "found_in", "plain", "read_rule", "value_of"]
-
 NOTHING_READ = "nothing read"
 """The value of an answer in which a rule finds none."""
 

@@ -12,20 +12,25 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux.tasks._words.answers import NO_ANSWER, first_texts, told_of_chance
-from isolux.tasks._words.lists import WordList, read_word_list
+from isolux.tasks._words.lists import WordList, people_by_group, read_word_list
 from isolux.tasks._words.mentions import (
     BOTH,
     NEUTRAL,
+    NO_ANSWER,
     NO_WORD,
+    first_texts,
     mentioned,
     refuse_no_words,
+    told_of_chance,
     told_of_words,
 )
-from isolux.tasks._words.truth import people_by_group
-from isolux.tasks.caption_gender.doubts import doubts
 from isolux.tasks.caption_gender.metrics import AMPLIFICATION, INFO
-from isolux.tasks.caption_gender.objects import read_object_words, true_objects, with_said_objects
+from isolux.tasks.caption_gender.objects import (
+    doubts,
+    read_object_words,
+    true_objects,
+    with_said_objects,
+)
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES

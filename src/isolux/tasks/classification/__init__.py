@@ -19,8 +19,7 @@ import polars.selectors as cs
 
 from isolux.tasks._classification_metrics import EVIDENCE, FACET, METRICS, REFERENCES
 from isolux.tasks._truth import instances_with_truth, values_of_truth
-from isolux.tasks.classification.agreement import agreement_with_truth
-from isolux.tasks.classification.answers import read_answers
+from isolux.tasks.classification.answers import Confidence, ScoreOf, read_answers, read_confidence
 from isolux.tasks.classification.choice import (
     choose,
     missing_inputs,
@@ -28,11 +27,9 @@ from isolux.tasks.classification.choice import (
     refuse_of_scores,
     refuse_settings,
 )
-from isolux.tasks.classification.class_merge import LabelMap, old_to_new
-from isolux.tasks.classification.confidence import Confidence, ScoreOf, read_confidence
 from isolux.tasks.classification.counts import silent_people, tallies
 from isolux.tasks.classification.cutoff import read_cutoff
-from isolux.tasks.classification.detected_alone import detected_alone
+from isolux.tasks.classification.doubts import agreement_with_truth, confidences_of_answers
 from isolux.tasks.classification.rates import POSITIVE_RATES, Judged, judge, score_rows
 from isolux.tasks.classification.scores_alone import (
     Alone,
@@ -41,14 +38,19 @@ from isolux.tasks.classification.scores_alone import (
     read_alone,
     two_classes,
 )
-from isolux.tasks.classification.selected_alone import is_of_selection, selected_alone
-from isolux.tasks.classification.sureness import confidences_of_answers
 from isolux.tasks.classification.vocabulary import (
+    LabelMap,
     Words,
     foreign_answers,
+    old_to_new,
     read_words,
     refuse_twins,
     refuse_unmatched,
+)
+from isolux.tasks.classification.without_truth import (
+    detected_alone,
+    is_of_selection,
+    selected_alone,
 )
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.counts import TIMES

@@ -11,16 +11,6 @@ from isolux.tasks.classification.rates import POSITIVE_RATES
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
 
-__all__ = [
-    "OF_SCORES",
-    "POLICIES",
-    "choose",
-    "missing_inputs",
-    "refuse_of_answers",
-    "refuse_of_scores",
-    "refuse_settings",
-]
-
 POLICIES = ("mistake", "leave-out", "both")
 OF_SCORES = ("roc_auc", "average_precision", "class_calibration_error")
 """Metrics of the positive class's score."""

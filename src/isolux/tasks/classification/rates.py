@@ -14,8 +14,6 @@ import polars as pl
 from isolux.tasks.classification.answers import Answers, first_of_unit
 from isolux.vocabulary.tables import SCORES
 
-__all__ = ["POSITIVE_RATES", "Judged", "judge", "score_rows"]
-
 POSITIVE_RATES = (
     "true_positive_rate",
     "false_positive_rate",

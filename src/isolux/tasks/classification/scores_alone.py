@@ -16,18 +16,14 @@ import polars as pl
 
 from isolux.stats.roc import auc
 from isolux.stats.statistic import FloatArray
-from isolux.tasks._both_sides import same_scores
 from isolux.tasks._numbers.reading import EMPTIED, codes_of_missing
-from isolux.tasks.classification.answers import Answers
+from isolux.tasks._threshold import same_scores
+from isolux.tasks.classification.answers import Answers, Confidence, outside_of_shares
 from isolux.tasks.classification.choice import OF_SCORES
-from isolux.tasks.classification.confidence import Confidence, outside_of_shares
-from isolux.tasks.classification.cutoff import Cutoff, on_reach, set_on
-from isolux.tasks.classification.threshold_text import parting
+from isolux.tasks.classification.cutoff import Cutoff, on_reach, parting, set_on
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError, place
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.notes import Caution
-
-__all__ = ["Alone", "Smaller", "default_positive", "read_alone", "two_classes"]
 
 Smaller = Literal["other", "positive"]
 _POSITIVE_WORDS = ({"0", "1"}, {"0.0", "1.0"}, {"false", "true"}, {"no", "yes"})

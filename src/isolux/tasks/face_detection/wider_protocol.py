@@ -46,8 +46,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.tables import BOX_PREDICTIONS, SCORES
 
-__all__ = ["LEVELS", "WIDER_METRICS", "score_by_wider"]
-
 LEVELS = ("easy", "medium", "hard")
 """WIDER FACE's lists of faces to be found: easy is part of medium, medium of hard."""
 

@@ -17,10 +17,14 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.stats.verification import threshold_at_far
-from isolux.tasks._identity import units_with_identity
-from isolux.tasks._reach import out_of_reach
-from isolux.tasks.face_verification.agreement import agreement_of_pairs
-from isolux.tasks.face_verification.embedded import Protocol, hard_rule, pairs_of_embeddings
+from isolux.tasks._threshold import out_of_reach
+from isolux.tasks._truth import units_with_identity
+from isolux.tasks.face_verification.embedded import (
+    Protocol,
+    hard_rule,
+    pairs_of_embeddings,
+    pairs_table,
+)
 from isolux.tasks.face_verification.metrics import (
     AT_THRESHOLD,
     EVIDENCE,
@@ -31,9 +35,13 @@ from isolux.tasks.face_verification.metrics import (
     REFERENCES,
     SUMMARIES,
 )
-from isolux.tasks.face_verification.pairs import Compared, read_pairs, told_by_share
+from isolux.tasks.face_verification.pairs import (
+    Compared,
+    agreement_of_pairs,
+    read_pairs,
+    told_by_share,
+)
 from isolux.tasks.face_verification.roles import with_roles
-from isolux.tasks.face_verification.table import pairs_table
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo

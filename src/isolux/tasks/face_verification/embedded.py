@@ -1,13 +1,8 @@
-"""Pairs of embeddings: which two units are compared, and how alike they are.
-
-All genuine pairs are compared, and impostor pairs by a protocol: all of them, or hard ones, who
-share an attribute (pronouns) and lie close in an ordered one (skin colour): FHIBE (Xiang et al.
-2025, Methods: 15,474 genuine pairs, 4,945,896 hard ones). Either can be a seeded sample. Pairs are
-listed one by one, so no table of all similarities is held.
-"""
+"""Pairs of embeddings, and the evidence of pairs, held small."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,15 +10,72 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.tasks._embeddings.vectors import NO_PREDICTION, Embedded, read_embeddings
-from isolux.tasks.face_verification.pairs import Compared
-from isolux.tasks.face_verification.table import PairList
+from isolux.tasks.face_verification.pairs import Compared, PairList
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["HardRule", "Protocol", "compare", "hard_rule", "pairs_of_embeddings"]
+_PART = 1 << 20
+"""Pairs made into lists at once, and those of one unit more."""
 
-IntArray = npt.NDArray[np.int64]
+
+def pairs_table(
+    lists: Sequence[PairList],
+    units: pl.DataFrame,
+    far: float,
+    thresholds: Sequence[float | None],
+    draws: Sequence[npt.NDArray[np.uint32]] = (),
+    most: int | None = None,
+) -> pl.DataFrame:
+    """Lay out the evidence ``pairs``."""
+    ids = pl.Enum(units["unit_id"])
+    empty = np.zeros(0, dtype=np.uint32)
+    parts = [
+        _of_model(one, units, ids, draw, most is not None).with_columns(
+            far=pl.lit(far), threshold=pl.lit(threshold, dtype=pl.Float64)
+        )
+        for one, threshold, draw in zip(
+            lists, thresholds, draws or [empty] * len(lists), strict=True
+        )
+    ]
+    table = pl.concat(parts)
+    return table if most is None else table.with_columns(most=pl.lit(most, dtype=pl.Int64))
+
+
+def _of_model(
+    one: PairList,
+    units: pl.DataFrame,
+    ids: pl.Enum,
+    draw: npt.NDArray[np.uint32],
+    drawn: bool,
+) -> pl.DataFrame:
+    # A part at a time, cut where the first unit changes: making lists takes as much again.
+    cuts = np.searchsorted(one.first, one.first[_PART::_PART])
+    starts = np.unique(np.concatenate([[0], cuts])).tolist()
+    parts = []
+    for start, stop in zip(starts, [*starts[1:], len(one.first)], strict=True):
+        part = slice(start, stop)
+        genuine, similarity = pl.Series(one.genuine[part]), pl.Series(one.similarity[part])
+        columns = {
+            "place": pl.Series(one.first[part]).set_sorted(),
+            "other_id": pl.Series(one.second[part]).cat.to(ids),
+            "similarity": similarity.fill_nan(None),
+            "genuine": pl.select(pl.when(genuine >= 0).then(genuine == 1)).to_series(),
+        }
+        if drawn:
+            columns["draw"] = pl.Series(draw[part], dtype=pl.UInt32)
+        parts.append(pl.DataFrame(columns).group_by("place", maintain_order=True).agg(pl.all()))
+    held = pl.concat(parts)
+    place = held["place"]
+    return held.select(
+        pl.lit(one.model).alias("model"),
+        units["unit_id"].gather(place).alias("unit_id"),
+        units["cluster_id"].gather(place).alias("cluster_id"),
+        pl.exclude("place"),
+    )
+
+
+LevelArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +86,7 @@ class HardRule:
     """
 
     bits: npt.NDArray[np.uint64]
-    level: IntArray
+    level: LevelArray
     width: int
 
 
@@ -73,7 +125,7 @@ def hard_rule(
     return HardRule(bits, level, width)
 
 
-def _levels(rows: pl.DataFrame, n_units: int, near: str, width: int) -> IntArray:
+def _levels(rows: pl.DataFrame, n_units: int, near: str, width: int) -> LevelArray:
     known = rows.select("unit", level="number").drop_nulls().unique()
     whole = known["level"].round() == known["level"]
     if known.is_empty() or not whole.all() or known["unit"].is_duplicated().any():

@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 
-__all__ = ["count_pairs", "impostor_numbers", "list_pairs"]
-
 _Ints = npt.NDArray[np.int64]
 _Bits = npt.NDArray[np.uint64]
 _Places = npt.NDArray[np.int32]

@@ -18,17 +18,6 @@ from isolux.stats.verification import (
 from isolux.vocabulary import works
 from isolux.vocabulary.info import Metric, Reference
 
-__all__ = [
-    "AT_THRESHOLD",
-    "EVIDENCE",
-    "FAILURE",
-    "FTA",
-    "FTE",
-    "METRICS",
-    "REFERENCES",
-    "SUMMARIES",
-]
-
 EVIDENCE = "pairs"
 """Name of the evidence table."""
 FAILURE = "failure_rate"

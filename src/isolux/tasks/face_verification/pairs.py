@@ -1,9 +1,4 @@
-"""Pairs as predictions: two units and how alike a model finds them, each pair once.
-
-``a, b`` and ``b, a`` are one pair, and no one is compared with themselves; a pair that is given
-twice with two similarities, or as both genuine and impostors, is refused, because nothing says
-which one holds.
-"""
+"""Pairs of units and how alike a model finds them, as a table gives them, each pair once."""
 
 from __future__ import annotations
 
@@ -13,18 +8,52 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.tasks.face_verification.table import PairList
+from isolux.stats.roc import auc
 from isolux.vocabulary.errors import JoinError, TableError, UnknownNameError, place
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import to_polars
-
-__all__ = ["Compared", "read_pairs", "told_by_share"]
 
 _NEEDED = ("model", "instance_id", "other_id", "score")
 _UNNAMED = "model"
 _MANY = 0.1
 _ALIKE = 1e-6
 """Similarities of one pair that differ by less are rounding: a·b and b·a on a processor."""
+
+
+IntArray = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class PairList:
+    """The pairs of one model, each once, by the places of their units in the order of the ids.
+
+    Parameters
+    ----------
+    model : str
+    first, second : [m] int32
+        The smaller place and the larger; ``first`` rising, ``second`` rising within it.
+    similarity : [m] float
+        NaN: the comparison failed.
+    genuine : [m] int8
+        1: one person; 0: two; −1: an identity is unknown.
+    """
+
+    model: str
+    first: IntArray
+    second: IntArray
+    similarity: npt.NDArray[np.float64]
+    genuine: npt.NDArray[np.int8]
+
+    def impostors(self) -> npt.NDArray[np.float64]:
+        """Similarities of impostor pairs that did not fail."""
+        kept: npt.NDArray[np.float64] = self.similarity[
+            (self.genuine == 0) & ~np.isnan(self.similarity)
+        ]
+        return kept
+
+    def count(self, kind: int) -> int:
+        """Count the pairs of one kind: 1, 0 or −1, as in ``genuine``."""
+        return int(np.count_nonzero(self.genuine == kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,3 +250,49 @@ def _checked(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _three(ids: pl.Series) -> str:
     return ", ".join(repr(i) for i in ids.head(3))
+
+
+_LEAST = 30  # pairs of either kind below which chance may explain anything
+_MOST = 200_000  # impostor pairs looked at
+_CHANCE = 3.0
+
+
+def agreement_of_pairs(pairs: PairList, *, turned: bool) -> list[Caution]:
+    """Caution where genuine pairs are no more alike than impostor pairs.
+
+    Under chance the area under the curve has mean 1/2 and variance (g + i + 1) / (12 g i) for g
+    genuine and i impostor pairs that are independent (Mann and Whitney 1947, "On a test of whether
+    one of two random variables is stochastically larger than the other", Annals of Mathematical
+    Statistics 18, section 3).
+    """
+    known = (pairs.genuine >= 0) & ~np.isnan(pairs.similarity)
+    similarity, genuine = pairs.similarity[known], pairs.genuine[known] == 1
+    impostors = np.flatnonzero(~genuine)
+    step = -(-len(impostors) // _MOST) or 1
+    kept = np.concatenate([np.flatnonzero(genuine), impostors[::step]])
+    similarity, genuine = similarity[kept], genuine[kept]
+    g, i = int(genuine.sum()), int((~genuine).sum())
+    if min(g, i) < _LEAST:
+        return []
+    area = float(auc(similarity, genuine, np.ones(len(genuine))))
+    z = (area - 0.5) / np.sqrt((g + i + 1) / (12.0 * g * i))
+    if z < -_CHANCE:
+        ask = (
+            "Is larger more alike? Leave --smaller alike out, or is the truth turned round?"
+            if turned
+            else "Is smaller more alike? --smaller alike (smaller='alike')."
+        )
+        return [
+            Caution(
+                f"Two people's pairs are more alike than one person's by the scores of"
+                f" {pairs.model!r} (area under the curve {area:.2f}). {ask}"
+            )
+        ]
+    if z < _CHANCE:
+        return [
+            Caution(
+                f"The scores of {pairs.model!r} tell one person's pairs from two people's no better"
+                f" than chance (area under the curve {area:.2f}). Are they of these pairs?"
+            )
+        ]
+    return []

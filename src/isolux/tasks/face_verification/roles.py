@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.tasks._set_on import having
+from isolux.tasks._threshold import having
 from isolux.tasks.face_verification.metrics import FTA, FTE
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.tables import SCORES
-
-__all__ = ["with_roles"]
 
 
 def with_roles(failures: pl.DataFrame, dataset: Dataset, enrolled: str) -> pl.DataFrame:

@@ -16,7 +16,7 @@ import polars as pl
 
 from isolux.stats.confusion import Matrix, doubts_of, read_matrix
 from isolux.stats.statistic import FloatArray
-from isolux.tasks._words.answers import NO_ANSWER, first_texts
+from isolux.tasks._words.mentions import NO_ANSWER, first_texts
 from isolux.tasks.generated_images.metrics import INFO
 from isolux.tasks.generated_images.shares import constants
 from isolux.vocabulary.containers import Dataset, Scores

@@ -13,16 +13,6 @@ from isolux.vocabulary.errors import JoinError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = [
-    "doubts",
-    "hits",
-    "homes_told",
-    "labels_of",
-    "missing_told",
-    "odd_incomes",
-    "photos_at_home",
-]
-
 _SAME, _MISSING = "the same photo as another row", "no prediction"
 _SHOWN = 5
 _FEW = 0.1  # of the photos, with fewer labels than are looked at, or none

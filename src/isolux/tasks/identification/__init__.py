@@ -16,9 +16,8 @@ from typing import Literal
 import polars as pl
 
 from isolux.tasks._embeddings.vectors import read_embeddings
-from isolux.tasks.identification.agreement import agreement
-from isolux.tasks.identification.candidates import Candidates, searched_by
-from isolux.tasks.identification.judging import Judged, judge, threshold_at_fpir
+from isolux.tasks.identification.candidates import Candidates, Roles, roles_of, searched_by
+from isolux.tasks.identification.judging import Judged, agreement, judge, threshold_at_fpir
 from isolux.tasks.identification.listed import read_lists
 from isolux.tasks.identification.metrics import (
     CANDIDATES,
@@ -31,9 +30,14 @@ from isolux.tasks.identification.metrics import (
     METRICS,
     REFERENCES,
 )
-from isolux.tasks.identification.roles import Roles, roles_of
-from isolux.tasks.identification.rows import At, candidates_table, gallery_table, score_rows
-from isolux.tasks.identification.said import notes_on, thresholds_chosen
+from isolux.tasks.identification.rows import (
+    At,
+    candidates_table,
+    gallery_table,
+    notes_on,
+    score_rows,
+    thresholds_chosen,
+)
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo

@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.tasks.identification.candidates import FAILED, MISSING, Candidates
-from isolux.tasks.identification.roles import Roles
+from isolux.tasks.identification.candidates import FAILED, MISSING, Candidates, Roles
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError, place
 from isolux.vocabulary.notes import Caution
-
-__all__ = ["read_lists"]
 
 _WHERE = "predictions"
 _NEEDED = ("model", "instance_id", "other_id")

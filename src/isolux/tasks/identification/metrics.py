@@ -8,11 +8,6 @@ from __future__ import annotations
 
 from isolux.vocabulary.info import Metric, Reference
 
-__all__ = [
-    "AT_THRESHOLD", "CANDIDATES", "FNIR", "FPIR", "FTA", "FTE", "GALLERY", "HIT", "METRICS",
-    "REFERENCES",
-]  # fmt: skip
-
 HIT = "hit_rate_at_rank"
 FPIR = "false_positive_identification_rate"
 FNIR = "false_negative_identification_rate"

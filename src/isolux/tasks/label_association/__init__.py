@@ -13,8 +13,13 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux.tasks.label_association.sureness import EVIDENCE, Sureness, sureness_by_type
-from isolux.tasks.label_association.taxonomy import TYPES, read_taxonomy
+from isolux.tasks.label_association.sureness import (
+    EVIDENCE,
+    TYPES,
+    Sureness,
+    read_taxonomy,
+    sureness_by_type,
+)
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError

@@ -14,17 +14,20 @@ import numpy as np
 import polars as pl
 
 from isolux.stats.statistic import FloatArray
-from isolux.tasks._embeddings.search import nearest
-from isolux.tasks._embeddings.vectors import Embedded, read_embeddings
+from isolux.tasks._embeddings.vectors import Embedded, nearest, read_embeddings
 from isolux.tasks._truth import instances_with_truth
-from isolux.tasks.retrieval.sharing import LACKING, entries_alike, on_rare_values
-from isolux.tasks.retrieval.ties import mostly_tied, nearness, on_ties
 from isolux.tasks.retrieval.values import (
     EXCLUDED,
+    LACKING,
     Bits,
     Exclude,
     Ints,
+    entries_alike,
     exclusion_keys,
+    mostly_tied,
+    nearness,
+    on_rare_values,
+    on_ties,
     share_value,
     value_bits,
 )

@@ -27,8 +27,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.tables import IMAGES
 
-__all__ = ["empty_masks", "mask_pairs_in"]
-
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 _EMPTY = {"mask_counts": "1", "mask_height": 1, "mask_width": 1}

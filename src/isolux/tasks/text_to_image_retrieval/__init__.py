@@ -14,8 +14,7 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.tasks.text_to_image_retrieval.database import Images, read_images
-from isolux.tasks.text_to_image_retrieval.lists import read_lists
+from isolux.tasks.text_to_image_retrieval.lists import Images, read_images, read_lists
 from isolux.tasks.text_to_image_retrieval.measures import ZEROS, Zero
 from isolux.tasks.text_to_image_retrieval.metrics import INFO
 from isolux.tasks.text_to_image_retrieval.rows import Asked, rows_of_model

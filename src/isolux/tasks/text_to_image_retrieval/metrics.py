@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
 
-__all__ = ["INFO"]
-
 GEYIK = Reference(
     "geyik-2019",
     "Geyik, S. C., Ambler, S., & Kenthapadi, K. (2019). Fairness-aware ranking in search & "

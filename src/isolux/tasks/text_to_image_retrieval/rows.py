@@ -9,27 +9,22 @@ import polars as pl
 
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.tasks.text_to_image_retrieval.chance import (
-    Cut,
-    cut_at,
-    max_skew_by_chance,
-    ndkl_by_chance,
-    runs,
-)
-from isolux.tasks.text_to_image_retrieval.database import Images
-from isolux.tasks.text_to_image_retrieval.images import OtherImages
-from isolux.tasks.text_to_image_retrieval.lists import Lists
+from isolux.tasks.text_to_image_retrieval.lists import Images, Lists
 from isolux.tasks.text_to_image_retrieval.measures import (
+    Cut,
+    OtherImages,
     Zero,
     bias,
+    cut_at,
+    max_skew_by_chance,
     ndkl,
+    ndkl_by_chance,
     running,
+    runs,
     skews,
 )
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import SCORES
-
-__all__ = ["Asked", "OfModel", "rows_of_model"]
 
 _TIED = "one score holds most of the list"
 _Kinds = tuple[tuple[tuple[float, ...], ...], tuple[int, ...], tuple[float, ...]]

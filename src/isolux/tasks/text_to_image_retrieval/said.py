@@ -11,10 +11,9 @@ import polars as pl
 from isolux.vocabulary.notes import Caution
 
 if TYPE_CHECKING:
-    from isolux.tasks.text_to_image_retrieval.database import Images
+    from isolux.tasks.text_to_image_retrieval.lists import Images
     from isolux.tasks.text_to_image_retrieval.rows import Asked, OfModel
 
-__all__ = ["told"]
 
 _REACH = 1.96
 _MUCH = 1.0

@@ -1,10 +1,4 @@
-"""Whether answers agree with the truth of the people they are given for, beyond chance.
-
-Answers of other people, or of the next row's, agree with the truth as often as chance lets them,
-and an audit of them finds no difference between groups. The number of agreements under a random
-matching of answers to people has mean ``sum(r c) / n`` and a known variance (Hoeffding 1951, "A
-combinatorial central limit theorem", Annals of Mathematical Statistics 22, theorem 2).
-"""
+"""Whether answers and confidences agree with the truth of their own rows, beyond chance."""
 
 from __future__ import annotations
 
@@ -14,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.stats.roc import auc
+from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.counts import TIMES, people_in
 from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.notes import Caution
-
-__all__ = ["agreement_with_truth", "beyond_chance"]
 
 Codes = npt.NDArray[np.int64]
 _LEAST = 30  # people below whom a coincidence is too easy to speak of
@@ -150,3 +144,80 @@ def _runs(n: int) -> Iterator[tuple[int, int]]:
     step = max(_BLOCK, -(-n // 20))
     if n >= 2 * step:
         yield from ((start, start + step) for start in range(0, n - step + 1, step))
+
+
+_MIN_OF_EITHER = 10  # right answers, and wrong ones
+_AREA_CHANCE, _AREA_SURE = 2.0, 6.0
+_VISIBLE = 0.04  # of the area: noise above which a weak relation would not be seen
+
+
+def confidences_of_answers(units: pl.DataFrame, confidence: pl.Series) -> list[Caution]:
+    """Caution where a model is no surer of its right answers than of its wrong ones.
+
+    Examples
+    --------
+    >>> sure = pl.Series([0.9, 0.5] * 400)
+    >>> people = pl.DataFrame({"model": "m", "correct": [True, True, False, False] * 200})
+    >>> print(confidences_of_answers(people, sure)[0][:85])
+    'm' is no more confident when it is right than when it is wrong (area under the curve
+    """
+    rows = units.select("model", "correct", sure=confidence)
+    told = []
+    for (model,), mine in rows.group_by(["model"], maintain_order=True):
+        known = mine.drop_nulls()
+        right = known["correct"].to_numpy()
+        sure = known["sure"].cast(pl.Float64).to_numpy()
+        few = min(int(right.sum()), int((~right).sum()))
+        if few < _MIN_OF_EITHER or known["sure"].n_unique() == 1:
+            continue
+        area, noise = _area(sure, right)
+        if area > 0.5 + _AREA_CHANCE * noise:
+            continue
+        _refuse_shifted_confidences(str(model), sure, right)
+        if noise <= _VISIBLE:
+            told.append(
+                Caution(
+                    f"{model!r} is no more confident when it is right than when it is wrong (area "
+                    f"under the curve {area:.2f}; by chance 0.50). Are these the confidences of "
+                    "these answers?"
+                )
+            )
+    return told
+
+
+def _area(sure: FloatArray, right: npt.NDArray[np.bool_]) -> tuple[float, float]:
+    """Tell how well confidences part right answers from wrong ones, and its noise by chance."""
+    p, q = int(right.sum()), int((~right).sum())
+    area = float(auc(sure, right, np.ones(len(sure))))
+    return area, float(np.sqrt((p + q + 1) / (12.0 * p * q)))
+
+
+def _refuse_shifted_confidences(model: str, sure: FloatArray, right: npt.NDArray[np.bool_]) -> None:
+    n = len(sure)
+    for shift in _SHIFTS:
+        ahead, behind = max(shift, 0), max(-shift, 0)
+        moved, own = right[behind : n - ahead], right[ahead : n - behind]
+        area, noise = _area(sure[ahead : n - behind], moved)
+        if area > 0.5 + _AREA_SURE * noise and _is_beyond_own_confidence(
+            sure[ahead : n - behind], moved, own
+        ):
+            raise JoinError(
+                f"the confidences of {model!r} belong to other rows",
+                expected="each confidence in the row of its answer",
+                found=f"they tell right answers from wrong ones in the row {abs(shift)}"
+                f" {'before' if shift > 0 else 'after'} (area under the curve {area:.2f}), and not"
+                " in their own",
+                hint="a row was lost or put in: join by an id that names people",
+            )
+
+
+def _is_beyond_own_confidence(
+    sure: FloatArray, moved: npt.NDArray[np.bool_], own: npt.NDArray[np.bool_]
+) -> bool:
+    """Tell whether it is so among the right answers alone, or among the wrong ones."""
+    for here in (own, ~own):
+        if min(int(moved[here].sum()), int((~moved[here]).sum())) >= _MIN_OF_EITHER:
+            area, noise = _area(sure[here], moved[here])
+            if area > 0.5 + _AREA_CHANCE * noise:
+                return True
+    return False

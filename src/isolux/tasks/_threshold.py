@@ -1,11 +1,8 @@
-"""People on both sides of a split: a threshold that was set on those who are judged by it.
-
-A split of photos puts one subject's photos on either side. Rates at that threshold then look better
-than they would on other people, as they do where it is set on the very rows that are judged.
-"""
+"""Thresholds: on whom one is set, who is on both sides, and whether it lies among the scores."""
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -14,10 +11,86 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["other_rates", "same_scores", "shared_between"]
+
+def part_to_set_on(
+    threshold_on: float | str, dataset: Dataset, units: pl.DataFrame, seed: int
+) -> tuple[npt.NDArray[np.bool_], str]:
+    """Tell who sets the threshold, and what they are called.
+
+    Returns [n].
+    """
+    on, words = _part(threshold_on, dataset, units, seed)
+    if on.all() or not on.any():
+        raise SpecError(
+            "threshold_on must leave people on either side",
+            expected="some to set the threshold on, and others to audit",
+            found=f"{'everyone' if on.all() else 'no one'} to set it on ({words})",
+        )
+    return on, words
+
+
+def _part(
+    threshold_on: float | str, dataset: Dataset, units: pl.DataFrame, seed: int
+) -> tuple[npt.NDArray[np.bool_], str]:
+    share = _number(str(threshold_on))
+    if 0.0 < share < 1.0:
+        clusters = pl.coalesce("cluster_id", pl.col("unit_id"))
+        code = units.select(clusters.rank("dense")).to_series().to_numpy().astype(np.int64) - 1
+        drawn = np.random.default_rng(seed).random(int(code.max(initial=0)) + 1) < share
+        return drawn[code], f"a random {100 * share:g} % (seed {seed})"
+    on, words = having(
+        str(threshold_on), dataset, units["unit_id"], setting="threshold_on",
+        expected="ATTRIBUTE=VALUE, such as split=val, or a share such as 0.3",
+    )  # fmt: skip
+    name, _, value = words.partition("=")
+    rows = dataset.instance_attributes().filter(pl.col("attribute") == name)
+    several = rows.drop_nulls("value").group_by("unit_id").agg(pl.col("value").unique())
+    torn = several.filter(pl.col("value").list.len() > 1)["unit_id"]
+    both = units.filter(pl.Series(on) & pl.col("unit_id").is_in(torn.implode()))["unit_id"]
+    if len(both):
+        raise SpecError(
+            f"{len(both):,} people have other values of {name!r} beside {value!r}",
+            expected="one value each: people set the threshold, or are judged",
+            found=f"{both[0]!r} has several",
+            where="threshold_on",
+        )
+    return on, words
+
+
+def having(
+    text: str, dataset: Dataset, unit_ids: pl.Series, *, setting: str, expected: str
+) -> tuple[npt.NDArray[np.bool_], str]:
+    """Tell who has the value of an attribute that a setting ``ATTRIBUTE=VALUE`` names.
+
+    Returns [n].
+    """
+    name, equals, value = text.partition("=")
+    name, value = name.strip(), value.strip()
+    if not equals or not name or not value:
+        raise SpecError(f"{setting} cannot be used", expected=expected, found=repr(text))
+    rows = dataset.values_of(name)
+    known = rows["value"].drop_nulls().unique().sort().to_list()
+    if value not in known:
+        raise SpecError(
+            f"nobody has {name}={value}",
+            expected="one of " + ", ".join(map(repr, known[:20])),
+            found=repr(value),
+            where=setting,
+        )
+    held = dataset.instance_attributes().filter(attribute=name, value=value)["unit_id"]
+    return unit_ids.is_in(held.unique().implode()).to_numpy(), f"{name}={value}"
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
 
 _PERSON = re.compile(
     r"(?i)(subject|person|participant|patient|identity|household|family)([_ ]?id)?"
@@ -149,5 +222,48 @@ def other_rates(
             f"Of the {n:,} {what} by which the threshold of {model!r} was set ({where})"
             f" {100 * a / n:.1f} % reach it, and of the {m:,} that are judged {100 * b / m:.1f} %:"
             " more than chance explains. Are all scores of one model, on one scale?"
+        )
+    ]
+
+
+def out_of_reach(
+    model: str,
+    scores: FloatArray,
+    threshold: float,
+    *,
+    none: str,
+    every: str,
+    falling: bool = False,
+    ask: str = "Is the threshold on the scale of the scores?",
+) -> list[Caution]:
+    """Caution where no score, or every score, reaches the threshold: it parts nothing.
+
+    Shapes: ``scores`` [m].
+
+    Examples
+    --------
+    >>> (said,) = out_of_reach("m", np.array([0.1, 0.9]), 50.0, none="no answer is 'yes'",
+    ...                        every="every answer is 'yes'")
+    >>> print(said.removesuffix(" Is the threshold on the scale of the scores?"))
+    No score of 'm' reaches the threshold of 50: scores run from 0.1 to 0.9, so no answer is 'yes'.
+    >>> out_of_reach("m", np.array([0.1, 0.9]), 0.5, none="", every="")
+    []
+    """
+    known = scores[~np.isnan(scores)]
+    if not len(known):
+        return []
+    reached = known <= threshold if falling else known >= threshold
+    if reached.any() and not reached.all():
+        return []
+    ends = (f"{known.min():g}", f"{known.max():g}")
+    at = f"{threshold:g}"
+    if at in ends:  # just beyond an end: seventeen digits tell them apart
+        at = repr(float(threshold))
+    what = "Every score" if reached.any() else "No score"
+    return [
+        Caution(
+            f"{what} of {model!r} reaches the threshold of {at}: scores run from {ends[0]} to"
+            f" {ends[1]}, so {every if reached.any() else none}."
+            f" {ask}"
         )
     ]
