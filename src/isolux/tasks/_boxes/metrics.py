@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from isolux.tasks._classification_metrics import FACET as FACET_CLASSES
 from isolux.vocabulary import works
 from isolux.vocabulary.info import Direction, Metric, Reference
 
-FACET = replace(FACET_CLASSES, place="section 6.2 and appendix A.5.4")
+FACET = works.FACET.at("section 6.2 and appendix A.5.4")
 COCO = works.COCO.at("detection evaluation: https://cocodataset.org/#detection-eval")
 WIDER = works.WIDER_FACE.at("section 5")
 HOIEM = works.HOIEM.at("normalised precision; ICON², section 3.1, equation 3")

@@ -16,21 +16,20 @@ import polars as pl
 
 from isolux.stats.roc import auc
 from isolux.stats.statistic import FloatArray
+from isolux.tasks._ids import refuse_no_match, require_columns
 from isolux.tasks._numbers.reading import EMPTIED, codes_of_missing
 from isolux.tasks._threshold import same_scores
 from isolux.tasks.classification.answers import Answers, Confidence, outside_of_shares
 from isolux.tasks.classification.choice import OF_SCORES
 from isolux.tasks.classification.cutoff import Cutoff, on_reach, parting, set_on
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError, place
+from isolux.tasks.classification.metrics import names_that_need
+from isolux.vocabulary.errors import SpecError, TableError, place
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.notes import Caution
 
 Smaller = Literal["other", "positive"]
 _POSITIVE_WORDS = ({"0", "1"}, {"0.0", "1.0"}, {"false", "true"}, {"no", "yes"})
-OF_ANSWERS = (
-    "accuracy", "recall", "balanced_accuracy", "true_positive_rate", "false_positive_rate",
-    "true_negative_rate", "false_negative_rate", "precision", "selection_rate",
-)  # fmt: skip
+OF_ANSWERS = names_that_need("answers")
 """Metrics that need an answer, and so a threshold."""
 _LEAST, _CHANCE = 30, 3.0
 _FEWEST, _MANY = 20, 0.1
@@ -188,9 +187,7 @@ def read_alone(
 
 
 def _checked(frame: pl.DataFrame) -> pl.DataFrame:
-    for name in ("model", "instance_id", "score"):
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where="predictions")
+    require_columns(frame, ("model", "instance_id", "score"))
     if not frame.schema["score"].is_numeric() and frame["score"].is_not_null().any():
         raise TableError(
             "a score is a number",
@@ -216,12 +213,13 @@ def _of_units(rows: pl.DataFrame, unit_ids: pl.Series, model: str) -> FloatArray
         rows.select("instance_id", "score", here=pl.lit(value=True)),
         on="instance_id", how="left", maintain_order="left",
     )  # fmt: skip
-    if rows.height and len(unit_ids) and not met["here"].any():
-        raise JoinError(
-            "no score is for a unit of the dataset",
-            expected="instance ids such as " + ", ".join(map(repr, unit_ids.head(3))),
-            found=", ".join(map(repr, rows["instance_id"].head(3))),
-        )
+    refuse_no_match(
+        "no score is for a unit of the dataset",
+        rows["instance_id"],
+        unit_ids,
+        n_matched=met["here"].count(),
+        where=None,
+    )
     return np.asarray(met["score"].fill_null(np.nan).to_numpy(), dtype=np.float64)
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import polars as pl
 
+from isolux.tasks._ids import refuse_no_match
+from isolux.tasks._scores import measured_info, score_rows, stack_scores
 from isolux.tasks._truth import instances_without_truth
 from isolux.tasks.classification.answers import read_answers
 from isolux.tasks.classification.choice import choose, missing_inputs
 from isolux.tasks.classification.counts import silent_people, tallies
-from isolux.tasks.classification.rates import Judged, judge, score_rows
+from isolux.tasks.classification.rates import Judged, judge, rows_of_metrics
 from isolux.tasks.classification.vocabulary import Words
 from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import JoinError, SpecError
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.tables import INSTANCES, SCORES
+from isolux.vocabulary.tables import INSTANCES
 
 _METRIC = "detection_rate"
 
@@ -25,48 +26,35 @@ def detected_alone(
     dataset: Dataset, predictions: pl.DataFrame, info: TaskInfo, metrics: Sequence[str]
 ) -> Scores:
     """Score each person 1 where a model found them and 0 where it missed them."""
-    others = [name for name in metrics if info.metric(name).name != _METRIC]
+    others = [name for name in metrics if name != _METRIC]
     if others:
         raise SpecError(
             f"the metric {others[0]!r} cannot be measured",
             expected=f"{_METRIC}, or answers: --prediction-column, --predictions",
             found="who was found, and no answers",
         )
-    people = INSTANCES.conform(dataset.instances).select("instance_id", "cluster_id")
+    people = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
+    reason = pl.when(pl.col("detected").is_null()).then(pl.lit("no prediction"))
     parts = []
     for (model,), rows in predictions.group_by(["model"], maintain_order=True):
-        told = rows.select(pl.col("instance_id").cast(pl.String), pl.col("detected"))
-        met = people.join(told, on="instance_id", how="left", maintain_order="left")
-        if rows.height and met.height and met["detected"].is_null().all():
-            raise JoinError(
-                "nothing says of a person of the dataset whether they were found",
-                expected=f"ids such as {people['instance_id'][0]!r}",
-                found=repr(rows["instance_id"][0]),
-            )
-        parts.append(_rows(met, str(model)))
-    named = info.metric(_METRIC)
-    return Scores(
-        units=pl.concat(parts) if parts else SCORES.empty(),
-        info=replace(info, metrics=(named,), defaults=(_METRIC,)),
-        notes=("There are no answers, so only whether people were found was judged.",),
-    )
-
-
-def _rows(met: pl.DataFrame, model: str) -> pl.DataFrame:
-    why = pl.when(pl.col("detected").is_null()).then(pl.lit("no prediction"))
-    return SCORES.conform(
-        met.select(
-            pl.lit(model).alias("model"),
-            pl.lit("classification").alias("task"),
-            pl.lit(_METRIC).alias("metric"),
-            pl.lit(None, dtype=pl.String).alias("label"),
-            pl.lit(None, dtype=pl.Float64).alias("threshold"),
-            pl.lit("instance").alias("unit_kind"),
-            unit_id="instance_id",
-            cluster_id="cluster_id",
-            value=pl.col("detected").cast(pl.Float64),
-            reason=why,
+        found = rows.select(pl.col("instance_id").cast(pl.String).alias("unit_id"), "detected")
+        met = people.join(found, on="unit_id", how="left", maintain_order="left")
+        refuse_no_match(
+            "nothing says of a person of the dataset whether they were found",
+            found["unit_id"][:1],
+            people["unit_id"][:1],
+            n_matched=met["detected"].count(),
+            expected="ids such as ",
+            where=None,
         )
+        value = pl.col("detected")
+        parts.append(
+            score_rows(met, "classification", _METRIC, value, model=str(model), reason=reason)
+        )
+    return Scores(
+        units=stack_scores(parts),
+        info=measured_info(info, (_METRIC,)),
+        notes=("There are no answers, so only whether people were found was judged.",),
     )
 
 
@@ -110,7 +98,7 @@ def selected_alone(
     notes = silent_people(units, undetected, counted_as="not selected")
     notes += [*answers.notes, *tallies(units, undetected, has_truth=False)]
     return Scores(
-        units=score_rows(judged, names),
-        info=replace(info, metrics=(info.metric(_SELECTION),), defaults=names),
+        units=rows_of_metrics(judged, names),
+        info=measured_info(info, names),
         notes=tuple(notes),
     )
