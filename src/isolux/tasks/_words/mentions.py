@@ -6,8 +6,9 @@ from collections.abc import Collection
 
 import polars as pl
 
+from isolux.tasks._ids import refuse_no_match, require_columns
 from isolux.tasks._words.lists import WordList
-from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import to_polars
 
@@ -69,36 +70,16 @@ def _any_of(parts: pl.Series, words: Collection[str]) -> pl.Series:
     return held.fill_null(value=False)
 
 
-def refuse_no_words(said: pl.Series, words: WordList, what: str) -> None:
-    """Refuse texts of which not one has a word of the list: another language, or another column."""
-    known = said.drop_nulls()
-    if len(known) and (known == NO_WORD).all():
-        raise SpecError(
-            f"not one {what} has a word of the list {words.title!r}",
-            expected=f"texts in {words.language}, with words such as "
-            + ", ".join(repr(min(own)) for own in words.groups.values()),
-            found="other words alone",
-            where="words",
-            hint="name a list of that language, --words FILE (words=…), or the texts' column",
-        )
-
-
-def told_of_words(said: pl.Series, words: WordList, what: str) -> tuple[str, ...]:
+def _on_words(said: pl.Series, words: WordList, what: str) -> tuple[str, ...]:
     """Say which list was used; a caution where most texts have no word of it."""
     source = f"Words for people are those of {words.title!r} ({words.source})"
-    notes: tuple[str, ...] = (source,)
     known = said.drop_nulls()
     share = float((known == NO_WORD).mean() or 0.0) if len(known) else 0.0  # type: ignore[arg-type]
-    if share > _FEW:
-        notes = (
-            Caution(
-                f"{share:.0%} of the {what}s have no word for a person that is on the list"
-                f" {words.title!r}: is it for these texts, and for their language"
-                f" ({words.language})?"
-            ),
-            *notes,
-        )
-    return notes
+    few = Caution(
+        f"{share:.0%} of the {what}s have no word for a person that is on the list"
+        f" {words.title!r}: is it for these texts, and for their language ({words.language})?"
+    )
+    return (few, source) if share > _FEW else (source,)
 
 
 NO_ANSWER = "no prediction"
@@ -109,26 +90,57 @@ _FEWEST, _ROOM = 30, 0.02  # texts, and the excess over chance that is none
 def first_texts(people: pl.DataFrame, predictions: object, model: str | None) -> pl.DataFrame:
     """Give every model's first text for each person."""
     frame = to_polars(predictions)
-    for name in _NEEDED:
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where="predictions")
+    require_columns(frame, _NEEDED)
     rows = frame.with_columns(pl.col("model", "instance_id", "label").cast(pl.String))
     if "rank" in rows.columns:
         rows = rows.sort("rank", maintain_order=True)
     first = rows.unique(["model", "instance_id"], keep="first", maintain_order=True)
     met = first.join(people, left_on="instance_id", right_on="unit_id", how="semi")
-    if first.height and people.height and not met.height:
-        raise JoinError(
-            "no text is of a person of the dataset",
-            expected=", ".join(map(repr, people["unit_id"].head(3))),
-            found=", ".join(map(repr, first["instance_id"].head(3))),
-            where="predictions",
-        )
+    refuse_no_match(
+        "no text is of a person of the dataset",
+        first["instance_id"],
+        people["unit_id"],
+        n_matched=met.height,
+        expected="",
+    )
     names = sorted(met["model"].drop_nulls().unique()) or [model or "model"]
     every = people.join(pl.DataFrame({"model": names}), how="cross", maintain_order="left_right")
     texts = met.select("model", unit_id="instance_id", text="label")
     joined = every.join(texts, on=["model", "unit_id"], how="left", maintain_order="left")
     return joined.sort("model", maintain_order=True)
+
+
+def judge_texts(
+    people: pl.DataFrame,
+    predictions: object,
+    model: str | None,
+    words: WordList,
+    what: str,
+    *,
+    empty: str | None = None,
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Say whom the first text of each person mentions, or why nothing is known; and what it is."""
+    rows = first_texts(people, predictions, model)
+    said = mentioned(rows["text"], words)
+    known = said.drop_nulls()
+    if len(known) and (known == NO_WORD).all():
+        raise SpecError(
+            f"not one {what} has a word of the list {words.title!r}",
+            expected=f"texts in {words.language}, with words such as "
+            + ", ".join(repr(min(own)) for own in words.groups.values()),
+            found="other words alone",
+            where="words",
+            hint="name a list of that language, --words FILE (words=…), or the texts' column",
+        )
+    judged = rows.with_columns(
+        said,
+        reason=pl.coalesce(
+            pl.col("reason"),
+            pl.when(pl.col("text").is_null()).then(pl.lit(NO_ANSWER)),
+            pl.when(said.is_null()).then(pl.lit(empty or f"no {what}")),
+        ),
+    )
+    return judged, _on_words(said, words, what)
 
 
 def told_of_chance(judged: pl.DataFrame, groups: Collection[str]) -> tuple[Caution, ...]:

@@ -7,9 +7,9 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.tasks._scores import score_rows
 from isolux.tasks.answers.reading import NOTHING_READ, Rule
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import SCORES
 
 OutOf = Literal["answers", "everyone"]
 _ON = ["model", "unit_id"]
@@ -73,21 +73,9 @@ def _scores(
     joined = every.select("model", "unit_id", "cluster_id", "reason").join(
         found, on=_ON, how="left", maintain_order="left"
     )
-    reason = pl.coalesce("reason", pl.when(pl.col("value").is_null()).then(pl.lit("no prediction")))
-    return SCORES.conform(
-        joined.select(
-            "model",
-            pl.lit("answers").alias("task"),
-            pl.lit(metric).alias("metric"),
-            pl.lit(label, dtype=pl.String).alias("label"),
-            pl.lit(None, dtype=pl.Float64).alias("threshold"),
-            pl.lit("instance").alias("unit_kind"),
-            "unit_id",
-            "cluster_id",
-            pl.when(reason.is_null()).then(pl.col("value")).alias("value"),
-            reason.alias("reason"),
-        )
-    )
+    none = pl.when(pl.col("value").is_null()).then(pl.lit("no prediction"))
+    reason = pl.coalesce("reason", none)
+    return score_rows(joined, "answers", metric, pl.col("value"), label=label, reason=reason)
 
 
 _MOST, _HALF = 0.2, 0.5

@@ -12,8 +12,9 @@ from typing import Any
 import polars as pl
 
 from isolux.io.settings_files import read_label_map_file, read_mapping
+from isolux.tasks._ids import refuse_no_match
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES, LABEL_PREDICTIONS, check
 
@@ -208,12 +209,13 @@ def sureness_by_type(
 
 def _of_people(table: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     known = table.rename({"instance_id": "unit_id"}).filter(pl.col("unit_id").is_in(ids.implode()))
-    if table.height and len(ids) and not known.height:
-        raise JoinError(
-            "no prediction is for a unit of the dataset",
-            expected="instance ids such as " + ", ".join(map(repr, ids.head(3))),
-            found=", ".join(map(repr, table["instance_id"].head(3))),
-        )
+    refuse_no_match(
+        "no prediction is for a unit of the dataset",
+        table["instance_id"],
+        ids,
+        n_matched=known.height,
+        where=None,
+    )
     return known
 
 
