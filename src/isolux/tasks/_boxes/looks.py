@@ -66,27 +66,23 @@ def overlap_of(pairs: Pairs, look: Look) -> float:
 def overlapping(look: Look, people: People) -> Callable[[BoxColumns], float]:
     """Give what averages the best overlap of boxes of the look's detections with the dataset's."""
     near = np.flatnonzero(np.isin(people.truths.image, look.pictures))
-    sides = columns_of(people.rows[near])
     counted, own, truths = look.people[near], look.found.detections, people.truths
-    ignore, crowd = np.asarray(truths.ignore)[near], np.asarray(truths.crowd)[near]
-    label = None if truths.label is None else truths.label[near]
-    there = Truths(np.searchsorted(look.pictures, truths.image[near]), ignore, crowd, label)
+    there = Truths(
+        np.searchsorted(look.pictures, truths.image[near]),
+        np.asarray(truths.ignore)[near],
+        np.asarray(truths.crowd)[near],
+        None if truths.label is None else truths.label[near],
+    )
     drawn = Detections(np.searchsorted(look.pictures, own.image), own.score, own.label)
-    pairs_of = box_pairing_xywh(drawn, there, sides, lowest_iou=0.1)
+    pairs_of = box_pairing_xywh(drawn, there, columns_of(people.rows[near]), lowest_iou=0.1)
 
     def overlap(columns: BoxColumns) -> float:
-        x, y, width, height = (
-            _numbers(c) for c in (columns.x, columns.y, columns.width, columns.height)
-        )
-        pairs = pairs_of(BoxColumns(x, y, np.maximum(width, 0.0), np.maximum(height, 0.0)))
+        sides = (columns.x, columns.y, columns.width, columns.height)
+        x, y, w, h = (c if np.isfinite(c).all() else np.nan_to_num(c) for c in sides)
+        pairs = pairs_of(BoxColumns(x, y, np.maximum(w, 0.0), np.maximum(h, 0.0)))
         return _average(pairs, counted)
 
     return overlap
-
-
-def _numbers(values: FloatArray) -> FloatArray:
-    """Replace what is no number; ``nan_to_num`` copies and looks thrice, and is asked so often."""
-    return values if np.isfinite(values).all() else np.nan_to_num(values)
 
 
 def _average(pairs: Pairs, counted: npt.NDArray[np.bool_]) -> float:
