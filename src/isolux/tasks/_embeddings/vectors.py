@@ -197,14 +197,18 @@ def nearest(
     found = np.full((len(queries), k), -1, dtype=np.int64)
     if not len(database) or not len(queries):
         return found
-    from isolux.tasks._embeddings.kernels import inner, shortlist
+    from isolux.tasks._embeddings.kernels import inner
 
     low = np.ascontiguousarray(database, dtype=np.float32)
     # |error| of one product of unit vectors: d u for the sum (Higham 2002, section 3.1), a few u
     # more for vectors that were rounded to single precision, and for the slack itself; twice that
     # parts two products.
-    slack = 2.0 * (database.shape[1] + 8) * _ROUNDING
+    slack = np.float32(2.0 * (database.shape[1] + 8) * _ROUNDING)
     size = max(1, block_bytes // (4 * len(database)))
+    # The k-th largest of what is largest in each chunk is no more than the k-th largest of all.
+    starts = np.arange(0, len(database), max(1, len(database) // (8 * k)))
+    least = max(len(starts) - k, 0)
+    by_key = np.argsort(entry_key, kind="stable")
     # One table for all blocks: a fresh one would be paid for page by page.
     room = np.empty((min(size, len(queries)), len(database)), dtype=np.float32)
     for start in range(0, len(queries), size):
@@ -212,11 +216,18 @@ def nearest(
         products = room[: len(block)]
         np.matmul(block.astype(np.float32, copy=False), low.T, out=products)
         key = query_key[start : start + size]
-        row, entry = shortlist(products, min(k, len(database)), slack, key, entry_key)
+        first, last = (np.searchsorted(entry_key[by_key], key, side=s) for s in ("left", "right"))
+        for i in np.flatnonzero(last > first):
+            products[i, by_key[first[i] : last[i]]] = -np.inf
+        best = np.maximum.reduceat(products, starts, axis=1)
+        floor = (
+            np.partition(best, least, axis=1)[:, least] if len(starts) >= k else best.min(axis=1)
+        )
+        row, entry = np.nonzero((products >= floor[:, None] - slack) & (products > -np.inf))
         exact = inner(block, database, row, entry)
         order = np.lexsort((entry, -exact, row))
         row, entry = row[order], entry[order]
         place = np.arange(len(row)) - np.searchsorted(row, row)
-        first = place < k
-        found[start + row[first], place[first]] = entry[first]
+        held = place < k
+        found[start + row[held], place[held]] = entry[held]
     return found
