@@ -90,15 +90,6 @@ class HardRule:
     width: int
 
 
-@dataclass(frozen=True, slots=True)
-class Protocol:
-    """How impostor pairs are chosen: by a rule, at most so many, by which seed."""
-
-    rule: HardRule
-    most: int | None
-    seed: int
-
-
 def hard_rule(
     dataset: Dataset, unit_ids: pl.Series, same: str | None, near: str | None, width: int
 ) -> HardRule:
@@ -156,26 +147,18 @@ def _of_units(dataset: Dataset, unit_ids: pl.Series, attribute: str) -> pl.DataF
     return pl.concat(parts)
 
 
-def compare(embedded: Embedded, units: pl.DataFrame, protocol: Protocol) -> tuple[PairList, int]:
+def compare(embedded: Embedded, units: pl.DataFrame, rule: HardRule) -> PairList:
     """List the pairs of one model's embeddings with their similarities."""
     from isolux.tasks._embeddings.kernels import inner_lists
-    from isolux.tasks.face_verification.kernels import count_pairs, impostor_numbers, list_pairs
+    from isolux.tasks.face_verification.kernels import count_pairs, list_pairs
 
     known = units["identity"].is_not_null().to_numpy()
     # Of whom no template could be made is compared too, and the comparison fails.
     there = (embedded.reason != NO_PREDICTION).fill_null(value=True).to_numpy()
     usable = np.flatnonzero(there & known)
     who = units["identity"].gather(usable).rank("dense").cast(pl.Int64).to_numpy()
-    rule = (who, protocol.rule.bits[usable], protocol.rule.level[usable], protocol.rule.width)
-    n_genuine, total = count_pairs(*rule)
-    most = total if protocol.most is None else min(protocol.most, total)
-    cut = np.uint64(2**64 - 1)
-    if most < total:
-        # Somewhat more than asked for, by chance; the lowest numbers of those are the sample.
-        share = (most + 10.0 * most**0.5 + 50.0) / total
-        number = impostor_numbers(*rule, protocol.seed, share)
-        cut = np.partition(number, most - 1)[most - 1]
-    first, second, genuine = list_pairs(*rule, protocol.seed, cut, n_genuine + most)
+    of_usable = (who, rule.bits[usable], rule.level[usable], rule.width)
+    first, second, genuine = list_pairs(*of_usable, sum(count_pairs(*of_usable)))
     failed = embedded.row[usable] < 0
     vectors = np.zeros((len(usable), embedded.width), dtype=embedded.vectors.dtype)
     vectors[~failed] = embedded.vectors[embedded.row[usable[~failed]]]
@@ -186,34 +169,27 @@ def compare(embedded: Embedded, units: pl.DataFrame, protocol: Protocol) -> tupl
     at = usable.astype(np.int32)
     first[:] = at[first]  # from places among the usable to places among all
     second[:] = at[second]
-    return PairList(embedded.model, first, second, similarity, genuine), int(total)
+    return PairList(embedded.model, first, second, similarity, genuine)
 
 
 def pairs_of_embeddings(
-    frame: pl.DataFrame, units: pl.DataFrame, protocol: Protocol, model: str | None
+    frame: pl.DataFrame, units: pl.DataFrame, rule: HardRule, model: str | None
 ) -> Compared:
     """Compare every model's embeddings, and say of whom no template could be made."""
     found, notes = read_embeddings(frame, units["unit_id"], model=model)
-    lists, failures, more = [], [], list(notes)
+    failures, more = [], list(notes)
     for one in found:
-        pairs, total = compare(one, units, protocol)
-        lists.append(pairs)
         there = (one.reason != NO_PREDICTION).fill_null(value=True)
-        failed = units.select(pl.lit(one.model).alias("model"), "unit_id").with_columns(
-            value=one.reason.is_not_null().cast(pl.Float64)
-        )
-        failures.append(failed.filter(there))
-        n, lost = int(there.sum()), int((one.reason.is_not_null() & there).sum())
+        failed = one.reason.is_not_null()
+        rows = units.select("unit_id", model=pl.lit(one.model), value=failed.cast(pl.Float64))
+        failures.append(rows.filter(there))
+        n, lost = int(there.sum()), int((failed & there).sum())
         if lost:
             text = (
                 f"No template of {one.model!r} could be made of {lost:,} of {n:,} images: rates"
                 " of matches are about the others alone; the generalised rates count them."
             )
             more.append(Caution(text) if n >= 20 and lost >= 0.1 * n else text)
-        if protocol.most is not None and protocol.most < total:
-            more.append(
-                f"{one.model}: {protocol.most:,} of {total:,} impostor pairs were drawn "
-                f"(seed {protocol.seed})."
-            )
+    pairs = tuple(compare(one, units, rule) for one in found)
     models = tuple(one.model for one in found)
-    return Compared(models, tuple(lists), pl.concat(failures), NO_PREDICTION, tuple(more))
+    return Compared(models, pairs, pl.concat(failures), NO_PREDICTION, tuple(more))

@@ -12,12 +12,12 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.stats.statistic import FloatArray
+from isolux.tasks._scores import score_rows, stack_scores
 from isolux.tasks._threshold import other_rates, out_of_reach
 from isolux.tasks.identification.candidates import FAILED, MISSING, Candidates, Roles
 from isolux.tasks.identification.judging import Judged, Why
 from isolux.tasks.identification.metrics import AT_THRESHOLD, FNIR, FPIR, FTA, FTE, HIT
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import SCORES
 
 Codes = npt.NDArray[np.int8]
 
@@ -35,29 +35,25 @@ class At:
     set_on: int
 
 
-def score_rows(
+def rows_of_model(
     found: Candidates, judged: Judged, at: At, roles: Roles, names: Sequence[str]
 ) -> pl.DataFrame:
     """Make the rows of one model: table ``scores``."""
-    units = roles.units.select("unit_id", "cluster_id").with_columns(
-        model=pl.lit(found.model), task=pl.lit("identification"), unit_kind=pl.lit("instance")
-    )
     words = pl.Series([None, *(why.value for why in Why)], dtype=pl.String)
-    parts = [SCORES.empty()]
-    for name, rank, value, why in _values(found, judged, at, roles):
-        if name not in names:
-            continue
-        parts.append(
-            SCORES.conform(
-                units.with_columns(
-                    pl.Series("value", np.where(why == 0, value, np.nan)).fill_nan(None),
-                    words.gather(why).alias("reason"),
-                    metric=pl.lit(name),
-                    threshold=pl.lit(rank, dtype=pl.Float64),
-                )
+    return stack_scores(
+        [
+            score_rows(
+                roles.units.with_columns(words.gather(why).alias("reason")),
+                "identification",
+                name,
+                value.astype(np.float64),
+                model=found.model,
+                threshold=rank,
             )
-        )
-    return pl.concat(parts)
+            for name, rank, value, why in _values(found, judged, at, roles)
+            if name in names
+        ]
+    )
 
 
 def _values(
@@ -187,10 +183,9 @@ def _gallery(roles: Roles) -> list[str]:
 
 
 def _states(found: Candidates, judged: Judged, roles: Roles, of: str) -> list[str]:
-    entries = int(roles.enrolled.sum())
-    failed = int(judged.failed.sum())
-    lost = 0 if roles.everyone else _count(found.held, FAILED, roles)
-    absent = 0 if roles.everyone else _count(found.held, MISSING, roles)
+    held = found.held.filter(pl.Series(roles.enrolled & (not roles.everyone)))
+    entries, failed = int(roles.enrolled.sum()), int(judged.failed.sum())
+    lost, absent = int((held == FAILED).sum()), int((held == MISSING).sum())
     notes: list[str] = []
     if failed:
         asked = int((roles.searched & (judged.why != Why.MISSING.code)).sum())
@@ -212,10 +207,6 @@ def _states(found: Candidates, judged: Judged, roles: Roles, of: str) -> list[st
     return notes
 
 
-def _count(held: pl.Series, what: str, roles: Roles) -> int:
-    return int((held.filter(pl.Series(roles.enrolled)) == what).sum())
-
-
 def _returned(scores: FloatArray, threshold: float, sign: float) -> str:
     """Say from which score candidates are returned, in as few digits as say it truly."""
     at_least, above = ("at most", "less than") if sign < 0 else ("at least", "more than")
@@ -225,11 +216,12 @@ def _returned(scores: FloatArray, threshold: float, sign: float) -> str:
         if ((scores >= shown) == returned).all():
             return f"{at_least} {sign * shown:.{digits}g}"
     below = float(scores[~returned].max())
-    for digits in (6, 9, 12, 17):
-        shown = float(f"{below:.{digits}g}")
-        if ((scores > shown) == returned).all():
-            break
-    return f"{above} {sign * shown:.{digits}g}"
+    digits = next(
+        d
+        for d in (6, 9, 12, 17)
+        if ((scores > float(f"{below:.{d}g}")) == returned).all() or d > 12
+    )
+    return f"{above} {sign * float(f'{below:.{digits}g}'):.{digits}g}"
 
 
 def _on_threshold(
@@ -243,47 +235,41 @@ def _on_threshold(
     turned: bool,
 ) -> list[str]:
     fpir, given = asked
-    sign = -1.0 if turned else 1.0
+    sign, scores = -1.0 if turned else 1.0, found.rows["score"].to_numpy()
     if not found.scored:
         return [f"{of}Lists have ranks and no scores: nothing is measured at a threshold."]
     if given is not None:
-        scores = sign * found.rows["score"].to_numpy()
         return list(
             out_of_reach(
-                found.model, scores, sign * given, falling=turned,
+                found.model, sign * scores, sign * given, falling=turned,
                 none="no candidate is returned", every="every candidate is returned",
             )
         )  # fmt: skip
-    needed = math.ceil(1.0 / fpir * (1.0 - 1e-12))
     if math.isnan(at.threshold):
-        if not judged.other.any():
-            return []  # said already: a closed set
+        needed = math.ceil(1.0 / fpir * (1.0 - 1e-12))
         few = (
             f"{of}{at.set_on:,} searches for people who are not enrolled; a threshold at a false"
             f" positive identification rate of {fpir:g} needs {needed:,}, so nothing was measured"
             " at a threshold."
         )
-        return [few]
+        return [few] if judged.other.any() else []  # a closed set is said already
     whose = f"on {roles.where}, who are not judged" if roles.where else "on those who are judged"
-    from_where = _returned(found.rows["score"].to_numpy(), at.threshold, sign)
-    text = (
-        f"{of}A candidate is returned from a score of {from_where}: at most"
-        f" {100 * fpir:g} % of {at.set_on:,} searches for people who are not enrolled then return"
-        f" anyone. It was set {whose}."
-    )
-    notes: list[str] = [text]
+    notes: list[str] = [
+        f"{of}A candidate is returned from a score of {_returned(scores, at.threshold, sign)}: at"
+        f" most {100 * fpir:g} % of {at.set_on:,} searches for people who are not enrolled then"
+        f" return anyone. It was set {whose}."
+    ]
     if roles.where:
         other = judged.other
         notes += other_rates(
             judged.best[other] >= at.threshold, roles.setting[other], where=roles.where,
             what="searches for people who are not enrolled", model=found.model,
         )  # fmt: skip
-    if found.rows.height and at.threshold <= float(found.rows["score"].to_numpy().min()):
-        notes.append(
-            Caution(
-                f"{of}The candidate lists of {found.model!r} end at a score of"
-                f" {sign * at.threshold:.6g}, and fewer than {100 * fpir:g} % of the searches for"
-                " people who are not enrolled return anyone: the threshold is that end."
-            )
+    if len(scores) and at.threshold <= float(scores.min()):
+        text = (
+            f"{of}The candidate lists of {found.model!r} end at a score of"
+            f" {sign * at.threshold:.6g}, and fewer than {100 * fpir:g} % of the searches for"
+            " people who are not enrolled return anyone: the threshold is that end."
         )
+        notes.append(Caution(text))
     return notes
