@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.vocabulary.errors import JoinError, TableError, UnknownNameError, place
+from isolux.tasks._ids import refuse_no_match, require_columns
+from isolux.vocabulary.errors import SpecError, TableError, place
 from isolux.vocabulary.schema import to_polars
 
 NO_PREDICTION = "no prediction"
 NO_VECTOR = "no embedding"
 NO_LENGTH = "embedding of length zero"
-_UNNAMED = "model"
 _NEEDED = ("model", "instance_id", "embedding")
 
 
@@ -54,29 +55,51 @@ def read_embeddings(
     met = frame.join(
         units.with_row_index("unit"), on="instance_id", how="inner", maintain_order="left"
     )
-    if frame.height and units.height and not met.height:
-        raise JoinError(
-            "no embedding is of a unit of the dataset",
-            expected="instance ids such as " + _three(units["instance_id"]),
-            found=_three(frame["instance_id"]),
-            where=where,
-        )
-    names = sorted(frame["model"].unique()) or [model or _UNNAMED]
+    refuse_no_match(
+        "no embedding is of a unit of the dataset",
+        frame["instance_id"],
+        units["instance_id"],
+        n_matched=met.height,
+        where=where,
+    )
+    names = sorted(frame["model"].unique()) or [model or "model"]
     found = tuple(
         _of_model(name, met.filter(pl.col("model") == name), units.height, where) for name in names
     )
     strangers = frame.height - met.height
-    return found, (
-        (f"{strangers:,} embeddings are of units that the dataset has not; they were left out.",)
-        if strangers and units.height
-        else ()
-    )
+    note = f"{strangers:,} embeddings are of units that the dataset has not; they were left out."
+    return found, ((note,) if strangers and units.height else ())
+
+
+def pair_models(
+    queries: Sequence[Embedded], entries: Sequence[Embedded], lacks: str
+) -> list[tuple[Embedded, Embedded]]:
+    """Pair each model's queries with its own entries, of one length; single models are a pair."""
+    named = {one.model: one for one in entries}
+    if len(queries) == len(entries) == 1:
+        named = {queries[0].model: entries[0]}
+    for query in queries:
+        where = "database_predictions"
+        if query.model not in named:
+            raise SpecError(
+                f"{lacks} embeddings of the model {query.model!r}",
+                expected="embeddings by the same models",
+                found=", ".join(named),
+                where=where,
+            )
+        entry = named[query.model]
+        if len(query.vectors) and len(entry.vectors) and query.width != entry.width:
+            raise SpecError(
+                f"embeddings of {query.model!r} and of the database differ in length",
+                expected=f"{query.width} numbers",
+                found=f"{entry.width} numbers",
+                where=where,
+            )
+    return [(query, named[query.model]) for query in queries]
 
 
 def _checked(frame: pl.DataFrame, where: str) -> pl.DataFrame:
-    for name in _NEEDED:
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where=where)
+    require_columns(frame, _NEEDED, where)
     dtype = frame.schema["embedding"]
     inner = dtype.inner if isinstance(dtype, pl.List | pl.Array) else None
     if not frame.is_empty() and (inner is None or not inner.is_numeric()):
@@ -115,7 +138,17 @@ def _of_model(name: str, rows: pl.DataFrame, n_units: int, where: str) -> Embedd
     given = rows.drop_nulls("embedding")
     raw = _matrix(given, where)
     length = np.sqrt(np.einsum("nd,nd->n", raw, raw, dtype=np.float64, casting="unsafe"))
-    _refuse_infinite(given, raw, length, where)
+    bad = np.flatnonzero(~np.isfinite(length))
+    if len(bad):
+        first = int(bad[0])
+        number = raw[first][~np.isfinite(raw[first])]
+        raise TableError(
+            f"{len(bad)} embedding(s) cannot be used",
+            expected="finite numbers",
+            found=f"{number[0] if len(number) else 'too large a number'} for "
+            f"{given['instance_id'][first]!r}",
+            where=place(where, int(given["place"][first]), "embedding"),
+        )
     unit = given["unit"].to_numpy().astype(np.int64)
     reason[unit] = NO_LENGTH
     some = length > 0.0
@@ -144,25 +177,6 @@ def _matrix(given: pl.DataFrame, where: str) -> npt.NDArray[Any]:
     number = pl.Float64() if inner == pl.Float64 else pl.Float32()
     flat = column.explode().cast(number).fill_null(float("nan")).to_numpy()
     return np.asarray(flat).reshape(given.height, int(sizes[0]))
-
-
-def _refuse_infinite(
-    given: pl.DataFrame, raw: npt.NDArray[Any], length: npt.NDArray[np.float64], where: str
-) -> None:
-    bad = np.flatnonzero(~np.isfinite(length))
-    if len(bad):
-        number = raw[bad[0]][~np.isfinite(raw[bad[0]])]
-        raise TableError(
-            f"{len(bad)} embedding(s) cannot be used",
-            expected="finite numbers",
-            found=f"{number[0] if len(number) else 'too large a number'} for "
-            f"{given['instance_id'][int(bad[0])]!r}",
-            where=place(where, int(given["place"][int(bad[0])]), "embedding"),
-        )
-
-
-def _three(ids: pl.Series) -> str:
-    return ", ".join(repr(i) for i in ids.head(3))
 
 
 _BYTES = 64 << 20

@@ -44,8 +44,8 @@ METRICS = (
     _share(
         name=HIT,
         title="Hit rate",
-        definition="Share of searches for people who are enrolled in which their own entry is among "
-        "the first k people found, at any score.",
+        definition="Share of searches for people who are enrolled in which their own entry is "
+        "among the first k people found, at any score.",
         direction="higher",
         reference=NIST,
         at="at rank",

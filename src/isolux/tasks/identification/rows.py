@@ -254,11 +254,12 @@ def _on_threshold(
         )
         return [few] if judged.other.any() else []  # a closed set is said already
     whose = f"on {roles.where}, who are not judged" if roles.where else "on those who are judged"
-    notes: list[str] = [
+    text = (
         f"{of}A candidate is returned from a score of {_returned(scores, at.threshold, sign)}: at"
         f" most {100 * fpir:g} % of {at.set_on:,} searches for people who are not enrolled then"
         f" return anyone. It was set {whose}."
-    ]
+    )
+    notes: list[str] = [text]
     if roles.where:
         other = judged.other
         notes += other_rates(

@@ -37,7 +37,7 @@ def value_bits(queries: pl.DataFrame, entries: pl.DataFrame) -> tuple[Bits, Bits
             "queries and database have no value of the target in common",
             expected="values such as " + ", ".join(map(repr, both[0][:3])),
             found=", ".join(map(repr, both[1][:3])),
-            where="database_target",
+            where="target",
         )
     number = {value: i for i, value in enumerate(every)}
     words = len(every) // 64 + 1
