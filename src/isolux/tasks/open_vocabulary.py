@@ -155,7 +155,7 @@ def score(
     settings = settings_of(
         iou_thresholds=given["iou_thresholds"], max_detections=max_detections, matching=matching
     )
-    names = chosen(INFO, (metrics,) if isinstance(metrics, str) else metrics, settings)
+    names = chosen(INFO, metrics, settings)
     templates = templates_of(prompt)
     people = people_by_class(dataset, given["target"], given["unknown_values"])
     read = predictions_as_xywh(predictions, given["box_format"], people)

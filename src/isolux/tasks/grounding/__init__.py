@@ -133,7 +133,7 @@ def score(
     """
     given = with_defaults(PhraseSettings, phrases)
     settings = settings_of(iou_thresholds=given["iou_thresholds"], max_detections=1)
-    names = chosen(INFO, (metrics,) if isinstance(metrics, str) else metrics, settings)
+    names = chosen(INFO, metrics, settings)
     templates = templates_of(prompt)
     people, left = leave_out(
         people_by_class(dataset, given["target"], given["unknown_values"]), images
