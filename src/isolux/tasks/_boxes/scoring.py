@@ -128,27 +128,21 @@ def notes_of(people: People, settings: Settings, names: Sequence[str] = ()) -> t
         if common is None
         else (f"is {common:,g} everywhere")
     )
+    classes = (
+        "Of groups that are whole classes or COCO's sizes, every false alarm of that class or size"
+        " counts, as in COCO's own figures for them."
+    )
+    in_group = (
+        "Metrics 'in group' match each group's people alone, so that one detection may count as"
+        f" found in several groups; {_OTHERS[settings.other_groups]}. All other metrics match"
+        " everyone together."
+    )
     told = (
         (True, f"{used}, matched {_RULES[settings.matching]}{each}."),
-        (
-            not people.apart,
-            "Of groups that are whole classes or COCO's sizes, every false alarm of that class or"
-            " size counts, as in COCO's own figures for them.",
-        ),
-        (
-            bool(settings.score_threshold),
-            f"Found at a score: at an overlap of {settings.score_iou:g}.",
-        ),
-        (
-            any(name.endswith("_in_group") for name in names),
-            "Metrics 'in group' match each group's people alone, so that one detection may count "
-            f"as found in several groups; {_OTHERS[settings.other_groups]}. All other metrics "
-            "match everyone together.",
-        ),
-        (
-            "normalised_average_precision" in names,
-            f"Normalised average precision: N {normal}.",
-        ),
+        (not people.apart, classes),
+        (settings.score_threshold, f"Found at a score: at an overlap of {settings.score_iou:g}."),
+        (any(name.endswith("_in_group") for name in names), in_group),
+        ("normalised_average_precision" in names, f"Normalised average precision: N {normal}."),
     )
     return (*(text for is_told, text in told if is_told), *notes_on_unscored(people))
 

@@ -10,12 +10,11 @@ from typing import Any
 import polars as pl
 
 from isolux.io.hashing import sha256_file
-from isolux.io.settings_files import read_mapping
 from isolux.tasks._truth import instances_with_truth, values_of_truth
+from isolux.tasks._words.files import find_words, read_words
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.errors import SpecError
 
-_HERE = Path(__file__).parent
 _KEYS = ("title", "language", "source", "groups", "neutral")
 
 
@@ -49,17 +48,6 @@ class WordList:
         return {"title": self.title, "source": self.source, "sha256": self.sha256}
 
 
-def built_in() -> list[str]:
-    """Name the lists that come with isolux.
-
-    Examples
-    --------
-    >>> built_in()
-    ['english_people', 'english_pronouns', 'hendricks_2018']
-    """
-    return sorted(path.stem for path in _HERE.glob("*.yaml"))
-
-
 def read_word_list(named: str | Path) -> WordList:
     """Read a list of one's own, or one that comes with isolux.
 
@@ -71,38 +59,30 @@ def read_word_list(named: str | Path) -> WordList:
     >>> words.values["woman"]
     'feminine'
     """
-    path, where = _path(str(named)), str(named)
-    found = read_mapping(path)
-    strange = [key for key in found if key not in _KEYS]
-    if strange:
-        raise UnknownNameError("part of a word list", strange[0], _KEYS, where=where)
-    if not str(found.get("source") or "").strip():
-        raise SpecError(
-            "a word list must say where it is from",
-            expected="source: a sentence",
-            found="none",
-            where=where,
-        )
+    where = str(named)
+    path = find_words("word list", where, Path(__file__).parent, "words")
+    found = read_words("word list", path, _KEYS, where)
     groups, values = _groups(found.get("groups"), where)
     neutral = _words(found.get("neutral") or [], "neutral", where)
-    _refuse_twice({**groups, "neutral": neutral}, where)
+    owner: dict[str, str] = {}
+    for name, words in {**groups, "neutral": neutral}.items():
+        for word in sorted(words):
+            if owner.setdefault(word, name) != name:
+                raise SpecError(
+                    f"the word {word!r} is of two groups",
+                    expected="each word in one",
+                    found=f"{owner[word]!r} and {name!r}",
+                    where=where,
+                )
     return WordList(
-        title=str(found.get("title") or path.stem),
-        source=" ".join(str(found["source"]).split()),
-        language=str(found.get("language") or "language not said"),
+        title=found["title"],
+        source=found["source"],
+        language=found["language"],
         groups=groups,
         neutral=neutral,
         values=values,
         sha256=sha256_file(path),
     )
-
-
-def _path(named: str) -> Path:
-    if named in built_in():
-        return _HERE / f"{named}.yaml"
-    if "." not in named and "/" not in named:
-        raise UnknownNameError("word list", named, built_in(), where="words")
-    return Path(named).expanduser()
 
 
 def _groups(found: Any, where: str) -> tuple[dict[str, frozenset[str]], dict[str, str]]:
@@ -146,19 +126,6 @@ def _words(found: Sequence[Any], group: str, where: str) -> frozenset[str]:
             where=where,
         )
     return frozenset(words)
-
-
-def _refuse_twice(groups: Mapping[str, frozenset[str]], where: str) -> None:
-    owner: dict[str, str] = {}
-    for name, words in groups.items():
-        for word in sorted(words):
-            if owner.setdefault(word, name) != name:
-                raise SpecError(
-                    f"the word {word!r} is of two groups",
-                    expected="each word in one",
-                    found=f"{owner[word]!r} and {name!r}",
-                    where=where,
-                )
 
 
 def people_by_group(

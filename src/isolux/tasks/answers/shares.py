@@ -97,15 +97,14 @@ def on_states(rows: pl.DataFrame, question: str) -> list[Caution]:
     notes = []
     for (model,), own in rows.group_by("model", maintain_order=True):
         empty, declined = (int((own["state"] == one).sum()) for one in ("empty", "declined"))
+        text = (
+            f"{empty + declined:,} of {own.height:,} answers of {model!r}{_asked(question)} are"
+            f" none ({empty:,} empty, {declined:,} decline): rates of answers are about the"
+            " others. Compare response rates by group first; --out-of everyone counts those"
+            " without an answer too."
+        )
         if own.height >= _FEWEST and empty + declined >= _MOST * own.height:
-            notes.append(
-                Caution(
-                    f"{empty + declined:,} of {own.height:,} answers of {model!r}"
-                    f"{_asked(question)} are none ({empty:,} empty, {declined:,} decline): rates of"
-                    " answers are about the others. Compare response rates by group first; --out-of"
-                    " everyone counts those without an answer too."
-                )
-            )
+            notes.append(Caution(text))
     return notes
 
 
@@ -116,34 +115,29 @@ def on_values(rows: pl.DataFrame, question: str, rule: Rule | None) -> list[Caut
     for (model,), own in given.group_by("model", maintain_order=True):
         if own.height < _FEWEST:
             continue
-        said = own["value"]
+        said, whose = own["value"], f"answers of {model!r}{_asked(question)}"
         nothing = float((said == NOTHING_READ).mean() or 0.0)  # type: ignore[arg-type]
         if nothing > _HALF and rule is not None:
             example = own.filter(pl.col("value") == NOTHING_READ)["text"][0]
-            notes.append(
-                Caution(
-                    f"The rule {rule.title!r} reads nothing out of {nothing:.0%} of the answers of"
-                    f" {model!r}{_asked(question)}, such as {str(example)[:60]!r}. Is it for these"
-                    f" answers, and for their language ({rule.language})?"
-                )
+            text = (
+                f"The rule {rule.title!r} reads nothing out of {nothing:.0%} of the {whose}, such"
+                f" as {str(example)[:60]!r}. Is it for these answers, and for their language"
+                f" ({rule.language})?"
             )
         elif rule is None and _sentences(own["said"]):
-            notes.append(
-                Caution(
-                    f"Most answers of {model!r}{_asked(question)} are sentences, compared "
-                    f"literally: {own['said'][0]!r} in other words is another answer. --read "
-                    "occupation, likeable_reason, pronoun, toxicity or a file of rules reads what "
-                    "they say."
-                )
+            text = (
+                f"Most {whose} are sentences, compared literally: {own['said'][0]!r} in other"
+                " words is another answer. --read occupation, likeable_reason, pronoun, toxicity"
+                " or a file of rules reads what they say."
             )
         elif said.n_unique() == 1:
-            notes.append(
-                Caution(
-                    f"All {own.height:,} answers of {model!r}{_asked(question)} are the same "
-                    f"({said[0]!r}): no group can differ, and that says nothing about the model's "
-                    "associations."
-                )
+            text = (
+                f"All {own.height:,} {whose} are the same ({said[0]!r}): no group can differ, and"
+                " that says nothing about the model's associations."
             )
+        else:
+            continue
+        notes.append(Caution(text))
     return notes
 
 
@@ -180,15 +174,13 @@ def on_language(rows: pl.DataFrame, question: str, rules: Collection[Rule]) -> l
 
 def on_lexicon(rows: pl.DataFrame, question: str, lexicon: Rule) -> list[Caution]:
     """Caution where not one answer has a word of the lexicon."""
-    notes = []
     given = rows.filter(pl.col("state") == "answered")
-    for (model,), own in given.group_by("model", maintain_order=True):
-        if own.height >= _FEWEST and not (own["value"] == "yes").any():
-            notes.append(
-                Caution(
-                    f"Not one of {own.height:,} answers of {model!r}{_asked(question)} has a word"
-                    f" of {lexicon.title!r}: a rate of 0 says that those words are missing, not"
-                    " that the answers are harmless."
-                )
-            )
-    return notes
+    return [
+        Caution(
+            f"Not one of {own.height:,} answers of {model!r}{_asked(question)} has a word of"
+            f" {lexicon.title!r}: a rate of 0 says that those words are missing, not that the"
+            " answers are harmless."
+        )
+        for (model,), own in given.group_by("model", maintain_order=True)
+        if own.height >= _FEWEST and not (own["value"] == "yes").any()
+    ]

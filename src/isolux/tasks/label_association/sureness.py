@@ -104,21 +104,21 @@ def read_taxonomy(given: str | None, dataset: str) -> Taxonomy:
             found=f"no taxonomy, and the dataset {dataset!r}",
         )
     spelled = name.replace("-", "_")
-    file = _OWN / f"{spelled}.yaml" if spelled in own else Path(name).expanduser()
-    where = spelled if spelled in own else name
-    if spelled not in own and not file.exists() and not file.suffix:
+    file, where = Path(name).expanduser(), name
+    if spelled in own:
+        file, where = _OWN / f"{spelled}.yaml", spelled
+    elif not file.exists() and not file.suffix:
         raise UnknownNameError("taxonomy", name, own, where="--taxonomy")
-    lists, source = _lists(file, where)
+    labels, source = _labels_by_type(file, where)
     type_of: dict[str, str] = {}
-    for kind, labels in lists.items():
-        for label in labels:
-            if type_of.setdefault(plain(label), kind) != kind:
-                raise SpecError(
-                    f"the label {label!r} is of two types",
-                    expected="each label under one type",
-                    found=f"{TYPES[type_of[plain(label)]]} and {TYPES[kind]}",
-                    where=where,
-                )
+    for label, kind in labels:
+        if type_of.setdefault(plain(label), kind) != kind:
+            raise SpecError(
+                f"the label {label!r} is of two types",
+                expected="each label under one type",
+                found=f"{TYPES[type_of[plain(label)]]} and {TYPES[kind]}",
+                where=where,
+            )
     if not type_of:
         raise SpecError("the taxonomy holds no label", expected=_FORM, found="none", where=where)
     return Taxonomy(where, source, type_of, hashlib.sha256(file.read_bytes()).hexdigest())
@@ -127,16 +127,23 @@ def read_taxonomy(given: str | None, dataset: str) -> Taxonomy:
 _FORM = "lines such as `non_human: [ape, rat]`; types: " + ", ".join(TYPES)
 
 
-def _lists(file: Path, where: str) -> tuple[dict[str, list[str]], str]:
-    """Read the labels by type, and the words of the source."""
+def _labels_by_type(file: Path, where: str) -> tuple[list[tuple[str, str]], str]:
+    """Read each label with its type, and where they are from."""
     if file.suffix.lower() in (".csv", ".tsv"):
-        found: dict[str, list[str]] = {}
-        for label, kind in read_label_map_file(file).items():
-            found.setdefault(_type(kind, where), []).append(label)
-        return found, ""
-    read = read_mapping(file)
-    source = str(read.pop(_SOURCE, ""))
-    return {_type(key, where): _labels(key, value, where) for key, value in read.items()}, source
+        read = read_label_map_file(file).items()
+        kinds = dict.fromkeys(_type(kind, where) for _, kind in read)
+        typed = [(label, _type(kind, where)) for label, kind in read]
+        return [one for kind in kinds for one in typed if one[1] == kind], ""
+    lists = read_mapping(file)
+    source = str(lists.pop(_SOURCE, ""))
+    typed = [
+        (label, _type(key, where))
+        for key, value in lists.items()
+        for label in _labels(key, value, where)
+    ]
+    for key in lists:
+        _type(key, where)
+    return typed, source
 
 
 def _type(word: str, where: str) -> str:
