@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.stats.roc import auc
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -102,6 +103,11 @@ _FEWEST = 20  # of either side: fewer meet by chance
 _LIKELY = 4.0  # standard errors that chance does not reach, and
 _ODDS = 1.0  # the log of the odds ratio below which two parts of one world may well differ
 _SAYS_NO_ONE = ("", "-", "unknown", "none", "null", "nan", "n/a", "na")
+_PERSON_COLUMNS = {
+    "subject_id": "a subject",
+    "cluster_id": "a cluster",
+    "image_id": "a picture",
+}
 
 
 def shared_between(
@@ -115,21 +121,19 @@ def shared_between(
     told = []
     for name, ids in _kinds(dataset):
         met = side.join(ids, on="who").filter(pl.col("id").is_not_null())
-        both = met.group_by("id").agg(pl.col("on").any().alias("a"), (~pl.col("on")).any())
-        shared = both.filter(pl.col("a") & pl.col("on"))["id"]
-        if len(shared):
-            judged = met.filter(~pl.col("on") & pl.col("id").is_in(shared.implode()))
-            told.append((judged["who"].n_unique(), len(shared), name))
+        split = pl.col("on").any() & (~pl.col("on")).any()
+        both = met.filter(split.over("id"))
+        if both.height:
+            judged = both.filter(~pl.col("on"))["who"].n_unique()
+            told.append((judged, both["id"].n_unique(), name))
     if not told:
         return []
     people, shared_ids, name = max(told)
-    n = int((~on).sum())
-    return [
-        Caution(
-            f"{people:,} of {n:,} people judged share {name} with a row that the threshold was set"
-            f" on ({shared_ids:,} on both sides of {where}), {_CURE}."
-        )
-    ]
+    text = (
+        f"{people:,} of {int((~on).sum()):,} people judged share {name} with a row that the"
+        f" threshold was set on ({shared_ids:,} on both sides of {where}), {_CURE}."
+    )
+    return [Caution(text)]
 
 
 def _kinds(dataset: Dataset) -> list[tuple[str, pl.DataFrame]]:
@@ -137,16 +141,12 @@ def _kinds(dataset: Dataset) -> list[tuple[str, pl.DataFrame]]:
     people = INSTANCES.conform(dataset.instances)
     found = [
         (words, people.select(who="instance_id", id=pl.col(column).cast(pl.String)))
-        for column, words in (
-            ("subject_id", "a subject"),
-            ("cluster_id", "a cluster"),
-            ("image_id", "a picture"),
-        )
+        for column, words in _PERSON_COLUMNS.items()
     ]
     rows = dataset.instance_attributes()
+    said = ~pl.col("value").str.strip_chars().str.to_lowercase().is_in(_SAYS_NO_ONE)
     for name in rows["attribute"].unique(maintain_order=True):
         if _PERSON.fullmatch(name):
-            said = ~pl.col("value").str.strip_chars().str.to_lowercase().is_in(_SAYS_NO_ONE)
             held = rows.filter((pl.col("attribute") == name) & said)
             found.append((f"their {name!r}", held.select(who="unit_id", id="value")))
     return found
@@ -168,23 +168,19 @@ def same_scores(
     >>> same_scores(np.arange(200) / 7, positive, side, "m")
     []
     """
-    known = ~np.isnan(scores)
-    frame = pl.DataFrame({"score": scores, "of": positive, "on": on}).filter(known)
-    judged, others = frame.filter(~pl.col("on")), frame.filter("on")
-    if min(judged.height, others.height) < _FEWEST or any(
-        part["score"].n_unique() < _DISTINCT * part.height for part in (judged, others)
+    frame = pl.DataFrame({"score": scores, "of": positive, "on": on}).filter(~np.isnan(scores))
+    sides = judged, others = frame.filter(~pl.col("on")), frame.filter("on")
+    if any(part.height < _FEWEST for part in sides) or any(
+        part["score"].n_unique() < _DISTINCT * part.height for part in sides
     ):
         return []
     met = judged.join(others, on=["score", "of"], how="semi").height
-    if met < _MANY * judged.height:
-        return []
-    return [
-        Caution(
-            f"{met:,} of {judged.height:,} people judged have the very score of {model!r} and the"
-            " class of a row that the threshold was set on. Are they the same people? If so, rates"
-            " look better than on others."
-        )
-    ]
+    text = (
+        f"{met:,} of {judged.height:,} people judged have the very score of {model!r} and the"
+        " class of a row that the threshold was set on. Are they the same people? If so, rates"
+        " look better than on others."
+    )
+    return [Caution(text)] if met >= _MANY * judged.height else []
 
 
 def other_rates(
@@ -215,15 +211,22 @@ def other_rates(
     odds = [np.log((k + 0.5) / (size - k + 0.5)) for k, size in ((a, n), (b, m))]
     share = (a + b) / (n + m)
     error = (share * (1.0 - share) * (1.0 / n + 1.0 / m)) ** 0.5
-    if abs(odds[0] - odds[1]) < _ODDS or abs(a / n - b / m) <= _LIKELY * error:
-        return []
-    return [
-        Caution(
-            f"Of the {n:,} {what} by which the threshold of {model!r} was set ({where})"
-            f" {100 * a / n:.1f} % reach it, and of the {m:,} that are judged {100 * b / m:.1f} %:"
-            " more than chance explains. Are all scores of one model, on one scale?"
-        )
-    ]
+    text = (
+        f"Of the {n:,} {what} by which the threshold of {model!r} was set ({where})"
+        f" {100 * a / n:.1f} % reach it, and of the {m:,} that are judged {100 * b / m:.1f} %:"
+        " more than chance explains. Are all scores of one model, on one scale?"
+    )
+    differ = abs(odds[0] - odds[1]) >= _ODDS and abs(a / n - b / m) > _LIKELY * error
+    return [Caution(text)] if differ else []
+
+
+def area_beyond_chance(
+    scores: FloatArray, is_positive: npt.NDArray[np.bool_]
+) -> tuple[float, float]:
+    """Find the area under the curve, and its standard error where scores tell nothing."""
+    p, q = int(is_positive.sum()), int((~is_positive).sum())
+    area = float(auc(scores, is_positive, np.ones(len(scores))))
+    return area, float(np.sqrt((p + q + 1) / (12.0 * p * q)))
 
 
 def out_of_reach(
@@ -250,20 +253,12 @@ def out_of_reach(
     []
     """
     known = scores[~np.isnan(scores)]
-    if not len(known):
-        return []
     reached = known <= threshold if falling else known >= threshold
-    if reached.any() and not reached.all():
+    if not len(known) or (reached.any() and not reached.all()):
         return []
-    ends = (f"{known.min():g}", f"{known.max():g}")
-    at = f"{threshold:g}"
-    if at in ends:  # just beyond an end: seventeen digits tell them apart
+    low, high, at = f"{known.min():g}", f"{known.max():g}", f"{threshold:g}"
+    if at in (low, high):  # just beyond an end: seventeen digits tell them apart
         at = repr(float(threshold))
-    what = "Every score" if reached.any() else "No score"
-    return [
-        Caution(
-            f"{what} of {model!r} reaches the threshold of {at}: scores run from {ends[0]} to"
-            f" {ends[1]}, so {every if reached.any() else none}."
-            f" {ask}"
-        )
-    ]
+    what, so = ("Every score", every) if reached.any() else ("No score", none)
+    text = f"{what} of {model!r} reaches the threshold of {at}: scores run from {low} to {high}"
+    return [Caution(f"{text}, so {so}. {ask}")]

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.roc import auc
 from isolux.stats.statistic import FloatArray
+from isolux.tasks._threshold import area_beyond_chance
 from isolux.vocabulary.counts import TIMES, people_in
 from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.notes import Caution
@@ -19,7 +19,6 @@ _LEAST = 30  # people below whom a coincidence is too easy to speak of
 _CHANCE, _SURE = 3.0, 6.0
 _KAPPA = 0.05
 _MOST_CLASSES = 2_000
-_SHIFTS = (-1, 1, -2, 2)
 _BLOCK = 50
 
 
@@ -59,45 +58,47 @@ def beyond_chance(truth: Codes, answers: Codes, times: Codes | None = None) -> t
     >>> round(z, 2), kappa
     (9.95, 1.0)
     """
-    n = len(truth) if times is None else int(times.sum())
-    size = int(max(truth.max(initial=0), answers.max(initial=0))) + 1
-    r = np.bincount(truth, times, minlength=size).astype(float)
-    c = np.bincount(answers, times, minlength=size).astype(float)
-    mean = float(r @ c) / n
-    apart = np.eye(size) - c[:, None] / n - r[None, :] / n + mean / n
-    variance = float((r[:, None] * c[None, :] * apart**2).sum()) / max(n - 1, 1)
-    agreed = float(_sum(truth == answers, times))
+    counts = np.ones(len(truth), np.int64) if times is None else times
+    n, agreed = int(counts.sum()), float(counts[truth == answers].sum())
+    mean, variance = _agreements_by_chance(truth, answers, counts)
     if variance <= 1e-12 or mean >= n:
         return float("nan"), float("nan")
     return (agreed - mean) / variance**0.5, (agreed - mean) / (n - mean)
 
 
-def _sum(which: npt.NDArray[np.bool_], times: Codes | None) -> int:
-    return int(which.sum() if times is None else times[which].sum())
+def _agreements_by_chance(truth: Codes, answers: Codes, times: Codes) -> tuple[float, float]:
+    """Find mean and variance of the agreements if answers were dealt to people at random."""
+    size, n = int(max(truth.max(initial=0), answers.max(initial=0))) + 1, int(times.sum())
+    r, c = (np.bincount(one, times, minlength=size).astype(float) for one in (truth, answers))
+    mean = float(r @ c) / n
+    apart = np.eye(size) - c[:, None] / n - r[None, :] / n + mean / n
+    return mean, float((r[:, None] * c[None, :] * apart**2).sum()) / max(n - 1, 1)
 
 
 def _caution(model: str, pairs: tuple[Codes, Codes, Codes | None], answer: str) -> list[Caution]:
     truth, answers, times = pairs
-    n = len(truth) if times is None else int(times.sum())
     if len(np.unique(answers)) == 1:
         return [Caution(f"Every answer of {model!r} is {answer!r}: one answer for everyone.")]
+    counts = np.ones(len(truth), np.int64) if times is None else times
+    n, agreed = int(counts.sum()), int(counts[truth == answers].sum())
     z, kappa = beyond_chance(truth, answers, times)
-    share = f"{100 * (_sum(truth == answers, times) / n):.1f} % of {n:,}"
+    whose, share = f"The answers of {model!r} agree with the truth", f"{100 * (agreed / n):.1f} %"
+    figures = f"({share} of {n:,}; kappa {kappa:.2f})"
     if z < -_CHANCE:
-        return [
-            Caution(
-                f"The answers of {model!r} agree with the truth less often than chance would"
-                f" ({share}; kappa {kappa:.2f}). Are two classes swapped? --label-map would say so."
-            )
-        ]
+        ask = "Are two classes swapped? --label-map would say so."
+        return [Caution(f"{whose} less often than chance would {figures}. {ask}")]
     if z < _CHANCE or kappa < _KAPPA:
-        return [
-            Caution(
-                f"The answers of {model!r} agree with the truth no better than chance ({share};"
-                f" kappa {kappa:.2f}). Are they about these people, and this question?"
-            )
-        ]
+        ask = "Are they about these people, and this question?"
+        return [Caution(f"{whose} no better than chance {figures}. {ask}")]
     return []
+
+
+def _shifts(n: int) -> Iterator[tuple[str, slice, slice]]:
+    """Say how rows may have moved: in words, which are moved, and what stands there."""
+    for shift in (-1, 1, -2, 2):
+        ahead, behind = max(shift, 0), max(-shift, 0)
+        side = "before" if shift > 0 else "after"
+        yield f"{abs(shift)} {side}", slice(behind, n - ahead), slice(ahead, n - behind)
 
 
 def _refuse_shifted(model: str, truth: Codes, answers: Codes) -> None:
@@ -106,18 +107,16 @@ def _refuse_shifted(model: str, truth: Codes, answers: Codes) -> None:
         own, _ = beyond_chance(t, p)
         if not own < _CHANCE:
             continue
-        for shift in _SHIFTS:
-            ahead, behind = max(shift, 0), max(-shift, 0)
-            moved_t, moved_p = t[behind : len(t) - ahead], p[ahead : len(p) - behind]
-            z, _ = beyond_chance(moved_t, moved_p)
-            if z > _SURE and _beyond_own(moved_t, moved_p, t[ahead : len(t) - behind]) > _SURE:
-                share = float((moved_t == moved_p).mean())
+        for words, moved, place in _shifts(len(t)):
+            z, _ = beyond_chance(t[moved], p[place])
+            if z > _SURE and _beyond_own(t[moved], p[place], t[place]) > _SURE:
+                share = float((t[moved] == p[place]).mean())
                 raise JoinError(
                     f"the answers of {model!r} belong to other rows",
                     expected="each answer in the row of the person that it is about",
                     found=f"in rows {start + 1:,} to {stop:,}, {100 * (t == p).mean():.0f} % agree"
                     f" with their own row's truth and {100 * share:.0f} % with that of the row"
-                    f" {abs(shift)} {'before' if shift > 0 else 'after'} it",
+                    f" {words} it",
                     hint="a row was lost or put in: join by an id (--id, --prediction-id)",
                 )
 
@@ -128,13 +127,11 @@ def _beyond_own(truth: Codes, answers: Codes, own: Codes) -> float:
     for value in np.unique(own):
         here = own == value
         n = int(here.sum())
-        labels, coded = np.unique(np.concatenate([truth[here], answers[here]]), return_inverse=True)
-        r, c = (np.bincount(part, minlength=len(labels)) for part in (coded[:n], coded[n:]))
-        expected = float(r @ c) / n
-        apart = np.eye(len(labels)) - c[:, None] / n - r[None, :] / n + expected / n
-        variance += float((r[:, None] * c[None, :] * apart**2).sum()) / max(n - 1, 1)
-        agreed += float((coded[:n] == coded[n:]).sum())
-        mean += expected
+        _, coded = np.unique(np.concatenate([truth[here], answers[here]]), return_inverse=True)
+        t, p = coded[:n], coded[n:]
+        by_chance = _agreements_by_chance(t, p, np.ones(n, np.int64))
+        mean, variance = mean + by_chance[0], variance + by_chance[1]
+        agreed += float((t == p).sum())
     return (agreed - mean) / variance**0.5 if variance > 1e-12 else 0.0
 
 
@@ -170,7 +167,7 @@ def confidences_of_answers(units: pl.DataFrame, confidence: pl.Series) -> list[C
         few = min(int(right.sum()), int((~right).sum()))
         if few < _MIN_OF_EITHER or known["sure"].n_unique() == 1:
             continue
-        area, noise = _area(sure, right)
+        area, noise = area_beyond_chance(sure, right)
         if area > 0.5 + _AREA_CHANCE * noise:
             continue
         _refuse_shifted_confidences(str(model), sure, right)
@@ -185,28 +182,16 @@ def confidences_of_answers(units: pl.DataFrame, confidence: pl.Series) -> list[C
     return told
 
 
-def _area(sure: FloatArray, right: npt.NDArray[np.bool_]) -> tuple[float, float]:
-    """Tell how well confidences part right answers from wrong ones, and its noise by chance."""
-    p, q = int(right.sum()), int((~right).sum())
-    area = float(auc(sure, right, np.ones(len(sure))))
-    return area, float(np.sqrt((p + q + 1) / (12.0 * p * q)))
-
-
 def _refuse_shifted_confidences(model: str, sure: FloatArray, right: npt.NDArray[np.bool_]) -> None:
-    n = len(sure)
-    for shift in _SHIFTS:
-        ahead, behind = max(shift, 0), max(-shift, 0)
-        moved, own = right[behind : n - ahead], right[ahead : n - behind]
-        area, noise = _area(sure[ahead : n - behind], moved)
-        if area > 0.5 + _AREA_SURE * noise and _is_beyond_own_confidence(
-            sure[ahead : n - behind], moved, own
-        ):
+    for words, moved, place in _shifts(len(sure)):
+        area, noise = area_beyond_chance(sure[place], right[moved])
+        is_sure = area > 0.5 + _AREA_SURE * noise
+        if is_sure and _is_beyond_own_confidence(sure[place], right[moved], right[place]):
             raise JoinError(
                 f"the confidences of {model!r} belong to other rows",
                 expected="each confidence in the row of its answer",
-                found=f"they tell right answers from wrong ones in the row {abs(shift)}"
-                f" {'before' if shift > 0 else 'after'} (area under the curve {area:.2f}), and not"
-                " in their own",
+                found=f"they tell right answers from wrong ones in the row {words} (area under the"
+                f" curve {area:.2f}), and not in their own",
                 hint="a row was lost or put in: join by an id that names people",
             )
 
@@ -217,7 +202,7 @@ def _is_beyond_own_confidence(
     """Tell whether it is so among the right answers alone, or among the wrong ones."""
     for here in (own, ~own):
         if min(int(moved[here].sum()), int((~moved[here]).sum())) >= _MIN_OF_EITHER:
-            area, noise = _area(sure[here], moved[here])
+            area, noise = area_beyond_chance(sure[here], moved[here])
             if area > 0.5 + _AREA_CHANCE * noise:
                 return True
     return False

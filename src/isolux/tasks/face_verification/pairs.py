@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.roc import auc
 from isolux.tasks._ids import refuse_no_match, require_columns
+from isolux.tasks._threshold import area_beyond_chance
 from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import to_polars
@@ -256,28 +256,24 @@ def agreement_of_pairs(pairs: PairList, *, turned: bool) -> list[Caution]:
     step = -(-len(impostors) // _MOST) or 1
     kept = np.concatenate([np.flatnonzero(genuine), impostors[::step]])
     similarity, genuine = similarity[kept], genuine[kept]
-    g, i = int(genuine.sum()), int((~genuine).sum())
-    if min(g, i) < _LEAST:
+    if min(int(genuine.sum()), int((~genuine).sum())) < _LEAST:
         return []
-    area = float(auc(similarity, genuine, np.ones(len(genuine))))
-    z = (area - 0.5) / np.sqrt((g + i + 1) / (12.0 * g * i))
+    area, noise = area_beyond_chance(similarity, genuine)
+    z, curve = (area - 0.5) / noise, f"(area under the curve {area:.2f})"
+    if z >= _CHANCE:
+        return []
+    text = (
+        f"The scores of {pairs.model!r} tell one person's pairs from two people's no better than"
+        f" chance {curve}. Are they of these pairs?"
+    )
     if z < -_CHANCE:
         ask = (
             "Is larger more alike? Leave --smaller alike out, or is the truth turned round?"
             if turned
             else "Is smaller more alike? --smaller alike (smaller='alike')."
         )
-        return [
-            Caution(
-                f"Two people's pairs are more alike than one person's by the scores of"
-                f" {pairs.model!r} (area under the curve {area:.2f}). {ask}"
-            )
-        ]
-    if z < _CHANCE:
-        return [
-            Caution(
-                f"The scores of {pairs.model!r} tell one person's pairs from two people's no better"
-                f" than chance (area under the curve {area:.2f}). Are they of these pairs?"
-            )
-        ]
-    return []
+        text = (
+            "Two people's pairs are more alike than one person's by the scores of"
+            f" {pairs.model!r} {curve}. {ask}"
+        )
+    return [Caution(text)]

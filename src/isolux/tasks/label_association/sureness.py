@@ -130,20 +130,14 @@ _FORM = "lines such as `non_human: [ape, rat]`; types: " + ", ".join(TYPES)
 def _labels_by_type(file: Path, where: str) -> tuple[list[tuple[str, str]], str]:
     """Read each label with its type, and where they are from."""
     if file.suffix.lower() in (".csv", ".tsv"):
-        read = read_label_map_file(file).items()
-        kinds = dict.fromkeys(_type(kind, where) for _, kind in read)
-        typed = [(label, _type(kind, where)) for label, kind in read]
-        return [one for kind in kinds for one in typed if one[1] == kind], ""
+        typed = [(label, _type(word, where)) for label, word in read_label_map_file(file).items()]
+        order = list(dict.fromkeys(kind for _, kind in typed))
+        return sorted(typed, key=lambda one: order.index(one[1])), ""
     lists = read_mapping(file)
     source = str(lists.pop(_SOURCE, ""))
-    typed = [
-        (label, _type(key, where))
-        for key, value in lists.items()
-        for label in _labels(key, value, where)
-    ]
-    for key in lists:
-        _type(key, where)
-    return typed, source
+    kinds = {key: _type(key, where) for key in lists}
+    labels = {key: _labels(key, value, where) for key, value in lists.items()}
+    return [(label, kinds[key]) for key in lists for label in labels[key]], source
 
 
 def _type(word: str, where: str) -> str:
