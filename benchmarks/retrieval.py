@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks._timing import cpu_seconds, last_line, quick
-from isolux.tasks._embeddings.search import nearest
+from isolux.tasks._embeddings.vectors import nearest
 
 ENTRIES, QUERIES, WIDTH, K = 24_000, 3_000, 2_048, 50
 Vectors = npt.NDArray[np.float32]

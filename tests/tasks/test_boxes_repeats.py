@@ -11,7 +11,7 @@ import pytest
 import isolux
 from isolux.geometry.matching import Detections
 from isolux.predictions import read_outputs
-from isolux.tasks._boxes.repeats import on_repeats
+from isolux.tasks._boxes.looks import on_repeats
 from isolux.tasks._boxes.table import Found
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.notes import Caution

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from isolux.tasks.caption_gender import score
-from isolux.tasks.caption_gender.amplification import (
+from isolux.tasks.caption_gender.metrics import (
     BIAS_AMPLIFICATION,
     GENDER_TO_OBJECT,
     OBJECT_TO_GENDER,

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from isolux.tasks.classification import score
-from isolux.tasks.classification.sureness import confidences_of_answers
+from isolux.tasks.classification.doubts import confidences_of_answers
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from tests.tasks._people import answers, people

@@ -344,37 +344,6 @@ def test_a_pronoun_of_several_is_shared_by_any():
     assert pairs.select("unit_id", "other_id").rows() == [("f0", "f1")]
 
 
-def test_a_sample_of_impostors_has_that_size_repeats_and_keeps_all_genuine_pairs():
-    def drawn(**options):
-        pairs = listed(score(CROWD, vectors(SPACE), far=0.01, **options))
-        return pairs.filter(pl.col("genuine")), pairs.filter(~pl.col("genuine"))
-
-    genuine, impostors = drawn(max_impostors=500)
-    assert (genuine.height, impostors.height) == (180, 500)
-    assert impostors.select("unit_id", "other_id").is_unique().all()
-    assert impostors.equals(drawn(max_impostors=500)[1])
-    other = drawn(max_impostors=500, seed=1)[1]
-    assert other.join(impostors, on=["unit_id", "other_id"]).height < 100
-    everyone = drawn()[1]
-    assert everyone.height == 120 * 119 / 2 - 180
-    assert drawn(max_impostors=10**6)[1].equals(everyone)
-    note = score(CROWD, vectors(SPACE), far=0.01, max_impostors=500).notes[0]
-    assert note == "m: 500 of 6,960 impostor pairs were drawn (seed 0)."
-
-
-def test_a_sample_is_fair_to_every_pair():
-    # 400 draws of 9 of 45 pairs: each is drawn 80 times, standard error 8.
-    people = faces([f"s{i}" for i in range(10)])
-    count = {}
-    for seed in range(400):
-        drawn = score(people, vectors(np.eye(10) + 1), far=0.1, max_impostors=9, seed=seed)
-        pairs = listed(drawn)
-        for pair in pairs.select("unit_id", "other_id").iter_rows():
-            count[pair] = count.get(pair, 0) + 1
-    assert len(count) == 45
-    assert max(abs(n - 80) for n in count.values()) < 32
-
-
 def test_pairs_drawn_within_each_group():
     """FHIBE's protocol: at most so many of either kind in each subgroup."""
     options = {"far": 0.01, "metrics": ("tar_at_far",), "threshold": 0.5}
@@ -499,7 +468,7 @@ REFUSED = [
     ({"threshold": float("nan")}, SpecError, "a finite number"),
     ({"impostors": "some"}, SpecError, "all or hard"),
     ({"within": -1}, SpecError, "0 or more"),
-    ({"max_impostors": 0}, SpecError, "1 or more"),
+    ({"max_per_group": 0}, SpecError, "1 or more"),
     ({"max_per_group": 0}, SpecError, "1 or more"),
     ({"metrics": ("recall",)}, UnknownNameError, "no metric named 'recall'"),
     ({"identity": "name"}, UnknownNameError, "no attribute named 'name'"),
@@ -552,7 +521,7 @@ def test_evidence_is_small_and_comes_back_from_a_run(tmp_path, monkeypatch):
     assert back.equals(held)
     again = replace(scores, evidence={"pairs": back})
     assert measured(again, members(**GROUPS)).equals(measured(scores, members(**GROUPS)))
-    monkeypatch.setattr("isolux.tasks.face_verification.table._PART", 50)
+    monkeypatch.setattr("isolux.tasks.face_verification.embedded._PART", 50)
     assert score(CROWD, vectors(SPACE), far=0.01).evidence["pairs"].equals(held)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.tasks._images.pixels import peak_signal_to_noise_db, structural_similarity
+from isolux.tasks._images.compare import peak_signal_to_noise_db, structural_similarity
 
 BLACK, WHITE = np.zeros((2, 3, 3), dtype=np.uint8), np.full((2, 3, 3), 255, dtype=np.uint8)
 

@@ -11,7 +11,7 @@ import pytest
 
 from isolux.datasets import load
 from isolux.tasks.label_association import INFO, score
-from isolux.tasks.label_association.taxonomy import read_taxonomy, spellings_of
+from isolux.tasks.label_association.sureness import read_taxonomy, spellings_of
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo

@@ -14,9 +14,9 @@ from sklearn.neighbors import NearestNeighbors
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
-from isolux.tasks._embeddings.search import nearest
+from isolux.tasks._embeddings.vectors import nearest
 from isolux.tasks.retrieval import score
-from isolux.tasks.retrieval.sharing import entries_alike
+from isolux.tasks.retrieval.values import entries_alike
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo

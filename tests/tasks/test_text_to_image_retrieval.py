@@ -11,8 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.tasks.text_to_image_retrieval import score
-from isolux.tasks.text_to_image_retrieval.chance import max_skew_by_chance, ndkl_by_chance
-from isolux.tasks.text_to_image_retrieval.measures import ndkl, running, skews
+from isolux.tasks.text_to_image_retrieval.measures import (
+    max_skew_by_chance,
+    ndkl,
+    ndkl_by_chance,
+    running,
+    skews,
+)
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, TableError
 from isolux.vocabulary.info import DatasetInfo

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.tasks.classification.threshold_text import parting
+from isolux.tasks.classification.cutoff import parting
 
 
 @pytest.mark.parametrize("falling", [False, True])

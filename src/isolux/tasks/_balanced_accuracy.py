@@ -12,8 +12,6 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray, SumStatistic
 
-__all__ = ["BALANCED_ACCURACY"]
-
 
 def _columns(evidence: pl.DataFrame) -> FloatArray:
     """For each row what it adds to each class's hits ``[n, c]`` and to its count ``[n, c]``."""

@@ -30,16 +30,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
 from isolux.vocabulary.tables import IMAGES, INSTANCES
 
-__all__ = [
-    "Parts",
-    "image_sizes",
-    "known_size",
-    "parts_named",
-    "parts_of_cell",
-    "parts_of_list",
-    "whole_people",
-]
-
 _NUMBER = re.compile(r"^[0-9]+\.\s*")
 _NAMES = r"""['"]class_name['"]\s*:\s*['"]([^'"]*)['"]"""
 _LONGEST = 20_000_000  # characters of one person's polygons

@@ -10,18 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import polars as pl
 
-from isolux.tasks._numbers.codes import EMPTIED, codes_of_missing
-from isolux.tasks._numbers.reading import measured_name, numbers_of_units
+from isolux.tasks._numbers.reading import (
+    codes_of_models,
+    measured_name,
+    numbers_of_units,
+)
+from isolux.tasks._scores import read_metrics, score_rows, stack_scores
 from isolux.tasks._truth import instances_with_truth
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import SCORES, to_polars
+from isolux.vocabulary.tables import to_polars
 
 __all__ = ["INFO", "score"]
 
@@ -38,19 +43,14 @@ _LACKS = "its scene lacks a value"
 _ONLY = 'compare two values in all scenes that have both: --only "ATTRIBUTE=VALUE,VALUE"'
 
 
-def _metric(name: str, title: str, definition: str, low: float | None = None) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        definition=definition,
-        direction="none",
-        low=low,
-        high=None,
-        unit="own unit",  # of each run: what --unit says, or none
-        reference=HOWARD,
-    )
-
-
+_metric = partial(
+    Metric,
+    direction="none",
+    low=None,
+    high=None,
+    unit="own unit",  # of each run: what --unit says, or none
+    reference=HOWARD,
+)
 INFO = TaskInfo(
     title="Counterfactual pairs",
     summary=(
@@ -64,21 +64,21 @@ INFO = TaskInfo(
     ),
     metrics=(
         _metric(
-            "within_scene",
-            "Number within its scene",
-            "A picture's number minus the mean over the values in its scene, for scenes with every "
-            "value; groups differ by the paired difference.",
+            name="within_scene",
+            title="Number within its scene",
+            definition="A picture's number minus the mean over the values in its scene, for scenes "
+            "with every value; groups differ by the paired difference.",
         ),
         _metric(
-            "within_scene_by_occupation",
-            "Number within its scene",
-            "The same, of scenes of one occupation.",
+            name="within_scene_by_occupation",
+            title="Number within its scene",
+            definition="The same, of scenes of one occupation.",
         ),
         _metric(
-            "spread_in_scene",
-            "Spread within scenes",
-            "Largest less smallest mean of a value within the picture's scene. Above 0 for any "
-            "model whose numbers vary.",
+            name="spread_in_scene",
+            title="Spread within scenes",
+            definition="Largest less smallest mean of a value within the picture's scene. Above 0 "
+            "for any model whose numbers vary.",
             low=0.0,
         ),
     ),
@@ -157,46 +157,35 @@ def score(
     """
     frame = to_polars(predictions)
     measured_name(frame)
-    named = _named(metrics, occupation)
+    names = _named(metrics, occupation)
     numbers, notes = numbers_of_units(dataset, frame, model)
-    codes = [
-        note
-        for (one,), own in numbers.group_by(["model"], maintain_order=True)
-        for note in codes_of_missing(own["value"].to_numpy(), what=f"{one!r}", cure=EMPTIED)
-    ]
-    rows = numbers.join(
-        _pictures(dataset, changed, scene, occupation, unknown_values),
-        on="unit_id", how="left", maintain_order="left",
-    )  # fmt: skip
+    pictures = _pictures(dataset, changed, scene, occupation, unknown_values)
+    rows = numbers.join(pictures, on="unit_id", how="left", maintain_order="left")
     _refuse_clusters(rows)
     judged = _within(rows)
     _refuse_no_pairs(judged)
-    parts = [_scores(judged, name) for name in named]
     kept = tuple(
         replace(m, direction=better if m.name != "spread_in_scene" else "none", unit=unit)
         for m in INFO.metrics
-        if m.name in named
+        if m.name in names
     )
     return Scores(
-        units=SCORES.conform(pl.concat(parts)),
+        units=stack_scores([_scores(judged, name) for name in names]),
         info=replace(INFO, metrics=kept),
-        notes=(*codes, *_on_pairs(judged), *notes),
+        notes=(*codes_of_models(numbers), *_on_pairs(judged), *notes),
     )
 
 
 def _named(metrics: Sequence[str], occupation: str | None) -> tuple[str, ...]:
-    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    more = ("within_scene_by_occupation",) if occupation is not None else ()
-    named = asked or (*INFO.defaults, *more)
-    for name in named:
-        INFO.metric(name)
-    if "within_scene_by_occupation" in named and occupation is None:
+    more = () if occupation is None else ("within_scene_by_occupation",)
+    names = read_metrics(INFO, metrics) or (*INFO.defaults, *more)
+    if "within_scene_by_occupation" in names and occupation is None:
         raise SpecError(
             "nothing says which occupation each scene is of",
             expected="occupation, the attribute that names it",
             found="none",
         )
-    return named
+    return names
 
 
 def _pictures(
@@ -303,21 +292,8 @@ def _scores(judged: pl.DataFrame, name: str) -> pl.DataFrame:
     by_work = name == "within_scene_by_occupation"
     value = pl.col("spread") if name == "spread_in_scene" else pl.col("value") - pl.col("middle")
     rows = judged.filter(pl.col("occupation").is_not_null()) if by_work else judged
-    label = pl.col("occupation") if by_work else pl.lit(None, dtype=pl.String)
-    return SCORES.conform(
-        rows.select(
-            "model",
-            pl.lit("counterfactual_pairs").alias("task"),
-            pl.lit(name).alias("metric"),
-            label.alias("label"),
-            pl.lit(None, dtype=pl.Float64).alias("threshold"),
-            pl.lit("instance").alias("unit_kind"),
-            "unit_id",
-            "cluster_id",
-            pl.when(pl.col("reason").is_null()).then(value).alias("value"),
-            pl.col("reason"),
-        )
-    )
+    label = pl.col("occupation") if by_work else None
+    return score_rows(rows, "counterfactual_pairs", name, value, label=label)
 
 
 def _on_pairs(judged: pl.DataFrame) -> list[str]:

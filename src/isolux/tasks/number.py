@@ -8,17 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import polars as pl
 
 from isolux.stats.numbers import quantile, spearman
-from isolux.tasks._numbers.codes import BY_WORD, EMPTIED, codes_of_missing
-from isolux.tasks._numbers.reading import measured_name, number_of, numbers_of_units
+from isolux.tasks._numbers.reading import (
+    BY_WORD,
+    codes_of_missing,
+    codes_of_models,
+    measured_name,
+    number_of,
+    numbers_of_units,
+)
+from isolux.tasks._scores import measured_info, read_metrics, score_rows, stack_scores
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
-from isolux.vocabulary.tables import SCORES, to_polars
+from isolux.vocabulary.tables import to_polars
 
 __all__ = ["INFO", "score"]
 
@@ -40,47 +48,45 @@ SPEARMAN = Reference(
 )
 
 
-def _number(
-    name: str, title: str, definition: str, reference: Reference, statistic: object = None
-) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        definition=definition,
-        direction="none",
-        low=None,
-        high=None,
-        unit="own unit",  # of each run: what --unit says, or none
-        reference=reference,
-        evidence=None if statistic is None else EVIDENCE,
-        statistic=statistic,  # type: ignore[arg-type]
-    )
-
-
-_PERCENTILES = (5, 10, 25, 75, 90, 95)
+_number = partial(
+    Metric,
+    direction="none",
+    low=None,
+    high=None,
+    unit="own unit",  # of each run: what --unit says, or none
+    reference=HYNDMAN,
+)
 METRICS = (
-    _number("mean", "Mean", "Mean of the number over the group's units.", HYNDMAN),
+    _number(name="mean", title="Mean", definition="Mean of the number over the group's units."),
     _number(
-        "median", "Median", "The number below which half of the group's units are.", HYNDMAN,
-        quantile(0.5),
+        name="median",
+        title="Median",
+        definition="The number below which half of the group's units are.",
+        evidence=EVIDENCE,
+        statistic=quantile(0.5),
     ),
     *(
         _number(
-            f"percentile_{k}", f"{k}th percentile",
-            f"The number below which {k} of 100 of the group's units are, interpolated.",
-            HYNDMAN, quantile(k / 100),
+            name=f"percentile_{k}",
+            title=f"{k}th percentile",
+            definition=f"The number below which {k} of 100 of the group's units are, interpolated.",
+            evidence=EVIDENCE,
+            statistic=quantile(k / 100),
         )
-        for k in _PERCENTILES
+        for k in (5, 10, 25, 75, 90, 95)
     ),
-    replace(
-        _number(
-            "spearman", "Rank correlation",
-            "Spearman's correlation of the number with a numeric attribute within the group.",
-            SPEARMAN, spearman("value", "along"),
-        ),
-        low=-1.0, high=1.0,
+    _number(
+        name="spearman",
+        title="Rank correlation",
+        definition="Spearman's correlation of the number with a numeric attribute within the "
+        "group.",
+        low=-1.0,
+        high=1.0,
+        evidence=EVIDENCE,
+        statistic=spearman("value", "along"),
+        reference=SPEARMAN,
     ),
-)  # fmt: skip
+)
 
 INFO = TaskInfo(
     title="A number per unit",
@@ -157,49 +163,41 @@ def score(
     frame = to_polars(predictions)
     name = measured_name(frame)
     units, notes = numbers_of_units(dataset, frame, model)
-    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    names = {INFO.metric(one).name for one in asked or INFO.defaults}
+    named = read_metrics(INFO, metrics)
+    names = set(named or INFO.defaults)
     if along is None and "spearman" in names:
-        if asked:
+        if named:
             raise SpecError(
                 "the metric 'spearman' cannot be measured",
                 expected="along, the numeric attribute to correlate with (--along income)",
                 where="metrics",
             )
         names.remove("spearman")
-    for (one,), own in units.group_by(["model"], maintain_order=True):
-        notes += codes_of_missing(own["value"].to_numpy(), what=f"{one!r}", cure=EMPTIED)
+    notes += codes_of_models(units)
     evidence = units.with_columns(along=pl.lit(None, dtype=pl.Float64))
     if along is not None:
         theirs = number_of(dataset, along, unknown_values).rename({"number": "along"})
         notes += codes_of_missing(theirs["along"].to_numpy(), what=f"{along!r}", cure=BY_WORD)
         evidence = units.join(theirs, on="unit_id", how="left", maintain_order="left")
-    reason = pl.when(pl.col("value").is_null()).then(pl.lit("no number"))
-    evidence = evidence.with_columns(reason=reason)
-    measured = tuple(
-        replace(m, direction="none" if m.name == "spearman" else better,
-                unit="" if m.name == "spearman" else unit)
-        for m in INFO.metrics if m.name in names
-    )  # fmt: skip
-    rows = evidence.select(
-        "model", "unit_id", "cluster_id", "value", "reason",
-        task=pl.lit("number"), metric=pl.lit("mean"), unit_kind=pl.lit("instance"),
-    )  # fmt: skip
+    evidence = evidence.with_columns(
+        reason=pl.when(pl.col("value").is_null()).then(pl.lit("no number"))
+    )
+    info = measured_info(INFO, names, cites=True)
+    measured = [
+        replace(m, unit="") if m.name == "spearman" else replace(m, direction=better, unit=unit)
+        for m in info.metrics
+    ]
+    models = units["model"].unique()
+    name = name or (str(models[0]) if len(models) == 1 else None)
+    rows = [score_rows(evidence, "number", "mean", pl.col("value"))] if "mean" in names else []
     return Scores(
-        units=SCORES.conform(rows) if "mean" in names else SCORES.empty(),
-        info=replace(INFO, metrics=measured, defaults=tuple(m.name for m in measured),
-                     references=tuple(dict.fromkeys(m.reference for m in measured if m.reference))),
+        units=stack_scores(rows),
+        info=replace(info, metrics=tuple(measured)),
         evidence={EVIDENCE: evidence},
         notes=tuple(notes),
         task="number",
-        chosen=_words(name or _only(units), along, names),
-    )  # fmt: skip
-
-
-def _only(units: pl.DataFrame) -> str | None:
-    """Take the model's name for the number's, where there is one."""
-    names = units["model"].unique()
-    return str(names[0]) if len(names) == 1 else None
+        chosen=_words(name, along, names),
+    )
 
 
 def _words(name: str | None, along: str | None, metrics: set[str]) -> dict[str, dict[str, object]]:

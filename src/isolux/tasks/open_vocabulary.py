@@ -23,8 +23,7 @@ from isolux.tasks._phrases.person_classes import (
     notes_on_people,
     people_by_class,
 )
-from isolux.tasks._phrases.prompts import templates_of
-from isolux.tasks._phrases.settings import PhraseSettings
+from isolux.tasks._phrases.prompts import PhraseSettings, templates_of
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
@@ -156,7 +155,7 @@ def score(
     settings = settings_of(
         iou_thresholds=given["iou_thresholds"], max_detections=max_detections, matching=matching
     )
-    names = chosen(INFO, (metrics,) if isinstance(metrics, str) else metrics, settings)
+    names = chosen(INFO, metrics, settings)
     templates = templates_of(prompt)
     people = people_by_class(dataset, given["target"], given["unknown_values"])
     read = predictions_as_xywh(predictions, given["box_format"], people)

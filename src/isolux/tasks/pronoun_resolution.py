@@ -14,24 +14,15 @@ from typing import Literal
 import polars as pl
 
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
+from isolux.tasks._scores import read_metrics, score_rows, stack_scores
 from isolux.tasks._truth import instances_with_truth
-from isolux.tasks._words.answers import NO_ANSWER, first_texts, told_of_chance
-from isolux.tasks._words.lists import WordList, read_word_list
-from isolux.tasks._words.mentions import (
-    BOTH,
-    NEUTRAL,
-    NO_WORD,
-    mentioned,
-    refuse_no_words,
-    told_of_words,
-)
-from isolux.tasks._words.truth import people_by_group
+from isolux.tasks._words.lists import WordList, people_by_group, read_word_list
+from isolux.tasks._words.mentions import BOTH, NEUTRAL, NO_WORD, judge_texts, told_of_chance
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import SCORES
 
 __all__ = ["INFO", "score"]
 
@@ -173,46 +164,31 @@ def score(
     named = _named(metrics, occupation, neutral)
     listed = read_word_list(words)
     people = people_by_group(dataset, target, listed, label_map, unknown_values)
-    rows = first_texts(_with_occupation(people, dataset, occupation, unknown_values),
-                       predictions, model)  # fmt: skip
-    said = mentioned(rows["text"], listed)
-    refuse_no_words(said, listed, "answer")
-    judged = rows.with_columns(
-        said,
-        reason=pl.coalesce(
-            pl.col("reason"),
-            pl.when(pl.col("text").is_null()).then(pl.lit(NO_ANSWER)),
-            pl.when(said.is_null()).then(pl.lit("no text")),
-        ),
-    ).with_columns(right=pl.col("said") == pl.col("truth"))
-    if neutral == "leave out":
-        left = pl.when(pl.col("said") == NEUTRAL).then(pl.lit("neutral pronoun"))
-        judged = judged.with_columns(accuracy_reason=pl.coalesce("reason", left))
-    else:
-        judged = judged.with_columns(accuracy_reason=pl.col("reason"))
-    parts = [part for name in named for part in _rows(name, judged, listed)]
+    people = _with_occupation(people, dataset, occupation, unknown_values)
+    judged, told = judge_texts(people, predictions, model, listed, "answer", empty="no text")
+    left_out = pl.lit(neutral == "leave out") & (pl.col("said") == NEUTRAL)
+    judged = judged.with_columns(
+        right=pl.col("said") == pl.col("truth"),
+        accuracy_reason=pl.coalesce("reason", pl.when(left_out).then(pl.lit("neutral pronoun"))),
+    )
     kept = tuple(metric for metric in INFO.metrics if metric.name in named)
     return Scores(
-        units=SCORES.conform(pl.concat(parts) if parts else SCORES.empty()),
+        units=stack_scores([part for name in named for part in _rows(name, judged, listed)]),
         info=replace(INFO, metrics=kept),
         evidence={"pronouns": _evidence(judged)},
         notes=(
             *_unclear(judged),
             *told_of_chance(judged, listed.groups),
             *_thin(judged, occupation),
-            *told_of_words(said, listed, "answer"),
+            *told,
         ),
         chosen={"words": listed.record()},
     )
 
 
 def _named(metrics: Sequence[str], occupation: str | None, neutral: str) -> tuple[str, ...]:
-    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    named = asked or (
-        *INFO.defaults, *(("accuracy_by_occupation",) if occupation is not None else ())
-    )  # fmt: skip
-    for name in named:
-        INFO.metric(name)
+    more = () if occupation is None else ("accuracy_by_occupation",)
+    named = read_metrics(INFO, metrics) or (*INFO.defaults, *more)
     if "accuracy_by_occupation" in named and occupation is None:
         raise SpecError(
             "nothing says which occupation each person is of",
@@ -238,39 +214,20 @@ def _with_occupation(
 
 def _rows(name: str, judged: pl.DataFrame, words: WordList) -> list[pl.DataFrame]:
     """Lay one metric out as scores."""
-    if name == "resolution_accuracy":
-        return [_scores(judged, name, pl.col("right"), pl.col("accuracy_reason"))]
-    if name == "accuracy_by_occupation":
-        known = judged.filter(pl.col("occupation").is_not_null())
-        label = pl.col("occupation")
-        return [_scores(known, name, pl.col("right"), pl.col("accuracy_reason"), label)]
-    if name == "neutral_rate":
-        return [_scores(judged, name, pl.col("said") == NEUTRAL, pl.col("reason"))]
-    if name == "pronoun_rate":
-        return [
-            _scores(judged, name, pl.col("said") == group, pl.col("reason"), pl.lit(group))
-            for group in words.groups
-        ]
-    return []
-
-
-def _scores(
-    judged: pl.DataFrame, name: str, value: pl.Expr, reason: pl.Expr, label: pl.Expr | None = None
-) -> pl.DataFrame:
-    return SCORES.conform(
-        judged.select(
-            "model",
-            pl.lit("pronoun_resolution").alias("task"),
-            pl.lit(name).alias("metric"),
-            (pl.lit(None, dtype=pl.String) if label is None else label).alias("label"),
-            pl.lit(None, dtype=pl.Float64).alias("threshold"),
-            pl.lit("instance").alias("unit_kind"),
-            "unit_id",
-            "cluster_id",
-            pl.when(reason.is_null()).then(value.cast(pl.Float64)).alias("value"),
-            reason.alias("reason"),
-        )
-    )
+    said, right = pl.col("said"), pl.col("right")
+    known = judged.filter(pl.col("occupation").is_not_null())
+    rows = {
+        "resolution_accuracy": [(judged, right, "accuracy_reason", None)],
+        "accuracy_by_occupation": [(known, right, "accuracy_reason", pl.col("occupation"))],
+        "neutral_rate": [(judged, said == NEUTRAL, "reason", None)],
+        "pronoun_rate": [
+            (judged, said == group, "reason", pl.lit(group)) for group in words.groups
+        ],
+    }
+    return [
+        score_rows(units, "pronoun_resolution", name, value, label=label, reason=reason)
+        for units, value, reason, label in rows.get(name, [])
+    ]
 
 
 def _evidence(judged: pl.DataFrame) -> pl.DataFrame:

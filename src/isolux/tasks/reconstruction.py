@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from isolux.tasks._images.judging import asked_for, score_pictures
+from isolux.tasks._images.judging import score_pictures
 from isolux.tasks._images.metrics import FHIBE, OF_NETWORKS, PICTURES, SAME_PLACE
 from isolux.tasks._images.settings import PictureSettings
 from isolux.vocabulary.containers import Dataset, Scores
@@ -99,6 +99,4 @@ def score(
     >>> score(people, values).units.select("metric", "unit_id", "value", "reason").rows()
     [('lpips', 'a', 0.2, None), ('lpips', 'b', None, 'no prediction')]
     """
-    return score_pictures(
-        "reconstruction", INFO, dataset, predictions, asked_for(metrics, **pictures)
-    )
+    return score_pictures("reconstruction", INFO, dataset, predictions, metrics, **pictures)

@@ -8,84 +8,81 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
-import polars as pl
 
 from isolux.stats.numbers import quantile, root_mean_square, spearman
-from isolux.tasks._numbers.errors import EVIDENCE, codes, errors_of, suspicious
-from isolux.tasks._numbers.reading import measured_name, number_of, numbers_of_units
+from isolux.tasks._numbers.errors import (
+    EVIDENCE,
+    GENG,
+    error_rows,
+    read_errors,
+    suspicious,
+)
+from isolux.tasks._scores import measured_info, read_metrics
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
-from isolux.vocabulary.tables import SCORES, to_polars
+from isolux.vocabulary.info import Metric, TaskInfo
 
 __all__ = ["INFO", "score"]
 
-GENG = Reference(
-    "age-estimation",
-    "Geng, X., Zhou, Z.-H., & Smith-Miles, K. (2007). Automatic age estimation based on facial "
-    "aging patterns. IEEE Transactions on Pattern Analysis and Machine Intelligence, 29, "
-    "2234–2240.",
-    "section 4, mean absolute error and cumulative score",
-    "https://doi.org/10.1109/TPAMI.2007.70733",
+
+_metric = partial(
+    Metric,
+    direction="lower",
+    high=None,
+    unit="own unit",  # of each run: what --unit says, or none
+    reference=GENG,
 )
-
-
-def _metric(
-    name: str, title: str, definition: str, direction: Direction = "lower", statistic: object = None
-) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        definition=definition,
-        direction=direction,
-        low=None if direction == "none" else 0.0,
-        high=None,
-        unit="own unit",  # of each run: what --unit says, or none
-        reference=GENG,
-        evidence=None if statistic is None else EVIDENCE,
-        statistic=statistic,  # type: ignore[arg-type]
-    )
-
-
 METRICS = (
     _metric(
-        "mean_absolute_error", "Mean absolute error",
-        "Mean distance of the prediction from the truth.",
+        name="mean_absolute_error",
+        title="Mean absolute error",
+        definition="Mean distance of the prediction from the truth.",
     ),
     _metric(
-        "bias", "Bias",
-        "Mean of the prediction minus the truth; positive: too high on average.", "none",
+        name="bias",
+        title="Bias",
+        definition="Mean of the prediction minus the truth; positive: too high on average.",
+        direction="none",
+        low=None,
     ),
-    replace(
-        _metric(
-            "share_within", "Share of units predicted within",
-            "Share of units whose prediction is within this distance of the truth.", "higher",
-        ),
-        high=1.0, unit="fraction", at="a distance of",
+    Metric(
+        name="share_within",
+        title="Share of units predicted within",
+        definition="Share of units whose prediction is within this distance of the truth.",
+        direction="higher",
+        reference=GENG,
+        at="a distance of",
     ),
     _metric(
-        "root_mean_squared_error", "Root mean squared error",
-        "Root of the mean squared distance; large errors weigh more.", "lower",
-        root_mean_square("error"),
+        name="root_mean_squared_error",
+        title="Root mean squared error",
+        definition="Root of the mean squared distance; large errors weigh more.",
+        evidence=EVIDENCE,
+        statistic=root_mean_square("error"),
     ),
     _metric(
-        "median_absolute_error", "Median absolute error",
-        "The distance within which half of the group's predictions are.", "lower",
-        quantile(0.5, "absolute_error"),
+        name="median_absolute_error",
+        title="Median absolute error",
+        definition="The distance within which half of the group's predictions are.",
+        evidence=EVIDENCE,
+        statistic=quantile(0.5, "absolute_error"),
     ),
-    replace(
-        _metric(
-            "spearman", "Rank correlation",
-            "Spearman's correlation of prediction and truth within the group; it also moves with "
-            "how far the group's truths are spread.", "higher", spearman("prediction", "truth"),
-        ),
-        low=-1.0, high=1.0,
+    _metric(
+        name="spearman",
+        title="Rank correlation",
+        definition="Spearman's correlation of prediction and truth within the group; it also moves "
+        "with how far the group's truths are spread.",
+        direction="higher",
+        low=-1.0,
+        high=1.0,
+        evidence=EVIDENCE,
+        statistic=spearman("prediction", "truth"),
     ),
-)  # fmt: skip
-_OF_UNITS = ("mean_absolute_error", "bias", "share_within")
+)
 
 INFO = TaskInfo(
     title="Regression",
@@ -169,33 +166,24 @@ def score(
             found="no target",
         )
     names = _names(metrics, within)
-    frame = to_polars(predictions)
-    measured_name(frame)
-    units, notes = numbers_of_units(dataset, frame, model)
-    truth = pl.DataFrame(schema={"unit_id": pl.String, "truth": pl.Float64})
-    if dataset.instances.height:
-        truth = number_of(dataset, target, unknown_values).rename({"number": "truth"})
-    errors = errors_of(units, truth)
-    measured = tuple(
-        replace(m, unit="" if m.name == "spearman" else unit) if m.unit != "fraction" else m
-        for m in INFO.metrics if m.name in names
-    )  # fmt: skip
-    unknown = int(errors.unique("unit_id")["truth"].null_count())
-    if unknown:
-        notes.append(f"{unknown:,} people have no known {target!r} and count in no metric.")
+    errors, codes, notes = read_errors(dataset, predictions, target, unknown_values, model)
+    info = measured_info(INFO, names)
+    units = {"own unit": unit, "fraction": "fraction"}
+    measured = [
+        replace(m, unit="" if m.name == "spearman" else units[m.unit]) for m in info.metrics
+    ]
     return Scores(
-        units=_rows(errors, names, within),
-        info=replace(INFO, metrics=measured, defaults=tuple(m.name for m in measured)),
+        units=error_rows(errors, "regression", names, within),
+        info=replace(info, metrics=tuple(measured)),
         evidence={EVIDENCE: errors},
-        notes=(*codes(units, truth, target), *suspicious(errors), *notes),
+        notes=(*codes, *suspicious(errors), *notes),
         task="regression",
         chosen={"target": {"name": target, "metrics": sorted(names), "words": f"of {target}"}},
     )
 
 
 def _names(metrics: Sequence[str], within: Sequence[float]) -> set[str]:
-    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    names = {INFO.metric(name).name for name in asked or INFO.defaults}
+    names = set(read_metrics(INFO, metrics) or INFO.defaults)
     wrong = [d for d in within if not np.isfinite(d) or d < 0]
     if wrong or ("share_within" in names and not within):
         raise SpecError(
@@ -204,20 +192,3 @@ def _names(metrics: Sequence[str], within: Sequence[float]) -> set[str]:
             found=repr(wrong[0]) if wrong else "none",
         )
     return names | ({"share_within"} if within else set())
-
-
-def _rows(errors: pl.DataFrame, names: set[str], within: Sequence[float]) -> pl.DataFrame:
-    values: dict[tuple[str, float | None], pl.Expr] = {
-        ("mean_absolute_error", None): pl.col("absolute_error"),
-        ("bias", None): pl.col("error"),
-    }
-    values |= {("share_within", float(d)): pl.col("absolute_error") <= d for d in within}
-    parts = [
-        errors.select(
-            "model", "unit_id", "cluster_id", "reason", value=value.cast(pl.Float64),
-            task=pl.lit("regression"), metric=pl.lit(name), unit_kind=pl.lit("instance"),
-            threshold=pl.lit(distance, dtype=pl.Float64),
-        )
-        for (name, distance), value in values.items() if name in names
-    ]  # fmt: skip
-    return SCORES.conform(pl.concat(parts)) if parts else SCORES.empty()

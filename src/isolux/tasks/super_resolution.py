@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from isolux.tasks._images.judging import asked_for, score_pictures
+from isolux.tasks._images.judging import score_pictures
 from isolux.tasks._images.metrics import FHIBE, OF_NETWORKS, PICTURES, SAME_PLACE
 from isolux.tasks._images.settings import PictureSettings
 from isolux.vocabulary.containers import Dataset, Scores
@@ -95,6 +95,4 @@ def score(
     >>> found.units["value"].round(2).to_list()
     [13.98]
     """
-    return score_pictures(
-        "super_resolution", INFO, dataset, predictions, asked_for(metrics, **pictures)
-    )
+    return score_pictures("super_resolution", INFO, dataset, predictions, metrics, **pictures)

@@ -1,10 +1,4 @@
-"""How large people and detections are: COCO's small, medium and large, in square pixels.
-
-A person's area is that of their annotation (COCO's ``area``, of the mask), else of their box; a
-detection's is that of its box or mask, and a pose's that of the box around all its keypoints. In a
-match of one range, people outside it are ignored, and so is a detection outside it that found
-no one; one outside it that found a person within is right.
-"""
+"""How large people and detections are, and at which of the ten overlaps each person was found."""
 
 from __future__ import annotations
 
@@ -18,8 +12,6 @@ from isolux.geometry.masks import masks_from_counts
 from isolux.geometry.matching import AREA_RANGES_PX, outside_range
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.table import BOX, Found, People
-
-__all__ = ["SIZES", "areas_of_people", "detections_outside", "people_within"]
 
 SIZES = ("small", "medium", "large")
 """COCO's ranges but the one of all sizes."""

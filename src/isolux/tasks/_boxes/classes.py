@@ -12,11 +12,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.tasks._boxes.runs import distinct
+from isolux.tasks._boxes.pictures import distinct
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.notes import Caution
-
-__all__ = ["COCO_LIMIT", "Judging", "judging_of", "named", "on_few_classes"]
 
 COCO_LIMIT = 100
 """Detections of an image and class that COCO's AP and AR look at."""

@@ -1,18 +1,8 @@
-"""The evidence ``detections``: what average precision needs, and groups and resampling with it.
-
-Four kinds of rows. ``image``: an image that was looked at, and its cluster. ``person``: one to
-be found. ``right``: a detection and the person it found; ``wrong``: a detection and the overlaps at
-which it found no one. One detection may be both, at different overlaps. What found a person who is
-not scored (a crowd, a person without known attributes) is neither, and has no row.
-
-``detections_small``, ``_medium`` and ``_large`` are the same of a match within one of COCO's area
-ranges, ``detections_first_1`` and ``_10`` of each image's (and class's) first detections, and
-``overlaps`` is what a match against one group's people alone needs.
-"""
+"""What average precision needs, and groups and resampling with it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -22,22 +12,36 @@ import polars as pl
 
 from isolux.geometry.matching import IOU_THRESHOLDS, Matches, match, ranks_in_image
 from isolux.stats.precision_recall import average_precision_at
-from isolux.tasks._boxes.areas import SIZES, detections_outside, people_within
-from isolux.tasks._boxes.curves import found_at
+from isolux.tasks._boxes.areas import SIZES, areas_of_people, detections_outside, people_within
 from isolux.tasks._boxes.matching import Asked
-from isolux.tasks._boxes.metrics import COCO, HOIEM
+from isolux.tasks._boxes.metrics import AREAS, COCO, HOIEM
 from isolux.tasks._boxes.overlaps import OVERLAPS, overlaps_of
 from isolux.tasks._boxes.table import OF_DETECTIONS
 from isolux.vocabulary.info import Metric
 
-__all__ = [
-    "AVERAGE_PRECISION",
-    "IN_GROUP",
-    "OFFICIAL",
-    "PRECISION_BY_SIZE",
-    "RECALL_OVER_CLASSES",
-    "evidence_tables",
-]
+FOUND_AT = "found_at"
+"""Name of the evidence table."""
+
+
+def found_at(asked: Sequence[Asked], names: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """Make the table of all models where average recall is measured; else nothing."""
+    if "average_recall" not in names:
+        return {}
+    return {FOUND_AT: pl.concat([_of_model(one) for one in asked])}
+
+
+def _of_model(asked: Asked) -> pl.DataFrame:
+    rows = asked.people.rows
+    bits = asked.found_at(IOU_THRESHOLDS) @ np.left_shift(1, np.arange(len(IOU_THRESHOLDS)))
+    return rows.select(
+        pl.lit(asked.found.model).alias("model"),
+        "unit_id",
+        "cluster_id",
+        asked.people.label,
+        pl.Series("at", bits, dtype=pl.UInt16),
+        pl.Series("area_px", areas_of_people(asked.people), dtype=pl.Float64).fill_nan(None),
+    ).filter(asked.people.scored)
+
 
 EVIDENCE = "detections"
 """Name of the evidence table."""
@@ -50,80 +54,72 @@ _SCHEMA = {
 _BITS = {"": range(len(IOU_THRESHOLDS)), "_50": (0,), "_75": (5,)}
 _ALARMS = "; a false alarm counts for every group with a person in its image."
 _TEN = "Mean precision over 101 recalls and ten overlaps from .50 to .95"
-_AREAS = {
-    "small": "at most 32² pixels",
-    "medium": "32² to 96² pixels",
-    "large": "at least 96² pixels",
-}
-
+_precision = partial(Metric, direction="higher", reference=COCO)
 AVERAGE_PRECISION = (
     *(
-        Metric(
+        _precision(
             name=f"average_precision{end}",
             title="Average precision" + (f" at .{end[1:]}" if end else ""),
             definition=_TEN + _ALARMS
             if not end
             else f"Mean precision over 101 recalls at an overlap of .{end[1:]}{_ALARMS}",
-            direction="higher",
             evidence=EVIDENCE,
-            statistic=average_precision_at(_BITS[end]),
-            reference=COCO,
+            statistic=average_precision_at(bits),
         )
-        for end in _BITS
+        for end, bits in _BITS.items()
     ),
-    Metric(
+    _precision(
         name="normalised_average_precision",
         title="Normalised average precision",
         definition="Average precision with a common count of people N in the place of each group's "
         "own, R N / (R N + F) with recall R and false alarms F: N given, or the mean count of the "
         "attribute's groups (for everyone, their own: plain average precision)" + _ALARMS,
-        direction="higher",
         evidence=EVIDENCE,
         statistic=average_precision_at(normalised=True),
         reference=HOIEM,
     ),
 )
 """AP, AP50 and AP75, as COCO has them, and AP normalised."""
-
 PRECISION_BY_SIZE = tuple(
-    Metric(
+    _precision(
         name=f"average_precision_{size}",
         title=f"Average precision, {size}",
-        definition=f"{_TEN}, of people whose area is {_AREAS[size]}; others, and what is of "
-        f"another size and found no one, are ignored{_ALARMS}",
-        direction="higher",
+        definition=f"{_TEN}, of people whose area is {area}; others, and what is of another size "
+        f"and found no one, are ignored{_ALARMS}",
         evidence=f"{EVIDENCE}_{size}",
         statistic=average_precision_at(),
-        reference=COCO,
     )
-    for size in SIZES
+    for size, area in AREAS.items()
 )
 """COCO's APs, APm and APl."""
-
 _FIRST = (1, 10)
-_FIRSTS = ", by the {} highest-scoring detections of each image and class"
 RECALL_OVER_CLASSES = tuple(
-    Metric(
+    _precision(
         name=f"average_recall_over_classes{end}",
         title=f"Average recall, mean over classes{said}",
         definition="Average recall of each class's people, mean over the classes that anyone is "
         f"of{meaning} (COCO's {name}); without classes, average recall.",
-        direction="higher",
         evidence=f"{EVIDENCE}{end}",
         statistic=average_precision_at(reading="recall"),
-        reference=COCO,
     )
     for end, said, meaning, name in (
         ("", "", "", "AR"),
-        *((f"_first_{k}", f", first {k}", _FIRSTS.format(k), f"AR{k}") for k in _FIRST),
         *(
-            (f"_{s}", f", {s}", f", of people whose area is {_AREAS[s]}", f"AR{s[0]}")
-            for s in SIZES
+            (
+                f"_first_{k}",
+                f", first {k}",
+                f", by the {k} highest-scoring detections of each image and class",
+                f"AR{k}",
+            )
+            for k in _FIRST
+        ),
+        *(
+            (f"_{s}", f", {s}", f", of people whose area is {area}", f"AR{s[0]}")
+            for s, area in AREAS.items()
         ),
     )
 )
 """COCO's AR, AR1, AR10, ARs, ARm and ARl."""
-
 OFFICIAL = (
     "average_precision",
     "average_precision_50",
@@ -131,48 +127,44 @@ OFFICIAL = (
     "average_recall_over_classes",
 )
 """What is measured first of boxes and masks class by class."""
-
 IN_GROUP = (
-    Metric(
+    _precision(
         name="average_recall_in_group",
         title="Average recall, each group matched alone",
         definition="Share of the ten overlaps from .50 to .95 at which a person is found, mean "
         "over people, when each group's people are matched as if nobody else could be "
         "found: one detection may then find a person of every group.",
-        direction="higher",
         evidence=OVERLAPS,
         statistic=average_precision_at(reading="recall"),
-        reference=COCO,
     ),
-    Metric(
+    _precision(
         name="average_precision_in_group",
         title="Average precision, each group matched alone",
         definition=f"{_TEN}, when each group's people are matched as if nobody else could be found"
         + _ALARMS,
-        direction="higher",
         evidence=OVERLAPS,
         statistic=average_precision_at(),
-        reference=COCO,
     ),
 )
 """What a match against one group's people only gives; never the default."""
 
-Maker = Callable[[Asked], pl.DataFrame]
-
 
 def evidence_tables(asked: Sequence[Asked], names: Sequence[str]) -> dict[str, pl.DataFrame]:
     """Make the evidence of all models that these metrics rest on."""
-    wanted = {
-        metric.evidence
-        for metric in (*AVERAGE_PRECISION, *PRECISION_BY_SIZE, *RECALL_OVER_CLASSES, *IN_GROUP)
-        if metric.name in names
-    }
+    metrics = (*AVERAGE_PRECISION, *PRECISION_BY_SIZE, *RECALL_OVER_CLASSES, *IN_GROUP)
+    wanted = {metric.evidence for metric in metrics if metric.name in names}
     if wanted and any(not one.people.apart for one in asked):
         # COCO's numbers of a size, where people are grouped by it: see groups.measure.detections.
         wanted |= {f"{EVIDENCE}_{size}" for size in SIZES}
+    makers: dict[str, Callable[[Asked], pl.DataFrame]] = {
+        EVIDENCE: evidence_of,
+        **{f"{EVIDENCE}_{size}": partial(evidence_of, size=size) for size in SIZES},
+        **{f"{EVIDENCE}_first_{k}": partial(evidence_of, first=k) for k in _FIRST},
+        OVERLAPS: overlaps_of,
+    }
     made = {
         name: pl.concat([make(one) for one in asked])
-        for name, make in _MAKERS.items()
+        for name, make in makers.items()
         if name in wanted
     }
     return made | found_at(asked, names)
@@ -187,30 +179,19 @@ def evidence_of(asked: Asked, size: str | None = None, first: int | None = None)
     outside = None if size is None else detections_outside(found, size)
     matches = match(asked.pairs, found.detections, people.truths, max_detections=limit)
     rank = ranks_in_image(found.detections)
-    parts = [_images(asked), _people(asked), _judged(asked, matches, (rank, limit), outside)]
+    parts = [
+        people.images.select("image_id", "cluster_id", kind=pl.lit("image")),
+        people.rows.filter(people.scored).select(
+            "unit_id", "cluster_id", "image_id", label="class", kind=pl.lit("person")
+        ),
+        _judged(asked, matches, (rank, limit), outside),
+    ]
     rows = pl.concat(parts, how="diagonal").with_columns(
         model=pl.lit(found.model),
         common=pl.lit(asked.settings.common_count),
         apart=pl.lit(people.apart),
     )
     return rows.select(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items())
-
-
-_MAKERS: Mapping[str, Maker] = {
-    EVIDENCE: evidence_of,
-    **{f"{EVIDENCE}_{size}": partial(evidence_of, size=size) for size in SIZES},
-    **{f"{EVIDENCE}_first_{k}": partial(evidence_of, first=k) for k in _FIRST},
-    OVERLAPS: overlaps_of,
-}
-
-
-def _images(asked: Asked) -> pl.DataFrame:
-    return asked.people.images.select("image_id", "cluster_id", kind=pl.lit("image"))
-
-
-def _people(asked: Asked) -> pl.DataFrame:
-    rows = asked.people.rows.filter(asked.people.scored)
-    return rows.select("unit_id", "cluster_id", "image_id", label="class", kind=pl.lit("person"))
 
 
 def _judged(

@@ -1,7 +1,4 @@
-"""A first look at predictions: some pictures, the people in them and what was drawn there.
-
-How well boxes overlap people when they are read one way or another tells which way is right.
-"""
+"""A first look at predictions: some pictures, the people in them, and what repeats."""
 
 from __future__ import annotations
 
@@ -14,9 +11,9 @@ import polars as pl
 
 from isolux.geometry.boxes import BoxColumns, box_pairing_xywh
 from isolux.geometry.matching import Detections, Pairs, Truths
-from isolux.tasks._boxes.table import Found, People, columns_of
-
-__all__ = ["Look", "look_at", "overlap_of", "overlapping", "sides_of"]
+from isolux.tasks._boxes.table import BOX, Found, People, columns_of
+from isolux.vocabulary.errors import TableError
+from isolux.vocabulary.notes import Caution
 
 FloatArray = npt.NDArray[np.float64]
 _FEWEST, _FEWEST_PEOPLE = 20, 20  # detections and people below which nothing can be told
@@ -69,27 +66,23 @@ def overlap_of(pairs: Pairs, look: Look) -> float:
 def overlapping(look: Look, people: People) -> Callable[[BoxColumns], float]:
     """Give what averages the best overlap of boxes of the look's detections with the dataset's."""
     near = np.flatnonzero(np.isin(people.truths.image, look.pictures))
-    sides = columns_of(people.rows[near])
     counted, own, truths = look.people[near], look.found.detections, people.truths
-    ignore, crowd = np.asarray(truths.ignore)[near], np.asarray(truths.crowd)[near]
-    label = None if truths.label is None else truths.label[near]
-    there = Truths(np.searchsorted(look.pictures, truths.image[near]), ignore, crowd, label)
+    there = Truths(
+        np.searchsorted(look.pictures, truths.image[near]),
+        np.asarray(truths.ignore)[near],
+        np.asarray(truths.crowd)[near],
+        None if truths.label is None else truths.label[near],
+    )
     drawn = Detections(np.searchsorted(look.pictures, own.image), own.score, own.label)
-    pairs_of = box_pairing_xywh(drawn, there, sides, lowest_iou=0.1)
+    pairs_of = box_pairing_xywh(drawn, there, columns_of(people.rows[near]), lowest_iou=0.1)
 
     def overlap(columns: BoxColumns) -> float:
-        x, y, width, height = (
-            _numbers(c) for c in (columns.x, columns.y, columns.width, columns.height)
-        )
-        pairs = pairs_of(BoxColumns(x, y, np.maximum(width, 0.0), np.maximum(height, 0.0)))
+        sides = (columns.x, columns.y, columns.width, columns.height)
+        x, y, w, h = (c if np.isfinite(c).all() else np.nan_to_num(c) for c in sides)
+        pairs = pairs_of(BoxColumns(x, y, np.maximum(w, 0.0), np.maximum(h, 0.0)))
         return _average(pairs, counted)
 
     return overlap
-
-
-def _numbers(values: FloatArray) -> FloatArray:
-    """Replace what is no number; ``nan_to_num`` copies and looks thrice, and is asked so often."""
-    return values if np.isfinite(values).all() else np.nan_to_num(values)
 
 
 def _average(pairs: Pairs, counted: npt.NDArray[np.bool_]) -> float:
@@ -110,3 +103,61 @@ def sides_of(image_ids: pl.Series, images: pl.DataFrame) -> tuple[FloatArray, Fl
     if np.isnan(width).all() or np.isnan(height).all():
         return None
     return width, height
+
+
+_MOST = 0.5  # the share of rows that repeat another from which a file was plainly joined to itself
+
+
+def on_repeats(found: Found) -> list[Caution]:
+    """Caution where rows repeat another exactly; refuse where at least half of all do."""
+    n = found.rows.height
+    kept = [name for name in found.rows.columns if name != "model"]
+    held = [name for name in BOX if name in kept]
+    image, score, rows = found.detections.image, found.detections.score, found.rows
+    tied = _tied(found.detections)
+    if tied is not None:
+        image, score, rows = image[tied], score[tied], rows.filter(pl.Series(tied))
+    # A digest of the numbers tells at little cost that nothing is repeated; only suspects, whose
+    # digests agree, are compared whole.
+    digests = pl.DataFrame(
+        {"image": image, "at_score": score, **{name: rows[name] for name in held}}
+    ).hash_rows()
+    if digests.n_unique() == rows.height:
+        return []
+    suspects = rows.filter(digests.is_duplicated()).select(kept)
+    repeated = suspects.filter(~suspects.select(pl.struct(kept).is_first_distinct()).to_series())
+    if not repeated.height:
+        return []
+    first = repeated.row(0, named=True)
+    shown = ", ".join(f"{first[name]:g}" for name in held if first[name] is not None)
+    example = f"image {first['image_id']!r}, score {first['score']:g}"
+    example += f", box {shown}" if shown else ""
+    if repeated.height < _MOST * n:
+        return [
+            Caution(
+                f"{repeated.height:,} of {n:,} predictions of {found.model!r} repeat another"
+                f" exactly (the first: {example}). Each repeat counts as a false alarm. Was part"
+                " of the file written twice?"
+            )
+        ]
+    raise TableError(
+        f"{repeated.height:,} of {n:,} predictions of {found.model!r} repeat another exactly",
+        expected="each detection once",
+        found=f"the same image, label, score and place again; the first: {example}",
+        hint="was the file written or joined twice? Keep each row once",
+    )
+
+
+def _tied(detections: Detections) -> npt.NDArray[np.bool_] | None:
+    """Mark the rows that have the score of a neighbour of their image: no others can be repeats."""
+    image, score = detections.image, detections.score
+    beside = image[1:] == image[:-1]
+    pieces = len(image) - np.count_nonzero(beside)
+    whole = pieces == np.count_nonzero(np.bincount(image))
+    if not whole or (beside & (score[1:] > score[:-1])).any():
+        return None
+    same = beside & (score[1:] == score[:-1])
+    tied = np.zeros(len(image), np.bool_)
+    tied[1:] |= same
+    tied[:-1] |= same
+    return tied

@@ -8,7 +8,7 @@ no other match.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Unpack, get_args
 
@@ -27,12 +27,11 @@ from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.areas import SIZES, people_within
 from isolux.tasks._boxes.settings import BoxSettings, Matching, OtherGroups
 from isolux.tasks._boxes.table import Found, People
+from isolux.tasks._scores import measured_info, read_metrics
+from isolux.tasks._scores import score_rows as write_rows
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.plugin_options import with_defaults
-from isolux.vocabulary.tables import SCORES
-
-__all__ = ["Asked", "Settings", "chosen", "measured", "score_rows", "settings_of"]
 
 _NEEDS = {
     "found_at_score": ("score_threshold", "score_threshold, a score of the model's own scale"),
@@ -46,6 +45,18 @@ _NEED_ONE_TO_ONE = (
     *_PER_GROUP,
 )
 """And whatever begins so: of each overlap, of each size."""
+
+
+_MATCHINGS, _OTHERS = get_args(Matching), get_args(OtherGroups)
+_OVERLAPS, _COUNTS = "overlaps above 0, at most 1", "whole numbers of at least 1"
+
+
+def _is_overlap(value: float) -> bool:
+    return 0 < value <= 1
+
+
+def _is_count(value: int) -> bool:
+    return value >= 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,30 +75,29 @@ class Settings:
     model: str | None
 
     def __post_init__(self) -> None:
-        """Refuse what is not an overlap, no score, no number of detections."""
-        for name, values in (
-            ("iou_thresholds", self.iou_thresholds),
-            ("score_iou", (self.score_iou,)),
+        count, limit = self.common_count, self.max_detections
+        for name, values, is_possible, expected in (
+            ("iou_thresholds", self.iou_thresholds, _is_overlap, _OVERLAPS),
+            ("score_iou", (self.score_iou,), _is_overlap, _OVERLAPS),
+            ("score_threshold", self.score_threshold, np.isfinite, "finite numbers"),
+            ("top_k", self.top_k, _is_count, _COUNTS),
+            ("max_detections", () if limit is None else (limit,), _is_count, _COUNTS),
+            ("matching", (self.matching,), _MATCHINGS.__contains__, " or ".join(_MATCHINGS)),
+            ("other_groups", (self.other_groups,), _OTHERS.__contains__, " or ".join(_OTHERS)),
+            (
+                "common_count",
+                () if count is None else (count,),
+                lambda n: np.isfinite(n) and n > 0,
+                "a number of people above 0, or none",
+            ),
         ):
-            wrong = [v for v in values if not 0 < v <= 1]
-            _refuse(name, wrong, "overlaps above 0, at most 1")
-        wrong = [v for v in self.score_threshold if not np.isfinite(v)]
-        _refuse("score_threshold", wrong, "finite numbers")
-        limit = () if self.max_detections is None else (self.max_detections,)
-        for name, counts in (("top_k", self.top_k), ("max_detections", limit)):
-            _refuse(name, [k for k in counts if k < 1], "whole numbers of at least 1")
-        for name, given, known in (
-            ("matching", self.matching, get_args(Matching)),
-            ("other_groups", self.other_groups, get_args(OtherGroups)),
-        ):
-            _refuse(name, [] if given in known else [given], " or ".join(known))
-        n = self.common_count
-        wrong = [] if n is None or (np.isfinite(n) and n > 0) else [n]
-        _refuse("common_count", wrong, "a number of people above 0, or none")
+            wrong = [value for value in values if not is_possible(value)]  # type: ignore[operator]
+            if wrong:
+                raise SpecError(f"{name} cannot be that", expected=expected, found=repr(wrong[0]))
 
     @property
     def lowest_iou(self) -> float:
-        """The lowest overlap that any metric asks for."""
+        """The least overlap at which anyone is looked for."""
         return min((*self.iou_thresholds, self.score_iou, IOU_THRESHOLDS[0]))
 
 
@@ -96,23 +106,12 @@ def settings_of(**given: Unpack[BoxSettings]) -> Settings:
     asked = with_defaults(BoxSettings, given)
     at = asked["score_threshold"]
     scores = (at,) if isinstance(at, int | float) else at or ()
-    return Settings(
-        iou_thresholds=tuple(sorted(set(asked["iou_thresholds"]))),
-        score_threshold=tuple(sorted({float(score) for score in scores})),
-        score_iou=asked["score_iou"],
-        max_detections=asked["max_detections"],
-        top_k=tuple(sorted(set(asked["top_k"]))),
-        matching=asked["matching"],
-        common_count=asked["common_count"],
-        other_groups=asked["other_groups"],
-        person_label=asked["person_label"],
-        model=asked["model"],
-    )
-
-
-def _refuse(name: str, wrong: Sequence[object], expected: str) -> None:
-    if wrong:
-        raise SpecError(f"{name} cannot be that", expected=expected, found=repr(wrong[0]))
+    ordered = {
+        "iou_thresholds": tuple(sorted(set(asked["iou_thresholds"]))),
+        "score_threshold": tuple(sorted({float(score) for score in scores})),
+        "top_k": tuple(sorted(set(asked["top_k"]))),
+    }
+    return Settings(**{**asked, **ordered})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,104 +148,86 @@ class Asked:
 def chosen(info: TaskInfo, asked: Sequence[str], settings: Settings) -> tuple[str, ...]:
     """List the metrics to measure: those asked for, or what settings ask for and the defaults."""
     declared = [m.name for m in info.metrics]
-    usual = _usual(info, declared, settings.matching)
-    names = {info.metric(name).name for name in asked} or set(usual)
+    usual: Sequence[str] = info.defaults
+    if settings.matching == "per-group":
+        usual = [name for name in declared if name in _PER_GROUP]
+        if not usual:
+            raise SpecError(
+                "this task has nothing to measure of a match within each group",
+                expected="matching='one-to-one' or 'best-overlap'",
+                found="matching='per-group'",
+            )
+    named = read_metrics(info, asked)
+    names = set(named or usual)
     by_setting = []
     for name, (setting, what) in _NEEDS.items():
         given = bool(getattr(settings, setting))
         if name in names and not given:
             raise SpecError(f"the metric {name!r} cannot be measured", expected=what)
-        if given and name in declared and not (setting == "score_threshold" and asked):
+        if given and name in declared and not (setting == "score_threshold" and named):
             names.add(name)
-            by_setting += [] if asked else [name]
+            by_setting += [] if named else [name]
     _refuse_by_matching(sorted(names), settings.matching)
     return (*by_setting, *(name for name in declared if name in names - set(by_setting)))
-
-
-def _usual(info: TaskInfo, declared: Sequence[str], matching: Matching) -> Sequence[str]:
-    """List what is measured where nothing is named."""
-    if matching != "per-group":
-        return info.defaults
-    usual = [name for name in declared if name in _PER_GROUP]
-    if not usual:
-        raise SpecError(
-            "this task has nothing to measure of a match within each group",
-            expected="matching='one-to-one' or 'best-overlap'",
-            found="matching='per-group'",
-        )
-    return usual
 
 
 def _refuse_by_matching(names: Sequence[str], matching: Matching) -> None:
     """Refuse metrics that this matching cannot give."""
     for name in names:
+        expected = None
         if matching == "best-overlap" and name.startswith(_NEED_ONE_TO_ONE):
-            raise SpecError(
-                f"the metric {name!r} cannot be measured",
-                expected="matching='one-to-one': a false alarm is a detection without a person",
-                found="matching='best-overlap'",
-            )
+            expected = "matching='one-to-one': a false alarm is a detection without a person"
         if matching == "per-group" and name not in _PER_GROUP:
+            expected = (
+                "matching='one-to-one': matched once for each group, a person has as many scores "
+                "as groups; or the metrics " + " and ".join(_PER_GROUP)
+            )
+        if expected is not None:
             raise SpecError(
                 f"the metric {name!r} cannot be measured",
-                expected="matching='one-to-one': matched once for each group, a person has as many "
-                "scores as groups; or the metrics " + " and ".join(_PER_GROUP),
-                found="matching='per-group'",
+                expected=expected,
+                found=f"matching={matching!r}",
             )
 
 
 def measured(info: TaskInfo, names: Sequence[str]) -> TaskInfo:
     """Declare the metrics that were measured and cite what they rest on, and nothing else."""
     metrics = tuple(info.metric(name) for name in names)
-    cited = tuple(dict.fromkeys(m.reference for m in metrics if m.reference))
-    return replace(info, metrics=metrics, defaults=tuple(names), references=cited)
+    return measured_info(replace(info, metrics=metrics), names, cites=True)
 
 
 Columns = list[tuple[float | None, FloatArray]]
 """Threshold and values ``[m]`` of each column of a metric."""
 
 
-def _average_recall(asked: Asked) -> Columns:
+def _columns_of(asked: Asked, metric: str) -> Columns:
+    """Find who was found, by the limits of a metric: a column for each of its thresholds."""
+    settings, iou = asked.settings, (asked.settings.score_iou,)
+    scores = settings.score_threshold or (None,)
+    if metric.startswith("recall_at_"):
+        at = settings.iou_thresholds
+        return list(zip(at, asked.found_at(at).T.astype(np.float64), strict=True)) if at else []
+    if metric == "average_recall_at_k":
+        return [
+            (float(k), asked.found_at(IOU_THRESHOLDS, max_detections=k).mean(axis=1))
+            for k in settings.top_k
+        ]
+    if metric in ("found_at_score", "miss_rate"):
+        found = [(s, asked.found_at(iou, lowest_score=s)[:, 0]) for s in scores]
+        missed = metric == "miss_rate"
+        return [(s, (one != missed).astype(np.float64)) for s, one in found]
     return [(None, asked.found_at(IOU_THRESHOLDS).mean(axis=1))]
 
 
-def _recall_at_iou(asked: Asked) -> Columns:
-    at = asked.settings.iou_thresholds
-    return list(zip(at, asked.found_at(at).T.astype(np.float64), strict=True)) if at else []
-
-
-def _found_at_score(asked: Asked) -> Columns:
-    iou = (asked.settings.score_iou,)
-    return [
-        (s, asked.found_at(iou, lowest_score=s)[:, 0].astype(np.float64))
-        for s in asked.settings.score_threshold
-    ]
-
-
-def _miss_rate(asked: Asked) -> Columns:
-    iou = (asked.settings.score_iou,)
-    return [
-        (s, (~asked.found_at(iou, lowest_score=s)[:, 0]).astype(np.float64))
-        for s in asked.settings.score_threshold or (None,)
-    ]
-
-
-def _average_recall_at_k(asked: Asked) -> Columns:
-    return [
-        (float(k), asked.found_at(IOU_THRESHOLDS, max_detections=k).mean(axis=1))
-        for k in asked.settings.top_k
-    ]
-
-
-_MAKERS: dict[str, Callable[[Asked], Columns]] = {
-    "average_recall": _average_recall,
-    **{f"average_recall_{size}": _average_recall for size in SIZES},
-    "recall_at_iou": _recall_at_iou,
-    "recall_at_oks": _recall_at_iou,
-    "found_at_score": _found_at_score,
-    "average_recall_at_k": _average_recall_at_k,
-    "miss_rate": _miss_rate,
-}
+_OF_PEOPLE = (
+    "average_recall",
+    *(f"average_recall_{size}" for size in SIZES),
+    "recall_at_iou",
+    "recall_at_oks",
+    "found_at_score",
+    "average_recall_at_k",
+    "miss_rate",
+)
 
 
 def score_rows(task: str, asked: Asked, names: Sequence[str]) -> list[pl.DataFrame]:
@@ -254,9 +235,9 @@ def score_rows(task: str, asked: Asked, names: Sequence[str]) -> list[pl.DataFra
     return [
         rows_of(task, one.people, asked.found.model, name, threshold, value)
         for name in names
-        if name in _MAKERS
+        if name in _OF_PEOPLE
         for one in (_of_size(asked, name),)
-        for threshold, value in _MAKERS[name](one)
+        for threshold, value in _columns_of(one, name)
     ]
 
 
@@ -275,17 +256,6 @@ def rows_of(
     value: FloatArray,
 ) -> pl.DataFrame:
     """Make the rows of one metric: null, with the reason, for people who are not scored."""
-    return SCORES.conform(
-        people.rows.select(
-            pl.lit(model).alias("model"),
-            pl.lit(task).alias("task"),
-            pl.lit(metric).alias("metric"),
-            people.label,
-            pl.lit(threshold, dtype=pl.Float64).alias("threshold"),
-            pl.lit("instance").alias("unit_kind"),
-            "unit_id",
-            "cluster_id",
-            pl.when(pl.col("reason").is_null()).then(pl.Series("value", value)).alias("value"),
-            "reason",
-        )
+    return write_rows(
+        people.rows, task, metric, value, model=model, label=people.label, threshold=threshold
     )

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
-from isolux.tasks._classification_metrics import FACET as FACET_CLASSES
 from isolux.vocabulary import works
-from isolux.vocabulary.info import Direction, Metric, Reference
+from isolux.vocabulary.info import Metric, Reference
 
-__all__ = [
-    "COCO",
-    "DETECTION",
-    "FACET",
-    "FHIBE",
-    "HOIEM",
-    "KEYPOINTS",
-    "MISS_RATE",
-    "PCK",
-    "RECALL_BY_SIZE",
-    "WIDER",
-]
-
-FACET = replace(FACET_CLASSES, place="section 6.2 and appendix A.5.4")
+FACET = works.FACET.at("section 6.2 and appendix A.5.4")
 COCO = works.COCO.at("detection evaluation: https://cocodataset.org/#detection-eval")
 WIDER = works.WIDER_FACE.at("section 5")
 HOIEM = works.HOIEM.at("normalised precision; ICON², section 3.1, equation 3")
@@ -36,118 +23,106 @@ PCK = Reference(
 )
 
 
-def _of_people(
-    name: str,
-    title: str,
-    definition: str,
-    reference: Reference,
-    direction: Direction = "higher",
-    at: str = "of",
-    in_people: str = "",
-) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        definition=definition,
-        direction=direction,
-        reference=reference,
-        at=at,
-        in_people=in_people,
-    )
+_of_people = partial(Metric, direction="higher", at="of")
 
 
 DETECTION: tuple[Metric, ...] = (
     _of_people(
-        "average_recall",
-        "Average recall (.50:.95)",
-        "Share of the ten overlaps from .50 to .95 at which a person is found, mean over people "
-        "(mAR).",
-        FACET,
+        name="average_recall",
+        title="Average recall (.50:.95)",
+        definition="Share of the ten overlaps from .50 to .95 at which a person is found, mean "
+        "over people (mAR).",
+        reference=FACET,
     ),
     _of_people(
-        "recall_at_iou",
-        "Recall at an overlap",
-        "Share of people found at an overlap (IoU) of at least the threshold.",
-        FACET,
+        name="recall_at_iou",
+        title="Recall at an overlap",
+        definition="Share of people found at an overlap (IoU) of at least the threshold.",
+        reference=FACET,
         in_people="Of {people} the model finds {n}",
     ),
     _of_people(
-        "found_at_score",
-        "Share found at a score",
-        "Share of people found by a detection whose score is at least the threshold, at one "
-        "overlap (.50 unless another is set).",
-        WIDER,
+        name="found_at_score",
+        title="Share found at a score",
+        definition="Share of people found by a detection whose score is at least the threshold, at "
+        "one overlap (.50 unless another is set).",
+        reference=WIDER,
         in_people="Of {people} the model finds {n}",
     ),
     _of_people(
-        "average_recall_at_k",
-        "Average recall of the first K",
-        "Average recall when only the K highest-scoring detections of each image take part "
-        "(AR1, AR10, AR100).",
-        COCO,
+        name="average_recall_at_k",
+        title="Average recall of the first K",
+        definition="Average recall when only the K highest-scoring detections of each image take "
+        "part (AR1, AR10, AR100).",
+        reference=COCO,
         at="=",
     ),
 )
+AREAS = {
+    "small": "at most 32² pixels",
+    "medium": "32² to 96² pixels",
+    "large": "at least 96² pixels",
+}
 RECALL_BY_SIZE = tuple(
     _of_people(
-        f"average_recall_{size}",
-        f"Average recall (.50:.95), {size}",
-        f"Average recall of people whose area is {area}; others are ignored, and matched only by "
-        "detections that find nobody of that size.",
-        COCO,
+        name=f"average_recall_{size}",
+        title=f"Average recall (.50:.95), {size}",
+        definition=f"Average recall of people whose area is {area}; others are ignored, and "
+        "matched only by detections that find nobody of that size.",
+        reference=COCO,
     )
-    for size, area in (
-        ("small", "at most 32² pixels"),
-        ("medium", "32² to 96² pixels"),
-        ("large", "at least 96² pixels"),
-    )
+    for size, area in AREAS.items()
 )
 """COCO's ARs, ARm and ARl."""
 MISS_RATE = _of_people(
-    "miss_rate",
-    "Miss rate",
-    "Share of people not found at one overlap (.50 unless another is set) by any detection, or by "
-    "any whose score is at least the threshold.",
-    WIDER,
-    "lower",
-    "at a score of",
+    name="miss_rate",
+    title="Miss rate",
+    definition="Share of people not found at one overlap (.50 unless another is set) by any "
+    "detection, or by any whose score is at least the threshold.",
+    reference=WIDER,
+    direction="lower",
+    at="at a score of",
     in_people="Of {people} the model misses {n}",
 )
 KEYPOINTS: tuple[Metric, ...] = (
     _of_people(
-        "average_recall",
-        "Average recall (.50:.95)",
-        "Share of the ten similarities (OKS) from .50 to .95 at which a person's pose is found, "
-        "mean over people.",
-        COCO,
+        name="average_recall",
+        title="Average recall (.50:.95)",
+        definition="Share of the ten similarities (OKS) from .50 to .95 at which a person's pose "
+        "is found, mean over people.",
+        reference=COCO,
     ),
     _of_people(
-        "recall_at_oks",
-        "Recall at a similarity",
-        "Share of people whose pose is found at a similarity (OKS) of at least the threshold.",
-        COCO,
+        name="recall_at_oks",
+        title="Recall at a similarity",
+        definition="Share of people whose pose is found at a similarity (OKS) of at least the "
+        "threshold.",
+        reference=COCO,
         in_people="Of {people} the model finds the pose of {n}",
     ),
     _of_people(
-        "oks",
-        "Object keypoint similarity",
-        "Mean similarity of people's poses to those they were given; 0 for who was given none.",
-        replace(COCO, place="keypoint evaluation: https://cocodataset.org/#keypoints-eval"),
+        name="oks",
+        title="Object keypoint similarity",
+        definition="Mean similarity of people's poses to those they were given; 0 for who was "
+        "given none.",
+        reference=replace(
+            COCO, place="keypoint evaluation: https://cocodataset.org/#keypoints-eval"
+        ),
     ),
     _of_people(
-        "pck",
-        "Correct keypoints (PCK)",
-        "Share of a person's labelled keypoints that are within a fraction of the scale of their "
-        "annotation, mean over people.",
-        FHIBE,
+        name="pck",
+        title="Correct keypoints (PCK)",
+        definition="Share of a person's labelled keypoints that are within a fraction of the scale "
+        "of their annotation, mean over people.",
+        reference=FHIBE,
         at="at",
     ),
     _of_people(
-        "pck_by_keypoint",
-        "Correct keypoints, each apart",
-        "Share of people whose keypoint, if labelled, is within a fraction of the scale of its "
-        "annotation.",
-        PCK,
+        name="pck_by_keypoint",
+        title="Correct keypoints, each apart",
+        definition="Share of people whose keypoint, if labelled, is within a fraction of the scale "
+        "of its annotation.",
+        reference=PCK,
         at="at",
     ),
 )

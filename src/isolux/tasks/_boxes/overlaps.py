@@ -16,8 +16,6 @@ from isolux.geometry.matching import IOU_THRESHOLDS, limit_detections, ranks_in_
 from isolux.tasks._boxes.matching import Asked
 from isolux.tasks._boxes.table import OF_DETECTIONS
 
-__all__ = ["OVERLAPS", "overlaps_of"]
-
 OVERLAPS = "overlaps"
 """Name of the evidence table."""
 _SCHEMA = {

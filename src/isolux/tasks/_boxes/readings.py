@@ -8,7 +8,7 @@ The same question finds predictions that are about other pictures.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,8 @@ import polars as pl
 
 from isolux.geometry.boxes import BoxColumns
 from isolux.geometry.matching import Pairs
-from isolux.tasks._boxes.looks import Look, look_at, overlap_of, overlapping, sides_of
+from isolux.tasks._boxes.looks import Look, look_at, on_repeats, overlap_of, overlapping, sides_of
 from isolux.tasks._boxes.pictures import on_silent
-from isolux.tasks._boxes.repeats import on_repeats
 from isolux.tasks._boxes.scales import (
     on_margins,
     refuse_other_scale,
@@ -27,8 +26,6 @@ from isolux.tasks._boxes.scales import (
 from isolux.tasks._boxes.table import BOX, Found, People, columns_of
 from isolux.vocabulary.errors import IsoluxError, JoinError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
-
-__all__ = ["BoxFormat", "as_xywh", "examined"]
 
 BoxFormat = Literal["xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", "cxcywhn"]
 """Left, top, width, height; two corners; the centre and the sides; ``y`` before ``x``; with ``n``,
@@ -42,32 +39,12 @@ _OUTSIDE = 0.2
 _TURNED = 0.02  # more boxes outside their pictures, on the side that is turned
 
 
-def _xywh(a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray) -> BoxColumns:
-    return BoxColumns(a, b, c, d)
-
-
-def _xyxy(a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray) -> BoxColumns:
-    return BoxColumns(a, b, c - a, d - b)
-
-
-def _cxcywh(a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray) -> BoxColumns:
-    return BoxColumns(a - c / 2, b - d / 2, c, d)
-
-
-def _yxhw(a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray) -> BoxColumns:
-    return BoxColumns(b, a, d, c)
-
-
-def _yxyx(a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray) -> BoxColumns:
-    return BoxColumns(b, a, d - b, c - a)
-
-
 _READINGS: Mapping[str, Callable[..., BoxColumns]] = {
-    "xywh": _xywh,
-    "xyxy": _xyxy,
-    "cxcywh": _cxcywh,
-    "yxhw": _yxhw,
-    "yxyx": _yxyx,
+    "xywh": BoxColumns,
+    "xyxy": lambda a, b, c, d: BoxColumns(a, b, c - a, d - b),
+    "cxcywh": lambda a, b, c, d: BoxColumns(a - c / 2, b - d / 2, c, d),
+    "yxhw": lambda a, b, c, d: BoxColumns(b, a, d, c),
+    "yxyx": lambda a, b, c, d: BoxColumns(b, a, d - b, c - a),
 }
 
 
@@ -81,11 +58,10 @@ def as_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) ->
     >>> as_xywh(corners, "xyxy", pl.DataFrame()).row(0)
     ('1', 10.0, 20.0, 20.0, 40.0)
     """
-    plain = box_format.removesuffix("n")
-    if plain not in _READINGS or box_format in ("yxhwn", "yxyxn"):
+    if box_format not in get_args(BoxFormat):
         raise SpecError(
             "box_format is not known",
-            expected="one of xywh, xyxy, cxcywh, yxhw, yxyx, xywhn, xyxyn, cxcywhn",
+            expected="one of " + ", ".join(get_args(BoxFormat)),
             found=repr(box_format),
         )
     if box_format == "xywh" or not frame.height:
@@ -100,9 +76,8 @@ def as_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) ->
                 found="none",
             )
         four = [values * side for values, side in zip(four, (*sizes, *sizes), strict=True)]
-    read = _READINGS[plain](*four)
-    columns = (read.x, read.y, read.width, read.height)
-    wrong = (columns[2] < 0) | (columns[3] < 0)
+    box = _READINGS[box_format.removesuffix("n")](*four)
+    wrong = (box.width < 0) | (box.height < 0)
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise TableError(
@@ -111,8 +86,8 @@ def as_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) ->
             found=str([frame[name][row] for name in BOX]),
             where=f"predictions, row {row + 1}",
         )
-    named = zip(BOX, columns, strict=True)
-    return frame.with_columns(pl.Series(name, values).fill_nan(None) for name, values in named)
+    sides = zip(BOX, (box.x, box.y, box.width, box.height), strict=True)
+    return frame.with_columns(pl.Series(name, values).fill_nan(None) for name, values in sides)
 
 
 def examined(found: Found, people: People, pairs_of: Callable[[Found, People], Pairs]) -> list[str]:
@@ -139,7 +114,7 @@ def _refuse_other_reading(look: Look, people: People) -> None:
     given = (own.x, own.y, own.width, own.height)
     overlap = overlapping(look, people)
     plain = overlap(own)
-    others = {name: overlap(_READINGS[name](*given)) for name in _READINGS if name != "xywh"}
+    others = {name: overlap(read(*given)) for name, read in _READINGS.items() if name != "xywh"}
     sizes = sides_of(look.found.rows["image_id"], people.images)
     if sizes is not None and all(np.nanmax(np.abs(c), initial=0) <= 2 for c in given):
         scaled = [c * side for c, side in zip(given, (*sizes, *sizes), strict=True)]
@@ -153,37 +128,34 @@ def _refuse_other_reading(look: Look, people: People) -> None:
 def _other_reading(
     look: Look, people: People, best: str, overlaps: tuple[float, float]
 ) -> TableError:
-    own, theirs = columns_of(look.found.rows), columns_of(people.rows)
-    model = look.found.model
+    own, model = columns_of(look.found.rows), look.found.model
     row = [round(float(c[0]), 2) for c in (own.x, own.y, own.width, own.height)]
     expected = "left, top, width, height in pixels"
     found = (
         f"{row}; read as {best} they overlap people by {overlaps[0]:.2f} on average, read as xywh"
         f" by {overlaps[1]:.2f}"
     )
-    option = f"--option box_format={best} (box_format={best!r})"
+    hint = f"--option box_format={best} (box_format={best!r})"
+    problem = f"the boxes of {model!r} are {best}, and were read as xywh"
     if best == "yxhw":  # then the dataset's boxes, read so, overlap the predictions as well
         drawn = _leaving(own, look.found.rows["image_id"], people)
-        judged = _leaving(theirs, people.rows["image_id"], people)
+        judged = _leaving(columns_of(people.rows), people.rows["image_id"], people)
+        turn = "and width and height) in the annotations"
         if judged > drawn + _TURNED:
-            return TableError(
-                "the boxes of the dataset have x and y exchanged",
-                expected=f"boxes inside their pictures, as those of {model!r} are",
-                found=f"{100 * judged:.0f} % of the dataset's boxes leave their pictures, of the"
-                f" predictions {100 * drawn:.0f} %",
-                hint="exchange x and y (and width and height) in the annotations",
+            problem = "the boxes of the dataset have x and y exchanged"
+            expected = f"boxes inside their pictures, as those of {model!r} are"
+            found = (
+                f"{100 * judged:.0f} % of the dataset's boxes leave their pictures, of the"
+                f" predictions {100 * drawn:.0f} %"
             )
-        if abs(judged - drawn) <= _TURNED:
-            return TableError(
-                f"the boxes of {model!r} have x and y exchanged, or those of the dataset have",
-                expected=expected, found=found,
-                hint=f"if it is the predictions: {option}; if it is the dataset, exchange x and y"
-                " in the annotations",
-            )  # fmt: skip
-    return TableError(
-        f"the boxes of {model!r} are {best}, and were read as xywh", expected=expected,
-        found=found, hint=option,
-    )  # fmt: skip
+            hint = f"exchange x and y ({turn}"
+        elif abs(judged - drawn) <= _TURNED:
+            problem = f"the boxes of {model!r} have x and y exchanged, or those of the dataset have"
+            hint = (
+                f"if it is the predictions: {hint}; if it is the dataset, exchange x and y in the"
+                " annotations"
+            )
+    return TableError(problem, expected=expected, found=found, hint=hint)
 
 
 def _leaving(box: BoxColumns, image_ids: pl.Series, people: People) -> float:
@@ -202,23 +174,23 @@ def _on_pictures(
     if n < 10:
         return []
 
-    def moved_by(by: int) -> float:
+    def overlap_moved(by: int) -> float:
         try:
             return overlap_of(pairs_of(look.moved(by), people), look)
         except IsoluxError:
             return 0.0  # masks of pictures of unequal sizes cannot be exchanged
 
-    for by in (1, -1):
-        moved = moved_by(by)
+    for by, which in ((1, "next"), (-1, "last")):
+        moved = overlap_moved(by)
         if moved >= _CLEAR and moved > own + 4 * _ROOM:
             raise JoinError(
                 f"the predictions of {look.found.model!r} belong to other pictures",
                 expected="each prediction under the picture that it is about",
                 found=f"overlap of {own:.2f} with people in their own picture, and of {moved:.2f}"
-                f" with those of the {'next' if by > 0 else 'last'} one",
+                f" with those of the {which} one",
                 hint="a row was lost or put in where picture ids were written",
             )
-    far = max(moved_by(n // 2), moved_by(n // 3))
+    far = max(overlap_moved(n // 2), overlap_moved(n // 3))
     if own > far + _ROOM:
         return []
     return [
@@ -234,35 +206,26 @@ def _on_scores(found: Found) -> list[Caution]:
     score = found.detections.score
     if not len(score) or (score.min() >= 0 and score.max() <= 1 + 1e-6):
         return []
+    text = f"Scores of {found.model!r} run from {score.min():g} to {score.max():g}, not from 0 to 1"
     return [
-        Caution(
-            f"Scores of {found.model!r} run from {score.min():g} to {score.max():g}, not from 0 to "
-            "1: their order is used unchanged, and a score threshold is on that scale."
-        )
+        Caution(f"{text}: their order is used unchanged, and a score threshold is on that scale.")
     ]
 
 
 def _on_edges(found: Found, people: People) -> list[Caution]:
     """Caution where many boxes leave their picture by more than a tenth of its side."""
-    if not set(BOX) <= set(found.rows.columns) or not found.rows.height:
+    images, n = people.images.sort("image"), found.rows.height
+    sizes = sides_of(images["image_id"], images)
+    if not set(BOX) <= set(found.rows.columns) or not n or sizes is None:
         return []
-    if not {"width", "height"} <= set(people.images.columns):
-        return []
-    sides = people.images.sort("image").select("width", "height").cast(pl.Float64)
-    if any(sides[name].null_count() == sides.height for name in sides.columns):
-        return []
-    box, n = columns_of(found.rows), found.rows.height
-    widths, heights = (sides[name].to_numpy() for name in sides.columns)
-    beyond = 0
+    box, beyond = columns_of(found.rows), 0
     for start in range(0, n, _BLOCK):  # all at once would go through memory a dozen times
         part = slice(start, start + _BLOCK)
-        x, y, image = box.x[part], box.y[part], found.detections.image[part]
-        width, height = widths[image], heights[image]
-        out = (
-            (x < -0.1 * width) | (y < -0.1 * height)
-            | (x + box.width[part] > 1.1 * width) | (y + box.height[part] > 1.1 * height)
-        )  # fmt: skip
-        beyond += int(out.sum())
+        width, height = (side[found.detections.image[part]] for side in sizes)
+        x, y = box.x[part], box.y[part]
+        right, lower = x + box.width[part], y + box.height[part]
+        out = (x < -0.1 * width) | (y < -0.1 * height)
+        beyond += int((out | (right > 1.1 * width) | (lower > 1.1 * height)).sum())
     if beyond <= _OUTSIDE * n:
         return []
     return [

@@ -20,8 +20,6 @@ from isolux.tasks._boxes.table import BOX, People, columns_of
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["on_margins", "refuse_other_scale", "refuse_other_scale_of_points"]
-
 FloatArray = npt.NDArray[np.float64]
 _ROOM, _CLEAR = 0.05, 0.3  # as for other readings
 _POINTS_CLEAR = 0.5  # boxes around points vary more: a few points that are wrong stretch them
@@ -37,19 +35,18 @@ _Scaled = Callable[[float], BoxColumns]
 
 def refuse_other_scale(look: Look, people: People, plain: float, *, clear: float = _CLEAR) -> None:
     """Refuse boxes that overlap people far better when pictures are taken at another size."""
-    best: tuple[float, float, str] = (plain, 1.0, "")
     few = _surest(look, people)
     overlap_of = overlapping(few, people)
     as_they_are = overlap_of(columns_of(few.found.rows))
     # A margin around people is no other size: smaller boxes of the same centres fit as well.
     centred, _ = _fitted(overlap_of, 1.0, _about_centres(few))
+    best, scale, best_kind = plain, 1.0, ""
     for kind, first, scaled in _kinds(few, people):
         overlap, at = _fitted(overlap_of, first, scaled)
-        if overlap > max(best[0], centred) + _MORE and overlap > as_they_are + _ROOM:
-            best = (overlap, at, kind)
-    overlap, at, kind = best
-    if kind and overlap >= clear and overlap > plain + _ROOM:
-        raise _other_scale(look, kind, at, (overlap, plain))
+        if overlap > max(best, centred) + _MORE and overlap > as_they_are + _ROOM:
+            best, scale, best_kind = overlap, at, kind
+    if best_kind and best >= clear and best > plain + _ROOM:
+        raise _other_scale(look, best_kind, scale, (best, plain))
 
 
 def refuse_other_scale_of_points(look: Look, people: People) -> None:
@@ -89,93 +86,85 @@ def _kinds(look: Look, people: People) -> Iterator[tuple[str, float, _Scaled]]:
     ratio_x, ratio_y = _ratios(look, people)
     if not np.isfinite([ratio_x, ratio_y]).all():
         return
+    ratio = float(np.sqrt(ratio_x * ratio_y))
 
-    def by(x: FloatArray | float, y: FloatArray | float) -> BoxColumns:
-        return BoxColumns(own.x * x, own.y * y, own.width * x, own.height * y)
+    def divided(x: FloatArray | float, y: FloatArray | float) -> _Scaled:
+        return lambda at: BoxColumns(
+            own.x * (x / at), own.y * (y / at), own.width * (x / at), own.height * (y / at)
+        )
 
-    yield "factor", float(np.sqrt(ratio_x * ratio_y)), lambda at: by(1 / at, 1 / at)
+    yield "factor", ratio, divided(1, 1)
     sizes = sides_of(look.found.rows["image_id"], people.images)
     if sizes is None:
         return
     width, height = (np.nan_to_num(side, nan=float(np.nanmedian(side))) for side in sizes)
     longer, shorter = np.maximum(width, height), np.minimum(width, height)
-    middle = [float(np.median(side)) for side in (width, height, longer, shorter)]
-    square = float(np.sqrt(ratio_x * middle[0] * ratio_y * middle[1]))
-    ratio = float(np.sqrt(ratio_x * ratio_y))
-    yield "square", square, lambda at: by(width / at, height / at)
-    yield "longer", ratio * middle[2], lambda at: by(longer / at, longer / at)
-    yield "shorter", ratio * middle[3], lambda at: by(shorter / at, shorter / at)
+    square = float(np.sqrt(ratio_x * np.median(width) * ratio_y * np.median(height)))
+    yield "square", square, divided(width, height)
+    yield "longer", ratio * float(np.median(longer)), divided(longer, longer)
+    yield "shorter", ratio * float(np.median(shorter)), divided(shorter, shorter)
 
 
 def _about_centres(look: Look) -> _Scaled:
     own = columns_of(look.found.rows)
     x, y = own.x + own.width / 2, own.y + own.height / 2
-
-    def scaled(at: float) -> BoxColumns:
-        wide, high = own.width / at, own.height / at
-        return BoxColumns(x - wide / 2, y - high / 2, wide, high)
-
-    return scaled
+    return lambda at: BoxColumns(
+        x - own.width / at / 2, y - own.height / at / 2, own.width / at, own.height / at
+    )
 
 
 def _ratios(look: Look, people: People) -> tuple[float, float]:
     """Guess how much farther from the picture's corner boxes lie than people do, in the middle."""
-    drawn, truth = columns_of(look.found.rows), columns_of(people.rows)
-    rows = [
-        pl.DataFrame(
-            {"image": image, "x": box.x + box.width / 2, "y": box.y + box.height / 2}
-        ).group_by("image").agg(pl.col("x", "y").mean())
-        for image, box in (
-            (look.found.detections.image, drawn),
-            (people.truths.image[look.people],
-             BoxColumns(*(side[look.people] for side in
-                          (truth.x, truth.y, truth.width, truth.height)))),
-        )
-    ]  # fmt: skip
-    both = rows[0].join(rows[1], on="image", suffix="_truth")
+    centres = []
+    for image, rows in (
+        (look.found.detections.image, look.found.rows),
+        (people.truths.image[look.people], people.rows.filter(pl.Series(look.people))),
+    ):
+        box = columns_of(rows)
+        middle = {"image": image, "x": box.x + box.width / 2, "y": box.y + box.height / 2}
+        centres.append(pl.DataFrame(middle).group_by("image").agg(pl.col("x", "y").mean()))
+    both = centres[0].join(centres[1], on="image", suffix="_truth")
     found = both.select(
         (pl.col(c) / pl.col(f"{c}_truth")).filter(pl.col(f"{c}_truth") > 0).median().alias(c)
         for c in ("x", "y")
     ).row(0)
-    return tuple(float(r) if r is not None and r > 0 else np.nan for r in found)  # type: ignore[return-value]
+    ratio_x, ratio_y = (float(r) if r is not None and r > 0 else np.nan for r in found)
+    return ratio_x, ratio_y
 
 
 def _fitted(
     overlap_of: Callable[[BoxColumns], float], first: float, scaled: _Scaled
 ) -> tuple[float, float]:
     """Give the best average overlap around a first guess, and its number."""
-    at, best = first, -1.0
+    best, at = -1.0, first
     for steps in (_COARSE, _FINE):
-        tried = [(overlap_of(scaled(at * s)), at * s) for s in steps]
-        best, at = max(tried)
+        best, at = max((overlap_of(scaled(at * s)), at * s) for s in steps)
     return best, at
 
 
 def _other_scale(look: Look, kind: str, at: float, overlaps: tuple[float, float]) -> TableError:
     row = [round(float(v), 1) for v in look.found.rows.select(BOX).row(0)]
-    size = f"{at:,.0f} pixels"
-    what = "keypoints" if "keypoints_x" in look.found.rows.columns else "boxes"
-    numbers = "four numbers" if what == "boxes" else "x and y"
-    said = {
-        "factor": f"{at:.2f} times as large as in the dataset",
-        "square": f"of pictures of {at:,.0f} × {at:,.0f} pixels",
-        "longer": f"of pictures whose longer side is {size}",
-        "shorter": f"of pictures whose shorter side is {size}",
-    }[kind]
-    do = {
-        "factor": f"multiply the {numbers} by about {1 / at:.3g}",
-        "square": f"multiply x and width by the picture's width / {at:.0f}, y and height by its"
-        f" height / {at:.0f}",
-        "longer": f"multiply the {numbers} by the picture's longer side / {at:.0f}",
-        "shorter": f"multiply the {numbers} by the picture's shorter side / {at:.0f}",
-    }[kind]
+    of_points = "keypoints_x" in look.found.rows.columns
+    what, numbers = ("keypoints", "x and y") if of_points else ("boxes", "four numbers")
+    side = f"{kind} side"
+    said, factor = {
+        "factor": (f"{at:.2f} times as large as in the dataset", f"about {1 / at:.3g}"),
+        "square": (
+            f"of pictures of {at:,.0f} × {at:,.0f} pixels",
+            f"the picture's width / {at:.0f}, y and height by its height / {at:.0f}",
+        ),
+    }.get(
+        kind,
+        (f"of pictures whose {side} is {at:,.0f} pixels", f"the picture's {side} / {at:.0f}"),
+    )
+    which = "x and width" if kind == "square" else f"the {numbers}"
     return TableError(
         f"the {what} of {look.found.model!r} are {said}",
         expected="pixels of the pictures that the dataset describes",
         found=f"{row}; taken so, boxes overlap people by {overlaps[0]:.2f} on average, as they are"
         f" by {overlaps[1]:.2f}",
-        hint=f"{do}; if the dataset's boxes or sizes are those of resized pictures, mend them"
-        " there",
+        hint=f"multiply {which} by {factor}; if the dataset's boxes or sizes are those of resized"
+        " pictures, mend them there",
     )
 
 

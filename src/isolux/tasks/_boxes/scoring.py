@@ -18,22 +18,23 @@ from isolux.tasks._boxes.matching import (
     measured,
     score_rows,
 )
+from isolux.tasks._boxes.pictures import distinct
 from isolux.tasks._boxes.readings import BoxFormat, as_xywh, examined
-from isolux.tasks._boxes.runs import distinct
 from isolux.tasks._boxes.table import BOX, Found, People, columns_of, read_found, read_people
+from isolux.tasks._scores import stack_scores
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.tables import SCORES, Table, to_polars
+from isolux.vocabulary.tables import Table, to_polars
 
-__all__ = [
-    "PairsOf",
-    "box_pairs",
-    "notes_of",
-    "predictions_as_xywh",
-    "score_shapes",
-    "units_of",
-]
-
+_RULES = {
+    "one-to-one": "one to one by falling score, as COCO does",
+    "best-overlap": "by best overlap, detections used again and again, as FHIBE's tool does",
+    "per-group": "one to one by falling score, each group's people alone",
+}
+_OTHERS = {
+    "ignore": "what finds a person of another group is neither right nor wrong",
+    "remove": "what finds a person of another group is a false alarm",
+}
 PairsOf = Callable[[Found, People], Pairs]
 """How a task finds what of a model's lies on whom."""
 
@@ -58,19 +59,22 @@ def score_shapes(
     how = judging_of(
         dataset, read, by_class=by_class, person_class=person_class, person_label=person_label
     )
-    if not how.apart:
-        info, settings = _of_classes(info, settings)
-    names = chosen(info, (metrics,) if isinstance(metrics, str) else metrics, settings)
+    if not how.apart:  # as COCO has it: means over classes, of 100 detections an image
+        if settings.max_detections is None:
+            settings = replace(settings, max_detections=COCO_LIMIT)
+        if settings.matching == "one-to-one":
+            info = replace(info, defaults=(*info.defaults[:1], *OFFICIAL))
+    names = chosen(info, metrics, settings)
     people = read_people(dataset, person_class=person_class, by_class=how.by_class, lacking=lacking)
     people = replace(people, apart=how.apart)
     read = predictions_as_xywh(read, box_format, people)
-    models, notes = read_found(read, table, people, person_label=person_label, model=settings.model)
+    settings = replace(settings, person_label=person_label)
+    asked, cautions, notes = ask_models(read, table, people, settings, pairs_of)
     if not how.apart:
         notes = (*on_few_classes(distinct(read, "label"), people.classes or ()), *told, *notes)
-    cautions = [note for found in models for note in examined(found, people, pairs_of)]
-    asked = [Asked(people, found, pairs_of(found, people), settings) for found in models]
+    parts = [rows for one in asked for rows in score_rows(name, one, names)]
     return Scores(
-        units=units_of(name, asked, names),
+        units=stack_scores(parts),
         info=measured(info, names),
         evidence=evidence_tables(asked, names),
         task=name,
@@ -78,13 +82,16 @@ def score_shapes(
     )
 
 
-def _of_classes(info: TaskInfo, settings: Settings) -> tuple[TaskInfo, Settings]:
-    """Measure COCO's AP and AR, and by as many detections as COCO does, where nothing was said."""
-    if settings.max_detections is None:
-        settings = replace(settings, max_detections=COCO_LIMIT)
-    if settings.matching == "one-to-one":
-        info = replace(info, defaults=(*info.defaults[:1], *OFFICIAL))
-    return info, settings
+def ask_models(
+    predictions: object, table: Table, people: People, settings: Settings, pairs_of: PairsOf
+) -> tuple[list[Asked], list[str], tuple[str, ...]]:
+    """Read what each model drew and find what lies on whom; with cautions, and notes."""
+    models, notes = read_found(
+        predictions, table, people, person_label=settings.person_label, model=settings.model
+    )
+    cautions = [note for found in models for note in examined(found, people, pairs_of)]
+    asked = [Asked(people, found, pairs_of(found, people), settings) for found in models]
+    return asked, cautions, notes
 
 
 def predictions_as_xywh(predictions: object, box_format: BoxFormat, people: People) -> pl.DataFrame:
@@ -109,51 +116,42 @@ def box_pairs(settings: Settings, *, pixel_inclusive: bool) -> PairsOf:
     return pairs_of
 
 
-def units_of(task: str, asked: Sequence[Asked], names: Sequence[str]) -> pl.DataFrame:
-    """Make the table ``scores`` of all models."""
-    parts = [frame for one in asked for frame in score_rows(task, one, names)]
-    return pl.concat(parts) if parts else SCORES.empty()
-
-
 def notes_of(people: People, settings: Settings, names: Sequence[str] = ()) -> tuple[str, ...]:
     """Say how people were matched, for what, and who is not scored."""
-    limit = settings.max_detections
+    limit, common = settings.max_detections, settings.common_count
     used = "All detections take part" if limit is None else f"{limit:,} detections an image at most"
-    rule = {
-        "one-to-one": "one to one by falling score, as COCO does",
-        "best-overlap": "by best overlap, detections used again and again, as FHIBE's tool does",
-        "per-group": "one to one by falling score, each group's people alone",
-    }[settings.matching]
     each = ", class by class" if people.classes is not None else ""
     each += "" if people.apart else "; averages are over classes; --by-class gives each class"
-    notes = [f"{used}, matched {rule}{each}."]
-    if not people.apart:
-        notes.append(
-            "Of groups that are whole classes or COCO's sizes, every false alarm of that class or"
-            " size counts, as in COCO's own figures for them."
-        )
-    if settings.score_threshold:
-        notes.append(f"Found at a score: at an overlap of {settings.score_iou:g}.")
-    if any(name.endswith("_in_group") for name in names):
-        others = {
-            "ignore": "what finds a person of another group is neither right nor wrong",
-            "remove": "what finds a person of another group is a false alarm",
-        }[settings.other_groups]
-        notes.append(
-            "Metrics 'in group' match each group's people alone, so that one detection may count "
-            f"as found in several groups; {others}. All other metrics match everyone together."
-        )
-    if settings.common_count is not None and "normalised_average_precision" in names:
-        notes.append(f"Normalised average precision: N is {settings.common_count:,g} everywhere.")
-    elif "normalised_average_precision" in names:
-        notes.append(
-            "Normalised average precision: N is the mean count of people over the groups of an "
-            "attribute that hold anyone (of the class), on each replicate its own."
-        )
+    mean = "is the mean count of people over the groups of an attribute that hold anyone (of the"
+    normal = (
+        f"{mean} class), on each replicate its own"
+        if common is None
+        else (f"is {common:,g} everywhere")
+    )
+    classes = (
+        "Of groups that are whole classes or COCO's sizes, every false alarm of that class or size"
+        " counts, as in COCO's own figures for them."
+    )
+    in_group = (
+        "Metrics 'in group' match each group's people alone, so that one detection may count as"
+        f" found in several groups; {_OTHERS[settings.other_groups]}. All other metrics match"
+        " everyone together."
+    )
+    told = (
+        (True, f"{used}, matched {_RULES[settings.matching]}{each}."),
+        (not people.apart, classes),
+        (settings.score_threshold, f"Found at a score: at an overlap of {settings.score_iou:g}."),
+        (any(name.endswith("_in_group") for name in names), in_group),
+        ("normalised_average_precision" in names, f"Normalised average precision: N {normal}."),
+    )
+    return (*(text for is_told, text in told if is_told), *notes_on_unscored(people))
+
+
+def notes_on_unscored(people: People) -> list[str]:
+    """Count who is not scored, for each reason."""
     left = people.rows["reason"].drop_nulls().value_counts().sort("reason")
     total = people.rows.height
-    notes += [
+    return [
         f"{n:,} of {total:,} {'is' if n == 1 else 'are'} not scored: {why}."
         for why, n in left.iter_rows()
     ]
-    return tuple(notes)

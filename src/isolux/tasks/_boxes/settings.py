@@ -11,8 +11,6 @@ from typing import Annotated, Literal, TypedDict
 
 from isolux.vocabulary.plugin_options import Shared
 
-__all__ = ["BoxSettings", "MatchSettings", "Matching", "OtherGroups"]
-
 Matching = Literal["one-to-one", "best-overlap", "per-group"]
 OtherGroups = Literal["ignore", "remove"]
 

@@ -11,8 +11,6 @@ from isolux.tasks._boxes.evidence import (
 from isolux.tasks._boxes.metrics import COCO, DETECTION, FACET, HOIEM, RECALL_BY_SIZE, WIDER
 from isolux.vocabulary.info import TaskInfo
 
-__all__ = ["info_of_shapes"]
-
 
 def info_of_shapes(title: str, summary: str) -> TaskInfo:
     """Describe a task that looks for each person's shape: its sources, assumptions and metrics."""

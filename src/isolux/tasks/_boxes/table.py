@@ -14,23 +14,10 @@ import polars as pl
 
 from isolux.geometry.boxes import BoxColumns, check_boxes_xywh
 from isolux.geometry.matching import Detections, Truths
-from isolux.tasks._boxes.pictures import in_pictures
-from isolux.tasks._boxes.runs import distinct
+from isolux.tasks._boxes.pictures import distinct, in_pictures
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.tables import IMAGES, INSTANCES, Table, check, to_polars
-
-__all__ = [
-    "BOX",
-    "NO_BOX",
-    "NO_MASK",
-    "OF_DETECTIONS",
-    "Found",
-    "People",
-    "columns_of",
-    "read_found",
-    "read_people",
-]
 
 BOX = ("box_x", "box_y", "box_w", "box_h")
 NO_BOX = {"no box": pl.any_horizontal(pl.col(c).is_null() for c in BOX)}
@@ -47,7 +34,6 @@ OF_DETECTIONS = {
     "kind": pl.String(),
 }
 """Columns that every table of evidence begins with whose rows are detections and people missed."""
-_UNNAMED = "model"
 _FLAGS = {"is_crowd": False, "ignore": False, "judged": True}
 
 
@@ -115,23 +101,23 @@ def read_people(
 ) -> People:
     """Give images and people numbers, and say who is not scored."""
     instances = INSTANCES.conform(dataset.instances)
-    flags = [
-        pl.col(name).fill_null(value=value) if name in instances.columns else pl.lit(value=value)
-        for name, value in _FLAGS.items()
-    ]
-    needed = {c for expr in lacking.values() for c in expr.meta.root_names()}
+    needed = {c for expr in lacking.values() for c in expr.meta.root_names()} | set(_FLAGS)
     blank = [pl.lit(None).alias(c) for c in sorted(needed - set(instances.columns))]
-    known = instances.with_columns(
-        *(flag.alias(name) for flag, name in zip(flags, _FLAGS, strict=True)), *blank
-    )
+    flags = [pl.col(name).fill_null(value=value) for name, value in _FLAGS.items()]
+    known = instances.with_columns(blank).with_columns(flags)
     images = _images(dataset, instances)
     rows = _of_classes(known, person_class, dataset.name).join(
         images.select("image_id", "image"), on="image_id", how="left", maintain_order="left"
     )
-    rows = rows.with_columns(
-        pl.col("instance_id").alias("unit_id"), _class(rows, by_class=by_class)
-    )
-    _refuse_no_outline(rows, lacking, dataset.name)
+    rows = rows.with_columns(_class(rows, by_class=by_class), unit_id="instance_id")
+    for reason, nothing in lacking.items():
+        if rows.height and rows.select(nothing.all()).item():
+            raise SpecError(
+                f"nobody in the dataset can be found: {reason}",
+                expected="instances with " + ", ".join(nothing.meta.root_names()),
+                found="nothing but nulls",
+                where=dataset.name,
+            )
     rows = rows.with_columns(_reason(lacking, by_class=by_class))
     classes = tuple(rows["class"].drop_nulls().unique().sort()) if by_class else None
     truths = _truths(rows, lacking, classes)
@@ -147,44 +133,41 @@ def read_found(
     model: str | None,
 ) -> tuple[tuple[Found, ...], tuple[str, ...]]:
     """Keep what is of people, in images of the dataset: one ``Found`` a model, and notes."""
-    frame = check(to_polars(predictions), table, where="predictions")
+    frame, classes = check(to_polars(predictions), table, where="predictions"), people.classes
     _refuse_negative(frame)
-    models = tuple(distinct(frame, "model")) or (model or _UNNAMED,)
     rows, notes = in_pictures(frame, people.images, people.withdrawn)
-    if people.classes is None:
+    if classes is None:
         rows, said = _of_labels(rows, frame, person_label)
     else:
-        rows, said = _of_known_classes(rows, people.classes, person_label)
+        rows, said = _of_known_classes(rows, classes, person_label)
+    models = distinct(frame, "model") or [model or "model"]
     found = []
     for name in models:
         own = rows.filter(pl.col("model") == name) if len(models) > 1 else rows
-        found.append(Found(name, own, _detections(own, people.classes)))
+        label = None if classes is None else _codes(own["label"], classes).to_numpy()
+        drawn = Detections(own["image"].to_numpy(), own["score"].to_numpy(), label)
+        found.append(Found(name, own, drawn))
     return tuple(found), (*notes, *said)
 
 
 def _images(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
     """Put images in the order of their ids, as numbers if all are: COCO's, which decides ties."""
-    listed = IMAGES.conform(dataset.images)["image_id"]
-    ids = pl.concat([listed, instances["image_id"]]).unique()
+    listed = IMAGES.conform(dataset.images)
+    ids = pl.concat([listed["image_id"], instances["image_id"]]).unique()
     number = ids.cast(pl.Int64, strict=False)
     frame = pl.DataFrame({"image_id": ids, "at": number if not number.null_count() else ids})
     images = frame.sort("at").select("image_id", image=pl.int_range(pl.len(), dtype=pl.Int64))
-    of_people = instances.group_by("image_id").agg(pl.col("cluster_id").unique())
-    alone = pl.when(pl.col("cluster_id").list.len() == 1).then(pl.col("cluster_id").list.first())
-    joined = images.join(
-        of_people.select("image_id", "cluster_id", one=alone),
-        on="image_id",
-        how="left",
-        maintain_order="left",
-    )
+    clusters = instances.group_by("image_id").agg(pl.col("cluster_id").unique())
+    sizes = listed.select("image_id", "width", "height").unique("image_id")
+    for other in (clusters, sizes):
+        images = images.join(other, on="image_id", how="left", maintain_order="left")
     held = instances.filter(pl.col("cluster_id").is_not_null())
     own = held.height > 0 and bool((held["cluster_id"] == held["image_id"]).all())
-    nobody = pl.col("cluster_id").is_null() & pl.lit(value=own)
-    cluster = pl.when(nobody).then(pl.col("image_id")).otherwise(pl.col("one"))
-    sizes = IMAGES.conform(dataset.images).select("image_id", "width", "height")
-    return joined.select("image_id", "image", cluster_id=cluster).join(
-        sizes.unique("image_id"), on="image_id", how="left", maintain_order="left"
-    )
+    several = pl.col("cluster_id")
+    one = pl.when(several.list.len() == 1).then(several.list.first())
+    nobody = several.is_null() & pl.lit(value=own)
+    cluster = pl.when(nobody).then(pl.col("image_id")).otherwise(one)
+    return images.select("image_id", "image", "width", "height", cluster_id=cluster)
 
 
 def _of_classes(
@@ -213,17 +196,6 @@ def _class(rows: pl.DataFrame, *, by_class: bool) -> pl.Expr:
             hint="leave by_class out, or name one class as person_class",
         )
     return pl.col("classes").list.first().alias("class")
-
-
-def _refuse_no_outline(rows: pl.DataFrame, lacking: Mapping[str, pl.Expr], where: str) -> None:
-    for reason, nothing in lacking.items():
-        if rows.height and rows.select(nothing.all()).item():
-            raise SpecError(
-                f"nobody in the dataset can be found: {reason}",
-                expected="instances with " + ", ".join(nothing.meta.root_names()),
-                found="nothing but nulls",
-                where=where,
-            )
 
 
 def _reason(lacking: Mapping[str, pl.Expr], *, by_class: bool) -> pl.Expr:
@@ -255,21 +227,13 @@ def _codes(names: pl.Series, classes: Sequence[str]) -> pl.Series:
     )
 
 
-def _detections(rows: pl.DataFrame, classes: tuple[str, ...] | None) -> Detections:
-    label = None if classes is None else _codes(rows["label"], classes).to_numpy()
-    return Detections(rows["image"].to_numpy(), rows["score"].to_numpy(), label)
-
-
 def _refuse_negative(frame: pl.DataFrame) -> None:
-    sides = [name for name in BOX if name in frame.columns]
-    if len(sides) == len(BOX) and _least(frame, "box_w", "box_h") < 0:
+    if not set(BOX) <= set(frame.columns):
+        return
+    least = frame.select(pl.min_horizontal(pl.col("box_w", "box_h").min())).item()
+    if least is not None and least < 0:
         boxes = np.column_stack([frame[name].fill_null(0.0).to_numpy() for name in BOX])
         check_boxes_xywh(boxes, file="predictions")
-
-
-def _least(frame: pl.DataFrame, *names: str) -> float:
-    least = frame.select(pl.min_horizontal(pl.col(names).min())).item()
-    return 0.0 if least is None else float(least)
 
 
 def _of_labels(

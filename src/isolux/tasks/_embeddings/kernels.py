@@ -14,83 +14,8 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 
-__all__ = ["inner", "inner_lists", "shortlist"]
-
 _Ints = npt.NDArray[np.int64]
-_Floats = npt.NDArray[np.float32]
-_CHUNK = 128  # products looked at together
 _TILE = 128  # rows of a tile: 512 numbers each are a quarter of a megabyte
-
-
-@njit(nogil=True)
-def _sift(heap: _Floats, value: float) -> None:
-    """Replace the smallest of a min-heap, which is its first, by a larger value."""
-    at, size = 0, len(heap)
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= value:
-            break
-        heap[at] = heap[child]
-        at = child
-    heap[at] = value
-
-
-@njit(nogil=True)
-def _reached(row: _Floats, start: int, stop: int, least: np.float32) -> int:
-    """Count what is large enough: a loop without a branch, so the compiler makes it wide."""
-    count = 0
-    for j in range(start, stop):
-        count += row[j] >= least
-    return count
-
-
-@njit(nogil=True)
-def _of_row(
-    row: _Floats, k: int, slack: np.float32, key: int, keys: _Ints, held: _Ints
-) -> tuple[int, float]:
-    """Hold whatever was within ``slack`` of the k-th largest when it was passed: how many, kth."""
-    heap = np.full(k, np.float32(-np.inf), dtype=np.float32)
-    used = 0
-    for start in range(0, len(row), _CHUNK):
-        stop = min(start + _CHUNK, len(row))
-        if _reached(row, start, stop, heap[0] - slack) == 0:
-            continue
-        for j in range(start, stop):
-            if row[j] >= heap[0] - slack and keys[j] != key:
-                held[used] = j
-                used += 1
-                if row[j] > heap[0]:
-                    _sift(heap, row[j])
-    return used, heap[0]
-
-
-@njit(nogil=True)
-def shortlist(
-    products: _Floats, k: int, slack: float, query_key: _Ints, entry_key: _Ints
-) -> tuple[_Ints, _Ints]:
-    """List, for each row of ``products [b, n]``, the entries within ``slack`` of its k-th largest.
-
-    An entry whose key is the query's is passed over.
-    """
-    narrow = np.float32(slack)
-    passed = np.empty(products.shape[1], np.int64)
-    held = np.empty(2 * k * len(products) + 1, np.int64)
-    row_of = np.empty_like(held)
-    used = 0
-    for i in range(len(products)):
-        n, kth = _of_row(products[i], k, narrow, query_key[i], entry_key, passed)
-        for p in range(n):
-            if products[i, passed[p]] >= kth - narrow:
-                if used == len(held):
-                    held = np.concatenate((held, np.empty_like(held)))
-                    row_of = np.concatenate((row_of, np.empty_like(row_of)))
-                held[used], row_of[used] = passed[p], i
-                used += 1
-    return row_of[:used], held[:used]
 
 
 @njit(nogil=True, fastmath={"reassoc", "contract"})

@@ -1,11 +1,8 @@
-"""Embeddings as predictions: one vector per unit and model, made unit length and put in order.
-
-Retrieval and face verification read them here. A vector is divided by its L2 norm in double
-precision and kept in the precision that it came in.
-"""
+"""Embeddings as predictions, and the k nearest of them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,15 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.vocabulary.errors import JoinError, TableError, UnknownNameError, place
+from isolux.tasks._ids import refuse_no_match, require_columns
+from isolux.vocabulary.errors import SpecError, TableError, place
 from isolux.vocabulary.schema import to_polars
-
-__all__ = ["NO_LENGTH", "NO_PREDICTION", "NO_VECTOR", "Embedded", "read_embeddings"]
 
 NO_PREDICTION = "no prediction"
 NO_VECTOR = "no embedding"
 NO_LENGTH = "embedding of length zero"
-_UNNAMED = "model"
 _NEEDED = ("model", "instance_id", "embedding")
 
 
@@ -60,29 +55,51 @@ def read_embeddings(
     met = frame.join(
         units.with_row_index("unit"), on="instance_id", how="inner", maintain_order="left"
     )
-    if frame.height and units.height and not met.height:
-        raise JoinError(
-            "no embedding is of a unit of the dataset",
-            expected="instance ids such as " + _three(units["instance_id"]),
-            found=_three(frame["instance_id"]),
-            where=where,
-        )
-    names = sorted(frame["model"].unique()) or [model or _UNNAMED]
+    refuse_no_match(
+        "no embedding is of a unit of the dataset",
+        frame["instance_id"],
+        units["instance_id"],
+        n_matched=met.height,
+        where=where,
+    )
+    names = sorted(frame["model"].unique()) or [model or "model"]
     found = tuple(
         _of_model(name, met.filter(pl.col("model") == name), units.height, where) for name in names
     )
     strangers = frame.height - met.height
-    return found, (
-        (f"{strangers:,} embeddings are of units that the dataset has not; they were left out.",)
-        if strangers and units.height
-        else ()
-    )
+    note = f"{strangers:,} embeddings are of units that the dataset has not; they were left out."
+    return found, ((note,) if strangers and units.height else ())
+
+
+def pair_models(
+    queries: Sequence[Embedded], entries: Sequence[Embedded], lacks: str
+) -> list[tuple[Embedded, Embedded]]:
+    """Pair each model's queries with its own entries, of one length; single models are a pair."""
+    named = {one.model: one for one in entries}
+    if len(queries) == len(entries) == 1:
+        named = {queries[0].model: entries[0]}
+    for query in queries:
+        where = "database_predictions"
+        if query.model not in named:
+            raise SpecError(
+                f"{lacks} embeddings of the model {query.model!r}",
+                expected="embeddings by the same models",
+                found=", ".join(named),
+                where=where,
+            )
+        entry = named[query.model]
+        if len(query.vectors) and len(entry.vectors) and query.width != entry.width:
+            raise SpecError(
+                f"embeddings of {query.model!r} and of the database differ in length",
+                expected=f"{query.width} numbers",
+                found=f"{entry.width} numbers",
+                where=where,
+            )
+    return [(query, named[query.model]) for query in queries]
 
 
 def _checked(frame: pl.DataFrame, where: str) -> pl.DataFrame:
-    for name in _NEEDED:
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where=where)
+    require_columns(frame, _NEEDED, where)
     dtype = frame.schema["embedding"]
     inner = dtype.inner if isinstance(dtype, pl.List | pl.Array) else None
     if not frame.is_empty() and (inner is None or not inner.is_numeric()):
@@ -121,7 +138,17 @@ def _of_model(name: str, rows: pl.DataFrame, n_units: int, where: str) -> Embedd
     given = rows.drop_nulls("embedding")
     raw = _matrix(given, where)
     length = np.sqrt(np.einsum("nd,nd->n", raw, raw, dtype=np.float64, casting="unsafe"))
-    _refuse_infinite(given, raw, length, where)
+    bad = np.flatnonzero(~np.isfinite(length))
+    if len(bad):
+        first = int(bad[0])
+        number = raw[first][~np.isfinite(raw[first])]
+        raise TableError(
+            f"{len(bad)} embedding(s) cannot be used",
+            expected="finite numbers",
+            found=f"{number[0] if len(number) else 'too large a number'} for "
+            f"{given['instance_id'][first]!r}",
+            where=place(where, int(given["place"][first]), "embedding"),
+        )
     unit = given["unit"].to_numpy().astype(np.int64)
     reason[unit] = NO_LENGTH
     some = length > 0.0
@@ -152,20 +179,69 @@ def _matrix(given: pl.DataFrame, where: str) -> npt.NDArray[Any]:
     return np.asarray(flat).reshape(given.height, int(sizes[0]))
 
 
-def _refuse_infinite(
-    given: pl.DataFrame, raw: npt.NDArray[Any], length: npt.NDArray[np.float64], where: str
-) -> None:
-    bad = np.flatnonzero(~np.isfinite(length))
-    if len(bad):
-        number = raw[bad[0]][~np.isfinite(raw[bad[0]])]
-        raise TableError(
-            f"{len(bad)} embedding(s) cannot be used",
-            expected="finite numbers",
-            found=f"{number[0] if len(number) else 'too large a number'} for "
-            f"{given['instance_id'][int(bad[0])]!r}",
-            where=place(where, int(given["place"][int(bad[0])]), "embedding"),
+_BYTES = 64 << 20
+"""Products held at once."""
+_ROUNDING = 2.0**-24  # unit roundoff of single precision
+IntArray = npt.NDArray[np.int64]
+
+
+def nearest(
+    queries: npt.NDArray[Any],
+    database: npt.NDArray[Any],
+    k: int,
+    *,
+    query_key: IntArray,
+    entry_key: IntArray,
+    block_bytes: int = _BYTES,
+) -> IntArray:
+    """Find the k entries of largest inner product with each query, the largest first.
+
+    Shapes: ``queries`` [q, d], ``database`` [n, d], ``query_key`` [q], ``entry_key`` [n]; returns
+    [q, k].
+
+    Examples
+    --------
+    Entries 0 and 2 are the query itself and its equal; 0 has the query's key.
+
+    >>> east, north = [1.0, 0.0], [0.0, 1.0]
+    >>> nearest(np.array([east]), np.array([east, north, east]), 2,
+    ...         query_key=np.array([7]), entry_key=np.array([7, 8, 9]))
+    array([[2, 1]])
+    """
+    found = np.full((len(queries), k), -1, dtype=np.int64)
+    if not len(database) or not len(queries):
+        return found
+    from isolux.tasks._embeddings.kernels import inner
+
+    low = np.ascontiguousarray(database, dtype=np.float32)
+    # |error| of one product of unit vectors: d u for the sum (Higham 2002, section 3.1), a few u
+    # more for vectors that were rounded to single precision, and for the slack itself; twice that
+    # parts two products.
+    slack = np.float32(2.0 * (database.shape[1] + 8) * _ROUNDING)
+    size = max(1, block_bytes // (4 * len(database)))
+    # The k-th largest of what is largest in each chunk is no more than the k-th largest of all.
+    starts = np.arange(0, len(database), max(1, len(database) // (8 * k)))
+    least = max(len(starts) - k, 0)
+    by_key = np.argsort(entry_key, kind="stable")
+    # One table for all blocks: a fresh one would be paid for page by page.
+    room = np.empty((min(size, len(queries)), len(database)), dtype=np.float32)
+    for start in range(0, len(queries), size):
+        block = np.ascontiguousarray(queries[start : start + size])
+        products = room[: len(block)]
+        np.matmul(block.astype(np.float32, copy=False), low.T, out=products)
+        key = query_key[start : start + size]
+        first, last = (np.searchsorted(entry_key[by_key], key, side=s) for s in ("left", "right"))
+        for i in np.flatnonzero(last > first):
+            products[i, by_key[first[i] : last[i]]] = -np.inf
+        best = np.maximum.reduceat(products, starts, axis=1)
+        floor = (
+            np.partition(best, least, axis=1)[:, least] if len(starts) >= k else best.min(axis=1)
         )
-
-
-def _three(ids: pl.Series) -> str:
-    return ", ".join(repr(i) for i in ids.head(3))
+        row, entry = np.nonzero((products >= floor[:, None] - slack) & (products > -np.inf))
+        exact = inner(block, database, row, entry)
+        order = np.lexsort((entry, -exact, row))
+        row, entry = row[order], entry[order]
+        place = np.arange(len(row)) - np.searchsorted(row, row)
+        held = place < k
+        found[start + row[held], place[held]] = entry[held]
+    return found

@@ -7,77 +7,28 @@ comparisons come from the mean of the people's values.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Unpack
 
 import numpy as np
 import polars as pl
 
 from isolux.io.image_tables import IMAGE_FILES, UNIT_VALUES
-from isolux.stats.statistic import FloatArray
-from isolux.tasks._images.compare import Comparison, Distance, Measured, Pair, compare
-from isolux.tasks._images.identity import identity_cosines
+from isolux.tasks._images.compare import Measured, Pair, compare
 from isolux.tasks._images.metrics import FHIBE, OF_PIXELS
-from isolux.tasks._images.originals import NO_ORIGINAL, originals_of
+from isolux.tasks._images.originals import NO_ORIGINAL, identity_cosines, originals_of
 from isolux.tasks._images.settings import PictureSettings
-from isolux.tasks._images.units import NO_PREDICTION, match_units, units_of
-from isolux.tasks._images.values import values_of
+from isolux.tasks._images.values import MOST_DB, NO_PREDICTION, match_units, units_of, values_of
+from isolux.tasks._scores import measured_info, read_metrics, score_rows, stack_scores
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.plugin_options import with_defaults
 from isolux.vocabulary.schema import check, to_polars
-from isolux.vocabulary.tables import SCORES
 
-__all__ = ["Asked", "asked_for", "score_pictures"]
-
-_UNNAMED = "model"
 _BOXES = {"face": "face_box", "box": "box"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """The options of a task that judges pictures."""
-
-    metrics: tuple[str, ...]
-    how: Comparison
-    originals: str | None
-    original_embeddings: str | None
-    lpips_weights: str
-    device: str
-    model: str | None
-
-
-def asked_for(metrics: Sequence[str], **pictures: Unpack[PictureSettings]) -> Asked:
-    """Bring a task's settings into order; those that were not given have their defaults."""
-    settings = with_defaults(PictureSettings, pictures)
-    return Asked(
-        metrics=(metrics,) if isinstance(metrics, str) else tuple(metrics),
-        how=Comparison(
-            size_px=settings["size_px"],
-            crop=settings["crop"],
-            crop_outputs=settings["crop_outputs"],
-            exif_orientation=settings["exif_orientation"],
-            shape_tolerance=settings["shape_tolerance"],
-            error_floor=settings["error_floor"],
-        ),
-        originals=settings["originals"],
-        original_embeddings=settings["original_embeddings"],
-        lpips_weights=settings["lpips_weights"],
-        device=settings["device"],
-        model=settings["model"],
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """Metrics by name of one model, in the order of the units."""
-
-    model: str
-    measured: dict[str, Measured]
 
 
 _FEWEST = 20
@@ -85,60 +36,75 @@ _UNLIKE = {"psnr": 12.0, "ssim": 0.1, "identity_cosine": 0.1, "lpips": 0.9}
 """What two unrelated photographs reach: about 8 to 12 dB, no structure in common."""
 
 
+_Measures = dict[str, dict[str, Measured]]
+"""Of each model each metric, in the order of the units."""
+
+
 def score_pictures(
-    task: str, info: TaskInfo, dataset: Dataset, predictions: object, asked: Asked
+    task: str,
+    info: TaskInfo,
+    dataset: Dataset,
+    predictions: object,
+    metrics: Sequence[str],
+    **pictures: Unpack[PictureSettings],
 ) -> Scores:
     """Score pictures, embeddings or values, whichever the columns hold."""
-    _refuse(asked.how)
-    for name in asked.metrics:
-        info.metric(name)
-    frame = to_polars(predictions)
-    units = units_of(dataset)
+    how = with_defaults(PictureSettings, pictures)
+    _refuse(how)
+    named = read_metrics(info, metrics)
+    frame, units = to_polars(predictions), units_of(dataset)
     if "uri" in frame.columns:
-        found, notes = _of_pictures(info, dataset, units, frame, asked)
+        found, notes = _of_pictures(info, dataset, units, frame, named, how)
     elif "embedding" in frame.columns:
-        _chosen(info, asked.metrics, ("identity_cosine",), "embeddings")
-        if asked.original_embeddings is None:
+        _chosen(info, named, ("identity_cosine",), "embeddings")
+        originals = how["original_embeddings"]
+        if originals is None:
             raise SpecError(
                 "embeddings of a model's pictures are compared with those of the originals",
                 expected="original_embeddings, a file of them",
                 found="none",
                 hint="name it: --option original_embeddings=FILE",
             )
-        cosines, notes = identity_cosines(frame, units, asked.original_embeddings, asked.model)
-        found = [_Found(name, {"identity_cosine": m}) for name, m in cosines.items()]
+        cosines, notes = identity_cosines(frame, units, originals, how["model"])
+        found = {model: {"identity_cosine": measured} for model, measured in cosines.items()}
     elif {"metric", "value"} <= set(frame.columns):
-        given, notes = _of_values(info, units, frame, asked)
-        found = [_Found(name, measured) for name, measured in given.items()]
+        found, notes = _of_values(info, units, frame, named, how)
     else:
         raise UnknownNameError("column", "uri", frame.columns, where="predictions")
-    names = tuple(m.name for m in info.metrics if m.name in found[0].measured)
-    parts = [
-        _rows(task, units, one.model, name, one.measured[name]) for one in found for name in names
-    ]
-    scores = SCORES.conform(pl.concat(parts))
+    measured = measured_info(info, next(iter(found.values())), cites=True)
+    people = units.select("cluster_id", unit_id="instance_id")
+    scores = stack_scores(
+        [
+            score_rows(
+                people.with_columns(reason=pl.Series(own[name].reason.tolist(), dtype=pl.String)),
+                task,
+                name,
+                own[name].value,
+                model=model,
+            )
+            for model, own in found.items()
+            for name in measured.defaults
+        ]
+    )
+    cited = dict.fromkeys([FHIBE, *measured.references])
     return Scores(
         units=scores,
-        info=_measured(info, names),
+        info=replace(measured, references=tuple(cited)),
         notes=(*_unlike(scores), *notes, *_not_scored(scores)),
     )
 
 
-def _refuse(how: Comparison) -> None:
-    if how.size_px < 0 or isinstance(how.size_px, bool):
+def _refuse(how: PictureSettings) -> None:
+    if how["size_px"] < 0 or isinstance(how["size_px"], bool):
         raise SpecError(
             "size_px cannot be that",
             expected="pixels to which both sides are resized; 0: pictures are not resized",
-            found=repr(how.size_px),
+            found=repr(how["size_px"]),
         )
-    if how.crop not in ("none", *_BOXES):
+    if how["crop"] not in ("none", *_BOXES):
         raise SpecError(
-            "crop is not known", expected="one of none, face, box", found=repr(how.crop)
+            "crop is not known", expected="one of none, face, box", found=repr(how["crop"])
         )
-    for name in ("error_floor", "shape_tolerance"):
-        value = getattr(how, name)
-        if not (math.isfinite(value) and value >= 0):
-            raise SpecError(f"{name} cannot be that", expected="0 or more", found=repr(value))
 
 
 def _chosen(
@@ -156,45 +122,45 @@ def _chosen(
 
 
 def _of_pictures(
-    info: TaskInfo, dataset: Dataset, units: pl.DataFrame, frame: pl.DataFrame, asked: Asked
-) -> tuple[list[_Found], list[str]]:
-    names = _chosen(info, asked.metrics, OF_PIXELS, "pictures")
+    info: TaskInfo,
+    dataset: Dataset,
+    units: pl.DataFrame,
+    frame: pl.DataFrame,
+    named: Sequence[str],
+    how: PictureSettings,
+) -> tuple[_Measures, list[str]]:
+    names = _chosen(info, named, OF_PIXELS, "pictures")
     files = check(frame, IMAGE_FILES, where="predictions")
-    models = sorted(files["model"].unique()) or [asked.model or _UNNAMED]
+    models = sorted(files["model"].unique()) or [how["model"] or "model"]
     matched, said = match_units(files["instance_id"], units)
     if matched.is_empty():
-        nothing = {name: _nothing(units.height) for name in names}
-        return [_Found(model, nothing) for model in models], list(said)
-    # Weights that are not there are said before a thousand pictures are read.
-    distance, notes = _distance(asked) if "lpips" in names else (None, ())
+        return {m: {n: _nothing(units.height) for n in names} for m in models}, list(said)
+    notes, distance = [], None
+    if "lpips" in names:  # weights that are absent are said before a thousand pictures are read
+        from isolux.models.lpips import load
+
+        distance = load(how["lpips_weights"], device=how["device"])
+        notes = [distance.note]
     rows = files.join(matched, on="instance_id").join(
-        _boxed(units, asked.how.crop), on="unit", maintain_order="left"
+        _boxed(units, how["crop"]), on="unit", maintain_order="left"
     )
-    originals, more = originals_of(dataset, rows["uri_right"], asked.originals)
+    originals, more = originals_of(dataset, rows["uri_right"], how["originals"])
     rows = rows.filter(pl.col("uri_right").is_in(list(originals)))
     keys = rows.select("uri_right", "uri", "box").unique(maintain_order=True)
     pairs = [
         Pair(originals[uri], output, None if box is None else (box[0], box[1], box[2], box[3]))
         for uri, output, box in keys.iter_rows()
     ]
-    measured = compare(pairs, asked.how, names, distance)
+    measured = compare(pairs, how, names, distance)
     numbered = rows.join(
         keys.with_row_index("pair"), on=["uri_right", "uri", "box"], nulls_equal=True
     )
-    found = []
+    found = {}
     for model in models:
         own = numbered.filter(pl.col("model") == model)
         had = matched.join(files.filter(pl.col("model") == model), on="instance_id")["unit"]
-        spread = {n: _spread(m, own, had, units.height) for n, m in measured.items()}
-        found.append(_Found(model, spread))
-    return found, [*said, *more, *notes, *_how_said(asked.how, names)]
-
-
-def _distance(asked: Asked) -> tuple[Distance, tuple[str, ...]]:
-    from isolux.models.lpips import load
-
-    network = load(asked.lpips_weights, device=asked.device)
-    return network, (network.note,)
+        found[model] = {n: _spread(m, own, had, units.height) for n, m in measured.items()}
+    return found, [*said, *more, *notes, *_how_said(how, names)]
 
 
 def _boxed(units: pl.DataFrame, crop: str) -> pl.DataFrame:
@@ -229,24 +195,26 @@ def _spread(pairs: Measured, own: pl.DataFrame, had: pl.Series, n_units: int) ->
     return spread
 
 
-def _how_said(how: Comparison, names: Sequence[str]) -> list[str]:
+def _how_said(how: PictureSettings, names: Sequence[str]) -> list[str]:
     """Say what was done to pictures before they were compared."""
-    size = f"brought to {how.size_px} × {how.size_px} pixels" if how.size_px else "left in size"
-    cut = "" if how.crop == "none" else f"cropped to the {how.crop}'s box and "
-    notes = [f"Pictures were {cut}{size} before they were compared."]
-    if "psnr" in names and how.error_floor:
-        floor = f"{how.error_floor:g}".replace("e-0", "e-")
-        most = -10 * math.log10(how.error_floor)
-        notes.append(
-            f"PSNR adds {floor} to the mean squared error, as PIQ does: identical pictures have"
-            f" {most:.0f} dB."
-        )
-    return notes
+    px, crop = how["size_px"], how["crop"]
+    size = f"brought to {px} × {px} pixels" if px else "left in size"
+    cut = "" if crop == "none" else f"cropped to the {crop}'s box and "
+    psnr = (
+        "PSNR adds 1e-8 to the mean squared error, as PIQ does: identical pictures have"
+        f" {MOST_DB:.0f} dB."
+    )
+    text = f"Pictures were {cut}{size} before they were compared."
+    return [text, *([psnr] if "psnr" in names else [])]
 
 
 def _of_values(
-    info: TaskInfo, units: pl.DataFrame, frame: pl.DataFrame, asked: Asked
-) -> tuple[dict[str, dict[str, Measured]], list[str]]:
+    info: TaskInfo,
+    units: pl.DataFrame,
+    frame: pl.DataFrame,
+    named: Sequence[str],
+    how: PictureSettings,
+) -> tuple[_Measures, list[str]]:
     table = check(frame, UNIT_VALUES, where="predictions")
     known = [m.name for m in info.metrics]
     there = [name for name in known if name in set(table["metric"])]
@@ -254,36 +222,14 @@ def _of_values(
         there = list(info.defaults)
     elif not there:
         raise UnknownNameError("metric", table["metric"][0], known, where="predictions")
-    names = asked.metrics or tuple(there)
+    names = named or tuple(there)
     for name in names:
         if name not in there and not table.is_empty():
             raise UnknownNameError("metric", name, there, where="predictions")
     matched, said = match_units(table["instance_id"], units)
-    return values_of(
-        table,
-        matched,
-        [info.metric(name) for name in names],
-        units["instance_id"],
-        error_floor=asked.how.error_floor,
-        model=asked.model or _UNNAMED,
-        notes=said,
-    )
-
-
-def _rows(task: str, units: pl.DataFrame, model: str, metric: str, found: Measured) -> pl.DataFrame:
-    value: FloatArray = found.value
-    return SCORES.conform(
-        units.select(
-            pl.lit(model).alias("model"),
-            pl.lit(task).alias("task"),
-            pl.lit(metric).alias("metric"),
-            pl.lit("instance").alias("unit_kind"),
-            pl.col("instance_id").alias("unit_id"),
-            "cluster_id",
-            pl.Series("value", value, dtype=pl.Float64).fill_nan(None),
-            pl.Series("reason", found.reason.tolist(), dtype=pl.String),
-        )
-    )
+    metrics = [info.metric(name) for name in names]
+    found, notes = values_of(table, matched, metrics, units.height, how["model"] or "model")
+    return found, [*said, *notes]
 
 
 def _unlike(scores: pl.DataFrame) -> list[Caution]:
@@ -291,18 +237,15 @@ def _unlike(scores: pl.DataFrame) -> list[Caution]:
     notes = []
     known = scores.drop_nulls("value")
     for (model, metric), rows in known.group_by(["model", "metric"], maintain_order=True):
-        limit = _UNLIKE.get(str(metric))
-        middle = float(np.median(rows["value"].to_numpy()))
-        if limit is None or rows.height < _FEWEST:
-            continue
-        if (middle > limit) if metric == "lpips" else (middle < limit):
-            notes.append(
-                Caution(
-                    f"Half the pictures of {model!r} have {metric} {middle:.3g} or worse: pictures"
-                    " of different people do as well. Are they of these people, and is the number"
-                    " on its usual scale?"
-                )
+        limit, middle = _UNLIKE[str(metric)], float(np.median(rows["value"].to_numpy()))
+        is_unlike = middle > limit if metric == "lpips" else middle < limit
+        if is_unlike and rows.height >= _FEWEST:
+            text = (
+                f"Half the pictures of {model!r} have {metric} {middle:.3g} or worse: pictures"
+                " of different people do as well. Are they of these people, and is the number"
+                " on its usual scale?"
             )
+            notes.append(Caution(text))
     return notes
 
 
@@ -320,10 +263,3 @@ def _not_scored(scores: pl.DataFrame) -> list[str]:
         f"{count:,} of {units:,} people have no {' or '.join(metrics)} of {model!r}: {reason}."
         for model, reason, count, metrics in why.iter_rows()
     ]
-
-
-def _measured(info: TaskInfo, names: Sequence[str]) -> TaskInfo:
-    """Declare the metrics that were measured and cite what they rest on, and nothing else."""
-    metrics = tuple(info.metric(name) for name in names)
-    cited = dict.fromkeys([FHIBE, *(m.reference for m in metrics if m.reference)])
-    return replace(info, metrics=metrics, defaults=tuple(names), references=tuple(cited))

@@ -9,17 +9,6 @@ from __future__ import annotations
 from isolux.vocabulary import works
 from isolux.vocabulary.info import Metric, Reference
 
-__all__ = [
-    "CURRICULAR_FACE",
-    "FHIBE",
-    "LPIPS",
-    "OF_NETWORKS",
-    "OF_PIXELS",
-    "PICTURES",
-    "PIQ",
-    "SAME_PLACE",
-]
-
 SAME_PLACE = (
     "A model's picture shows what the original shows, in the same place: neither is aligned."
 )

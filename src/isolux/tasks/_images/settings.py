@@ -6,8 +6,6 @@ from typing import Annotated, Literal, TypedDict
 
 from isolux.vocabulary.plugin_options import Shared
 
-__all__ = ["Crop", "PictureSettings"]
-
 Crop = Literal["none", "face", "box"]
 
 
@@ -43,39 +41,6 @@ class PictureSettings(TypedDict, total=False):
             "none",
             "Compare only what is inside the instance's ``face_box_x, …`` or ``box_x, …``, in "
             "pixels of the original. FHIBE's face table holds aligned crops, which need none.",
-        ),
-    ]
-    crop_outputs: Annotated[
-        bool,
-        Shared(
-            default=True,
-            description="The model's pictures are cropped too, at the same place of the picture;"
-            " no: they are crops already.",
-        ),
-    ]
-    exif_orientation: Annotated[
-        bool,
-        Shared(
-            default=True,
-            description="Turn pictures as their EXIF says; boxes are those of the turned picture.",
-        ),
-    ]
-    shape_tolerance: Annotated[
-        float,
-        Shared(
-            0.02,
-            "A picture whose ratio of width to height differs from the original's by a larger"
-            " share than this is not scored.",
-        ),
-    ]
-    error_floor: Annotated[
-        float,
-        Shared(
-            1e-8,
-            "Added to PSNR's mean squared error (pixels from 0 to 1). 1e-8, as FHIBE's code has"
-            " it by way of PIQ: at most 80 dB. 0: the textbook's formula, by which identical"
-            " pictures are infinite, and null here; leaving out a model's best pictures moves"
-            " the mean.",
         ),
     ]
     lpips_weights: Annotated[

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+
 import numpy as np
 import polars as pl
 
 from isolux.stats.numbers import spearman_of
 from isolux.stats.statistic import FloatArray
-from isolux.tasks._numbers.codes import BY_WORD, EMPTIED, codes_of_missing
+from isolux.tasks._numbers.reading import (
+    BY_WORD,
+    codes_of_missing,
+    codes_of_models,
+    measured_name,
+    number_of,
+    numbers_of_units,
+)
+from isolux.tasks._scores import score_rows, stack_scores
+from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError
+from isolux.vocabulary.info import Reference
 from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.tables import to_polars
 
-__all__ = ["EVIDENCE", "codes", "errors_of", "suspicious"]
-
+GENG = Reference(
+    "age-estimation",
+    "Geng, X., Zhou, Z.-H., & Smith-Miles, K. (2007). Automatic age estimation based on facial "
+    "aging patterns. IEEE Transactions on Pattern Analysis and Machine Intelligence, 29, "
+    "2234–2240.",
+    "section 4, mean absolute error and cumulative score",
+    "https://doi.org/10.1109/TPAMI.2007.70733",
+)
 EVIDENCE = "errors"
 """Name of the evidence table."""
 _ROUNDING = 1e-15
@@ -35,13 +55,53 @@ def errors_of(units: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def codes(units: pl.DataFrame, truth: pl.DataFrame, target: str) -> list[str]:
-    """Caution where a code for a missing value stands in the truth or in the predictions."""
+def read_errors(
+    dataset: Dataset,
+    predictions: object,
+    target: str,
+    unknown_values: Collection[str],
+    model: str | None,
+) -> tuple[pl.DataFrame, list[str], list[str]]:
+    """Hold each unit's number against the true one; with cautions about codes, and other notes."""
+    frame = to_polars(predictions)
+    measured_name(frame)
+    units, notes = numbers_of_units(dataset, frame, model)
+    truth = pl.DataFrame(schema={"unit_id": pl.String, "truth": pl.Float64})
+    if dataset.instances.height:
+        truth = number_of(dataset, target, unknown_values).rename({"number": "truth"})
+    errors = errors_of(units, truth)
+    unknown = int(errors.unique("unit_id")["truth"].null_count())
+    if unknown:
+        notes.append(f"{unknown:,} people have no known {target!r} and count in no metric.")
     true = truth["truth"].cast(pl.Float64).to_numpy()
-    notes = [*codes_of_missing(true, what=f"the true {target!r}", cure=BY_WORD)]
-    for (model,), own in units.group_by(["model"], maintain_order=True):
-        notes += codes_of_missing(own["value"].to_numpy(), what=f"{model!r}", cure=EMPTIED)
-    return [*notes]
+    codes = codes_of_missing(true, what=f"the true {target!r}", cure=BY_WORD)
+    return errors, [*codes, *codes_of_models(units)], notes
+
+
+def error_rows(
+    errors: pl.DataFrame,
+    task: str,
+    names: Collection[str],
+    within: Sequence[float],
+    others: Mapping[tuple[str, float | None], tuple[pl.Expr, pl.Expr]] = MappingProxyType({}),
+) -> pl.DataFrame:
+    """Write the errors of ``names``; ``others`` are more values by metric and threshold."""
+    none, size = pl.lit(None, dtype=pl.String), pl.col("absolute_error")
+    values = {
+        ("mean_absolute_error", None): (size, none),
+        ("bias", None): (pl.col("error"), none),
+        **{("share_within", float(d)): (size <= d, none) for d in within},
+        **others,
+    }
+    return stack_scores(
+        [
+            score_rows(
+                errors, task, name, value, threshold=at, reason=pl.coalesce(pl.col("reason"), other)
+            )
+            for (name, at), (value, other) in values.items()
+            if name in names
+        ]
+    )
 
 
 def suspicious(errors: pl.DataFrame) -> list[str]:
@@ -79,10 +139,9 @@ def suspicious(errors: pl.DataFrame) -> list[str]:
     return notes
 
 
-def _beyond_chance(truth: object, said: object) -> float:
-    first, second = np.asarray(truth, dtype=np.float64), np.asarray(said, dtype=np.float64)
-    rho = float(spearman_of(first, second, np.ones(len(first))))
-    return (0.0 if np.isnan(rho) else rho) * float(np.sqrt(len(first) - 1))
+def _beyond_chance(truth: FloatArray, said: FloatArray) -> float:
+    rho = float(spearman_of(truth, said, np.ones(len(truth))))
+    return (0.0 if np.isnan(rho) else rho) * float(np.sqrt(len(truth) - 1))
 
 
 def _beyond_own(other: FloatArray, said: FloatArray, own: FloatArray) -> float:
@@ -95,12 +154,12 @@ def _beyond_own(other: FloatArray, said: FloatArray, own: FloatArray) -> float:
     return (rho - of_truths * of_own) / left**0.5 * len(own) ** 0.5 if left > 1e-9 else 0.0
 
 
-def _refuse_shifted(model: str, truth: object, said: object) -> None:
-    first, second = (np.asarray(a, dtype=np.float64) for a in (truth, said))
+def _refuse_shifted(model: str, truth: FloatArray, said: FloatArray) -> None:
     for shift in (1, -1):
-        a, b = (first[:-1], second[1:]) if shift > 0 else (first[1:], second[:-1])
-        own = first[1:] if shift > 0 else first[:-1]
-        if _beyond_chance(a, b) > _SURE and _beyond_own(a, b, own) > _SURE:
+        before, after = slice(None, -1), slice(1, None)
+        a, b = (before, after) if shift > 0 else (after, before)
+        other, moved, own = truth[a], said[b], truth[b]
+        if _beyond_chance(other, moved) > _SURE and _beyond_own(other, moved, own) > _SURE:
             raise JoinError(
                 f"the predictions of {model!r} belong to other rows",
                 expected="each prediction in the row of the person that it is about",

@@ -1,17 +1,68 @@
-"""Numbers that a model gave, brought to the units of a dataset, one a unit."""
+"""Numbers that a model gave, one a unit, and codes among them that mean "not known"."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+import numpy as np
 import polars as pl
 
+from isolux.stats.statistic import FloatArray
+from isolux.tasks._ids import refuse_no_match, require_columns
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import SpecError, TableError, place
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES, to_polars
 
-__all__ = ["measured_name", "number_of", "numbers_of_units"]
+BY_WORD = "--unknown-values={} leaves it out."
+EMPTIED = "empty those cells."
+_CODES = (
+    -1.0, -9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 1e9,
+)  # fmt: skip
+_MINUS_ONE = -1.0
+_FEWEST_VALUES = 3  # other values beside -1: with fewer, -1, 0, 1 may be a scale
+
+
+def codes_of_missing(values: FloatArray, *, what: str, cure: str) -> list[Caution]:
+    """Caution where a common code for a missing value stands among numbers that it does not fit.
+
+    Shapes: ``values`` [m].
+
+    Examples
+    --------
+    >>> ages = np.array([20.0, 35.0, 61.0, 999.0, 999.0])
+    >>> (said,) = codes_of_missing(ages, what="the true 'age'", cure=BY_WORD)
+    >>> print(said.partition(". ")[0])
+    2 of 5 values of the true 'age' are 999, and all others 20 to 61
+    """
+    known = values[~np.isnan(values)]
+    distinct, counts = np.unique(known, return_counts=True)
+    held = {c: int(n) for c, n in zip(distinct.tolist(), counts, strict=True) if c in _CODES}
+    suspects = [c for c in held if held[c] > 1]
+    rest = distinct[~np.isin(distinct, suspects)]
+    if len(rest) < 2:
+        return []
+    low, high = float(rest[0]), float(rest[-1])
+    is_scale = low < 0.0 or len(rest) < _FEWEST_VALUES
+    return [
+        Caution(
+            f"{held[code]:,} of {len(known):,} values of {what} are {code:.0f}, and all others"
+            f" {low:g} to {high:g}. If that is a code for a missing value:"
+            f" {cure.format(f'{code:.0f}')}"
+        )
+        for code in suspects
+        if max(low - code, code - high) > high - low or (code == _MINUS_ONE and not is_scale)
+    ]
+
+
+def codes_of_models(units: pl.DataFrame) -> list[Caution]:
+    """Caution about each model's numbers that may be codes."""
+    return [
+        note
+        for (model,), own in units.group_by(["model"], maintain_order=True)
+        for note in codes_of_missing(own["value"].to_numpy(), what=f"{model!r}", cure=EMPTIED)
+    ]
+
 
 LARGEST = 1e30
 """Far beyond that, moments of squared errors are infinite. Nothing is measured so large."""
@@ -37,25 +88,26 @@ def numbers_of_units(
 ) -> tuple[pl.DataFrame, list[str]]:
     """Bring each model's numbers to the units."""
     table = _checked(to_polars(predictions))
-    instances = INSTANCES.conform(dataset.instances).select(
-        unit_id="instance_id", cluster_id="cluster_id"
-    )
-    models = tuple(table["model"].unique().sort()) or (model or "model",)
-    every = pl.concat(
-        [instances.select(pl.lit(m, dtype=pl.String).alias("model"), pl.all()) for m in models]
-    )
+    instances = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
+    models = sorted(table["model"].unique()) or [model or "model"]
     known = table["instance_id"].is_in(instances["unit_id"].implode())
-    if table.height and instances.height and not known.any():
-        raise JoinError(
-            "no number is of a unit of the dataset",
-            expected="instance ids such as " + _three(instances["unit_id"]),
-            found=_three(table["instance_id"]),
-            where="predictions",
+    refuse_no_match(
+        "no number is of a unit of the dataset",
+        table["instance_id"],
+        instances["unit_id"],
+        n_matched=int(known.sum()),
+    )
+    units = (
+        pl.DataFrame({"model": models}, schema={"model": pl.String})
+        .join(instances, how="cross", maintain_order="left_right")
+        .join(
+            table.rename({"instance_id": "unit_id"}),
+            on=["model", "unit_id"],
+            how="left",
+            maintain_order="left",
         )
-    units = every.join(
-        table.rename({"instance_id": "unit_id"}), on=["model", "unit_id"], how="left",
-        maintain_order="left",
-    )  # fmt: skip
+        .select("model", "unit_id", "cluster_id", "value")
+    )
     strangers = table.height - int(known.sum())
     notes = [f"{strangers:,} numbers are of units that the dataset has not; they were left out."]
     return units, [*(notes if strangers else []), *_absent(units)]
@@ -80,9 +132,7 @@ def _absent(units: pl.DataFrame) -> list[str]:
 def _checked(frame: pl.DataFrame) -> pl.DataFrame:
     where = "predictions"
     column = "value" if "value" in frame.columns else "score"
-    for name in ("model", "instance_id", column):
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where=where)
+    require_columns(frame, ("model", "instance_id", column))
     if not frame.schema[column].is_numeric() and frame[column].is_not_null().any():
         raise TableError(
             "a model's answer is not a number",
@@ -92,30 +142,33 @@ def _checked(frame: pl.DataFrame) -> pl.DataFrame:
         )
     value = pl.col(column).cast(pl.Float64).fill_nan(None)
     table = frame.select(pl.col("model", "instance_id").cast(pl.String), value=value)
-    twice = table.filter(pl.struct("model", "instance_id").is_duplicated())
-    if twice.height:
-        raise TableError(
+    number, size = pl.col("value"), pl.col("value").abs()
+    for bad, problem, expected, shown in (
+        (
+            pl.struct("model", "instance_id").is_duplicated(),
             "a unit has two numbers",
-            expected="one number for each model and unit",
-            found=repr(twice["instance_id"][0]),
-            where=where,
-        )
-    endless = table.filter(pl.col("value").is_infinite())
-    if endless.height:
-        raise TableError(
-            f"{endless.height:,} number(s) are infinite",
-            expected="finite numbers",
-            found=f"{endless['value'][0]} of {endless['instance_id'][0]!r}",
-            where=where,
-        )
-    huge = table.filter(pl.col("value").abs() > LARGEST)
-    if huge.height:
-        raise TableError(
-            f"{huge.height:,} number(s) are too large to be measured",
-            expected=f"numbers up to {LARGEST:g}: their squares are summed",
-            found=f"{huge['value'][0]:g} of {huge['instance_id'][0]!r}",
-            where=where,
-        )
+            "one number for each model and unit",
+            "{id!r}",
+        ),
+        (
+            number.is_infinite(),
+            "{n:,} number(s) are infinite",
+            "finite numbers",
+            "{value} of {id!r}",
+        ),
+        (
+            size > LARGEST,
+            "{n:,} number(s) are too large to be measured",
+            f"numbers up to {LARGEST:g}: their squares are summed",
+            "{value:g} of {id!r}",
+        ),
+    ):
+        rows = table.filter(bad)
+        if rows.height:
+            found = shown.format(value=rows["value"][0], id=rows["instance_id"][0])
+            raise TableError(
+                problem.format(n=rows.height), expected=expected, found=found, where=where
+            )
     return table
 
 
@@ -151,7 +204,3 @@ def number_of(dataset: Dataset, attribute: str, unknown_values: Collection[str])
             where=dataset.name,
         )
     return rows.select("unit_id", "number")
-
-
-def _three(ids: pl.Series) -> str:
-    return ", ".join(repr(i) for i in ids.head(3))

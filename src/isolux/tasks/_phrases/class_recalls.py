@@ -9,6 +9,7 @@ classes that occur there (the table's last row).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -17,10 +18,8 @@ from isolux.geometry.matching import IOU_THRESHOLDS
 from isolux.stats.statistic import FloatArray, SumStatistic
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.tasks._boxes.matching import Asked
+from isolux.tasks._scores import score_rows, stack_scores
 from isolux.vocabulary.info import Metric, Reference
-from isolux.vocabulary.tables import SCORES
-
-__all__ = ["DEFAULTS", "EVIDENCE", "class_metrics", "class_recalls"]
 
 EVIDENCE = "class_recalls"
 """Name of the evidence table: a row a person, with lists of their classes and recalls."""
@@ -48,35 +47,31 @@ _SCHEMA = {
 
 def class_metrics(found: str, reference: Reference) -> tuple[Metric, ...]:
     """Define the metrics; ``found`` says by what a person is found ("a box labelled with it")."""
-
-    def metric(name: str, title: str, definition: str) -> Metric:
-        return Metric(
-            name=name, title=title, definition=definition, direction="higher", reference=reference
-        )
-
+    metric = partial(Metric, direction="higher", reference=reference)
     ten = "Share of the ten overlaps from .50 to .95 at which"
     return (
         metric(
-            "average_recall",
-            "Average recall (.50:.95)",
-            f"{ten} a person of the class is found by {found}, mean over people (mAR).",
+            name="average_recall",
+            title="Average recall (.50:.95)",
+            definition=f"{ten} a person of the class is found by {found}, mean over people (mAR).",
         ),
         metric(
-            "recall_at_iou",
-            "Recall (IoU)",
-            f"Share of the people of a class found by {found}, at an overlap (IoU) of at least the "
-            "threshold.",
+            name="recall_at_iou",
+            title="Recall (IoU)",
+            definition=f"Share of the people of a class found by {found}, at an overlap (IoU) of "
+            "at least the threshold.",
         ),
         metric(
-            "person_average_recall",
-            "Average recall of a person",
-            f"{ten} a person is found by {found}, mean over the person's classes and over people.",
+            name="person_average_recall",
+            title="Average recall of a person",
+            definition=f"{ten} a person is found by {found}, mean over the person's classes and "
+            "over people.",
         ),
         metric(
-            "person_recall_at_iou",
-            "Recall of a person (IoU)",
-            f"Share of a person's classes as which they are found by {found}, at an overlap (IoU) "
-            "of at least the threshold, mean over people.",
+            name="person_recall_at_iou",
+            title="Recall of a person (IoU)",
+            definition=f"Share of a person's classes as which they are found by {found}, at an "
+            "overlap (IoU) of at least the threshold, mean over people.",
         ),
         *(_over_classes(name, found, reference) for name in _OVER_CLASSES),
     )
@@ -90,7 +85,7 @@ def class_recalls(
     evidence = {}
     if set(names) & set(_OVER_CLASSES):
         evidence[EVIDENCE] = pl.concat([_evidence(one) for one in asked])
-    return (pl.concat(units) if units else SCORES.empty()), evidence
+    return stack_scores(units), evidence
 
 
 def _over_classes(name: str, found: str, reference: Reference) -> Metric:
@@ -144,7 +139,15 @@ def _score_rows(task: str, asked: Asked, names: Sequence[str]) -> list[pl.DataFr
             "person_average_recall" if threshold is None else "person_recall_at_iou": _people(each),
         }
         parts += [
-            _rows(task, asked.found.model, name, threshold, makers[name])
+            score_rows(
+                makers[name],
+                task,
+                name,
+                pl.col("value"),
+                model=asked.found.model,
+                label=pl.col("label"),
+                threshold=threshold,
+            )
             for name in names
             if name in makers
         ]
@@ -172,25 +175,6 @@ def _people(each: pl.DataFrame) -> pl.DataFrame:
     return means.with_columns(
         label=pl.lit(None, dtype=pl.String),
         reason=pl.when(pl.col("value").is_null()).then("reason"),
-    )
-
-
-def _rows(
-    task: str, model: str, metric: str, threshold: float | None, values: pl.DataFrame
-) -> pl.DataFrame:
-    return SCORES.conform(
-        values.select(
-            pl.lit(model).alias("model"),
-            pl.lit(task).alias("task"),
-            pl.lit(metric).alias("metric"),
-            "label",
-            pl.lit(threshold, dtype=pl.Float64).alias("threshold"),
-            pl.lit("instance").alias("unit_kind"),
-            "unit_id",
-            "cluster_id",
-            "value",
-            "reason",
-        )
     )
 
 

@@ -13,15 +13,12 @@ import polars as pl
 
 from isolux.geometry.matching import Detections, ranks_in_image
 from isolux.tasks._boxes.matching import Asked, Settings
-from isolux.tasks._boxes.readings import examined
-from isolux.tasks._boxes.scoring import box_pairs
-from isolux.tasks._boxes.table import NO_BOX, People, read_found, read_people
+from isolux.tasks._boxes.scoring import ask_models, box_pairs
+from isolux.tasks._boxes.table import NO_BOX, People, read_people
 from isolux.tasks._phrases.prompts import labels_to_classes
 from isolux.tasks._truth import instances_with_truth
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.tables import BOX_PREDICTIONS, INSTANCES
-
-__all__ = ["First", "asked_by_class", "first_of_image", "notes_on_people", "people_by_class"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +78,9 @@ def asked_by_class(
     labelled = labels_to_classes(
         predictions, people.classes or (), templates=templates, prediction_map=prediction_map
     )
-    models, notes = read_found(
-        labelled.rows, BOX_PREDICTIONS, people, person_label=None, model=model
-    )
+    settings = replace(settings, model=model)
     pairs_of = box_pairs(settings, pixel_inclusive=False)
-    cautions = [note for found in models for note in examined(found, people, pairs_of)]
-    asked = [Asked(people, found, pairs_of(found, people), settings) for found in models]
+    asked, cautions, notes = ask_models(labelled.rows, BOX_PREDICTIONS, people, settings, pairs_of)
     return asked, (*cautions, *labelled.notes, *notes)
 
 

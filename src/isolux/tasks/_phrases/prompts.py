@@ -1,22 +1,18 @@
-"""What a prompt asked for: from the labels of predictions to the classes that people carry.
-
-An open-vocabulary model is asked for "a person who is a nurse", and its predictions name the prompt
-or the class, in whatever spelling. Both are read as the class ``nurse``. Capitals, punctuation,
-underscores and "a" for "an" make no difference, as FACET writes ``tennis_player`` and no one
-prompts so.
-"""
+"""What a prompt asked for, and settings of the tasks that judge boxes drawn for one."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated, TypedDict
 
 import polars as pl
 
+from isolux.tasks._boxes.readings import BoxFormat
 from isolux.vocabulary.errors import SpecError
-
-__all__ = ["Labelled", "labels_to_classes", "templates_of"]
+from isolux.vocabulary.grouping import UNKNOWN_VALUES
+from isolux.vocabulary.plugin_options import Shared
 
 _SLOT = "{}"
 _SHOWN = 8  # labels in a message: a longer list would hide its sentence
@@ -145,3 +141,43 @@ def _notes(
             f"of their people count as missed: {', '.join(silent[:_SHOWN])}{more}."
         )
     return tuple(notes)
+
+
+class PhraseSettings(TypedDict, total=False):
+    """Which classes people are of, how labels name them, and at which overlaps a box finds one."""
+
+    target: Annotated[
+        str | None,
+        Shared(None, "The attribute with the classes. Default: the instances' ``classes``."),
+    ]
+    prediction_map: Annotated[
+        Mapping[str, str] | None,
+        Shared(
+            None,
+            'The model\'s labels to classes (``{"1": "nurse"}``); goes before names and prompts.',
+        ),
+    ]
+    iou_thresholds: Annotated[
+        Sequence[float],
+        Shared(
+            (0.5, 0.75),
+            "Of ``recall_at_iou``, in column ``threshold``: AR@.50 and AR@.75 where not said.",
+        ),
+    ]
+    unknown_values: Annotated[
+        Sequence[str],
+        Shared(UNKNOWN_VALUES, 'Classes that mean "not known", compared without case.'),
+    ]
+    box_format: Annotated[
+        BoxFormat,
+        Shared(
+            "xywh",
+            "What the four numbers of a predicted box are: left, top, width, height; two"
+            " corners; the centre and the sides; ``y`` first; with ``n`` as shares of the"
+            " picture's sides.",
+        ),
+    ]
+    model: Annotated[
+        str | None,
+        Shared(None, "What to call the model if there is not one prediction to say so."),
+    ]

@@ -1,8 +1,4 @@
-"""Lists of words by group, as files that say where they are from.
-
-A list names groups, the words for each in a text, the values that a dataset may call the group by,
-and neutral words for a person. Own lists are files of the same form.
-"""
+"""Lists of words by group, and the group that is true of each person in their names."""
 
 from __future__ import annotations
 
@@ -11,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from isolux.io.hashing import sha256_file
-from isolux.io.settings_files import read_mapping
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.tasks._truth import instances_with_truth, values_of_truth
+from isolux.tasks._words.files import find_words, read_words
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
 
-__all__ = ["WordList", "built_in", "read_word_list"]
-
-_HERE = Path(__file__).parent
 _KEYS = ("title", "language", "source", "groups", "neutral")
 
 
@@ -51,17 +48,6 @@ class WordList:
         return {"title": self.title, "source": self.source, "sha256": self.sha256}
 
 
-def built_in() -> list[str]:
-    """Name the lists that come with isolux.
-
-    Examples
-    --------
-    >>> built_in()
-    ['english_people', 'english_pronouns', 'hendricks_2018']
-    """
-    return sorted(path.stem for path in _HERE.glob("*.yaml"))
-
-
 def read_word_list(named: str | Path) -> WordList:
     """Read a list of one's own, or one that comes with isolux.
 
@@ -73,38 +59,30 @@ def read_word_list(named: str | Path) -> WordList:
     >>> words.values["woman"]
     'feminine'
     """
-    path, where = _path(str(named)), str(named)
-    found = read_mapping(path)
-    strange = [key for key in found if key not in _KEYS]
-    if strange:
-        raise UnknownNameError("part of a word list", strange[0], _KEYS, where=where)
-    if not str(found.get("source") or "").strip():
-        raise SpecError(
-            "a word list must say where it is from",
-            expected="source: a sentence",
-            found="none",
-            where=where,
-        )
+    where = str(named)
+    path = find_words("word list", where, Path(__file__).parent, "words")
+    found = read_words("word list", path, _KEYS, where)
     groups, values = _groups(found.get("groups"), where)
     neutral = _words(found.get("neutral") or [], "neutral", where)
-    _refuse_twice({**groups, "neutral": neutral}, where)
+    owner: dict[str, str] = {}
+    for name, words in {**groups, "neutral": neutral}.items():
+        for word in sorted(words):
+            if owner.setdefault(word, name) != name:
+                raise SpecError(
+                    f"the word {word!r} is of two groups",
+                    expected="each word in one",
+                    found=f"{owner[word]!r} and {name!r}",
+                    where=where,
+                )
     return WordList(
-        title=str(found.get("title") or path.stem),
-        source=" ".join(str(found["source"]).split()),
-        language=str(found.get("language") or "language not said"),
+        title=found["title"],
+        source=found["source"],
+        language=found["language"],
         groups=groups,
         neutral=neutral,
         values=values,
         sha256=sha256_file(path),
     )
-
-
-def _path(named: str) -> Path:
-    if named in built_in():
-        return _HERE / f"{named}.yaml"
-    if "." not in named and "/" not in named:
-        raise UnknownNameError("word list", named, built_in(), where="words")
-    return Path(named).expanduser()
 
 
 def _groups(found: Any, where: str) -> tuple[dict[str, frozenset[str]], dict[str, str]]:
@@ -150,14 +128,48 @@ def _words(found: Sequence[Any], group: str, where: str) -> frozenset[str]:
     return frozenset(words)
 
 
-def _refuse_twice(groups: Mapping[str, frozenset[str]], where: str) -> None:
-    owner: dict[str, str] = {}
-    for name, words in groups.items():
-        for word in sorted(words):
-            if owner.setdefault(word, name) != name:
-                raise SpecError(
-                    f"the word {word!r} is of two groups",
-                    expected="each word in one",
-                    found=f"{owner[word]!r} and {name!r}",
-                    where=where,
-                )
+def people_by_group(
+    dataset: Dataset,
+    target: str | None,
+    words: WordList,
+    label_map: Mapping[str, Sequence[str]] | None,
+    unknown_values: Sequence[str],
+) -> pl.DataFrame:
+    """List the people with their group."""
+    own = {str(old).strip().lower(): new for new, olds in (label_map or {}).items()
+           for old in ((olds,) if isinstance(olds, str) else olds)}  # fmt: skip
+    strange = [new for new in own.values() if new not in words.groups]
+    if strange:
+        raise SpecError(
+            f"the word list has no group {strange[0]!r}",
+            expected="one of " + ", ".join(words.groups),
+            found=repr(strange[0]),
+            where="label_map",
+        )
+    known = {**words.values, **own}
+    values = values_of_truth(dataset, target).to_list()
+    if values and not any(str(value).strip().lower() in known for value in values):
+        raise SpecError(
+            f"no value of {target or 'classes'!r} is one that the word list knows",
+            expected=", ".join(sorted(known)),
+            found=", ".join(map(repr, sorted(map(str, values))[:8])),
+            where="target",
+            hint=f'say which is which: --label-map "{next(iter(words.groups))}={values[0]}"',
+        )
+    people = instances_with_truth(dataset, target, {}, unknown_values)
+    groups = pl.col("truth").list.eval(
+        pl.element().str.strip_chars().str.to_lowercase().replace_strict(known, default=None)
+    )
+    unique = groups.list.drop_nulls().list.unique()
+    n = unique.list.len().fill_null(0)
+    return people.select(
+        "unit_id",
+        "cluster_id",
+        truth=pl.when(n == 1).then(unique.list.first()),
+        reason=pl.when(pl.col("truth").is_null())
+        .then(pl.lit("unknown truth"))
+        .when(n == 0)
+        .then(pl.lit("no words for this value"))
+        .when(n > 1)
+        .then(pl.lit("several groups are true")),
+    )

@@ -9,31 +9,22 @@ Evaluation, age estimation and verification).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import polars as pl
 
-from isolux.tasks._numbers.errors import EVIDENCE, codes, errors_of, suspicious
-from isolux.tasks._numbers.reading import measured_name, number_of, numbers_of_units
+from isolux.tasks._numbers.errors import EVIDENCE, GENG, error_rows, read_errors, suspicious
+from isolux.tasks._scores import measured_info, read_metrics
 from isolux.tasks.age_estimation.mix import Mix, read_mix, standardised_error, with_cells
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
+from isolux.vocabulary.info import Metric, Reference, TaskInfo
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import SCORES, to_polars
 
 __all__ = ["INFO", "score"]
 
-GENG = Reference(
-    "age-estimation",
-    "Geng, X., Zhou, Z.-H., & Smith-Miles, K. (2007). Automatic age estimation based on facial "
-    "aging patterns. IEEE Transactions on Pattern Analysis and Machine Intelligence, 29, "
-    "2234–2240.",
-    "section 4, mean absolute error and cumulative score",
-    "https://doi.org/10.1109/TPAMI.2007.70733",
-)
 NIST = Reference(
     "fate-age-estimation",
     "National Institute of Standards and Technology (2024 to date). Face Analysis Technology "
@@ -47,62 +38,66 @@ _FPR, _FNR = "challenge_false_positive_rate", "challenge_false_negative_rate"
 _MIXED = "standardised_absolute_error"
 
 
-def _years(
-    name: str, title: str, definition: str, reference: Reference, direction: Direction = "lower"
-) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        definition=definition,
-        direction=direction,
-        low=None if direction == "none" else 0.0,
-        high=None,
-        unit="years",
-        reference=reference,
-    )
-
-
+_years = partial(Metric, direction="lower", high=None, unit="years")
 METRICS = (
     _years(
-        "mean_absolute_error", "Mean absolute error",
-        "Mean distance of the estimated age from the true age.", GENG,
+        name="mean_absolute_error",
+        title="Mean absolute error",
+        definition="Mean distance of the estimated age from the true age.",
+        reference=GENG,
     ),
     _years(
-        "bias", "Bias", "Mean of the estimated minus the true age; positive: estimated too old.",
-        GENG, "none",
+        name="bias",
+        title="Bias",
+        definition="Mean of the estimated minus the true age; positive: estimated too old.",
+        direction="none",
+        low=None,
+        reference=GENG,
     ),
     Metric(
-        name="share_within", title="Share of ages estimated within",
+        name="share_within",
+        title="Share of ages estimated within",
         definition="Share of people whose estimate is within this many years of their age: the "
         "cumulative score.",
-        direction="higher", reference=GENG, at="a distance of",
+        direction="higher",
+        reference=GENG,
+        at="a distance of",
     ),
-    replace(
-        _years(
-            _MIXED, "Mean absolute error at a stated age mix",
-            "Mean over the cells of a stated mix (ages, or sexes and ages) of the mean absolute "
-            "error in each, weighted as stated.", NIST,
-        ),
-        evidence=EVIDENCE, statistic=standardised_error(),
+    _years(
+        name=_MIXED,
+        title="Mean absolute error at a stated age mix",
+        definition="Mean over the cells of a stated mix (ages, or sexes and ages) of the mean "
+        "absolute error in each, weighted as stated.",
+        reference=NIST,
+        evidence=EVIDENCE,
+        statistic=standardised_error(),
         undefined="it has nobody in one of the mix's cells",
     ),
     Metric(
-        name=_FPR, title="Underage people who pass",
+        name=_FPR,
+        title="Underage people who pass",
         definition="Share of people under the legal age whose estimate is at or above the "
         "challenge age: they pass without a proof of age.",
         in_people="Of {people} under the legal age {n} pass without a proof of age",
-        direction="lower", reference=NIST, at="a challenge age of",
-        opposite=_FNR, meaning="underage people who pass",
+        direction="lower",
+        reference=NIST,
+        at="a challenge age of",
+        opposite=_FNR,
+        meaning="underage people who pass",
     ),
     Metric(
-        name=_FNR, title="People of legal age who do not pass",
+        name=_FNR,
+        title="People of legal age who do not pass",
         definition="Share of people of the legal age or older whose estimate is below the "
         "challenge age: they are asked for a proof of age, or turned away.",
         in_people="Of {people} of legal age {n} are asked for a proof of age",
-        direction="lower", reference=NIST, at="a challenge age of",
-        opposite=_FPR, meaning="people of legal age who do not pass",
+        direction="lower",
+        reference=NIST,
+        at="a challenge age of",
+        opposite=_FPR,
+        meaning="people of legal age who do not pass",
     ),
-)  # fmt: skip
+)
 
 INFO = TaskInfo(
     title="Age estimation",
@@ -201,35 +196,28 @@ def score(
     """
     mix = read_mix(age_mix, sex)
     _refuse(within, legal_age, challenge_age, youngest)
-    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    for name in asked:
-        INFO.metric(name)
-    frame = to_polars(predictions)
-    measured_name(frame)
-    units, notes = numbers_of_units(dataset, frame, model)
-    truth = pl.DataFrame(schema={"unit_id": pl.String, "truth": pl.Float64})
-    if dataset.instances.height:
-        truth = number_of(dataset, target, unknown_values).rename({"number": "truth"})
-    errors = errors_of(units, truth)
-    more: tuple[str, ...] = ()
+    named = read_metrics(INFO, metrics)
+    errors, cautions, notes = read_errors(dataset, predictions, target, unknown_values, model)
     if mix is not None:
         errors, more = with_cells(errors, mix, dataset, unknown_values)
-    names = _names(asked, errors, mix, (legal_age, youngest))
-    unknown = int(errors.unique("unit_id")["truth"].null_count())
-    if unknown:
-        notes.append(f"{unknown:,} people have no known {target!r} and count in no metric.")
-    measured = tuple(m for m in INFO.metrics if m.name in names)
+        notes += more
+    names = _names(named, errors, mix, (legal_age, youngest))
+    words = "" if mix is None else mix.words
+    chosen = {"age_mix": {"value": words, "metrics": [_MIXED], "words": f"({words})"}}
     return Scores(
         units=_rows(errors, names, within, legal_age, challenge_age, youngest),
-        info=replace(INFO, metrics=measured, defaults=tuple(m.name for m in measured)),
+        info=measured_info(INFO, names),
         evidence={EVIDENCE: errors},
         notes=(
-            *codes(units, truth, target), *_implausible(errors, target), *suspicious(errors),
-            *notes, *more, *_of_age(errors, legal_age, youngest),
+            *cautions,
+            *_implausible(errors, target),
+            *suspicious(errors),
+            *notes,
+            *_of_age(errors, legal_age, youngest),
         ),
         task="age_estimation",
-        chosen=_chosen(mix, names),
-    )  # fmt: skip
+        chosen=chosen if _MIXED in names else {},
+    )
 
 
 def _refuse(
@@ -294,27 +282,9 @@ def _rows(
     grown = pl.when(age >= legal_age).then(pl.lit("of legal age"))
     young = grown.when(age < youngest).then(pl.lit("younger than those who count"))
     minor = pl.when(age < legal_age).then(pl.lit("under the legal age"))
-    none = pl.lit(None, dtype=pl.String)
-    values: dict[tuple[str, float | None], tuple[pl.Expr, pl.Expr]] = {
-        ("mean_absolute_error", None): (pl.col("absolute_error"), none),
-        ("bias", None): (pl.col("error"), none),
-    }
-    values |= {("share_within", float(d)): (pl.col("absolute_error") <= d, none) for d in within}
-    values |= {(_FPR, float(t)): (given >= t, young.otherwise(none)) for t in challenge_age}
-    values |= {(_FNR, float(t)): (given < t, minor.otherwise(none)) for t in challenge_age}
-    parts = [
-        errors.select(
-            "model", "unit_id", "cluster_id",
-            reason=pl.coalesce(pl.col("reason"), other), task=pl.lit("age_estimation"),
-            metric=pl.lit(name), unit_kind=pl.lit("instance"),
-            threshold=pl.lit(at, dtype=pl.Float64),
-            value=pl.when(pl.coalesce(pl.col("reason"), other).is_null()).then(
-                value.cast(pl.Float64)
-            ),
-        )
-        for (name, at), (value, other) in values.items() if name in names
-    ]  # fmt: skip
-    return SCORES.conform(pl.concat(parts)) if parts else SCORES.empty()
+    checks = {(_FPR, float(t)): (given >= t, young) for t in challenge_age}
+    checks |= {(_FNR, float(t)): (given < t, minor) for t in challenge_age}
+    return error_rows(errors, "age_estimation", names, within, checks)
 
 
 def _implausible(errors: pl.DataFrame, target: str) -> list[Caution]:
@@ -326,13 +296,11 @@ def _implausible(errors: pl.DataFrame, target: str) -> list[Caution]:
     ):
         known = errors[column].drop_nulls()
         odd = known.filter((known < low) | (known > high))
-        if len(odd):
-            notes.append(
-                Caution(
-                    f"{len(odd):,} of {len(known):,} values of the {what} are below {low:g} or"
-                    f" above {high:g} years ({odd[0]:g}): are they ages in years?"
-                )
-            )
+        text = (
+            f"{len(odd):,} of {len(known):,} values of the {what} are below {low:g} or above"
+            f" {high:g} years"
+        )
+        notes += [Caution(f"{text} ({odd[0]:g}): are they ages in years?")] if len(odd) else []
     return notes
 
 
@@ -348,10 +316,3 @@ def _of_age(errors: pl.DataFrame, legal_age: float, youngest: float) -> list[str
         + (f" and at least {youngest:g}" if youngest else "")
         + f" ({near:,} by less than two years), {int((age >= legal_age).sum()):,} are of that age."
     ]
-
-
-def _chosen(mix: Mix | None, names: set[str]) -> dict[str, dict[str, object]]:
-    """Say in sentences what the mix is."""
-    if mix is None or _MIXED not in names:
-        return {}
-    return {"age_mix": {"value": mix.words, "metrics": [_MIXED], "words": f"({mix.words})"}}

@@ -22,8 +22,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["Mix", "read_mix", "standardised_error", "with_cells"]
-
 _PART = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?(?:=\s*(\d+(?:\.\d*)?|\.\d+)\s*)?")
 _MOST = 200
 _LEAST_OF_CELL = 5

@@ -14,13 +14,14 @@ import polars as pl
 
 from isolux.stats.agreement import MOST_ORDERED, MOST_VALUES, Scale, tallies
 from isolux.stats.statistic import FloatArray
+from isolux.tasks._scores import measured_info, read_metrics, score_rows, stack_scores
 from isolux.tasks.agreement.answers import answers_of, by_item, in_circles, refuse_several
 from isolux.tasks.agreement.metrics import EVIDENCE, METRICS, REFERENCES
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import SCORES, to_polars
+from isolux.vocabulary.tables import to_polars
 
 __all__ = ["INFO", "score"]
 
@@ -38,7 +39,6 @@ INFO = TaskInfo(
     predictions="outputs",
     worse="annotators agree less about {0} than about {1}",
 )
-_FEW = "fewer than two answers"
 _SETS = 0.5  # of the answers are one of several of their annotator and item: they are sets
 
 
@@ -102,8 +102,10 @@ def score(
     [('a', 'pairwise_agreement', 1.0), ('b', 'pairwise_agreement', 0.0)]
     """
     known = dataset.instances["instance_id"].cast(pl.String)
-    rows, notes = answers_of(to_polars(predictions), known, _words(ignored))
-    names = _asked(rows, scale, _words(metrics))
+    words = (ignored,) if isinstance(ignored, str) else tuple(ignored)
+    rows, notes = answers_of(to_polars(predictions), known, words)
+    named = read_metrics(INFO, metrics)
+    names = _asked(rows, scale, named)
     if set(names) - {"mean_jaccard"}:
         refuse_several(rows)
     circled, told = in_circles(rows, annotators_by)
@@ -111,28 +113,23 @@ def score(
     _refuse_kappas(items, names)
     _refuse_many(values, names)
     notes += [*told, *_on_single(items), *_on_scale(values, scale, names)]
-    if not metrics and names == ("mean_jaccard",):
+    if not named and names == ("mean_jaccard",):
         notes.append(
             Caution(
                 "Annotators gave several answers about an item: their sets are compared"
                 " (mean_jaccard), and agreement beyond chance is not measured."
             )
         )
-    units = [_unit_scores(items, name) for name in names if INFO.metric(name).evidence is None]
-    measured = tuple(
-        m if m.evidence is None else replace(m, unit="") for m in METRICS if m.name in names
-    )
+    info = measured_info(INFO, names)
+    measured = tuple(m if m.evidence is None else replace(m, unit="") for m in info.metrics)
+    units = [_unit_scores(items, m.name) for m in measured if m.evidence is None]
     return Scores(
-        units=pl.concat(units) if units else SCORES.empty(),
-        info=replace(INFO, metrics=measured, defaults=names),
+        units=stack_scores(units),
+        info=replace(info, metrics=measured),
         evidence={EVIDENCE: items.select("model", "unit_id", "cluster_id", "codes", "numbers")},
         notes=tuple(notes),
         task="agreement",
     )
-
-
-def _words(given: Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _asked(rows: pl.DataFrame, scale: str, metrics: Sequence[str]) -> tuple[str, ...]:
@@ -142,8 +139,7 @@ def _asked(rows: pl.DataFrame, scale: str, metrics: Sequence[str]) -> tuple[str,
         sets = rows.height > 0 and float(twice or 0.0) >= _SETS
         chosen = {"mean_jaccard"} if sets else {f"alpha_{scale}", "pairwise_agreement"}
         return tuple(m.name for m in METRICS if m.name in chosen)
-    named = {INFO.metric(one).name for one in metrics}
-    for one in named:
+    for one in metrics:
         if one.startswith("alpha_") and one != f"alpha_{scale}":
             raise SpecError(
                 f"the metric {one!r} is of another scale",
@@ -151,32 +147,29 @@ def _asked(rows: pl.DataFrame, scale: str, metrics: Sequence[str]) -> tuple[str,
                 found=f"scale={scale}",
                 where="metrics",
             )
-    return tuple(m.name for m in METRICS if m.name in named)
+    return tuple(m.name for m in METRICS if m.name in metrics)
 
 
 def _refuse_kappas(items: pl.DataFrame, names: Sequence[str]) -> None:
     """Refuse the kappas where items do not have the answers that these are defined for."""
     given = items.filter(pl.col("codes").list.len() > 1)
-    if "fleiss_kappa" in names:
-        for (circle,), own in given.group_by(["model"], maintain_order=True):
-            counts = own["codes"].list.len().unique().sort().to_list()
-            if len(counts) > 1:
-                raise SpecError(
-                    "Fleiss' kappa needs as many answers about every item",
-                    expected="--metric alpha_nominal, which does not",
-                    found=f"items with {counts[0]} to {counts[-1]} answers ({circle})",
-                    where="metrics",
-                )
-    if "cohen_kappa" in names:
-        for (circle,), own in given.group_by(["model"], maintain_order=True):
-            people = own["annotators"].explode().unique().sort().to_list()
-            if len(people) != 2:
-                raise SpecError(
-                    "Cohen's kappa is about two annotators",
-                    expected="--metric alpha_nominal or fleiss_kappa",
-                    found=f"{len(people):,} annotators ({circle})",
-                    where="metrics",
-                )
+    for (circle,), own in given.group_by(["model"], maintain_order=True):
+        counts = own["codes"].list.len().unique().sort().to_list()
+        if "fleiss_kappa" in names and len(counts) > 1:
+            raise SpecError(
+                "Fleiss' kappa needs as many answers about every item",
+                expected="--metric alpha_nominal, which does not",
+                found=f"items with {counts[0]} to {counts[-1]} answers ({circle})",
+                where="metrics",
+            )
+        people = own["annotators"].explode().n_unique()
+        if "cohen_kappa" in names and people != 2:
+            raise SpecError(
+                "Cohen's kappa is about two annotators",
+                expected="--metric alpha_nominal or fleiss_kappa",
+                found=f"{people:,} annotators ({circle})",
+                where="metrics",
+            )
 
 
 def _refuse_many(values: pl.Series, names: Sequence[str]) -> None:
@@ -198,28 +191,22 @@ def _on_single(items: pl.DataFrame) -> list[str]:
     notes: list[str] = []
     for (circle,), own in items.group_by(["model"], maintain_order=True):
         few = int((own["codes"].list.len() < 2).sum())
-        if not few:
-            continue
-        if few == own.height:
-            notes.append(
-                Caution(
-                    f"No item has two answers of {circle}: there is nothing to agree about. Are the"
-                    " others' answers in other files or columns?"
-                )
-            )
-            continue
         told = f"{few:,} of {own.height:,} items have fewer than two answers of {circle}"
-        many = few * 10 >= own.height
-        notes.append(Caution(f"{told}: every number is about the others.") if many else f"{told}.")
+        if few == own.height:
+            told = f"No item has two answers of {circle}: there is nothing to agree about."
+            notes.append(Caution(f"{told} Are the others' answers in other files or columns?"))
+        elif few:
+            many = few * 10 >= own.height
+            text = f"{told}: every number is about the others."
+            notes.append(Caution(text) if many else f"{told}.")
     return notes
 
 
 def _on_scale(values: pl.Series, scale: str, names: Sequence[str]) -> list[str]:
     """Caution where answers look like a scale, and are taken as names."""
     numbers = values.cast(pl.Float64, strict=False)
-    if scale != "nominal" or "alpha_nominal" not in names or len(values) < 4:
-        return []
-    if numbers.null_count():
+    is_named = scale == "nominal" and "alpha_nominal" in names
+    if not is_named or len(values) < 4 or numbers.null_count():
         return []
     return [
         Caution(
@@ -242,12 +229,8 @@ def _unit_scores(items: pl.DataFrame, metric: str) -> pl.DataFrame:
         value = np.divide(agree, pairs, out=np.zeros(len(given)), where=pairs > 0)
         if metric == "unanimous":
             value = (value == 1.0).astype(np.float64)
-    rows = items.select("model", "unit_id", "cluster_id").with_columns(
-        value=pl.Series(np.where(given > 1, value, np.nan)).fill_nan(None),
-        task=pl.lit("agreement"), metric=pl.lit(metric), unit_kind=pl.lit("instance"),
-    )  # fmt: skip
-    reason = pl.when(pl.col("value").is_null()).then(pl.lit(_FEW))
-    return SCORES.conform(rows.with_columns(reason=reason))
+    few = pl.when(pl.Series(given <= 1)).then(pl.lit("fewer than two answers"))
+    return score_rows(items, "agreement", metric, value, reason=few)
 
 
 def _jaccard(items: pl.DataFrame) -> tuple[FloatArray, FloatArray]:

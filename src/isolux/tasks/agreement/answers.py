@@ -6,13 +6,12 @@ from collections.abc import Collection
 
 import polars as pl
 
+from isolux.tasks._ids import refuse_no_match, require_columns
 from isolux.vocabulary.blanks import on_blanks
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
-
-__all__ = ["EVERYONE", "answers_of", "by_item", "in_circles"]
 
 EVERYONE = "all annotators"
 """The name, in the column ``model``, of agreement among everyone."""
@@ -26,40 +25,34 @@ def answers_of(
     frame: pl.DataFrame, known: pl.Series, ignored: Collection[str]
 ) -> tuple[pl.DataFrame, list[str]]:
     """Check the answers, and leave out those that are none and those of other items."""
-    for name in _NEEDED:
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where=_WHERE)
+    require_columns(frame, _NEEDED, _WHERE)
     rows = frame.with_columns(pl.col(_NEEDED).cast(pl.String))
     for name in _NEEDED[:2]:
         empty = rows[name].is_null()
         if empty.any():
-            row = int(empty.arg_true()[0])
             raise TableError(
                 f"{int(empty.sum()):,} answer(s) have no {name}",
                 expected="an item and an annotator for each answer",
                 found="an empty cell",
-                where=place(_WHERE, row + 1, name),
+                where=place(_WHERE, int(empty.arg_true()[0]) + 1, name),
             )
     word = pl.col("label").str.strip_chars()
     left_out = pl.Series([w.strip().lower() for w in ignored], dtype=pl.String)
     none = word.str.len_chars().eq(0) | word.str.to_lowercase().is_in(left_out.implode())
     held = rows.filter(~none.fill_null(value=True)).with_columns(label=word)
-    ours = held["instance_id"].is_in(known.implode())
-    if held.height and len(known) and not ours.any():
-        raise JoinError(
-            "no answer is about an item of the dataset",
-            expected="items such as " + ", ".join(map(repr, known.head(3))),
-            found=", ".join(map(repr, held["instance_id"].head(3))),
-            where=_WHERE,
-        )
-    notes: list[str] = []
-    strangers = held.height - int(ours.sum())
-    if strangers:
-        notes.append(
-            f"{strangers:,} answers are about items that the dataset has not; they were left out."
-        )
-    notes += on_blanks(held.filter(ours)["label"], "--option ignored=")
-    return held.filter(ours), notes
+    ours = held.filter(held["instance_id"].is_in(known.implode()))
+    refuse_no_match(
+        "no answer is about an item of the dataset",
+        held["instance_id"],
+        known,
+        n_matched=ours.height,
+        expected="items such as ",
+        where=_WHERE,
+    )
+    strangers = held.height - ours.height
+    note = f"{strangers:,} answers are about items that the dataset has not; they were left out."
+    blanks = on_blanks(ours["label"], "--option ignored=")
+    return ours, [*([note] if strangers else []), *blanks]
 
 
 def in_circles(rows: pl.DataFrame, by: str | None) -> tuple[pl.DataFrame, list[str]]:
@@ -98,26 +91,23 @@ def in_circles(rows: pl.DataFrame, by: str | None) -> tuple[pl.DataFrame, list[s
 
 def by_item(rows: pl.DataFrame, dataset: Dataset, scale: str) -> tuple[pl.DataFrame, pl.Series]:
     """Bring each circle's answers to the items, as lists."""
-    number = pl.col("label").cast(pl.Float64, strict=False)
-    rows = rows.with_columns(number=number)
+    rows = rows.with_columns(number=pl.col("label").cast(pl.Float64, strict=False))
     if scale != "nominal":
-        bad = rows.filter(~pl.col("number").is_finite().fill_null(value=False))
-        if bad.height:
-            raise TableError(
-                f"{bad.height:,} answer(s) are not numbers, but the scale is {scale}",
-                expected="numbers; --option ignored=WORD leaves words out; or --option"
-                " scale=nominal",
-                found=f"{bad['label'][0]!r} of {bad['instance_id'][0]!r}",
-                where=_WHERE,
-            )
-        _refuse_huge(rows)
-        values = rows["number"].unique().sort()
-        rows = rows.with_columns(code=pl.col("number").rank("dense") - 1)
-    else:
-        values = rows["label"].unique().sort()
-        rows = rows.with_columns(code=pl.col("label").rank("dense") - 1)
+        _refuse_rows(
+            rows.filter(~pl.col("number").is_finite().fill_null(value=False)),
+            f"are not numbers, but the scale is {scale}",
+            "numbers; --option ignored=WORD leaves words out; or --option scale=nominal",
+        )
+        _refuse_rows(
+            rows.filter(pl.col("number").abs() > _LARGEST),
+            "are too large to be compared",
+            f"numbers up to {_LARGEST:g} in size",
+        )
+    column = "label" if scale == "nominal" else "number"
+    values = rows[column].unique().sort()
     lists = (
-        rows.sort("annotator", "code")
+        rows.with_columns(code=pl.col(column).rank("dense") - 1)
+        .sort("annotator", "code")
         .group_by(["model", "instance_id"], maintain_order=True)
         .agg(codes=pl.col("code").cast(pl.Int64), numbers="number", annotators="annotator")
         .rename({"instance_id": "unit_id"})
@@ -129,14 +119,12 @@ def by_item(rows: pl.DataFrame, dataset: Dataset, scale: str) -> tuple[pl.DataFr
     return items.with_columns(pl.col("codes", "numbers", "annotators").fill_null([])), values
 
 
-def _refuse_huge(rows: pl.DataFrame) -> None:
-    """Refuse numbers whose squared differences no computer number holds."""
-    huge = rows.filter(pl.col("number").abs() > _LARGEST)
-    if huge.height:
+def _refuse_rows(bad: pl.DataFrame, problem: str, expected: str) -> None:
+    if bad.height:
         raise TableError(
-            f"{huge.height:,} answer(s) are too large to be compared",
-            expected=f"numbers up to {_LARGEST:g} in size",
-            found=f"{huge['label'][0]!r} of {huge['instance_id'][0]!r}",
+            f"{bad.height:,} answer(s) {problem}",
+            expected=expected,
+            found=f"{bad['label'][0]!r} of {bad['instance_id'][0]!r}",
             where=_WHERE,
         )
 

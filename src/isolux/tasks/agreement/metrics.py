@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from isolux.stats.agreement import Scale, alpha, cohen_kappa, fleiss_kappa
-from isolux.stats.statistic import SumStatistic
-from isolux.vocabulary.info import Metric, Reference
+from functools import partial
 
-__all__ = ["EVIDENCE", "METRICS", "REFERENCES"]
+from isolux.stats.agreement import Scale, alpha, cohen_kappa, fleiss_kappa
+from isolux.vocabulary.info import Metric, Reference
 
 EVIDENCE = "answers"
 """Name of the evidence table."""
@@ -41,20 +40,16 @@ JACCARD = Reference(
 REFERENCES = (KRIPPENDORFF, COHEN, FLEISS, JACCARD)
 
 
-def _share(name: str, title: str, definition: str, reference: Reference) -> Metric:
-    return Metric(
-        name=name, title=title, definition=definition, direction="higher", reference=reference
-    )
+_share = partial(Metric, direction="higher")
 
 
-def _beyond_chance(
-    name: str, title: str, definition: str, reference: Reference, statistic: SumStatistic
-) -> Metric:
-    return Metric(
-        name=name, title=title, definition=definition, direction="higher", low=None, high=1.0,
-        unit="own unit",  # none: a pure number, as a run says
-        reference=reference, evidence=EVIDENCE, statistic=statistic,
-    )  # fmt: skip
+_beyond_chance = partial(
+    Metric,
+    direction="higher",
+    low=None,
+    unit="own unit",  # none: a pure number, as a run says
+    evidence=EVIDENCE,
+)
 
 
 _APART: dict[Scale, str] = {
@@ -65,50 +60,48 @@ _APART: dict[Scale, str] = {
 METRICS: tuple[Metric, ...] = (
     *(
         _beyond_chance(
-            f"alpha_{scale}",
-            f"Agreement beyond chance (alpha, {scale})",
-            "Krippendorff's alpha: one minus the disagreement within items over that expected by "
-            f"chance; {apart}. 1: they always agree, 0: as expected by chance.",
-            KRIPPENDORFF,
-            alpha(scale),
+            name=f"alpha_{scale}",
+            title=f"Agreement beyond chance (alpha, {scale})",
+            definition="Krippendorff's alpha: one minus the disagreement within items over that "
+            f"expected by chance; {apart}. 1: they always agree, 0: as expected by chance.",
+            reference=KRIPPENDORFF,
+            statistic=alpha(scale),
         )
         for scale, apart in _APART.items()
     ),
     _share(
-        "pairwise_agreement",
-        "Pairwise agreement",
-        "Share of the pairs of annotators of an item who give the same answer, averaged over "
-        "items; it is higher by chance alone if one answer is common.",
-        FLEISS,
+        name="pairwise_agreement",
+        title="Pairwise agreement",
+        definition="Share of the pairs of annotators of an item who give the same answer, averaged "
+        "over items; it is higher by chance alone if one answer is common.",
+        reference=FLEISS,
     ),
     _share(
-        "unanimous",
-        "Unanimous items",
-        "Share of the items to which all their annotators give the same answer.",
-        FLEISS,
+        name="unanimous",
+        title="Unanimous items",
+        definition="Share of the items to which all their annotators give the same answer.",
+        reference=FLEISS,
     ),
     _share(
-        "mean_jaccard",
-        "Mean pairwise Jaccard index",
-        "Number of answers that two annotators of an item share, divided by those that either "
-        "gives, averaged over pairs and items.",
-        JACCARD,
+        name="mean_jaccard",
+        title="Mean pairwise Jaccard index",
+        definition="Number of answers that two annotators of an item share, divided by those that "
+        "either gives, averaged over pairs and items.",
+        reference=JACCARD,
     ),
     _beyond_chance(
-        "fleiss_kappa",
-        "Agreement beyond chance (Fleiss' kappa)",
-        (
-            "Agreement beyond chance divided by its maximum; every item has the same number of "
-            "answers."
-        ),
-        FLEISS,
-        fleiss_kappa(),
+        name="fleiss_kappa",
+        title="Agreement beyond chance (Fleiss' kappa)",
+        definition="Agreement beyond chance divided by its maximum; every item has the same number "
+        "of answers.",
+        reference=FLEISS,
+        statistic=fleiss_kappa(),
     ),
     _beyond_chance(
-        "cohen_kappa",
-        "Agreement beyond chance (Cohen's kappa)",
-        "Agreement of two annotators beyond chance, divided by its maximum.",
-        COHEN,
-        cohen_kappa(),
+        name="cohen_kappa",
+        title="Agreement beyond chance (Cohen's kappa)",
+        definition="Agreement of two annotators beyond chance, divided by its maximum.",
+        reference=COHEN,
+        statistic=cohen_kappa(),
     ),
 )

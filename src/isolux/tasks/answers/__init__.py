@@ -15,21 +15,22 @@ from typing import Any, Literal
 import polars as pl
 
 from isolux.io.prompts import PromptFile, read_prompt_file
+from isolux.tasks._scores import measured_info, read_metrics
 from isolux.tasks._words.lists import WordList, read_word_list
 from isolux.tasks._words.mentions import mentioned
-from isolux.tasks.answers.asked import (
-    CHOSE,
-    Asked,
-    Chosen,
-    answered_rows,
-    choose,
-    refuse_share,
-    rules_of,
-)
-from isolux.tasks.answers.doubts import on_language, on_lexicon, on_states, on_values
+from isolux.tasks.answers.asked import CHOSE, answered_rows, choose, refuse_share, rules_of
 from isolux.tasks.answers.metrics import INFO
 from isolux.tasks.answers.reading import Rule, read_rule, value_of
-from isolux.tasks.answers.shares import OutOf, label_of, of_state, of_values
+from isolux.tasks.answers.shares import (
+    OutOf,
+    label_of,
+    of_state,
+    of_values,
+    on_language,
+    on_lexicon,
+    on_states,
+    on_values,
+)
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
@@ -147,16 +148,20 @@ def score(
     [(1.0, None), (0.0, None), (None, 'declined to answer')]
     """
     refuse_share(choose_on)
-    _refuse_counts(least_answers, most_answers)
-    people = INSTANCES.conform(dataset.instances).select(
-        unit_id="instance_id", cluster_id="cluster_id"
-    )
+    if least_answers < 1 or most_answers < 1:
+        raise SpecError(
+            "answers are counted from 1",
+            expected="least_answers and most_answers of at least 1",
+            found=f"{least_answers} and {most_answers}",
+        )
+    people = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
     asking = read_prompt_file(prompts) if prompts is not None else None
-    given = answered_rows(people["unit_id"], predictions, asking, _declining(declined))
+    declining = read_rule(declined, holds="patterns")
+    given = answered_rows(people["unit_id"], predictions, asking, declining)
     reads = rules_of(given, asking, read)
-    files = _files(reads, asking, declined, lexicon, words)
+    files = _files(reads, asking, declining, lexicon, words)
     one = choose_prompts == "highest-response" and asking is not None
-    chosen = choose(given, people, choose_on) if one else _all(given)
+    chosen = choose(given, people, choose_on, is_asked=one)
     every = _everyone(people, given.rows, chosen.by, model)
     named = _named(metrics, reads)
     parts: list[pl.DataFrame] = []
@@ -170,50 +175,39 @@ def score(
         for name in reads[question]:
             units, read_rows, told = done.read(name, named, least_answers, most_answers)
             parts, kept, notes = [*parts, *units], [*kept, read_rows], [*notes, *told]
-    measured = tuple(metric for metric in INFO.metrics if metric.name in named)
     return Scores(
         units=SCORES.stacked(parts) if parts else SCORES.empty(),
-        info=replace(INFO, metrics=measured, defaults=named),
+        info=replace(measured_info(INFO, named), defaults=named),
         evidence={"answers": _evidence(kept, people)},
         notes=(*notes, *given.notes, *chosen.notes, *_sources(files)),
-        chosen={"files": files.record([r for own in reads.values() for r in own]),
-                "prompts": {model: dict(own) for model, own in chosen.asked.items()}},
-    )  # fmt: skip
-
-
-def _refuse_counts(least: int, most: int) -> None:
-    if least < 1 or most < 1:
-        raise SpecError(
-            "answers are counted from 1",
-            expected="least_answers and most_answers of at least 1",
-            found=f"{least} and {most}",
-        )
-
-
-def _declining(named: str) -> Rule:
-    return read_rule(named, holds="patterns")
+        chosen={
+            "files": files.record([r for own in reads.values() for r in own]),
+            "prompts": {model: dict(own) for model, own in chosen.asked.items()},
+        },
+    )
 
 
 def _files(
-    reads: dict[str, tuple[str, ...]], prompts: PromptFile | None, declined: str, lexicon: str,
+    reads: dict[str, tuple[str, ...]],
+    prompts: PromptFile | None,
+    declined: Rule,
+    lexicon: str,
     words: str,
-) -> _Files:  # fmt: skip
+) -> _Files:
     named = dict.fromkeys(one for own in reads.values() for one in own)
     rules = {
         one: read_rule(one) if one else None for one in named if one not in (_PRONOUN, _TOXICITY)
     }
-    return _Files(prompts, _declining(declined), read_rule(lexicon, holds="terms"),
-                  read_word_list(words), rules)  # fmt: skip
+    toxic = read_rule(lexicon, holds="terms")
+    return _Files(prompts, declined, toxic, read_word_list(words), rules)
 
 
 def _named(metrics: Sequence[str], reads: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
-    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    for name in asked:
-        INFO.metric(name)
+    asked = read_metrics(INFO, metrics)
     used = {one for own in reads.values() for one in own}
-    plain = bool(used - {_PRONOUN, _TOXICITY})
+    plain = bool(used - {_PRONOUN, _TOXICITY}) or not used
     found = (
-        *(("answer_rate",) if plain or not used else ()),
+        *(("answer_rate",) if plain else ()),
         *(("pronoun_rate",) if _PRONOUN in used else ()),
         *(("toxic_rate",) if _TOXICITY in used else ()),
         "response_rate",
@@ -228,10 +222,6 @@ def _named(metrics: Sequence[str], reads: dict[str, tuple[str, ...]]) -> tuple[s
             found=", ".join(sorted(used - {""})) or "answers as they stand",
         )
     return asked or found
-
-
-def _all(asked: Asked) -> Chosen:
-    return Chosen(asked.rows, pl.Series("unit_id", [], dtype=pl.String), {}, ())
 
 
 def _everyone(

@@ -13,12 +13,11 @@ import numpy as np
 import polars as pl
 
 from isolux.io.prompts import PromptFile
+from isolux.tasks._ids import refuse_no_match, require_columns
 from isolux.tasks.answers.reading import Rule, found_in, plain
-from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError
+from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import to_polars
-
-__all__ = ["CHOSE", "Asked", "Chosen", "answered_rows", "choose", "refuse_share", "rules_of"]
 
 CHOSE = "used to choose the prompts"
 """The reason of people by whom prompts were chosen."""
@@ -58,24 +57,19 @@ def answered_rows(
 ) -> Asked:
     """Read answers, name the question of each, and tell which are none."""
     frame = to_polars(predictions)
-    for name in _NEEDED:
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where="predictions")
+    require_columns(frame, _NEEDED)
     text = [name for name in (*_NEEDED, "question", "prompt") if name in frame.columns]
     rows = frame.with_columns(pl.col(text).cast(pl.String))
     met = rows.filter(pl.col("instance_id").is_in(people.implode()))
-    if rows.height and len(people) and not met.height:
-        raise JoinError(
-            "no answer is about a person of the dataset",
-            expected=", ".join(map(repr, people.head(3))),
-            found=", ".join(map(repr, rows["instance_id"].head(3))),
-            where="predictions",
-        )
+    refuse_no_match(
+        "no answer is about a person of the dataset",
+        rows["instance_id"],
+        people,
+        n_matched=met.height,
+        expected="",
+    )
     ways = "question" in met.columns and bool(met["question"].is_not_null().any())
-    if ways:
-        named, questions, notes = _named(met, prompts)
-    else:
-        named, questions, notes = _first(met, prompts)
+    named, questions, notes = (_named if ways else _first)(met, prompts)
     said = plain(named["label"])
     state = (
         pl.when(said.is_null())
@@ -84,9 +78,8 @@ def answered_rows(
         .then(pl.lit("declined"))
         .otherwise(pl.lit("answered"))
     )
-    held = named.select(
-        "model", "question", "prompt", unit_id="instance_id", text="label",
-    ).with_columns(said.alias("said"), state=state)  # fmt: skip
+    held = named.select("model", "question", "prompt", unit_id="instance_id", text="label")
+    held = held.with_columns(said.alias("said"), state=state)
     if held.height and said.is_null().all():
         raise SpecError(
             "the model answers nothing: every answer is empty",
@@ -102,11 +95,12 @@ def _first(
     met: pl.DataFrame, prompts: PromptFile | None
 ) -> tuple[pl.DataFrame, tuple[str, ...], list[str]]:
     """Take each person's first answer; it is to one question that the file does not name."""
-    if prompts is not None and len(prompts.prompts) > 1 and prompts.reads_any():
+    of_prompts = list(prompts.prompts) if prompts is not None and prompts.reads_any() else []
+    if len(of_prompts) > 1:
         raise SpecError(
             "the answers do not say which question they belong to",
             expected="a column question, or --question-column COLUMN: "
-            + ", ".join(list(prompts.prompts)[:_SHOWN]),
+            + ", ".join(of_prompts[:_SHOWN]),
             found="none",
             where="predictions",
         )
@@ -114,9 +108,7 @@ def _first(
         met = met.sort("rank", maintain_order=True)
     first = met.unique(["model", "instance_id"], keep="first", maintain_order=True)
     prompt = pl.col("prompt") if "prompt" in first.columns else pl.lit(None, dtype=pl.String)
-    name = ""
-    if prompts is not None and prompts.reads_any():
-        name = next(iter(prompts.prompts))
+    name = of_prompts[0] if of_prompts else ""
     return first.with_columns(question=pl.lit(name), prompt=prompt), (name,), []
 
 
@@ -136,14 +128,10 @@ def _named(
                 where="predictions, column 'question'",
                 hint="a file of prompts says which ones belong together (--prompts FILE)",
             )
-        asked = rows.filter(pl.col("prompt").is_not_null())
+        asked = rows.filter(pl.col("prompt").is_not_null()).with_columns(question="prompt")
         lost = rows.height - asked.height
         told = f"{lost:,} of {rows.height:,} answers have no question, and were left out."
-        return (
-            asked.with_columns(question=pl.col("prompt")),
-            tuple(names),
-            ([Caution(told)] if lost else []),
-        )
+        return asked, tuple(names), [Caution(told)] if lost else []
     owner = {_key(text): name for name, texts in prompts.prompts.items() for text in texts}
     owner |= {_key(name): name for name in prompts.prompts}
     known = {text: owner.get(_key(text)) for text in rows["prompt"].drop_nulls().unique()}
@@ -152,28 +140,25 @@ def _named(
     )
     kept = named.filter(pl.col("question").is_not_null())
     strange = sorted(text for text, name in known.items() if name is None)
+    shown = ", ".join(map(repr, strange[:3]))
     if not kept.height and rows.height:
         raise SpecError(
             "not one question is in the file of prompts",
             expected=", ".join(repr(texts[0]) for texts in prompts.prompts.values()),
-            found=", ".join(map(repr, strange[:3])),
+            found=shown,
             where=prompts.name,
         )
     notes: list[str] = []
     if kept.height < rows.height:
-        shown = ", ".join(map(repr, strange[:3])) or "rows without a question"
-        notes.append(
-            Caution(
-                f"{rows.height - kept.height:,} of {rows.height:,} answers are to questions that"
-                f" {prompts.name} does not have, and were left out: {shown}."
-            )
+        text = (
+            f"{rows.height - kept.height:,} of {rows.height:,} answers are to questions that"
+            f" {prompts.name} does not have, and were left out: "
+            f"{shown or 'rows without a question'}."
         )
+        notes.append(Caution(text))
     there = set(kept["question"].unique())
-    absent = [name for name in prompts.prompts if name not in there]
-    if absent:
-        notes.append(
-            f"These prompts of {prompts.name} were not used: {', '.join(map(repr, absent))}."
-        )
+    absent = ", ".join(repr(name) for name in prompts.prompts if name not in there)
+    notes += [f"These prompts of {prompts.name} were not used: {absent}."] if absent else []
     return kept, tuple(name for name in prompts.prompts if name in there), notes
 
 
@@ -191,10 +176,12 @@ class Chosen:
     notes: tuple[str, ...]
 
 
-def choose(asked: Asked, clusters: pl.DataFrame, share: float, seed: int = 0) -> Chosen:
+def choose(
+    asked: Asked, clusters: pl.DataFrame, share: float, *, is_asked: bool, seed: int = 0
+) -> Chosen:
     """Keep of each question the prompt that is answered most often, model by model."""
     ways = asked.rows.select("question", "prompt").unique().group_by("question").len()
-    if not (asked.ways and (ways["len"] > 1).any()):
+    if not (is_asked and asked.ways and (ways["len"] > 1).any()):
         return Chosen(asked.rows, pl.Series("unit_id", [], dtype=pl.String), {}, ())
     by = _drawn(clusters, share, seed)
     seen = asked.rows.filter(pl.col("unit_id").is_in(by.implode())) if share else asked.rows

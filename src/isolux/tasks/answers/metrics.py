@@ -5,8 +5,6 @@ from __future__ import annotations
 from isolux.vocabulary import works
 from isolux.vocabulary.info import Direction, Metric, TaskInfo
 
-__all__ = ["INFO"]
-
 _FHIBE = works.FHIBE.at("Methods: bias discovery in foundation models")
 
 

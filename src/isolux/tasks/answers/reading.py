@@ -15,17 +15,14 @@ import polars as pl
 
 from isolux.io.frames import refuse_unless_file
 from isolux.io.hashing import sha256_file
-from isolux.io.settings_files import read_mapping
-from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
-
-__all__ = ["NOTHING_READ", "Rule", "built_in_rules", "found_in", "plain", "read_rule", "value_of"]
+from isolux.tasks._words.files import find_words, read_words
+from isolux.vocabulary.errors import FileError, SpecError
 
 NOTHING_READ = "nothing read"
 """The value of an answer in which a rule finds none."""
 
 _HERE = Path(__file__).parent / "rules"
 _KEYS = ("title", "language", "source", "patterns", "values", "terms", "same", "not", "unless")
-_ONE_OF = ("patterns", "values", "terms")
 _LONGEST = 60  # letters of an answer that is taken as it stands
 
 
@@ -68,17 +65,6 @@ class Rule:
                 "sha256": self.sha256}  # fmt: skip
 
 
-def built_in_rules() -> list[str]:
-    """Name the files that come with isolux.
-
-    Examples
-    --------
-    >>> "occupation" in built_in_rules()
-    True
-    """
-    return sorted(path.stem for path in _HERE.glob("*.yaml"))
-
-
 def read_rule(named: str, *, holds: str | None = None) -> Rule:
     """Read a rule of one's own, or one that comes with isolux.
 
@@ -88,60 +74,39 @@ def read_rule(named: str, *, holds: str | None = None) -> Rule:
     >>> value_of(plain(said), read_rule("occupation")).to_list()
     ['teacher', 'teacher', 'nothing read']
     """
-    path = _HERE / f"{named}.yaml"
-    if named not in built_in_rules():
-        if "." not in named and "/" not in named:
-            raise UnknownNameError("rule", named, built_in_rules(), where="--read")
-        path = Path(named).expanduser()
+    path = find_words("rule", named, _HERE, "--read")
     refuse_unless_file(path)
+    digest = sha256_file(path)
     if path.suffix.lower() == ".txt":
-        terms = _terms(_lines(path), named)
-        return Rule(named, path.stem, "language not said", f"the user's file {path.name}",
-                    sha256_file(path), terms=terms)  # fmt: skip
-    found = read_mapping(path)
-    strange = [key for key in found if key not in _KEYS]
-    if strange:
-        raise UnknownNameError("part of a rule", strange[0], _KEYS, where=named)
-    _refuse_bare(found, named, holds)
-    same = {
-        _word(old): _word(new)
-        for new, olds in (found.get("same") or {}).items()
-        for old in (olds if isinstance(olds, list) else [olds])
-    }
-    return Rule(
-        named,
-        str(found.get("title") or path.stem),
-        str(found.get("language") or "language not said"),
-        " ".join(str(found["source"]).split()),
-        sha256_file(path),
-        _patterns(found.get("patterns") or [], named, captures=holds is None),
-        {
-            _name(value): _terms(words or [""], named)
-            for value, words in (found.get("values") or {}).items()
-        },
-        _terms(found.get("terms") or [], named),
-        same,
-        frozenset(_word(one) for one in found.get("not") or []),
-        _patterns(found.get("unless") or [], named, captures=False),
-    )
-
-
-def _refuse_bare(found: Mapping[str, Any], where: str, holds: str | None) -> None:
-    if not str(found.get("source") or "").strip():
-        raise SpecError(
-            "a rule must say where it is from",
-            expected="source: a sentence",
-            found="none",
-            where=where,
-        )
-    given = [key for key in _ONE_OF if found.get(key)]
+        terms, source = _terms(_lines(path), named), f"the user's file {path.name}"
+        return Rule(named, path.stem, "language not said", source, digest, terms=terms)
+    found = read_words("rule", path, _KEYS, named)
+    given = [key for key in ("patterns", "values", "terms") if found.get(key)]
     if len(given) != 1 or (holds is not None and given != [holds]):
         raise SpecError(
             "it is not clear what this file reads by",
-            expected=f"{holds}: [...]" if holds else "one of " + ", ".join(_ONE_OF),
+            expected=f"{holds}: [...]" if holds else "one of patterns, values, terms",
             found=", ".join(given) or "none",
-            where=where,
+            where=named,
         )
+    values, same = found.get("values") or {}, found.get("same") or {}
+    return Rule(
+        named,
+        found["title"],
+        found["language"],
+        found["source"],
+        digest,
+        _patterns(found.get("patterns") or [], named, captures=holds is None),
+        {_name(value): _terms(words or [""], named) for value, words in values.items()},
+        _terms(found.get("terms") or [], named),
+        {
+            _word(old): _word(new)
+            for new, olds in same.items()
+            for old in (olds if isinstance(olds, list) else [olds])
+        },
+        frozenset(_word(one) for one in found.get("not") or []),
+        _patterns(found.get("unless") or [], named, captures=False),
+    )
 
 
 def _lines(path: Path) -> list[str]:

@@ -12,24 +12,19 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux.tasks._words.answers import NO_ANSWER, first_texts, told_of_chance
-from isolux.tasks._words.lists import WordList, read_word_list
-from isolux.tasks._words.mentions import (
-    BOTH,
-    NEUTRAL,
-    NO_WORD,
-    mentioned,
-    refuse_no_words,
-    told_of_words,
-)
-from isolux.tasks._words.truth import people_by_group
-from isolux.tasks.caption_gender.doubts import doubts
+from isolux.tasks._scores import read_metrics, score_rows, stack_scores
+from isolux.tasks._words.lists import WordList, people_by_group, read_word_list
+from isolux.tasks._words.mentions import BOTH, NEUTRAL, NO_WORD, judge_texts, told_of_chance
 from isolux.tasks.caption_gender.metrics import AMPLIFICATION, INFO
-from isolux.tasks.caption_gender.objects import read_object_words, true_objects, with_said_objects
+from isolux.tasks.caption_gender.objects import (
+    doubts,
+    read_object_words,
+    true_objects,
+    with_said_objects,
+)
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.tables import SCORES
 
 __all__ = ["INFO", "score"]
 
@@ -109,17 +104,7 @@ def score(
     named = _named(metrics, objects)
     listed = read_word_list(words)
     people = people_by_group(dataset, target, listed, label_map, unknown_values)
-    rows = first_texts(people, predictions, model)
-    said = mentioned(rows["text"], listed)
-    refuse_no_words(said, listed, "caption")
-    judged = rows.with_columns(
-        said,
-        reason=pl.coalesce(
-            pl.col("reason"),
-            pl.when(pl.col("text").is_null()).then(pl.lit(NO_ANSWER)),
-            pl.when(said.is_null()).then(pl.lit("no caption")),
-        ),
-    )
+    judged, told = judge_texts(people, predictions, model, listed, "caption")
     notes: list[str] = []
     if objects is not None:
         there = true_objects(dataset, objects, unknown_values)
@@ -128,27 +113,19 @@ def score(
         judged = with_said_objects(judged, named_by)
         if set(named) & set(AMPLIFICATION):
             notes += doubts(judged, named_by, listed)
-    parts = [part for name in named for part in _rows(name, judged, listed)]
     kept = tuple(metric for metric in INFO.metrics if metric.name in named)
     return Scores(
-        units=SCORES.conform(pl.concat(parts) if parts else SCORES.empty()),
+        units=stack_scores([part for name in named for part in _rows(name, judged, listed)]),
         info=replace(INFO, metrics=kept),
         evidence={"captions": _evidence(judged, listed)},
-        notes=(
-            *told_of_chance(judged, listed.groups),
-            *told_of_words(said, listed, "caption"),
-            *notes,
-        ),
+        notes=(*told_of_chance(judged, listed.groups), *told, *notes),
         chosen={"words": listed.record()},
     )
 
 
 def _named(metrics: Sequence[str], objects: str | None) -> tuple[str, ...]:
-    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    more = ("object_to_gender", "gender_to_object") if objects is not None else ()
-    named = asked or (*INFO.defaults, *more)
-    for name in named:
-        INFO.metric(name)
+    more = () if objects is None else ("object_to_gender", "gender_to_object")
+    named = read_metrics(INFO, metrics) or (*INFO.defaults, *more)
     needing = [name for name in named if name in AMPLIFICATION]
     if needing and objects is None:
         raise SpecError(
@@ -164,40 +141,21 @@ def _named(metrics: Sequence[str], objects: str | None) -> tuple[str, ...]:
 def _rows(name: str, judged: pl.DataFrame, words: WordList) -> list[pl.DataFrame]:
     """Lay one metric out as scores."""
     said, reason = pl.col("said"), pl.col("reason")
-    gendered = said.is_in(list(words.groups))
-    right = said == pl.col("truth")
-    if name == "said_gender":
-        return [_scores(judged, name, said == group, reason, group) for group in words.groups]
-    if name == "wrong_when_gendered":
-        silent = pl.coalesce(reason, pl.when(~gendered).then(pl.lit("no gender said")))
-        return [_scores(judged, name, ~right, silent)]
-    values = {
-        "wrong_gender": gendered & ~right,
-        "right_gender": right,
-        "neutral": said == NEUTRAL,
-        "both_genders": said == BOTH,
-        "no_person": said == NO_WORD,
+    gendered, right = said.is_in(list(words.groups)), said == pl.col("truth")
+    unsaid = pl.coalesce(reason, pl.when(~gendered).then(pl.lit("no gender said")))
+    values: dict[str, list[tuple[pl.Expr, pl.Expr, str | None]]] = {
+        "said_gender": [(said == group, reason, group) for group in words.groups],
+        "wrong_when_gendered": [(~right, unsaid, None)],
+        "wrong_gender": [(gendered & ~right, reason, None)],
+        "right_gender": [(right, reason, None)],
+        "neutral": [(said == NEUTRAL, reason, None)],
+        "both_genders": [(said == BOTH, reason, None)],
+        "no_person": [(said == NO_WORD, reason, None)],
     }
-    return [_scores(judged, name, values[name], reason)] if name in values else []
-
-
-def _scores(
-    judged: pl.DataFrame, name: str, value: pl.Expr, reason: pl.Expr, label: str | None = None
-) -> pl.DataFrame:
-    return SCORES.conform(
-        judged.select(
-            "model",
-            pl.lit("caption_gender").alias("task"),
-            pl.lit(name).alias("metric"),
-            pl.lit(label, dtype=pl.String).alias("label"),
-            pl.lit(None, dtype=pl.Float64).alias("threshold"),
-            pl.lit("instance").alias("unit_kind"),
-            "unit_id",
-            "cluster_id",
-            pl.when(reason.is_null()).then(value.cast(pl.Float64)).alias("value"),
-            reason.alias("reason"),
-        )
-    )
+    return [
+        score_rows(judged, "caption_gender", name, value, label=label, reason=why)
+        for value, why, label in values.get(name, [])
+    ]
 
 
 def _evidence(judged: pl.DataFrame, words: WordList) -> pl.DataFrame:

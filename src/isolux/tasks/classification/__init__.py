@@ -17,10 +17,9 @@ from typing import Literal
 import polars as pl
 import polars.selectors as cs
 
-from isolux.tasks._classification_metrics import EVIDENCE, FACET, METRICS, REFERENCES
+from isolux.tasks._scores import measured_info, read_metrics
 from isolux.tasks._truth import instances_with_truth, values_of_truth
-from isolux.tasks.classification.agreement import agreement_with_truth
-from isolux.tasks.classification.answers import read_answers
+from isolux.tasks.classification.answers import Confidence, ScoreOf, read_answers, read_confidence
 from isolux.tasks.classification.choice import (
     choose,
     missing_inputs,
@@ -28,12 +27,17 @@ from isolux.tasks.classification.choice import (
     refuse_of_scores,
     refuse_settings,
 )
-from isolux.tasks.classification.class_merge import LabelMap, old_to_new
-from isolux.tasks.classification.confidence import Confidence, ScoreOf, read_confidence
 from isolux.tasks.classification.counts import silent_people, tallies
 from isolux.tasks.classification.cutoff import read_cutoff
-from isolux.tasks.classification.detected_alone import detected_alone
-from isolux.tasks.classification.rates import POSITIVE_RATES, Judged, judge, score_rows
+from isolux.tasks.classification.doubts import agreement_with_truth, confidences_of_answers
+from isolux.tasks.classification.metrics import (
+    EVIDENCE,
+    FACET,
+    METRICS,
+    REFERENCES,
+    names_that_need,
+)
+from isolux.tasks.classification.rates import Judged, judge, rows_of_metrics
 from isolux.tasks.classification.scores_alone import (
     Alone,
     Smaller,
@@ -41,14 +45,19 @@ from isolux.tasks.classification.scores_alone import (
     read_alone,
     two_classes,
 )
-from isolux.tasks.classification.selected_alone import is_of_selection, selected_alone
-from isolux.tasks.classification.sureness import confidences_of_answers
 from isolux.tasks.classification.vocabulary import (
+    LabelMap,
     Words,
     foreign_answers,
+    old_to_new,
     read_words,
     refuse_twins,
     refuse_unmatched,
+)
+from isolux.tasks.classification.without_truth import (
+    detected_alone,
+    is_of_selection,
+    selected_alone,
 )
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.counts import TIMES
@@ -223,7 +232,7 @@ def score(
     >>> means.agg(pl.col("value").mean().round(3)).sort("metric", "label").rows()
     [('detection_rate', None, 0.667), ('recall', 'nurse', 1.0), ('recall', 'singer', 0.5)]
     """
-    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    asked = read_metrics(INFO, metrics)
     ks = sorted(set(top_k))
     refuse_settings(undetected, ks)
     given = to_polars(predictions)
@@ -268,12 +277,13 @@ def score(
     cautions += confidences_of_answers(units, confidence.columns["confidence"])
     missing = confidence.missing | missing_inputs(answers, positive, ks)
     if one_vs_rest:
-        missing = {name: why for name, why in missing.items() if name not in POSITIVE_RATES}
+        rates = names_that_need("answers", "positive")
+        missing = {name: why for name, why in missing.items() if name not in rates}
     names = choose(INFO, asked, missing, undetected=undetected, top_k=ks)
     leave_out = undetected == "leave-out"
     judged = Judged(units, answers, positive, ks, leave_out=leave_out, one_vs_rest=one_vs_rest)
     return Scores(
-        units=score_rows(judged, names),
+        units=rows_of_metrics(judged, names),
         info=_measured(names, mapped=prediction_map is not None),
         evidence={EVIDENCE: _evidence(judged, confidence)},
         notes=(*cautions, *_notes(judged, confidence, missing, undetected)),
@@ -288,7 +298,7 @@ def _of_scores(alone: Alone, positive: str, asked: Sequence[str]) -> Scores:
     names = choose(INFO, asked, missing, undetected="mistake", top_k=(), alone=True)
     judged = Judged(alone.judged(units), alone.answers, positive, (), leave_out=False)
     return Scores(
-        units=score_rows(judged, names),
+        units=rows_of_metrics(judged, names),
         info=_measured(names, mapped=False),
         evidence={EVIDENCE: _evidence(judged, confidence)},
         notes=(*alone.notes, *alone.unmeasured(units, INFO)),
@@ -334,11 +344,9 @@ def _instances(
 
 def _measured(names: Sequence[str], *, mapped: bool) -> TaskInfo:
     """Declare the metrics that were measured and cite what they rest on, and nothing else."""
-    metrics = tuple(INFO.metric(name) for name in names)
-    cited = [m.reference for m in metrics if m.reference]
-    cited += [replace(FACET, place="appendix A.5.3")] if mapped else []
-    references = tuple(dict.fromkeys(cited))
-    return replace(INFO, metrics=metrics, defaults=tuple(names), references=references)
+    info = measured_info(INFO, names, cites=True)
+    cited = [*info.references, *([replace(FACET, place="appendix A.5.3")] if mapped else [])]
+    return replace(info, references=tuple(dict.fromkeys(cited)))
 
 
 def _refuse_positive(truth: pl.Series, positive: str | None, *, one_vs_rest: bool) -> None:

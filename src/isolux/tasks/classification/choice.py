@@ -7,28 +7,17 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from isolux.tasks.classification.answers import Answers
-from isolux.tasks.classification.rates import POSITIVE_RATES
+from isolux.tasks.classification.metrics import ON_DETECTED, names_that_need
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
 
-__all__ = [
-    "OF_SCORES",
-    "POLICIES",
-    "choose",
-    "missing_inputs",
-    "refuse_of_answers",
-    "refuse_of_scores",
-    "refuse_settings",
-]
-
 POLICIES = ("mistake", "leave-out", "both")
-OF_SCORES = ("roc_auc", "average_precision", "class_calibration_error")
+OF_SCORES = names_that_need("score", "positive")
 """Metrics of the positive class's score."""
 _WHEN_ASKED = OF_SCORES[1:]
 """Those that an audit of answers measures where they are named; one of scores alone always does."""
 _ALONE = ("recall", "recall_on_detected")
 """Those that an audit of scores alone leaves to whoever names them: its rates of a class say it."""
-_ON_DETECTED = {"accuracy": "accuracy_on_detected", "recall": "recall_on_detected"}
 
 
 def refuse_settings(undetected: str, top_k: Sequence[int]) -> None:
@@ -75,11 +64,11 @@ def missing_inputs(answers: Answers, positive: str | None, top_k: Sequence[int])
     missing: dict[str, str] = {}
     if not answers.tells_detection:
         lacks = "a column `detected`, or empty answers, in the predictions"
-        missing |= dict.fromkeys(("detection_rate", *_ON_DETECTED.values()), lacks)
+        missing |= dict.fromkeys(names_that_need("detection"), lacks)
     if positive is None:
-        missing |= dict.fromkeys((*POSITIVE_RATES, *OF_SCORES), "positive, the class it is about")
+        missing |= dict.fromkeys(names_that_need("positive"), "positive, the class it is about")
     if not top_k:
-        missing["top_k_accuracy"] = "top_k, such as top_k=(5,)"
+        missing |= dict.fromkeys(names_that_need("top_k"), "top_k, such as top_k=(5,)")
     elif answers.ranked.height:
         most = answers.ranked.group_by("unit").len().select(pl.col("len").max()).item()
         if max(top_k) > most:
@@ -101,18 +90,16 @@ def choose(
     alone: bool = False,
 ) -> tuple[str, ...]:
     """List the metrics to measure, in the order in which the task declares them."""
+    on_detected = set(ON_DETECTED.values())
+    wanted = {m.name for m in info.metrics} - on_detected - set(_ALONE if alone else _WHEN_ASKED)
     if asked:
-        wanted = {info.metric(name).name for name in asked}
+        wanted = set(asked)
         for name in sorted(wanted & set(missing)):
             raise SpecError(
                 f"the metric {name!r} cannot be measured", expected=missing[name], where="metrics"
             )
-        wanted |= {"top_k_accuracy"} if top_k else set()
-        partners = {_ON_DETECTED[name] for name in wanted if name in _ON_DETECTED}
-    else:
-        wanted = {m.name for m in info.metrics} - set(_ON_DETECTED.values())
-        wanted -= set(_ALONE if alone else _WHEN_ASKED)
-        partners = set(_ON_DETECTED.values())
+        wanted |= set(names_that_need("top_k")) if top_k else set()
+        on_detected = {ON_DETECTED[name] for name in wanted if name in ON_DETECTED}
     if undetected == "both":
-        wanted |= partners
+        wanted |= on_detected
     return tuple(m.name for m in info.metrics if m.name in wanted and m.name not in missing)

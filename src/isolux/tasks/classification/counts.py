@@ -7,8 +7,6 @@ import polars as pl
 from isolux.vocabulary.counts import how_often, people_in
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["silent_people", "tallies"]
-
 _SHOWN = 10  # classes in a note: a longer list would hide its sentence
 _POLICY = {
     "mistake": "counted as mistakes",

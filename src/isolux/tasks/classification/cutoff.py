@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Literal
 
 import numpy as np
@@ -12,21 +13,16 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray
 from isolux.stats.verification import threshold_at_far
-from isolux.tasks._both_sides import other_rates, shared_between
-from isolux.tasks._reach import out_of_reach
-from isolux.tasks._set_on import part_to_set_on
+from isolux.tasks._threshold import other_rates, out_of_reach, part_to_set_on, shared_between
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
-
-__all__ = ["Cutoff", "Rule", "on_reach", "read_cutoff", "set_on"]
 
 _FORM = "a number, fpr=SHARE, fnr=SHARE or best-accuracy"
 _ROUNDING = 1e-12
 """A rate of .01 of 100 people is one of them, whatever .01 is in binary."""
 _NONE_FITS = "Do scores tie, or does none tell the classes apart?"
 _BLOCK = 1 << 20
-
 Kind = Literal["value", "fpr", "fnr", "best-accuracy"]
 
 
@@ -203,3 +199,33 @@ def on_reach(
         model, sign * judged, sign * at, falling=sign < 0, none=f"no answer is {classes[0]!r}",
         every=f"every answer is {classes[0]!r}", **settings,
     )  # fmt: skip
+
+
+_FEWEST, _MOST = 6, 17
+
+
+def parting(threshold: float, scores: npt.NDArray[np.float64], *, falling: bool = False) -> str:
+    """Write a threshold so that, read back, it parts these scores as it does.
+
+    Shapes: ``scores`` [n].
+
+    Examples
+    --------
+    >>> parting(0.12345678, np.array([0.1234561, 0.12345678, 0.9]))
+    '0.1234567'
+    >>> parting(0.5, np.array([0.1, 0.9]))
+    '0.5'
+    """
+    if not np.isfinite(threshold):
+        return f"{threshold:g}"
+    known = scores[np.isfinite(scores)]
+    passing = np.count_nonzero(known <= threshold if falling else known >= threshold)
+    exact = Decimal(threshold)
+    for digits in range(_FEWEST, _MOST):
+        unit = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+        rounded = exact.quantize(unit, ROUND_CEILING if falling else ROUND_FLOOR)
+        for text in (f"{threshold:.{digits}g}", f"{float(rounded):.{digits}g}"):
+            at = float(text)
+            if np.count_nonzero(known <= at if falling else known >= at) == passing:
+                return text
+    return repr(float(threshold))

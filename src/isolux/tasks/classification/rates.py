@@ -6,24 +6,15 @@ whose value is null, with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
+from isolux.tasks._scores import score_rows
 from isolux.tasks.classification.answers import Answers, first_of_unit
+from isolux.tasks.classification.metrics import ENTRIES, Entry
 from isolux.vocabulary.tables import SCORES
-
-__all__ = ["POSITIVE_RATES", "Judged", "judge", "score_rows"]
-
-POSITIVE_RATES = (
-    "true_positive_rate",
-    "false_positive_rate",
-    "true_negative_rate",
-    "false_negative_rate",
-    "precision",
-    "selection_rate",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,55 +80,15 @@ def judge(instances: pl.DataFrame, answers: Answers) -> pl.DataFrame:
     )
 
 
-def score_rows(judged: Judged, metrics: Sequence[str]) -> pl.DataFrame:
-    """Make the rows of those of ``metrics`` that are means of a unit's value."""
-    parts = [_MAKERS[name](judged, name) for name in metrics if name in _MAKERS]
-    if not parts:
-        return SCORES.empty()
-    return SCORES.stacked(parts)
+def rows_of_metrics(judged: Judged, names: Sequence[str]) -> pl.DataFrame:
+    """Make the rows of those of ``names`` that are means of a unit's value."""
+    entries = [e for e in ENTRIES if e.metric.name in names and e.value is not None]
+    parts = [part for entry in entries for part in _parts(judged, entry)]
+    return SCORES.stacked(parts) if parts else SCORES.empty()
 
 
-def _rows(
-    units: pl.DataFrame | pl.LazyFrame,
-    metric: str,
-    value: pl.Expr,
-    reason: str,
-    label: pl.Expr | None = None,
-    threshold: float | None = None,
-) -> pl.DataFrame:
-    rows = units.lazy().select(
-        "model",
-        pl.lit("classification").alias("task"),
-        pl.lit(metric).alias("metric"),
-        (pl.lit(None, dtype=pl.String) if label is None else label).alias("label"),
-        pl.lit(threshold, dtype=pl.Float64).alias("threshold"),
-        pl.lit("instance").alias("unit_kind"),
-        "unit_id",
-        "cluster_id",
-        pl.when(pl.col(reason).is_null()).then(value.cast(pl.Float64)).alias("value"),
-        pl.col(reason).alias("reason"),
-    )
-    return rows.collect()
-
-
-def _accuracy(judged: Judged, metric: str) -> pl.DataFrame:
-    reason = "left_out" if metric.endswith("on_detected") else judged.reason
-    return _rows(judged.units, metric, pl.col("correct"), reason)
-
-
-def _recall(judged: Judged, metric: str) -> pl.DataFrame:
-    # One row for each valid class; an unknown truth is in no class, so it has no row.
-    reason = "left_out" if metric.endswith("on_detected") else judged.reason
-    by_class = judged.units.lazy().filter(pl.col("truth").is_not_null()).explode("truth")
-    return _rows(by_class, metric, pl.col("correct"), reason, pl.col("truth"))
-
-
-def _detection(judged: Judged, metric: str) -> pl.DataFrame:
-    # An unknown truth is left out here too: then accuracy = accuracy_on_detected * detection_rate.
-    return _rows(judged.units, metric, pl.col("detected"), "unjudged")
-
-
-def _top_k(judged: Judged, metric: str) -> pl.DataFrame:
+def _places(judged: Judged) -> pl.LazyFrame:
+    """Find at which place of its ranked answers each unit's first valid class stands, or none."""
     ranked = judged.answers.ranked.with_columns(
         place=pl.int_range(1, pl.len() + 1).over("unit", mapping_strategy="group_to_rows")
         if judged.answers.several
@@ -150,41 +101,43 @@ def _top_k(judged: Judged, metric: str) -> pl.DataFrame:
         .agg(pl.col("place").min())
     )
     units = judged.units.join(first, on="unit", how="left", maintain_order="left")
-    hit = pl.col("place").is_not_null()
-    parts = [
-        _rows(units, metric, hit & (pl.col("place") <= k), judged.reason, threshold=float(k))
-        for k in judged.top_k
-    ]
-    return pl.concat(parts)
+    return units.with_columns(pl.col("place").fill_null(2**62)).lazy()
 
 
-def _positive_rate(judged: Judged, metric: str) -> pl.DataFrame:
-    parts = [_rate_of_class(judged, metric, name) for name in judged.positives]
-    return pl.concat(parts) if parts else SCORES.empty()
+def _parts(judged: Judged, entry: Entry) -> Iterator[pl.DataFrame]:
+    """Write one metric: of each class that is positive in its turn, or at each k."""
+    units = judged.units.lazy()
+    if "top_k" in entry.needs:
+        for k in judged.top_k:
+            yield _rows(judged, entry, _places(judged).with_columns(k=pl.lit(k)), None, float(k))
+    elif "positive" in entry.needs:
+        for name in judged.positives:
+            positive = pl.lit(name, dtype=pl.String)
+            sides = units.with_columns(
+                is_positive=pl.col("truth").list.contains(positive),
+                is_given=(pl.col("prediction") == positive).fill_null(value=False),
+            )
+            yield _rows(judged, entry, sides.filter(entry.of), positive)
+    elif entry.by_class:
+        # One row for each valid class; an unknown truth is in no class, so it has no row.
+        yield _rows(judged, entry, units.drop_nulls("truth").explode("truth"), pl.col("truth"))
+    else:
+        yield _rows(judged, entry, units)
 
 
-def _rate_of_class(judged: Judged, metric: str, name: str | None) -> pl.DataFrame:
-    positive = pl.lit(name, dtype=pl.String)
-    is_positive = pl.col("truth").list.contains(positive)
-    given = (pl.col("prediction") == positive).fill_null(value=False)  # noqa: FBT003, RUF100
-    populations: dict[str, tuple[pl.Expr, pl.Expr]] = {
-        "true_positive_rate": (is_positive, given),
-        "false_positive_rate": (~is_positive, given),
-        "true_negative_rate": (~is_positive, ~given),
-        "false_negative_rate": (is_positive, ~given),
-        "precision": (given, is_positive),
-        "selection_rate": (pl.lit(True), given),  # noqa: FBT003
-    }
-    population, value = populations[metric]
-    return _rows(judged.units.lazy().filter(population), metric, value, judged.reason, positive)
-
-
-_MAKERS: dict[str, Callable[[Judged, str], pl.DataFrame]] = {
-    "accuracy": _accuracy,
-    "accuracy_on_detected": _accuracy,
-    "recall": _recall,
-    "recall_on_detected": _recall,
-    "top_k_accuracy": _top_k,
-    "detection_rate": _detection,
-    **dict.fromkeys(POSITIVE_RATES, _positive_rate),
-}
+def _rows(
+    judged: Judged,
+    entry: Entry,
+    units: pl.LazyFrame,
+    label: pl.Expr | None = None,
+    threshold: float | None = None,
+) -> pl.DataFrame:
+    return score_rows(
+        units,
+        "classification",
+        entry.metric.name,
+        entry.value,
+        label=label,
+        threshold=threshold,
+        reason=entry.reason or judged.reason,
+    )

@@ -14,27 +14,21 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.roc import auc
 from isolux.stats.statistic import FloatArray
-from isolux.tasks._both_sides import same_scores
-from isolux.tasks._numbers.codes import EMPTIED, codes_of_missing
-from isolux.tasks.classification.answers import Answers
+from isolux.tasks._ids import refuse_no_match, require_columns
+from isolux.tasks._numbers.reading import EMPTIED, codes_of_missing
+from isolux.tasks._threshold import area_beyond_chance, same_scores
+from isolux.tasks.classification.answers import Answers, Confidence, outside_of_shares
 from isolux.tasks.classification.choice import OF_SCORES
-from isolux.tasks.classification.confidence import Confidence, outside_of_shares
-from isolux.tasks.classification.cutoff import Cutoff, on_reach, set_on
-from isolux.tasks.classification.threshold_text import parting
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError, place
+from isolux.tasks.classification.cutoff import Cutoff, on_reach, parting, set_on
+from isolux.tasks.classification.metrics import names_that_need
+from isolux.vocabulary.errors import SpecError, TableError, place
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["Alone", "Smaller", "default_positive", "read_alone", "two_classes"]
-
 Smaller = Literal["other", "positive"]
 _POSITIVE_WORDS = ({"0", "1"}, {"0.0", "1.0"}, {"false", "true"}, {"no", "yes"})
-OF_ANSWERS = (
-    "accuracy", "recall", "balanced_accuracy", "true_positive_rate", "false_positive_rate",
-    "true_negative_rate", "false_negative_rate", "precision", "selection_rate",
-)  # fmt: skip
+OF_ANSWERS = names_that_need("answers")
 """Metrics that need an answer, and so a threshold."""
 _LEAST, _CHANCE = 30, 3.0
 _FEWEST, _MANY = 20, 0.1
@@ -77,11 +71,8 @@ class Alone:
 
     def judged(self, units: pl.DataFrame) -> pl.DataFrame:
         """Leave out answers that no threshold made."""
-        if self.thresholds:
-            return units
-        return units.with_columns(
-            prediction=pl.lit(None, dtype=pl.String), correct=pl.lit(None, dtype=pl.Boolean)
-        )
+        none = {"prediction": pl.lit(None, pl.String), "correct": pl.lit(None, pl.Boolean)}
+        return units if self.thresholds else units.with_columns(**none)
 
     def unmeasured(self, units: pl.DataFrame, info: TaskInfo) -> list[str]:
         """Say whose truth is not known, and what the scores do not give."""
@@ -144,13 +135,9 @@ def read_alone(
     table = _checked(predictions)
     models = tuple(table["model"].unique().sort()) or (model or "model",)
     positive = instances["truth"].list.first().eq_missing(classes[0]).to_numpy()
-    reading = (
-        f"Scores are read as those of the class {classes[0]!r}; all others are {classes[1]!r}."
-    )
     truth_known = instances["truth"].is_not_null().to_numpy()
-    judged = np.ones(len(positive), dtype=np.bool_)
-    if cutoff is not None and cutoff.on is not None:
-        judged = ~cutoff.on
+    on = None if cutoff is None else cutoff.on
+    judged = np.ones(len(positive), dtype=np.bool_) if on is None else ~on
     kept = instances.filter(judged)
     sign = -1.0 if smaller == "positive" else 1.0
     rows, thresholds, texts, notes = [], {}, {}, []
@@ -158,43 +145,35 @@ def read_alone(
     for k, name in enumerate(models):
         scores = sign * _of_units(table.filter(model=name), instances["unit_id"], name)
         known = truth_known & np.isfinite(scores)
-        if cutoff is not None:
-            at = set_on(cutoff, scores, positive, known)
-            thresholds[name] = sign * at if cutoff.rule.kind == "value" else at
-            texts[name] = parting(
-                sign * thresholds[name], np.where(known, sign * scores, np.nan), falling=sign < 0
-            )
-        if cutoff is not None and cutoff.on is not None and not cutoff.shared:
-            shared += same_scores(np.where(known, scores, np.nan), positive, cutoff.on, name)
+        usable, at = np.where(known, scores, np.nan), None
         notes += _told(name, scores[judged], positive[judged], known[judged], smaller)
         if cutoff is not None:
-            notes += on_reach(
-                cutoff, name, np.where(known, scores, np.nan), positive, thresholds[name],
-                classes=classes, sign=sign,
-            )  # fmt: skip
-        rows.append(_rows(scores[judged], thresholds.get(name), classes, k * len(kept)))
+            at = set_on(cutoff, scores, positive, known)
+            at = sign * at if cutoff.rule.kind == "value" else at
+            thresholds[name] = sign * at
+            texts[name] = parting(sign * at, sign * usable, falling=sign < 0)
+            notes += on_reach(cutoff, name, usable, positive, at, classes=classes, sign=sign)
+            if on is not None and not cutoff.shared:
+                shared += same_scores(usable, positive, on, name)
+        rows.append(_rows(scores[judged], at, classes, k * len(kept)))
     ranked = pl.concat(rows)
     asked = ranked.select("unit", detected=pl.lit(value=True))
-    thresholds = {name: sign * at for name, at in thresholds.items()}
+    reading = (
+        f"Scores are read as those of the class {classes[0]!r}; all others are {classes[1]!r}."
+    )
+    on_threshold = _on_threshold(cutoff, texts, classes[0], smaller, shared=bool(shared))
     return Alone(
         kept,
         Answers(models, asked, ranked, tells_detection=False, notes=()),
         _missing(ranked["score"], cutoff, smaller),
         thresholds,
         _chosen(cutoff, thresholds, texts, smaller),
-        (
-            *shared,
-            *_on_threshold(cutoff, texts, classes[0], smaller, shared=bool(shared)),
-            reading,
-            *notes,
-        ),
+        (*shared, *on_threshold, reading, *notes),
     )
 
 
 def _checked(frame: pl.DataFrame) -> pl.DataFrame:
-    for name in ("model", "instance_id", "score"):
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where="predictions")
+    require_columns(frame, ("model", "instance_id", "score"))
     if not frame.schema["score"].is_numeric() and frame["score"].is_not_null().any():
         raise TableError(
             "a score is a number",
@@ -220,12 +199,13 @@ def _of_units(rows: pl.DataFrame, unit_ids: pl.Series, model: str) -> FloatArray
         rows.select("instance_id", "score", here=pl.lit(value=True)),
         on="instance_id", how="left", maintain_order="left",
     )  # fmt: skip
-    if rows.height and len(unit_ids) and not met["here"].any():
-        raise JoinError(
-            "no score is for a unit of the dataset",
-            expected="instance ids such as " + ", ".join(map(repr, unit_ids.head(3))),
-            found=", ".join(map(repr, rows["instance_id"].head(3))),
-        )
+    refuse_no_match(
+        "no score is for a unit of the dataset",
+        rows["instance_id"],
+        unit_ids,
+        n_matched=met["here"].count(),
+        where=None,
+    )
     return np.asarray(met["score"].fill_null(np.nan).to_numpy(), dtype=np.float64)
 
 
@@ -233,30 +213,26 @@ def _rows(
     scores: FloatArray, threshold: float | None, classes: tuple[str, str], first: int
 ) -> pl.DataFrame:
     there = np.flatnonzero(~np.isnan(scores))
-    given = (
-        np.zeros(len(there), dtype=np.bool_) if threshold is None else scores[there] >= threshold
-    )
-    labels = pl.Series(given).replace_strict({True: classes[0], False: classes[1]},
-                                             return_dtype=pl.String)  # fmt: skip
-    return pl.DataFrame({"unit": there + first, "label": labels, "score": scores[there]},
-                        schema_overrides={"unit": pl.Int64})  # fmt: skip
+    given = scores[there] >= (np.inf if threshold is None else threshold)
+    labels = np.where(given & (threshold is not None), *classes)
+    columns = {"unit": there + first, "label": labels.astype(object), "score": scores[there]}
+    schema = {"unit": pl.Int64, "label": pl.String, "score": pl.Float64}
+    return pl.DataFrame(columns, schema=schema)
 
 
 def _missing(scores: pl.Series, cutoff: Cutoff | None, smaller: Smaller) -> dict[str, str]:
-    missing = {"calibration_error": "answers with a confidence; scores alone have"
-                                    " class_calibration_error"}  # fmt: skip
+    lacks = "answers with a confidence; scores alone have class_calibration_error"
+    missing = {"calibration_error": lacks}
     if not len(scores):
         return missing | dict.fromkeys(OF_SCORES, "scores; there are none")
-    outside = "scores that rise with the class" if smaller == "positive" else None
-    outside = outside or outside_of_shares(scores)
+    rises = "scores that rise with the class"
+    outside = rises if smaller == "positive" else outside_of_shares(scores)
     if outside:
-        high = scores.abs().max()
-        percents = smaller == "other" and bool((scores >= 0).all()) and 2 < float(str(high)) <= 100
+        high = float(str(scores.abs().max()))
+        percents = smaller == "other" and bool((scores >= 0).all()) and 2 < high <= 100
         hint = "; if these are percents, say --score-scale 100" if percents else ""
         missing["class_calibration_error"] = outside + hint
-    if cutoff is None:
-        missing |= dict.fromkeys(OF_ANSWERS, _NO_ANSWERS)
-    return missing
+    return missing | (dict.fromkeys(OF_ANSWERS, _NO_ANSWERS) if cutoff is None else {})
 
 
 def _told(
@@ -268,43 +244,26 @@ def _told(
 ) -> list[str]:
     """Say who has no score, and whether scores rank the classes at all."""
     n, absent = len(scores), int(np.isnan(scores).sum())
-    notes: list[str] = [
-        *codes_of_missing(
-            scores if smaller == "other" else -scores, what=f"{model!r}", cure=EMPTIED
-        )
-    ]
+    plain = scores if smaller == "other" else -scores
+    notes: list[str] = [*codes_of_missing(plain, what=f"{model!r}", cure=EMPTIED)]
     if absent:
         said = f"{absent:,} of {n:,} people have no score of {model!r}"
+        text = f"{said}: every number is about the others alone. Is the file whole?"
         many = n >= _FEWEST and absent >= _MANY * n
-        notes.append(
-            Caution(f"{said}: every number is about the others alone. Is the file whole?")
-            if many
-            else f"{said} and count in no metric."
-        )
-    p, q = int((positive & known).sum()), int((~positive & known).sum())
-    if min(p, q) < _LEAST:
+        notes.append(Caution(text) if many else f"{said} and count in no metric.")
+    if min(int((positive & known).sum()), int((~positive & known).sum())) < _LEAST:
         return notes
-    area = float(auc(scores[known], positive[known], np.ones(int(known.sum()))))
-    z = (area - 0.5) / np.sqrt((p + q + 1) / (12.0 * p * q))
-    turned = "--smaller positive (smaller='positive')"
+    area, noise = area_beyond_chance(scores[known], positive[known])
+    whose, curve = f"The scores of {model!r}", f"(area under the curve {area:.2f})"
+    turned = "Is a smaller score more likely the class? --smaller positive (smaller='positive')."
+    z = (area - 0.5) / noise
     if z < -_CHANCE:
-        ask = (
-            f"Is a smaller score more likely the class? {turned}."
-            if smaller == "other"
-            else "Leave --smaller out?"
-        )
-        notes.append(
-            Caution(
-                f"The scores of {model!r} are lower for the positive class (area under the curve"
-                f" {area:.2f}). {ask}"
-            )
-        )
+        ask = turned if smaller == "other" else "Leave --smaller out?"
+        notes.append(Caution(f"{whose} are lower for the positive class {curve}. {ask}"))
     elif z < _CHANCE:
+        ask = "Are they about these people, and this question?"
         notes.append(
-            Caution(
-                f"The scores of {model!r} tell the classes apart no better than chance (area under"
-                f" the curve {area:.2f}). Are they about these people, and this question?"
-            )
+            Caution(f"{whose} tell the classes apart no better than chance {curve}. {ask}")
         )
     return notes
 
@@ -350,20 +309,18 @@ def _on_threshold(
     for name, at in texts.items():
         of = f" of {name!r}" if len(texts) > 1 else ""
         said = f"Scores{of} of {side} {at} are answers {positive!r}"
+        set_by = f"{said}: that threshold ({cutoff.rule.words}) was"
         if cutoff.rule.kind == "value":
             notes.append(f"{said} (the threshold as given).")
         elif cutoff.on is None:
-            notes.append(
-                Caution(
-                    f"{said}: that threshold ({cutoff.rule.words}) was chosen on the same people"
-                    " that it is judged on, so rates look better than on others. --threshold-on"
-                    " split=val, or a share such as 0.3, sets it on people who are then left out."
-                )
+            text = (
+                f"{set_by} chosen on the same people that it is judged on, so rates look better"
+                " than on others. --threshold-on split=val, or a share such as 0.3, sets it on"
+                " people who are then left out."
             )
+            notes.append(Caution(text))
         else:
             who = "rows that are" if shared else "people who are"
-            notes.append(
-                f"{said}: that threshold ({cutoff.rule.words}) was set on {cutoff.where},"
-                f" {int(cutoff.on.sum()):,} {who} not judged."
-            )
+            n = int(cutoff.on.sum())
+            notes.append(f"{set_by} set on {cutoff.where}, {n:,} {who} not judged.")
     return notes

@@ -1,15 +1,10 @@
-"""Whether answers and truth speak of the same classes; equal numbers are equal classes.
-
-A file that says ``M`` where the truth says ``Male`` would make every answer wrong, and every group
-equally wrong: "no difference was found". So a model whose answers are never, or hardly ever, seen
-as truth is refused with both lists side by side.
-"""
+"""Whether answers and truth speak of the same classes; equal numbers are equal classes."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -17,8 +12,6 @@ import polars as pl
 from isolux.vocabulary.counts import how_often, people_in
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
-
-__all__ = ["Words", "foreign_answers", "read_words", "refuse_twins", "refuse_unmatched"]
 
 _SIGNS_BEFORE = re.compile(r"\s*([-+<>≤≥=\N{MINUS SIGN}]*)")
 _SIGNS_AFTER = re.compile(r"([-+<>≤≥=\N{MINUS SIGN}]*)\s*$")
@@ -261,3 +254,27 @@ def refuse_unmatched(words: Words, known: Iterable[str]) -> None:
             expected="labels that occur: " + ", ".join(map(repr, shown)),
             where="label_map",
         )
+
+
+LabelMap = Mapping[str, Sequence[str]]
+
+
+def old_to_new(label_map: LabelMap | None) -> dict[str, str]:
+    """Turn "new class: the old ones it unites" round; classes it does not name stay themselves.
+
+    Examples
+    --------
+    >>> old_to_new({"Asian": ("East Asian", "Southeast Asian")})
+    {'East Asian': 'Asian', 'Southeast Asian': 'Asian'}
+    """
+    merged: dict[str, str] = {}
+    for new, old_ones in (label_map or {}).items():
+        for old in (old_ones,) if isinstance(old_ones, str) else old_ones:
+            if merged.setdefault(old, new) != new:
+                raise SpecError(
+                    f"the class {old!r} is merged into two classes",
+                    expected="every class in one merge at most",
+                    found=f"{merged[old]!r} and {new!r}",
+                    where="label_map",
+                )
+    return merged

@@ -25,6 +25,7 @@ from isolux.tasks._boxes.readings import BoxFormat
 from isolux.tasks._boxes.scoring import box_pairs, score_shapes
 from isolux.tasks._boxes.settings import BoxSettings
 from isolux.tasks._boxes.table import NO_BOX
+from isolux.tasks._scores import read_metrics
 from isolux.tasks.face_detection.wider_protocol import WIDER_METRICS, score_by_wider
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
@@ -146,8 +147,7 @@ def score(
         raise SpecError(
             "protocol cannot be set to that", expected="coco or wider", found=repr(protocol)
         )
-    settings = settings_of(**box)
-    asked = (metrics,) if isinstance(metrics, str) else metrics
+    settings, asked = settings_of(**box), read_metrics(INFO, metrics)
     if protocol == "wider":
         given = {
             "iou_thresholds": settings.iou_thresholds != (0.5, 0.75),
@@ -155,16 +155,21 @@ def score(
             "top_k": bool(settings.top_k),
             "matching": settings.matching != "one-to-one",
         }
-        _refuse_settings([name for name, is_given in given.items() if is_given])
-        return score_by_wider(
-            ("face_detection", INFO),
-            dataset,
-            predictions,
-            settings,
-            metrics=asked,
-            box_format=box_format,
-        )
-    _refuse_wider_metrics(asked)
+        unused = [name for name, is_given in given.items() if is_given]
+        if unused:
+            raise SpecError(
+                f"WIDER FACE's protocol has no {' and no '.join(unused)}",
+                expected="no settings but score_iou and score_threshold with protocol='wider'",
+                found=", ".join(unused),
+            )
+        return score_by_wider(INFO, dataset, predictions, settings, asked, box_format)
+    for name in asked:
+        if name in {metric.name for metric in WIDER_METRICS}:
+            raise SpecError(
+                f"the metric {name!r} is one of WIDER FACE's protocol",
+                expected="protocol='wider'",
+                found="protocol='coco'",
+            )
     pairs_of = box_pairs(settings, pixel_inclusive=pixel_inclusive)
     return score_shapes(
         ("face_detection", INFO, BOX_PREDICTIONS),
@@ -176,23 +181,3 @@ def score(
         lacking=NO_BOX,
         box_format=box_format,
     )
-
-
-def _refuse_settings(given: Sequence[str]) -> None:
-    if given:
-        raise SpecError(
-            f"WIDER FACE's protocol has no {' and no '.join(given)}",
-            expected="no settings but score_iou and score_threshold with protocol='wider'",
-            found=", ".join(given),
-        )
-
-
-def _refuse_wider_metrics(asked: Sequence[str]) -> None:
-    own = [metric.name for metric in WIDER_METRICS]
-    for name in asked:
-        if name in own:
-            raise SpecError(
-                f"the metric {name!r} is one of WIDER FACE's protocol",
-                expected="protocol='wider'",
-                found="protocol='coco'",
-            )

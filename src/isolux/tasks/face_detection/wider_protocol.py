@@ -30,23 +30,19 @@ from isolux.stats.precision_recall import average_precision_at
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.matching import Settings, measured, rows_of
 from isolux.tasks._boxes.metrics import WIDER
-from isolux.tasks._boxes.readings import BoxFormat, examined
-from isolux.tasks._boxes.scoring import box_pairs, predictions_as_xywh
-from isolux.tasks._boxes.table import (
-    NO_BOX,
-    OF_DETECTIONS,
-    Found,
-    People,
-    columns_of,
-    read_found,
-    read_people,
+from isolux.tasks._boxes.readings import BoxFormat
+from isolux.tasks._boxes.scoring import (
+    ask_models,
+    box_pairs,
+    notes_on_unscored,
+    predictions_as_xywh,
 )
+from isolux.tasks._boxes.table import NO_BOX, OF_DETECTIONS, Found, People, columns_of, read_people
+from isolux.tasks._scores import stack_scores
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.tables import BOX_PREDICTIONS, SCORES
-
-__all__ = ["LEVELS", "WIDER_METRICS", "score_by_wider"]
+from isolux.vocabulary.tables import BOX_PREDICTIONS
 
 LEVELS = ("easy", "medium", "hard")
 """WIDER FACE's lists of faces to be found: easy is part of medium, medium of hard."""
@@ -55,10 +51,7 @@ _STEPS = 1000  # score thresholds, as in WIDER FACE's evaluation code
 _REFERENCE = replace(WIDER, place="section 5, and the evaluation code (wider_eval.m)")
 _AREA = average_precision_at((0,), reading="area")
 _PRECISION, _RECALL = "wider_average_precision", "wider_recall"
-_SCHEMA = {
-    **OF_DETECTIONS,
-    "at": pl.UInt16(),
-}
+_SCHEMA = {**OF_DETECTIONS, "at": pl.UInt16()}
 
 
 def _of_level(level: str | None) -> tuple[Metric, Metric]:
@@ -110,33 +103,28 @@ class _Judged:
 
 
 def score_by_wider(
-    task: tuple[str, TaskInfo],
+    info: TaskInfo,
     dataset: Dataset,
     predictions: object,
     settings: Settings,
-    *,
     metrics: Sequence[str],
-    box_format: BoxFormat = "xywh",
+    box_format: BoxFormat,
 ) -> Scores:
     """Score faces by WIDER FACE's protocol; see ``face_detection.score``."""
-    name, info = task
     people = read_people(dataset, person_class=None, by_class=False, lacking=NO_BOX)
-    names = _chosen(info, (metrics,) if isinstance(metrics, str) else metrics, people.rows)
+    names = _chosen(metrics, people.rows)
     read = predictions_as_xywh(predictions, box_format, people)
-    models, notes = read_found(
-        read, BOX_PREDICTIONS, people, person_label=settings.person_label, model=settings.model
-    )
     pairs_of = box_pairs(settings, pixel_inclusive=True)
-    cautions = [note for found in models for note in examined(found, people, pairs_of)]
-    judged = [_judge(people, found, settings.score_iou) for found in models]
-    parts = [rows for one in judged for rows in _recall_rows(name, one, names, settings)]
+    asked, cautions, notes = ask_models(read, BOX_PREDICTIONS, people, settings, pairs_of)
+    judged = [_judge(people, one.found, settings.score_iou) for one in asked]
+    parts = [rows for one in judged for rows in _recall_rows(one, names, settings)]
     evidence = {
         metric.evidence: pl.concat([_evidence_of(one, _level_of(metric)) for one in judged])
         for metric in map(info.metric, names)
         if metric.evidence is not None
     }
     return Scores(
-        units=pl.concat(parts) if parts else SCORES.empty(),
+        units=stack_scores(parts),
         info=measured(info, names),
         evidence=evidence,
         notes=(*cautions, *notes, *_notes(people, settings)),
@@ -148,12 +136,12 @@ def _level_of(metric: Metric) -> str | None:
     return end if end in LEVELS else None
 
 
-def _chosen(info: TaskInfo, asked: Sequence[str], rows: pl.DataFrame) -> tuple[str, ...]:
+def _chosen(asked: Sequence[str], rows: pl.DataFrame) -> tuple[str, ...]:
     """List the metrics to measure: those asked for, or those of the levels that are at hand."""
     own = {m.name: m for m in WIDER_METRICS}
     known = [at for at in LEVELS if at in rows.columns and rows[at].is_not_null().any()]
     for name in asked:
-        if info.metric(name).name not in own:
+        if name not in own:
             raise SpecError(
                 f"the metric {name!r} is not part of WIDER FACE's protocol",
                 expected=", ".join(own),
@@ -231,13 +219,12 @@ def _evidence_of(one: _Judged, level: str | None) -> pl.DataFrame:
     with_faces = people.images.filter(pl.col("image_id").is_in(people.rows["image_id"].implode()))
     whose = people.rows.select("unit_id", "cluster_id", "image_id")
     parts = [
+        pl.DataFrame(schema=_SCHEMA),
         with_faces.select("image_id", "cluster_id", kind=pl.lit("image")),
         whose.filter(pl.Series(scored)).with_columns(kind=pl.lit("person")),
         _judged_rows(one, with_faces, kept, scored),
     ]
-    rows = pl.concat(parts, how="diagonal").with_columns(model=pl.lit(one.found.model))
-    blank = [pl.lit(None).alias(c) for c in _SCHEMA if c not in rows.columns]
-    rows = rows.with_columns(blank)
+    rows = pl.concat(parts, how="diagonal_relaxed").with_columns(model=pl.lit(one.found.model))
     return rows.select(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items())
 
 
@@ -281,9 +268,7 @@ def _at(flags: npt.NDArray[np.bool_], face: npt.NDArray[np.int64]) -> npt.NDArra
     return flags[face] if len(flags) else np.zeros(len(face), dtype=np.bool_)
 
 
-def _recall_rows(
-    task: str, one: _Judged, names: Sequence[str], settings: Settings
-) -> list[pl.DataFrame]:
+def _recall_rows(one: _Judged, names: Sequence[str], settings: Settings) -> list[pl.DataFrame]:
     """Make the scores of the recalls: one row for each face, level and threshold."""
     rows = []
     for metric in WIDER_METRICS:
@@ -297,8 +282,8 @@ def _recall_rows(
             one.people, rows=one.people.rows.with_columns(reason=pl.coalesce("reason", other))
         )
         for lowest in settings.score_threshold or (None,):
-            value = _found(one, lowest).astype(np.float64)
-            rows.append(rows_of(task, people, one.found.model, metric.name, lowest, value))
+            value, model = _found(one, lowest).astype(np.float64), one.found.model
+            rows.append(rows_of("face_detection", people, model, metric.name, lowest, value))
     return rows
 
 
@@ -318,13 +303,6 @@ def _notes(people: People, settings: Settings) -> tuple[str, ...]:
         f" overlap of {settings.score_iou:g} or more, boxes one pixel longer either way; faces of"
         " other levels are neither found nor missed."
     )
-    notes = [rule]
     empty = people.images.height - people.rows["image_id"].n_unique()
-    if empty:
-        notes.append(f"{empty:,} images without a face are not looked at, as in the released code.")
-    left = people.rows["reason"].drop_nulls().value_counts().sort("reason")
-    notes += [
-        f"{n:,} of {people.rows.height:,} {'is' if n == 1 else 'are'} not scored: {w}."
-        for w, n in left.iter_rows()
-    ]
-    return tuple(notes)
+    bare = f"{empty:,} images without a face are not looked at, as in the released code."
+    return (rule, *([bare] if empty else []), *notes_on_unscored(people))

@@ -17,6 +17,7 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.metrics import FHIBE
+from isolux.tasks._scores import measured_info, read_metrics, score_rows
 from isolux.tasks.face_parsing.agreement import other_faces
 from isolux.tasks.face_parsing.faces import (
     Counts,
@@ -32,7 +33,6 @@ from isolux.tasks.face_parsing.part_names import BACKGROUND, LABELS, Vocabulary,
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
-from isolux.vocabulary.tables import SCORES
 
 __all__ = ["INFO", "score"]
 
@@ -195,8 +195,7 @@ def score(
     [0.333, 0.667]
     """
     _refuse(classes=classes, absent=absent, overlaps=overlaps)
-    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    names = {INFO.metric(name).name for name in asked} or set(INFO.defaults)
+    names = set(read_metrics(INFO, metrics) or INFO.defaults)
     rows = judged_faces(dataset)
     found = truth_of(dataset, rows, truth, root)
     files, notes = joined_files(predictions, rows)
@@ -214,10 +213,9 @@ def score(
     for name in models:
         value, counts = f1_of(counted[name], chosen, classes=classes, absent=absent)
         made += _rows(name, _reasons(found, counted[name], counts), value, counts, chosen, names)
-    kept = tuple(metric for metric in INFO.metrics if metric.name in names)
     return Scores(
         units=pl.concat(made),
-        info=replace(INFO, metrics=kept, defaults=tuple(m.name for m in kept)),
+        info=measured_info(INFO, names),
         notes=(*cautions, *notes, *_said(found, counted, chosen, classes, absent)),
     )
 
@@ -269,7 +267,7 @@ def _reasons(truth: Truth, counted: Counts, counts: _Flags) -> pl.DataFrame:
         pl.when(~annotated).then(pl.lit(_NOTHING)),
         pl.when(~some).then(pl.lit(_NONE_OF_THESE)),
     )
-    return truth.rows.select("instance_id", "cluster_id", reason.alias("reason"))
+    return truth.rows.select("cluster_id", unit_id="instance_id", reason=reason)
 
 
 def _rows(
@@ -286,32 +284,15 @@ def _rows(
     )
     made = []
     if "mean_f1" in names:
-        made.append(_table(model, faces, "mean_f1", None, mean))
-    if "f1_by_part" in names:
-        judged = faces["reason"].is_null().to_numpy()
-        for c, part in enumerate(chosen.values()):
-            at: _Flags = np.logical_and(counts[:, c], judged)
-            made.append(_table(model, faces.filter(at), "f1_by_part", part, value[at, c]))
-    return made
-
-
-def _table(
-    model: str, faces: pl.DataFrame, metric: str, label: str | None, value: FloatArray
-) -> pl.DataFrame:
-    return SCORES.conform(
-        faces.select(
-            pl.lit(model).alias("model"),
-            pl.lit("face_parsing").alias("task"),
-            pl.lit(metric).alias("metric"),
-            pl.lit(label, dtype=pl.String).alias("label"),
-            pl.lit(None, dtype=pl.Float64).alias("threshold"),
-            pl.lit("instance").alias("unit_kind"),
-            pl.col("instance_id").alias("unit_id"),
-            "cluster_id",
-            pl.when(pl.col("reason").is_null()).then(pl.Series(value)).alias("value"),
-            "reason",
+        made.append(score_rows(faces, "face_parsing", "mean_f1", mean, model=model))
+    judged = faces["reason"].is_null().to_numpy()
+    for c, part in enumerate(chosen.values() if "f1_by_part" in names else ()):
+        at: _Flags = np.logical_and(counts[:, c], judged)
+        f1 = value[at, c]
+        made.append(
+            score_rows(faces.filter(at), "face_parsing", "f1_by_part", f1, model=model, label=part)
         )
-    )
+    return made
 
 
 def _said(

@@ -14,8 +14,6 @@ from isolux.tasks.face_parsing.part_names import Vocabulary
 from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["other_faces"]
-
 Files = list[tuple[str, str, int]]
 _FACES, _FEWEST = 30, 10  # faces that are looked at again, and below which nothing can be told
 _ROOM, _CHANCE = 0.01, 3.0  # more F1 than chance explains: so much, and so many standard errors

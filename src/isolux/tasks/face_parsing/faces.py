@@ -1,8 +1,4 @@
-"""Faces with annotated parts and what models drew of them, one face in memory at a time.
-
-From the tables to pixels counted: for each face and part how many the truth has, how many a model
-drew, how many both. ``face_parsing`` makes F1 of these.
-"""
+"""Faces with annotated parts and what models drew of them, one face in memory at a time."""
 
 from __future__ import annotations
 
@@ -31,22 +27,10 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError, place
 from isolux.vocabulary.tables import INSTANCES, PART_MASK_FILES, check, to_polars
 
-__all__ = [
-    "Counts",
-    "Source",
-    "Truth",
-    "count_pixels",
-    "files_by_face",
-    "joined_files",
-    "judged_faces",
-    "truth_of",
-]
-
 Source = Literal["picture", "masks", "polygons", "files"]
 Drawn = dict[str, dict[int, list[tuple[str, str, int]]]]
 IntArray = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint64]
-
 COLUMNS: dict[Source, str] = {
     "picture": "part_mask_uri",
     "masks": "part_masks",

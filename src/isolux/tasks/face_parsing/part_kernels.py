@@ -13,8 +13,6 @@ from numba import types
 
 from isolux.io.kernels import njit
 
-__all__ = ["finish", "paint", "paint_labels", "paint_runs", "tally"]
-
 _FLAGS: dict[str, Any] = {"nogil": True, "_nrt": False}  # allocate nothing
 _BITS = types.uint64[::1]
 _READ = types.Array(types.uint64, 1, "C", readonly=True)

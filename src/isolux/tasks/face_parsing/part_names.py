@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["BACKGROUND", "COMBINED", "LABELS", "Vocabulary", "vocabulary_of"]
-
 BACKGROUND, COMBINED = "background", "combined"
 LABELS = (
     BACKGROUND, "skin", "nose", "eye_g", "l_eye", "r_eye", "l_brow", "r_brow", "l_ear", "r_ear",

@@ -20,7 +20,6 @@ from isolux.vocabulary.errors import FileError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["Size", "read_labels", "read_part"]
 
 Size = tuple[int, int]
 """Height and width, pixels."""

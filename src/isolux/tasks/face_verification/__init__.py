@@ -17,10 +17,14 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.stats.verification import threshold_at_far
-from isolux.tasks._identity import units_with_identity
-from isolux.tasks._reach import out_of_reach
-from isolux.tasks.face_verification.agreement import agreement_of_pairs
-from isolux.tasks.face_verification.embedded import Protocol, hard_rule, pairs_of_embeddings
+from isolux.tasks._scores import measured_info, read_metrics, score_rows
+from isolux.tasks._threshold import out_of_reach
+from isolux.tasks._truth import units_with_identity
+from isolux.tasks.face_verification.embedded import (
+    hard_rule,
+    pairs_of_embeddings,
+    pairs_table,
+)
 from isolux.tasks.face_verification.metrics import (
     AT_THRESHOLD,
     EVIDENCE,
@@ -31,15 +35,17 @@ from isolux.tasks.face_verification.metrics import (
     REFERENCES,
     SUMMARIES,
 )
-from isolux.tasks.face_verification.pairs import Compared, read_pairs, told_by_share
+from isolux.tasks.face_verification.pairs import (
+    Compared,
+    agreement_of_pairs,
+    read_pairs,
+    told_by_share,
+)
 from isolux.tasks.face_verification.roles import with_roles
-from isolux.tasks.face_verification.table import pairs_table
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import to_polars
-from isolux.vocabulary.tables import SCORES
 
 __all__ = ["INFO", "score"]
 
@@ -74,7 +80,6 @@ def score(
     same: str | None = "pronoun",
     near: str | None = "apparent_skin_color",
     within: int = 1,
-    max_impostors: int | None = None,
     max_per_group: int | None = None,
     seed: int = 0,
     metrics: Sequence[str] = (),
@@ -118,9 +123,6 @@ def score(
         For hard pairs: an attribute with whole ``number`` s. Default: any two people.
     within : int
         Levels of ``near``: 1 is FHIBE's "no more than one of the six possible levels".
-    max_impostors : int, optional
-        How many of a model's impostor pairs to draw, by ``seed`` and the order of ids. Default:
-        all.
     max_per_group : int, optional
         Within each group, everyone included, draw this many genuine and this many impostor
         pairs, by ``seed``. Default: all. FHIBE samples within each subgroup; its released code
@@ -182,18 +184,23 @@ def score(
     >>> pairs.select("unit_id", "other_id", "genuine", pl.col("similarity").round(2)).rows()[:3]
     [('a1', 'a2', True, 0.99), ('a1', 'b1', False, 0.0), ('a1', 'b2', False, 0.11)]
     """
-    _refuse(far, threshold, impostors, within, (max_impostors, max_per_group))
-    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    wanted = {INFO.metric(name).name for name in asked or _defaults(threshold)}
+    _refuse(far, threshold, impostors, within, max_per_group)
+    asked = read_metrics(INFO, metrics)
+    left_out = {FAILURE} if threshold is None else {FAILURE, "tar_at_far"}
+    wanted = set(asked) or set(INFO.defaults) - left_out
     frame = to_polars(predictions)
     listed = units_with_identity(dataset, identity, told="genuine" in frame.columns)
     units = listed.sort("unit_id")  # so that no draw depends on the order of rows
     if "embedding" in frame.columns:
         shared = (same, near) if impostors == "hard" else (None, None)
         rule = hard_rule(dataset, units["unit_id"], *shared, within)
-        protocol = Protocol(rule, max_impostors, seed)
-        compared = pairs_of_embeddings(frame, units, protocol, model)
-        _refuse_distance_of_embeddings(smaller)
+        compared = pairs_of_embeddings(frame, units, rule, model)
+        if smaller == "alike":
+            raise SpecError(
+                "embeddings are compared by their cosine, which is higher for who is more alike",
+                expected="smaller='alike' for pairs with distances",
+                found="embeddings",
+            )
     else:
         turned = _as_similarities(frame) if smaller == "alike" else frame
         compared = read_pairs(turned, units, model=model)
@@ -209,57 +216,38 @@ def score(
     if (failures["value"] > 0).any():
         wanted.add(FAILURE)  # else there is nothing to compare, and the rows are but the units
     if enrolled is not None:
-        _refuse_roles("embedding" in frame.columns)
-        failures = with_roles(failures, dataset, enrolled)
+        failures = with_roles(failures, dataset, enrolled, "embedding" in frame.columns)
         wanted |= {FTE, FTA}
-    _refuse_unmeasured(asked, enrolled)
-    return Scores(
-        units=failures,
-        info=_measured(wanted),
-        evidence={
-            EVIDENCE: pairs_table(
-                compared.pairs, units, far, thresholds, draws, max_per_group
-            ).with_columns(given=pl.lit(threshold is not None), turned=pl.lit(smaller == "alike"))
-        },
-        notes=(
-            *_agreement(compared, turned=smaller == "alike"),
-            *_unreached(compared, threshold, turned=smaller == "alike"),
-            *compared.notes,
-            *_tallies(compared, units, told="genuine" in frame.columns),
-            *unset,
-        ),
-        task="face_verification",
-    )
-
-
-def _refuse_roles(of_embeddings: bool) -> None:
-    if not of_embeddings:
-        raise SpecError(
-            "pairs do not say of which image no template could be made",
-            expected="enrolled beside embeddings",
-            found="a table of pairs",
-            where="enrolled",
-        )
-
-
-def _refuse_unmeasured(asked: Sequence[str], enrolled: str | None) -> None:
-    if enrolled is None and {FTE, FTA} & set(asked):
+    elif {FTE, FTA} & set(asked):
         raise SpecError(
             "nothing says which images are enrolled",
             expected="--enrolled ATTRIBUTE=VALUE, such as role=reference",
             found="metrics of enrolment alone",
             where="metrics",
         )
-
-
-def _agreement(compared: Compared, *, turned: bool) -> list[Caution]:
-    return [note for one in compared.pairs for note in agreement_of_pairs(one, turned=turned)]
-
-
-def _defaults(threshold: float | None) -> tuple[str, ...]:
-    """Name what is measured where nothing is named; at a threshold, what happens at it."""
-    left_out = {FAILURE} if threshold is None else {FAILURE, "tar_at_far"}
-    return tuple(n for n in INFO.defaults if n not in left_out)
+    turned = smaller == "alike"
+    sign = -1.0 if turned else 1.0
+    cautions = [note for one in compared.pairs for note in agreement_of_pairs(one, turned=turned)]
+    for one in compared.pairs if threshold is not None else ():
+        cautions += out_of_reach(
+            one.model, sign * one.similarity, sign * (threshold or 0.0), falling=turned,
+            none="no pair is accepted", every="every pair is accepted",
+        )  # fmt: skip
+    pairs = pairs_table(compared.pairs, units, far, thresholds, draws, max_per_group)
+    return Scores(
+        units=failures,
+        info=_measured(wanted),
+        evidence={
+            EVIDENCE: pairs.with_columns(given=pl.lit(threshold is not None), turned=pl.lit(turned))
+        },
+        notes=(
+            *cautions,
+            *compared.notes,
+            *_tallies(compared, units, told="genuine" in frame.columns),
+            *unset,
+        ),
+        task="face_verification",
+    )
 
 
 def _as_similarities(frame: pl.DataFrame) -> pl.DataFrame:
@@ -269,38 +257,23 @@ def _as_similarities(frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
-def _refuse_distance_of_embeddings(smaller: str) -> None:
-    if smaller == "alike":
-        raise SpecError(
-            "embeddings are compared by their cosine, which is higher for who is more alike",
-            expected="smaller='alike' for pairs with distances",
-            found="embeddings",
-        )
-
-
 def _refuse(
-    far: float,
-    threshold: float | None,
-    impostors: str,
-    within: int,
-    most: tuple[int | None, int | None],
+    far: float, threshold: float | None, impostors: str, within: int, max_per_group: int | None
 ) -> None:
-    for wrong, problem, expected, found in (
+    finite = threshold is None or math.isfinite(threshold)
+    for is_wrong, problem, expected, found in (
         (not 0.0 < far < 1.0, "far is a share of impostor pairs", "above 0, below 1", far),
-        (
-            threshold is not None and not math.isfinite(threshold),
-            "threshold is a similarity",
-            "a finite number",
-            threshold,
-        ),
+        (not finite, "threshold is a similarity", "a finite number", threshold),
         (impostors not in ("all", "hard"), "impostors is not known", "all or hard", impostors),
         (within < 0, "within counts levels", "0 or more", within),
-        *(
-            (n is not None and n < 1, f"{name} counts pairs", "1 or more", n)
-            for name, n in zip(("max_impostors", "max_per_group"), most, strict=True)
+        (
+            max_per_group is not None and max_per_group < 1,
+            "max_per_group counts pairs",
+            "1 or more",
+            max_per_group,
         ),
     ):
-        if wrong:
+        if is_wrong:
             raise SpecError(problem, expected=expected, found=repr(found))
 
 
@@ -326,21 +299,6 @@ def _thresholds(
     return tuple(found), tuple(unset)
 
 
-def _unreached(compared: Compared, threshold: float | None, *, turned: bool) -> list[Caution]:
-    """Caution where a threshold that was given accepts no pair, or every pair."""
-    if threshold is None:
-        return []
-    sign = -1.0 if turned else 1.0
-    return [
-        note
-        for one in compared.pairs
-        for note in out_of_reach(
-            one.model, sign * one.similarity, sign * threshold, falling=turned,
-            none="no pair is accepted", every="every pair is accepted",
-        )
-    ]  # fmt: skip
-
-
 def _draws(compared: Compared, n_units: int, seed: int) -> list[npt.NDArray[np.uint32]]:
     """Give pairs a random order, the same for every model, of which each group takes the first."""
     keys = [one.first.astype(np.int64) * n_units + one.second for one in compared.pairs]
@@ -354,30 +312,18 @@ def _failures(compared: Compared, units: pl.DataFrame) -> pl.DataFrame:
         [units.select(pl.lit(name).alias("model"), pl.all()) for name in compared.models]
     )
     rows = every.join(compared.failures, on=["model", "unit_id"], how="left", maintain_order="left")
-    return SCORES.conform(
-        rows.select(
-            "model",
-            "unit_id",
-            "cluster_id",
-            "value",
-            task=pl.lit("face_verification"),
-            metric=pl.lit(FAILURE),
-            unit_kind=pl.lit("instance"),
-            reason=pl.when(pl.col("value").is_null()).then(pl.lit(compared.missing)),
-        )
-    )
+    reason = pl.when(pl.col("value").is_null()).then(pl.lit(compared.missing))
+    return score_rows(rows, "face_verification", FAILURE, pl.col("value"), reason=reason)
 
 
 def _measured(wanted: set[str]) -> TaskInfo:
     """Declare the metrics that were measured and cite what they rest on."""
-    metrics = tuple(m for m in INFO.metrics if m.name in wanted)
-    of_metrics = dict.fromkeys(m.reference for m in metrics if m.reference)
-    both = {"false_match_rate", "false_non_match_rate"} <= {m.name for m in metrics}
-    cited = (*of_metrics, *(SUMMARIES if both else ()))
-    return replace(INFO, metrics=metrics, defaults=tuple(m.name for m in metrics), references=cited)
+    info = measured_info(INFO, wanted, cites=True)
+    both = {"false_match_rate", "false_non_match_rate"} <= set(info.defaults)
+    return replace(info, references=(*info.references, *(SUMMARIES if both else ())))
 
 
-def _tallies(compared: Compared, units: pl.DataFrame, *, told: bool) -> tuple[str, ...]:
+def _tallies(compared: Compared, units: pl.DataFrame, *, told: bool) -> list[str]:
     """Count pairs by kind, and those that could not be judged."""
     notes = []
     for one in compared.pairs:
@@ -396,4 +342,4 @@ def _tallies(compared: Compared, units: pl.DataFrame, *, told: bool) -> tuple[st
     nobody = units["identity"].null_count()
     if nobody and not told and any(one.count(-1) for one in compared.pairs):
         notes.append(f"{nobody:,} of {units.height:,} units have no known identity.")
-    return tuple(notes)
+    return notes

@@ -1,13 +1,8 @@
-"""Pairs of embeddings: which two units are compared, and how alike they are.
-
-All genuine pairs are compared, and impostor pairs by a protocol: all of them, or hard ones, who
-share an attribute (pronouns) and lie close in an ordered one (skin colour): FHIBE (Xiang et al.
-2025, Methods: 15,474 genuine pairs, 4,945,896 hard ones). Either can be a seeded sample. Pairs are
-listed one by one, so no table of all similarities is held.
-"""
+"""Pairs of embeddings, and the evidence of pairs, held small."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,15 +10,72 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.tasks._embeddings.vectors import NO_PREDICTION, Embedded, read_embeddings
-from isolux.tasks.face_verification.pairs import Compared
-from isolux.tasks.face_verification.table import PairList
+from isolux.tasks.face_verification.pairs import Compared, PairList
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["HardRule", "Protocol", "compare", "hard_rule", "pairs_of_embeddings"]
+_PART = 1 << 20
+"""Pairs made into lists at once, and those of one unit more."""
 
-IntArray = npt.NDArray[np.int64]
+
+def pairs_table(
+    lists: Sequence[PairList],
+    units: pl.DataFrame,
+    far: float,
+    thresholds: Sequence[float | None],
+    draws: Sequence[npt.NDArray[np.uint32]] = (),
+    most: int | None = None,
+) -> pl.DataFrame:
+    """Lay out the evidence ``pairs``."""
+    ids = pl.Enum(units["unit_id"])
+    empty = np.zeros(0, dtype=np.uint32)
+    parts = [
+        _of_model(one, units, ids, draw, most is not None).with_columns(
+            far=pl.lit(far), threshold=pl.lit(threshold, dtype=pl.Float64)
+        )
+        for one, threshold, draw in zip(
+            lists, thresholds, draws or [empty] * len(lists), strict=True
+        )
+    ]
+    table = pl.concat(parts)
+    return table if most is None else table.with_columns(most=pl.lit(most, dtype=pl.Int64))
+
+
+def _of_model(
+    one: PairList,
+    units: pl.DataFrame,
+    ids: pl.Enum,
+    draw: npt.NDArray[np.uint32],
+    drawn: bool,
+) -> pl.DataFrame:
+    # A part at a time, cut where the first unit changes: making lists takes as much again.
+    cuts = np.searchsorted(one.first, one.first[_PART::_PART])
+    starts = np.unique(np.concatenate([[0], cuts])).tolist()
+    parts = []
+    for start, stop in zip(starts, [*starts[1:], len(one.first)], strict=True):
+        part = slice(start, stop)
+        genuine, similarity = pl.Series(one.genuine[part]), pl.Series(one.similarity[part])
+        columns = {
+            "place": pl.Series(one.first[part]).set_sorted(),
+            "other_id": pl.Series(one.second[part]).cat.to(ids),
+            "similarity": similarity.fill_nan(None),
+            "genuine": pl.select(pl.when(genuine >= 0).then(genuine == 1)).to_series(),
+        }
+        if drawn:
+            columns["draw"] = pl.Series(draw[part], dtype=pl.UInt32)
+        parts.append(pl.DataFrame(columns).group_by("place", maintain_order=True).agg(pl.all()))
+    held = pl.concat(parts)
+    place = held["place"]
+    return held.select(
+        pl.lit(one.model).alias("model"),
+        units["unit_id"].gather(place).alias("unit_id"),
+        units["cluster_id"].gather(place).alias("cluster_id"),
+        pl.exclude("place"),
+    )
+
+
+LevelArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +86,8 @@ class HardRule:
     """
 
     bits: npt.NDArray[np.uint64]
-    level: IntArray
+    level: LevelArray
     width: int
-
-
-@dataclass(frozen=True, slots=True)
-class Protocol:
-    """How impostor pairs are chosen: by a rule, at most so many, by which seed."""
-
-    rule: HardRule
-    most: int | None
-    seed: int
 
 
 def hard_rule(
@@ -73,7 +116,7 @@ def hard_rule(
     return HardRule(bits, level, width)
 
 
-def _levels(rows: pl.DataFrame, n_units: int, near: str, width: int) -> IntArray:
+def _levels(rows: pl.DataFrame, n_units: int, near: str, width: int) -> LevelArray:
     known = rows.select("unit", level="number").drop_nulls().unique()
     whole = known["level"].round() == known["level"]
     if known.is_empty() or not whole.all() or known["unit"].is_duplicated().any():
@@ -104,26 +147,18 @@ def _of_units(dataset: Dataset, unit_ids: pl.Series, attribute: str) -> pl.DataF
     return pl.concat(parts)
 
 
-def compare(embedded: Embedded, units: pl.DataFrame, protocol: Protocol) -> tuple[PairList, int]:
+def compare(embedded: Embedded, units: pl.DataFrame, rule: HardRule) -> PairList:
     """List the pairs of one model's embeddings with their similarities."""
     from isolux.tasks._embeddings.kernels import inner_lists
-    from isolux.tasks.face_verification.kernels import count_pairs, impostor_numbers, list_pairs
+    from isolux.tasks.face_verification.kernels import count_pairs, list_pairs
 
     known = units["identity"].is_not_null().to_numpy()
     # Of whom no template could be made is compared too, and the comparison fails.
     there = (embedded.reason != NO_PREDICTION).fill_null(value=True).to_numpy()
     usable = np.flatnonzero(there & known)
     who = units["identity"].gather(usable).rank("dense").cast(pl.Int64).to_numpy()
-    rule = (who, protocol.rule.bits[usable], protocol.rule.level[usable], protocol.rule.width)
-    n_genuine, total = count_pairs(*rule)
-    most = total if protocol.most is None else min(protocol.most, total)
-    cut = np.uint64(2**64 - 1)
-    if most < total:
-        # Somewhat more than asked for, by chance; the lowest numbers of those are the sample.
-        share = (most + 10.0 * most**0.5 + 50.0) / total
-        number = impostor_numbers(*rule, protocol.seed, share)
-        cut = np.partition(number, most - 1)[most - 1]
-    first, second, genuine = list_pairs(*rule, protocol.seed, cut, n_genuine + most)
+    of_usable = (who, rule.bits[usable], rule.level[usable], rule.width)
+    first, second, genuine = list_pairs(*of_usable, sum(count_pairs(*of_usable)))
     failed = embedded.row[usable] < 0
     vectors = np.zeros((len(usable), embedded.width), dtype=embedded.vectors.dtype)
     vectors[~failed] = embedded.vectors[embedded.row[usable[~failed]]]
@@ -134,34 +169,27 @@ def compare(embedded: Embedded, units: pl.DataFrame, protocol: Protocol) -> tupl
     at = usable.astype(np.int32)
     first[:] = at[first]  # from places among the usable to places among all
     second[:] = at[second]
-    return PairList(embedded.model, first, second, similarity, genuine), int(total)
+    return PairList(embedded.model, first, second, similarity, genuine)
 
 
 def pairs_of_embeddings(
-    frame: pl.DataFrame, units: pl.DataFrame, protocol: Protocol, model: str | None
+    frame: pl.DataFrame, units: pl.DataFrame, rule: HardRule, model: str | None
 ) -> Compared:
     """Compare every model's embeddings, and say of whom no template could be made."""
     found, notes = read_embeddings(frame, units["unit_id"], model=model)
-    lists, failures, more = [], [], list(notes)
+    failures, more = [], list(notes)
     for one in found:
-        pairs, total = compare(one, units, protocol)
-        lists.append(pairs)
         there = (one.reason != NO_PREDICTION).fill_null(value=True)
-        failed = units.select(pl.lit(one.model).alias("model"), "unit_id").with_columns(
-            value=one.reason.is_not_null().cast(pl.Float64)
-        )
-        failures.append(failed.filter(there))
-        n, lost = int(there.sum()), int((one.reason.is_not_null() & there).sum())
+        failed = one.reason.is_not_null()
+        rows = units.select("unit_id", model=pl.lit(one.model), value=failed.cast(pl.Float64))
+        failures.append(rows.filter(there))
+        n, lost = int(there.sum()), int((failed & there).sum())
         if lost:
             text = (
                 f"No template of {one.model!r} could be made of {lost:,} of {n:,} images: rates"
                 " of matches are about the others alone; the generalised rates count them."
             )
             more.append(Caution(text) if n >= 20 and lost >= 0.1 * n else text)
-        if protocol.most is not None and protocol.most < total:
-            more.append(
-                f"{one.model}: {protocol.most:,} of {total:,} impostor pairs were drawn "
-                f"(seed {protocol.seed})."
-            )
+    pairs = tuple(compare(one, units, rule) for one in found)
     models = tuple(one.model for one in found)
-    return Compared(models, tuple(lists), pl.concat(failures), NO_PREDICTION, tuple(more))
+    return Compared(models, pairs, pl.concat(failures), NO_PREDICTION, tuple(more))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 
-from isolux.stats.statistic import PairStatistic
 from isolux.stats.verification import (
     area,
     equal_error_rate,
@@ -17,17 +16,6 @@ from isolux.stats.verification import (
 )
 from isolux.vocabulary import works
 from isolux.vocabulary.info import Metric, Reference
-
-__all__ = [
-    "AT_THRESHOLD",
-    "EVIDENCE",
-    "FAILURE",
-    "FTA",
-    "FTE",
-    "METRICS",
-    "REFERENCES",
-    "SUMMARIES",
-]
 
 EVIDENCE = "pairs"
 """Name of the evidence table."""
@@ -80,97 +68,75 @@ SUMMARIES = (
 """Cited where the two error rates at one threshold are measured: ``disparity`` sums them up."""
 
 
-def _of_pairs(
-    name: str,
-    title: str,
-    definition: str,
-    statistic: PairStatistic,
-    *,
-    lower: bool = False,
-    opposite: str = "",
-    meaning: str = "",
-    in_times: str = "",
-) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        definition=definition,
-        direction="lower" if lower else "higher",
-        evidence=EVIDENCE,
-        statistic=statistic,
-        reference=FHIBE if name == "tar_at_far" else ISO,
-        at="of" if name == "tar_at_far" else "at",
-        opposite=opposite,
-        meaning=meaning,
-        in_times=in_times,
-    )
+_of_pairs = partial(Metric, direction="lower", evidence=EVIDENCE, reference=ISO)
 
 
 METRICS = (
     _of_pairs(
-        "tar_at_far",
-        "True accept rate at a false accept rate",
-        "Share of the group's genuine pairs accepted at the threshold that accepts at most the "
-        "given share of the group's own impostor pairs.",
-        tar_at_far(),
+        name="tar_at_far",
+        title="True accept rate at a false accept rate",
+        definition="Share of the group's genuine pairs accepted at the threshold that accepts at "
+        "most the given share of the group's own impostor pairs.",
+        direction="higher",
+        statistic=tar_at_far(),
+        reference=FHIBE,
+        at="of",
     ),
     _of_pairs(
-        "true_match_rate",
-        "True match rate",
-        "Share of genuine pairs accepted at one threshold for every group.",
-        true_match_rate(),
+        name="true_match_rate",
+        title="True match rate",
+        definition="Share of genuine pairs accepted at one threshold for every group.",
+        direction="higher",
+        statistic=true_match_rate(),
     ),
     _of_pairs(
-        "false_match_rate",
-        "False match rate",
-        "Share of impostor pairs accepted at one threshold for every group.",
-        false_match_rate(),
-        lower=True,
+        name="false_match_rate",
+        title="False match rate",
+        definition="Share of impostor pairs accepted at one threshold for every group.",
+        statistic=false_match_rate(),
         opposite="false_non_match_rate",
         meaning=_ACCEPTED,
         in_times="strangers are accepted {times} as often",
     ),
     _of_pairs(
-        "false_non_match_rate",
-        "False non-match rate",
-        "Share of genuine pairs refused at one threshold for every group.",
-        false_non_match_rate(),
-        lower=True,
+        name="false_non_match_rate",
+        title="False non-match rate",
+        definition="Share of genuine pairs refused at one threshold for every group.",
+        statistic=false_non_match_rate(),
         opposite="false_match_rate",
         meaning=_REFUSED,
         in_times="people are not recognised as themselves {times} as often",
     ),
     _of_pairs(
-        "verification_auc",
-        "Area under the ROC curve of pairs",
-        "Chance that a genuine pair is more alike than an impostor pair; ties count half.",
-        area(),
+        name="verification_auc",
+        title="Area under the ROC curve of pairs",
+        definition="Chance that a genuine pair is more alike than an impostor pair; ties count "
+        "half.",
+        direction="higher",
+        statistic=area(),
     ),
     _of_pairs(
-        "equal_error_rate",
-        "Equal error rate",
-        "Error rate at the threshold where false matches and false non-matches are equally "
-        "frequent, on the ROC curve drawn with straight lines.",
-        equal_error_rate(),
-        lower=True,
+        name="equal_error_rate",
+        title="Equal error rate",
+        definition="Error rate at the threshold where false matches and false non-matches are "
+        "equally frequent, on the ROC curve drawn with straight lines.",
+        statistic=equal_error_rate(),
     ),
     _of_pairs(
-        "generalised_false_accept_rate",
-        "Generalised false accept rate",
-        "Share of all impostor comparisons accepted at one threshold for every group, those of "
-        "which no template could be made among them.",
-        generalised_false_accept_rate(),
-        lower=True,
+        name="generalised_false_accept_rate",
+        title="Generalised false accept rate",
+        definition="Share of all impostor comparisons accepted at one threshold for every group, "
+        "those of which no template could be made among them.",
+        statistic=generalised_false_accept_rate(),
         opposite="generalised_false_reject_rate",
         meaning=_ACCEPTED,
     ),
     _of_pairs(
-        "generalised_false_reject_rate",
-        "Generalised false reject rate",
-        "Share of all genuine comparisons refused at one threshold for every group, those of "
-        "which no template could be made among them.",
-        generalised_false_reject_rate(),
-        lower=True,
+        name="generalised_false_reject_rate",
+        title="Generalised false reject rate",
+        definition="Share of all genuine comparisons refused at one threshold for every group, "
+        "those of which no template could be made among them.",
+        statistic=generalised_false_reject_rate(),
         opposite="generalised_false_accept_rate",
         meaning=_REFUSED,
     ),
@@ -198,4 +164,4 @@ METRICS = (
         reference=ISO,
     ),
 )
-REFERENCES = (replace(FHIBE, place="Methods, narrow model evaluation metrics"), ISO)
+REFERENCES = (FHIBE, ISO)

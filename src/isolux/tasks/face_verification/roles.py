@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.tasks._set_on import having
+from isolux.tasks._scores import score_rows
+from isolux.tasks._threshold import having
 from isolux.tasks.face_verification.metrics import FTA, FTE
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.tables import SCORES
-
-__all__ = ["with_roles"]
+from isolux.vocabulary.errors import SpecError
 
 
-def with_roles(failures: pl.DataFrame, dataset: Dataset, enrolled: str) -> pl.DataFrame:
+def with_roles(
+    failures: pl.DataFrame, dataset: Dataset, enrolled: str, of_embeddings: bool
+) -> pl.DataFrame:
     """Add a row of ``failure_to_enrol_rate`` and of ``failure_to_acquire_rate`` for each failure.
 
     Parameters
@@ -29,6 +30,13 @@ def with_roles(failures: pl.DataFrame, dataset: Dataset, enrolled: str) -> pl.Da
     SpecError, UnknownNameError
         It names no attribute and value, or no one has them.
     """
+    if not of_embeddings:
+        raise SpecError(
+            "pairs do not say of which image no template could be made",
+            expected="enrolled beside embeddings",
+            found="a table of pairs",
+            where="enrolled",
+        )
     if failures.is_empty():
         return failures
     inside, _ = having(
@@ -37,12 +45,8 @@ def with_roles(failures: pl.DataFrame, dataset: Dataset, enrolled: str) -> pl.Da
     )  # fmt: skip
     parts = [failures]
     for metric, part, other in ((FTE, inside, "not enrolled"), (FTA, ~inside, "enrolled")):
-        of_it = pl.Series(part)
+        reason = pl.when(pl.Series(part)).then("reason").otherwise(pl.lit(other))
         parts.append(
-            failures.with_columns(
-                metric=pl.lit(metric),
-                value=pl.when(of_it).then("value"),
-                reason=pl.when(of_it).then("reason").otherwise(pl.lit(other)),
-            )
+            score_rows(failures, "face_verification", metric, pl.col("value"), reason=reason)
         )
-    return SCORES.conform(pl.concat(parts))
+    return pl.concat(parts)

@@ -16,7 +16,8 @@ import polars as pl
 
 from isolux.stats.confusion import Matrix, doubts_of, read_matrix
 from isolux.stats.statistic import FloatArray
-from isolux.tasks._words.answers import NO_ANSWER, first_texts
+from isolux.tasks._scores import read_metrics, score_rows, stack_scores
+from isolux.tasks._words.mentions import NO_ANSWER, first_texts
 from isolux.tasks.generated_images.metrics import INFO
 from isolux.tasks.generated_images.shares import constants
 from isolux.vocabulary.containers import Dataset, Scores
@@ -24,7 +25,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import INSTANCES, SCORES
+from isolux.vocabulary.tables import INSTANCES
 
 __all__ = ["INFO", "score"]
 
@@ -126,7 +127,7 @@ def score(
     parts = [_units(rows, value) for value in asked.values or (None,) if judged]
     kept = tuple(_bounded(m, asked.aim) for m in INFO.metrics if m.name in asked.named)
     return Scores(
-        units=SCORES.conform(pl.concat(parts)) if parts else SCORES.empty(),
+        units=stack_scores(parts),
         info=replace(INFO, metrics=kept),
         evidence=_evidence(rows, asked),
         notes=(*_doubts(rows, asked, by_people=by_people), *_told(asked)),
@@ -160,11 +161,8 @@ def _asked(
             expected="two values or more; aim names those that could have been",
             found=repr(values[0]),
         )
-    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     more = (*(("share",) if read else ()), *(("share_beyond_aim",) if aim else ()))
-    named = asked or (*more, *INFO.defaults)
-    for name in named:
-        INFO.metric(name)
+    named = read_metrics(INFO, metrics) or (*more, *INFO.defaults)
     return _Asked(values, read, _aimed(aim, values), named)
 
 
@@ -204,21 +202,8 @@ def _aimed(aim: Mapping[str, float] | None, values: Sequence[str]) -> FloatArray
 
 
 def _units(rows: pl.DataFrame, value: str | None) -> pl.DataFrame:
-    judged = (pl.col("said") == pl.lit(value, dtype=pl.String)).cast(pl.Float64)
-    return SCORES.conform(
-        rows.select(
-            "model",
-            pl.lit("generated_images").alias("task"),
-            pl.lit("judged_share").alias("metric"),
-            pl.lit(value, dtype=pl.String).alias("label"),
-            pl.lit(None, dtype=pl.Float64).alias("threshold"),
-            pl.lit("instance").alias("unit_kind"),
-            "unit_id",
-            "cluster_id",
-            pl.when(pl.col("reason").is_null()).then(judged).alias("value"),
-            "reason",
-        )
-    )
+    judged = pl.col("said") == pl.lit(value, dtype=pl.String)
+    return score_rows(rows, "generated_images", "judged_share", judged, label=value)
 
 
 def _evidence(rows: pl.DataFrame, asked: _Asked) -> dict[str, pl.DataFrame]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from isolux.tasks.generated_images.shares import DISTANCE, ENTROPY, GAP, SHARE
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
 
-__all__ = ["INFO"]
-
 GREENLAND = Reference(
     "greenland-1988",
     "Greenland, S. (1988). Variance estimation for epidemiologic effect estimates under "

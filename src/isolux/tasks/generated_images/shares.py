@@ -28,8 +28,6 @@ from isolux.io.threads import quietly
 from isolux.stats.calibration import chance_of_gaps
 from isolux.stats.statistic import Chance, FloatArray, SumStatistic
 
-__all__ = ["DISTANCE", "ENTROPY", "GAP", "SHARE", "constants"]
-
 _SEED, _BLOCK = 7, 256
 _SINGULAR = 1e-9
 """The determinant below which a matrix cannot be undone."""

@@ -9,13 +9,13 @@ it was photographed: that is here too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from isolux.stats.statistic import FloatArray, RankStatistic, Weighted
+from isolux.tasks._scores import measured_info, read_metrics, score_rows, stack_scores
 from isolux.tasks._truth import values_of_truth
 from isolux.tasks.geodiversity.photos import (
     doubts,
@@ -31,7 +31,7 @@ from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
-from isolux.vocabulary.tables import LABEL_PREDICTIONS, SCORES, check, to_polars
+from isolux.vocabulary.tables import LABEL_PREDICTIONS, check, to_polars
 
 __all__ = ["INFO", "score"]
 
@@ -177,8 +177,7 @@ def score(
     if isinstance(top_k, bool) or top_k < 1:
         raise SpecError("top_k counts the first labels", expected="a whole number of at least 1",
                         found=repr(top_k))  # fmt: skip
-    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    names = {INFO.metric(name).name for name in asked or INFO.defaults}
+    names = read_metrics(INFO, metrics) or INFO.defaults
     photos = photos_at_home(dataset, target, unknown_values, household)
     table = check(to_polars(predictions), LABEL_PREDICTIONS, where="predictions")
     known = labels_of(table, photos)
@@ -190,14 +189,10 @@ def score(
     _refuse_foreign(known["label"], values_of_truth(dataset, target))
     models = sorted(table["model"].unique()) or [model or "model"]
     judged = hits(photos, known, models, top_k)
-    measured = tuple(metric for metric in INFO.metrics if metric.name in names)
-    rows = judged.select(
-        "model", "unit_id", "cluster_id", "reason", value="hit", task=pl.lit("geodiversity"),
-        metric=pl.lit("hit_rate"), unit_kind=pl.lit("instance"),
-    )  # fmt: skip
+    rows = score_rows(judged, "geodiversity", "hit_rate", pl.col("hit"))
     return Scores(
-        units=SCORES.conform(rows) if "hit_rate" in names else SCORES.empty(),
-        info=replace(INFO, metrics=measured, defaults=tuple(m.name for m in measured)),
+        units=stack_scores([rows] if "hit_rate" in names else []),
+        info=measured_info(INFO, names),
         evidence={EVIDENCE: judged},
         notes=(
             *odd_incomes(dataset),

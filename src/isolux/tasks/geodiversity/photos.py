@@ -7,21 +7,12 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import polars as pl
 
+from isolux.tasks._ids import refuse_no_match
 from isolux.tasks._truth import instances_with_truth
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, TableError
+from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
-
-__all__ = [
-    "doubts",
-    "hits",
-    "homes_told",
-    "labels_of",
-    "missing_told",
-    "odd_incomes",
-    "photos_at_home",
-]
 
 _SAME, _MISSING = "the same photo as another row", "no prediction"
 _SHOWN = 5
@@ -86,12 +77,14 @@ def labels_of(table: pl.DataFrame, photos: pl.DataFrame) -> pl.DataFrame:
     """Keep the labels of these photos, under the row that stands for each."""
     whose = photos.select("photo", instance_id="unit_id")
     known = table.join(whose, on="instance_id", how="inner", maintain_order="left")
-    if table.height and photos.height and not known.height:
-        raise JoinError(
-            "no prediction is for a photo of the dataset",
-            expected="ids such as " + ", ".join(map(repr, photos["unit_id"].head(3))),
-            found=", ".join(map(repr, table["instance_id"].head(3))),
-        )
+    refuse_no_match(
+        "no prediction is for a photo of the dataset",
+        table["instance_id"],
+        photos["unit_id"],
+        n_matched=known.height,
+        expected="ids such as ",
+        where=None,
+    )
     return known
 
 

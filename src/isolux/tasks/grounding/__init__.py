@@ -20,8 +20,7 @@ from isolux.tasks._boxes.metrics import FACET
 from isolux.tasks._boxes.scoring import predictions_as_xywh
 from isolux.tasks._phrases.class_recalls import DEFAULTS, class_metrics, class_recalls
 from isolux.tasks._phrases.person_classes import asked_by_class, notes_on_people, people_by_class
-from isolux.tasks._phrases.prompts import templates_of
-from isolux.tasks._phrases.settings import PhraseSettings
+from isolux.tasks._phrases.prompts import PhraseSettings, templates_of
 from isolux.tasks.grounding.one_of_phrase import Images, leave_out
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
@@ -134,7 +133,7 @@ def score(
     """
     given = with_defaults(PhraseSettings, phrases)
     settings = settings_of(iou_thresholds=given["iou_thresholds"], max_detections=1)
-    names = chosen(INFO, (metrics,) if isinstance(metrics, str) else metrics, settings)
+    names = chosen(INFO, metrics, settings)
     templates = templates_of(prompt)
     people, left = leave_out(
         people_by_class(dataset, given["target"], given["unknown_values"]), images

@@ -10,8 +10,6 @@ import polars as pl
 from isolux.tasks._boxes.table import People
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["Images", "leave_out"]
-
 Images = Literal["one-of-every-class", "one-of-class", "one-person"]
 _REASONS: dict[Images, str] = {
     "one-of-every-class": "several people of one class in the image",

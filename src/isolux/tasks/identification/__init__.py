@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 import polars as pl
 
 from isolux.tasks._embeddings.vectors import read_embeddings
-from isolux.tasks.identification.agreement import agreement
-from isolux.tasks.identification.candidates import Candidates, searched_by
-from isolux.tasks.identification.judging import Judged, judge, threshold_at_fpir
+from isolux.tasks._scores import measured_info, read_metrics
+from isolux.tasks.identification.candidates import Candidates, Roles, roles_of, searched_by
+from isolux.tasks.identification.judging import Judged, agreement, judge, threshold_at_fpir
 from isolux.tasks.identification.listed import read_lists
 from isolux.tasks.identification.metrics import (
     CANDIDATES,
@@ -31,9 +30,15 @@ from isolux.tasks.identification.metrics import (
     METRICS,
     REFERENCES,
 )
-from isolux.tasks.identification.roles import Roles, roles_of
-from isolux.tasks.identification.rows import At, candidates_table, gallery_table, score_rows
-from isolux.tasks.identification.said import notes_on, thresholds_chosen
+from isolux.tasks.identification.rows import (
+    At,
+    Every,
+    candidates_table,
+    gallery_table,
+    notes_on,
+    rows_of_model,
+    thresholds_chosen,
+)
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
@@ -162,24 +167,23 @@ def score(
     """
     ks = tuple(sorted(set(top_k)))
     _refuse(fpir, threshold, threshold_on, (*ks, rank_limit or 1, candidates))
-    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    for name in asked:
-        INFO.metric(name)
+    asked = read_metrics(INFO, metrics)
     roles = roles_of(
         dataset, enrolled=enrolled, threshold_on=threshold_on, identity=identity, seed=seed
     )
     turned = smaller == "alike"
     lists, notes = _lists(to_polars(predictions), roles, candidates, model, turned=turned)
     given = -threshold if turned and threshold is not None else threshold
-    judged = [judge(one, roles) for one in lists]
-    both = list(zip(lists, judged, strict=True))
-    at = [_at(*one, roles, given, fpir, (ks, rank_limit)) for one in both]
-    names = _names(asked, lists, judged, at, roles)
-    told = [note for one in both for note in agreement(*one, roles, turned=turned)]
-    every = tuple(zip(lists, judged, at, strict=True))
+    every = []
+    for found in lists:
+        judged = judge(found, roles)
+        at = _at(found, judged, roles, given, fpir, (ks, rank_limit))
+        every.append((found, judged, at))
+    names = _names(asked, every, roles)
+    told = [note for one in every for note in agreement(*one[:2], roles, turned=turned)]
     return Scores(
-        units=pl.concat([score_rows(*one, roles, names) for one in every]),
-        info=_measured(names),
+        units=pl.concat([rows_of_model(*one, roles, names) for one in every]),
+        info=measured_info(INFO, names, cites=True),
         evidence={
             CANDIDATES: pl.concat([candidates_table(*one, roles) for one in every]),
             GALLERY: pl.concat([gallery_table(one, roles) for one in lists]),
@@ -196,22 +200,30 @@ def _refuse(
     threshold_on: float | str | None,
     counts: Sequence[int],
 ) -> None:
-    for wrong, problem, expected, found in (
+    given = threshold is not None
+    for is_wrong, problem, expected, found in (
         (not 0.0 < fpir < 1.0, "fpir is a share of searches", "above 0, below 1", fpir),
         (
             threshold is not None and not math.isfinite(threshold),
-            "threshold is a score", "a finite number", threshold,
+            "threshold is a score",
+            "a finite number",
+            threshold,
         ),
         (
-            threshold is not None and threshold_on is not None,
+            given and threshold_on is not None,
             "a threshold that is given is not set on anyone",
-            "threshold_on with fpir", f"threshold={threshold} and threshold_on={threshold_on!r}",
+            "threshold_on with fpir",
+            f"threshold={threshold} and threshold_on={threshold_on!r}",
         ),
-        (min(counts) < 1, "top_k, rank_limit and candidates count people", "1 or more",
-         min(counts)),
+        (
+            min(counts) < 1,
+            "top_k, rank_limit and candidates count people",
+            "1 or more",
+            min(counts),
+        ),
         (len(counts) < 3, "top_k names ranks", "at least one, such as 1", "none"),
-    ):  # fmt: skip
-        if wrong:
+    ):
+        if is_wrong:
             raise SpecError(problem, expected=expected, found=str(found))
 
 
@@ -257,40 +269,27 @@ def _at(
     return At(ks, limit, *threshold_at_fpir(judged, found, roles.setting, fpir))
 
 
-def _names(
-    asked: Sequence[str],
-    lists: Sequence[Candidates],
-    judged: Sequence[Judged],
-    at: Sequence[At],
-    roles: Roles,
-) -> tuple[str, ...]:
+def _names(asked: Sequence[str], every: Every, roles: Roles) -> tuple[str, ...]:
     """Choose the metrics: those asked for, or all that can be measured."""
-    mated = any((one.mated & ~roles.setting).any() for one in judged)
-    other = any((one.other & ~roles.setting).any() for one in judged)
-    at_one = not all(math.isnan(one.threshold) for one in at)
-    entries = not roles.everyone and any(one.of_embeddings for one in lists)
-    nobody = not mated and not other
+    mated = any((judged.mated & ~roles.setting).any() for _, judged, _ in every)
+    other = any((judged.other & ~roles.setting).any() for _, judged, _ in every)
+    at_one = not all(math.isnan(at.threshold) for *_, at in every)
+    entries = not roles.everyone and any(found.of_embeddings for found, *_ in every)
     none_enrolled = "no search is for a person who is enrolled"
+    none_other = "no search is for a person who is not enrolled"
     none_set = "no threshold could be set: --threshold gives one"
+    no_entries = "nothing says of which enrolled images no template could be made"
     able = {
-        HIT: (mated or nobody, none_enrolled),
-        FPIR: (
-            other and at_one,
-            none_set if other else "no search is for a person who is not enrolled",
-        ),
+        HIT: (mated or not other, none_enrolled),
+        FPIR: (other and at_one, none_set if other else none_other),
         FNIR: (mated and at_one, none_set if mated else none_enrolled),
         FTA: (True, ""),
-        FTE: (entries, "nothing says of which enrolled images no template could be made"),
+        FTE: (entries, no_entries),
     }
     for name in asked:
-        if not able[name][0]:
+        is_able, reason = able[name]
+        if not is_able:
             raise SpecError(
-                f"the metric {name!r} cannot be measured", found=able[name][1], where="metrics"
+                f"the metric {name!r} cannot be measured", found=reason, where="metrics"
             )
     return tuple(n for n in able if n in asked or (not asked and able[n][0]))
-
-
-def _measured(names: Sequence[str]) -> TaskInfo:
-    metrics = tuple(m for m in INFO.metrics if m.name in names)
-    cited = tuple(dict.fromkeys(m.reference for m in metrics if m.reference))
-    return replace(INFO, metrics=metrics, defaults=tuple(names), references=cited or REFERENCES)

@@ -7,16 +7,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.tasks.identification.candidates import FAILED, MISSING, Candidates
-from isolux.tasks.identification.roles import Roles
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError, place
+from isolux.tasks._ids import format_ids, refuse_no_match, require_columns
+from isolux.tasks.identification.candidates import FAILED, MISSING, Candidates, Roles
+from isolux.vocabulary.errors import SpecError, TableError, place
 from isolux.vocabulary.notes import Caution
-
-__all__ = ["read_lists"]
 
 _WHERE = "predictions"
 _NEEDED = ("model", "instance_id", "other_id")
-_UNNAMED = "model"
 _MANY = 0.1
 _ROUNDING = 1e-9
 """Scores that rise down a list by less are rounding."""
@@ -26,36 +23,39 @@ def read_lists(
     frame: pl.DataFrame, roles: Roles, *, turned: bool, model: str | None
 ) -> tuple[Candidates, ...]:
     """Read each model's candidate lists."""
-    rows = _checked(frame, turned=turned)
-    _refuse_unknown_gallery(rows, roles)
-    ids = roles.units["unit_id"]
-    at = rows.with_columns(
-        probe=pl.col("instance_id").cast(pl.Enum(ids), strict=False).to_physical().cast(pl.UInt32),
-        entry=pl.col("other_id").cast(pl.Enum(ids), strict=False).to_physical().cast(pl.UInt32),
-    )
-    searched = pl.Series(roles.searched)
-    known = at["probe"].is_not_null()
-    ours = at.with_columns(
-        known=known, ours=known & searched.gather(at["probe"].fill_null(0)).rename("")
-    ) if ids.len() else at.with_columns(known=known, ours=known)  # fmt: skip
-    if rows.height and ids.len() and not known.any():
-        raise JoinError(
-            "no search is for a unit of the dataset",
-            expected="instance ids such as " + _three(ids),
-            found=_three(rows["instance_id"]),
-            where=_WHERE,
+    rows, ids = _checked(frame, turned=turned), roles.units["unit_id"]
+    listed = rows["other_id"].drop_nulls()
+    if roles.everyone and len(listed) and not listed.is_in(rows["instance_id"].implode()).any():
+        raise SpecError(
+            "nothing says who is enrolled, and no candidate is searched for itself",
+            expected="--enrolled ATTRIBUTE=VALUE, such as role=gallery: people who are enrolled"
+            " and in no list count too",
+            found="candidate lists, and no --enrolled",
         )
+    placed = rows.with_columns(
+        pl.col(column).cast(pl.Enum(ids), strict=False).to_physical().cast(pl.UInt32).alias(name)
+        for column, name in (("instance_id", "probe"), ("other_id", "entry"))
+    )
+    searched = pl.Series(np.flatnonzero(roles.searched), dtype=pl.UInt32)
+    ours = placed.with_columns(
+        known=pl.col("probe").is_not_null(),
+        ours=pl.col("probe").is_in(searched.implode()).fill_null(value=False),
+    )
+    refuse_no_match(
+        "no search is for a unit of the dataset",
+        rows["instance_id"],
+        ids,
+        n_matched=int(ours["known"].sum()),
+    )
     _refuse_candidates(ours, roles)
-    names = sorted(rows["model"].unique()) or [model or _UNNAMED]
+    names = sorted(rows["model"].unique()) or [model or "model"]
     return tuple(_of_model(n, ours.filter(pl.col("model") == n), roles) for n in names)
 
 
 def _checked(frame: pl.DataFrame, *, turned: bool) -> pl.DataFrame:
-    for name in _NEEDED:
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where=_WHERE)
-    if not {"score", "rank"} & set(frame.columns):
-        raise UnknownNameError("column", "score", frame.columns, where=_WHERE)
+    require_columns(frame, _NEEDED)
+    if "rank" not in frame.columns:
+        require_columns(frame, ["score"])
     for name in {"score", "rank"} & set(frame.columns):
         if not frame.schema[name].is_numeric() and frame[name].is_not_null().any():
             raise TableError(
@@ -108,52 +108,44 @@ def _in_words(row: dict[str, Any]) -> str:
     listed = f"candidate {row['other_id']!r}" if row["other_id"] is not None else "no candidate"
     said = [f"a search for {searched}", listed]
     said += [f"{name} {row[name]:g}" for name in ("rank", "score") if row[name] is not None]
-    said += ["no model"] if row["model"] is None else []
-    said += ["no template could be made"] if row["failed"] else []
+    said += ["no model"] * (row["model"] is None) + ["no template could be made"] * row["failed"]
     return ", ".join(said)
 
 
 _NONE = pl.lit(None, dtype=pl.Float64)
 
 
-def _refuse_unknown_gallery(rows: pl.DataFrame, roles: Roles) -> None:
-    """Refuse lists of two sets of images where nothing says which of them is enrolled."""
-    listed = rows["other_id"].drop_nulls()
-    if roles.everyone and len(listed) and not listed.is_in(rows["instance_id"].implode()).any():
-        raise SpecError(
-            "nothing says who is enrolled, and no candidate is searched for itself",
-            expected="--enrolled ATTRIBUTE=VALUE, such as role=gallery: people who are enrolled"
-            " and in no list count too",
-            found="candidate lists, and no --enrolled",
-        )
-
-
 def _refuse_candidates(rows: pl.DataFrame, roles: Roles) -> None:
     listed = rows.filter(pl.col("other_id").is_not_null())
-    strange = listed.filter(pl.col("entry").is_null() & pl.col("known"))
-    if strange.height:
-        raise TableError(
-            f"{strange.height:,} candidate(s) are not in the dataset: without them no rank"
-            " is known",
-            expected="candidates that are instances of the dataset",
-            found=_three(strange["other_id"].unique(maintain_order=True)),
-            where=_WHERE,
-        )
-    within = listed.filter(pl.col("entry").is_not_null())
-    outside = within.filter(~pl.Series(roles.enrolled).gather(within["entry"]).rename(""))
-    if outside.height:
-        raise TableError(
-            f"{outside.height:,} candidate(s) are not enrolled",
-            expected="instance_id: who is searched for; other_id: an entry of the gallery",
-            found=_three(outside["other_id"].unique(maintain_order=True)),
-            where=_WHERE,
-            hint="are the two columns swapped?" if not rows["ours"].any() else None,
-        )
+    enrolled = pl.Series(np.flatnonzero(roles.enrolled), dtype=pl.UInt32).implode()
+    swapped = "are the two columns swapped?" if not rows["ours"].any() else None
+    for bad, problem, expected, hint in (
+        (
+            pl.col("entry").is_null() & pl.col("known"),
+            "are not in the dataset: without them no rank is known",
+            "candidates that are instances of the dataset",
+            None,
+        ),
+        (
+            ~pl.col("entry").is_in(enrolled),
+            "are not enrolled",
+            "instance_id: who is searched for; other_id: an entry of the gallery",
+            swapped,
+        ),
+    ):
+        wrong = listed.filter(bad)
+        if wrong.height:
+            raise TableError(
+                f"{wrong.height:,} candidate(s) {problem}",
+                expected=expected,
+                found=format_ids(wrong["other_id"].unique(maintain_order=True)),
+                where=_WHERE,
+                hint=hint,
+            )
 
 
 def _of_model(name: str, rows: pl.DataFrame, roles: Roles) -> Candidates:
-    n = roles.units.height
-    mine = rows.filter("ours")
+    n, mine = roles.units.height, rows.filter("ours")
     notes = []
     for count, what in (
         (int((~rows["known"]).sum()), "are of searches for units that the dataset has not"),
@@ -168,7 +160,14 @@ def _of_model(name: str, rows: pl.DataFrame, roles: Roles) -> Candidates:
     if own:
         listed = listed.filter(pl.col("entry") != pl.col("probe"))
         notes.append(f"{own:,} candidates are the image that was searched for: left out.")
-    _refuse_twice(listed)
+    twice = listed.filter(pl.struct("probe", "entry").is_duplicated())
+    if twice.height:
+        raise TableError(
+            f"{twice.height:,} row(s) list a candidate twice in one search",
+            expected="each candidate once in each list",
+            found=f"{twice['other_id'][0]!r} for {twice['instance_id'][0]!r}",
+            where=place(_WHERE, int(twice["line"][0])),
+        )
     lists = _ordered(listed, name)
     notes += [] if listed["rank"].null_count() else _on_ties(lists, name)
     notes += _on_absent(mine, roles, name)
@@ -185,15 +184,13 @@ def _on_absent(mine: pl.DataFrame, roles: Roles, model: str) -> list[Caution]:
     """Caution where many searches have no row, as in lists that were cut off at a score."""
     n = int(roles.searched.sum())
     absent = n - mine["probe"].n_unique()
-    if not mine.height or absent < _MANY * n or mine["other_id"].null_count():
-        return []
-    return [
-        Caution(
-            f"{absent:,} of {n:,} searches have no row in the lists of {model!r}. A search that "
-            "returned nobody needs a row with an empty candidate: without it, the search is "
-            "missing, and every rate is only about the others."
-        )
-    ]
+    text = (
+        f"{absent:,} of {n:,} searches have no row in the lists of {model!r}. A search that "
+        "returned nobody needs a row with an empty candidate: without it, the search is "
+        "missing, and every rate is only about the others."
+    )
+    is_told = mine.height and absent >= _MANY * n and not mine["other_id"].null_count()
+    return [Caution(text)] if is_told else []
 
 
 def _on_ties(lists: pl.DataFrame, model: str) -> list[str]:
@@ -211,17 +208,6 @@ def _on_ties(lists: pl.DataFrame, model: str) -> list[str]:
         " counts against the model."
     )
     return [Caution(text) if m >= _MANY * n else text]
-
-
-def _refuse_twice(listed: pl.DataFrame) -> None:
-    twice = listed.filter(pl.struct("probe", "entry").is_duplicated())
-    if twice.height:
-        raise TableError(
-            f"{twice.height:,} row(s) list a candidate twice in one search",
-            expected="each candidate once in each list",
-            found=f"{twice['other_id'][0]!r} for {twice['instance_id'][0]!r}",
-            where=place(_WHERE, int(twice["line"][0])),
-        )
 
 
 def _refuse_holes(listed: pl.DataFrame) -> None:
@@ -269,7 +255,3 @@ def _ordered(listed: pl.DataFrame, model: str) -> pl.DataFrame:
                 hint="are scores distances? --smaller alike (smaller='alike')",
             )
     return rows.select("probe", "entry", "order", "score")
-
-
-def _three(ids: pl.Series) -> str:
-    return ", ".join(repr(i) for i in ids.head(3))

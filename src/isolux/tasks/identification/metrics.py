@@ -6,12 +6,9 @@ intervals, tests, weights and comparisons are those of any other share.
 
 from __future__ import annotations
 
-from isolux.vocabulary.info import Metric, Reference
+from functools import partial
 
-__all__ = [
-    "AT_THRESHOLD", "CANDIDATES", "FNIR", "FPIR", "FTA", "FTE", "GALLERY", "HIT", "METRICS",
-    "REFERENCES",
-]  # fmt: skip
+from isolux.vocabulary.info import Metric, Reference
 
 HIT = "hit_rate_at_rank"
 FPIR = "false_positive_identification_rate"
@@ -40,58 +37,45 @@ NIST = Reference(
 REFERENCES = (ISO, NIST)
 
 
-def _share(
-    name: str,
-    title: str,
-    definition: str,
-    source: Reference,
-    *,
-    higher: bool = False,
-    at: str = "at",
-    opposite: str = "",
-    meaning: str = "",
-    in_times: str = "",
-) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        definition=definition,
-        direction="higher" if higher else "lower",
-        reference=source,
-        at=at,
-        opposite=opposite,
-        meaning=meaning,
-        in_times=in_times,
-    )
+_share = partial(Metric, direction="lower", reference=ISO)
 
 
 METRICS = (
     _share(
-        HIT, "Hit rate",
-        "Share of searches for people who are enrolled in which their own entry is among the "
-        "first k people found, at any score.",
-        NIST, higher=True, at="at rank",
+        name=HIT,
+        title="Hit rate",
+        definition="Share of searches for people who are enrolled in which their own entry is "
+        "among the first k people found, at any score.",
+        direction="higher",
+        reference=NIST,
+        at="at rank",
     ),
     _share(
-        FPIR, "False positive identification rate",
-        "Share of searches for people who are not enrolled that return anyone at or above the "
-        "threshold.",
-        ISO, opposite=FNIR, meaning="strangers taken for somebody enrolled",
+        name=FPIR,
+        title="False positive identification rate",
+        definition="Share of searches for people who are not enrolled that return anyone at or "
+        "above the threshold.",
+        opposite=FNIR,
+        meaning="strangers taken for somebody enrolled",
         in_times="searches for strangers return somebody {times} as often",
     ),
     _share(
-        FNIR, "False negative identification rate",
-        "Share of searches for people who are enrolled that do not return their own entry within "
-        "the rank limit and at or above the threshold.",
-        ISO, opposite=FPIR, meaning="enrolled people not recognised",
+        name=FNIR,
+        title="False negative identification rate",
+        definition="Share of searches for people who are enrolled that do not return their own "
+        "entry within the rank limit and at or above the threshold.",
+        opposite=FPIR,
+        meaning="enrolled people not recognised",
         in_times="searches for enrolled people fail {times} as often",
     ),
     _share(
-        FTA, "Failure to acquire rate",
-        "Share of images to be searched for of which no template could be made.", ISO,
+        name=FTA,
+        title="Failure to acquire rate",
+        definition="Share of images to be searched for of which no template could be made.",
     ),
     _share(
-        FTE, "Failure to enrol rate",
-        "Share of images to be enrolled of which no template could be made.", ISO,
+        name=FTE,
+        title="Failure to enrol rate",
+        definition="Share of images to be enrolled of which no template could be made.",
     ),
-)  # fmt: skip
+)

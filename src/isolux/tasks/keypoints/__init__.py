@@ -32,10 +32,10 @@ from isolux.tasks._boxes.matching import (
     settings_of,
 )
 from isolux.tasks._boxes.metrics import COCO, FHIBE, HOIEM, KEYPOINTS, PCK, RECALL_BY_SIZE
-from isolux.tasks._boxes.readings import examined
-from isolux.tasks._boxes.scoring import notes_of
+from isolux.tasks._boxes.scoring import ask_models, notes_of
 from isolux.tasks._boxes.settings import MatchSettings
-from isolux.tasks._boxes.table import People, read_found, read_people
+from isolux.tasks._boxes.table import People, read_people
+from isolux.tasks._scores import read_metrics, stack_scores
 from isolux.tasks.keypoints.poses import (
     NO_POINTS,
     SCALES,
@@ -50,7 +50,7 @@ from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import KEYPOINT_PREDICTIONS, SCORES
+from isolux.vocabulary.tables import KEYPOINT_PREDICTIONS
 
 __all__ = ["INFO", "score"]
 
@@ -90,7 +90,6 @@ def score(
     area_of_box: float | None = None,
     sigmas: Sequence[float] | None = None,
     lowest_oks: float = 0.1,
-    oks_thresholds: Sequence[float] = (0.5, 0.75),
     **box: Unpack[MatchSettings],
 ) -> Scores:
     """Judge for each person how near the poses of one or several models come.
@@ -121,8 +120,6 @@ def score(
         The spread of each keypoint, used for similarity. Default: COCO's, for its 17.
     lowest_oks : float
         Poses less similar than this find nobody: for ``oks`` and ``pck``.
-    oks_thresholds : sequence of float
-        The similarities of ``recall_at_oks``, in column ``threshold``.
     max_detections : int, optional
         Only this many of each image's highest-scoring poses take part. Default: all; COCO's is 20.
     matching : {"one-to-one", "best-overlap", "per-group"}
@@ -183,32 +180,30 @@ def score(
     >>> scores.units.select("metric", "threshold", pl.col("value").round(3)).rows()
     [('oks', None, 0.43), ('pck', 0.5, 0.5)]
     """
-    settings = settings_of(iou_thresholds=oks_thresholds, **box)
+    settings = settings_of(**box)
     _refuse(scale, fractions, lowest_oks, area_of_box)
-    metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     names = chosen(INFO, metrics, settings)
     people = read_people(dataset, person_class=person_class, by_class=False, lacking=NO_POINTS)
     poses = poses_of(people, sigmas, 1.0 if area_of_box is None else area_of_box)
-    models, notes = read_found(
+    lengths = scale_of(people, scale)
+    least = min(lowest_oks, settings.lowest_iou)
+    asked, cautions, notes = ask_models(
         predictions,
         KEYPOINT_PREDICTIONS,
         people,
-        person_label=settings.person_label,
-        model=settings.model,
+        settings,
+        partial(pose_pairs, poses=poses, lowest_oks=least),
     )
-    lengths = scale_of(people, scale)
-    names, said = _with_scale(names, lengths, scale, named=bool(set(metrics) & set(_OF_SCALE)))
-    least = min(lowest_oks, settings.lowest_iou)
-    asked, parts = [], []
-    cautions: list[str] = []
-    for found in models:
-        cautions += examined(found, people, partial(pose_pairs, poses=poses, lowest_oks=least))
-        pairs = pose_pairs(found, people, poses, least)
-        asked.append(Asked(people, found, pairs, settings))
-        given = assign(asked[-1], poses, lowest_oks)
-        parts += _rows(asked[-1], poses, given, (scale, lengths), sorted(set(fractions)), names)
+    is_named = bool(set(read_metrics(INFO, metrics)) & set(_OF_SCALE))
+    names, said = _with_scale(names, lengths, scale, named=is_named)
+    at, scaled = sorted(set(fractions)), (scale, lengths)
+    parts = [
+        rows
+        for one in asked
+        for rows in _rows(one, poses, assign(one, poses, lowest_oks), scaled, at, names)
+    ]
     return Scores(
-        units=pl.concat(parts) if parts else SCORES.empty(),
+        units=stack_scores(parts),
         info=measured(INFO, names),
         evidence=evidence_tables(asked, names),
         task="keypoints",
@@ -224,43 +219,38 @@ def score(
 
 def _without_area(people: People, area_of_box: float | None) -> list[Caution]:
     rows = people.rows.filter(people.scored)
-    lacking = rows.height
-    if "area" in rows.columns:
-        lacking = rows["area"].null_count()
-    if not lacking or area_of_box is not None:
-        return []
-    return [
-        Caution(
-            f"{lacking:,} of {rows.height:,} people have no area and are taken to fill their whole"
-            " box, which makes every pose look nearer than by COCO's rule. --option area_of_box=.53"
-            " is what CrowdPose's tool takes; --option area_of_box=1 takes the whole box."
-        )
-    ]
+    lacking = rows["area"].null_count() if "area" in rows.columns else rows.height
+    text = (
+        f"{lacking:,} of {rows.height:,} people have no area and are taken to fill their whole"
+        " box, which makes every pose look nearer than by COCO's rule. --option area_of_box=.53"
+        " is what CrowdPose's tool takes; --option area_of_box=1 takes the whole box."
+    )
+    return [Caution(text)] if lacking and area_of_box is None else []
 
 
 def _refuse(
     scale: str, fractions: Sequence[float], lowest_oks: float, area_of_box: float | None
 ) -> None:
-    if area_of_box is not None and not 0 < area_of_box <= 1:
-        raise SpecError(
-            "area_of_box is a share of the box", expected="above 0, at most 1",
-            found=repr(area_of_box),
-        )  # fmt: skip
-    if scale not in SCALES:
-        raise SpecError(
-            "scale is not known", expected="one of " + ", ".join(SCALES), found=repr(scale)
-        )
     wrong = [f for f in fractions if not f > 0]
-    if wrong:
-        raise SpecError(
+    share = "above 0, at most 1"
+    for is_wrong, problem, expected, found in (
+        (
+            area_of_box is not None and not 0 < area_of_box <= 1,
+            "area_of_box is a share of the box",
+            share,
+            area_of_box,
+        ),
+        (scale not in SCALES, "scale is not known", "one of " + ", ".join(SCALES), scale),
+        (
+            bool(wrong),
             "fractions cannot be that",
-            expected="shares of the scale, above 0",
-            found=repr(wrong[0]),
-        )
-    if not 0 < lowest_oks <= 1:
-        raise SpecError(
-            "lowest_oks cannot be that", expected="above 0, at most 1", found=repr(lowest_oks)
-        )
+            "shares of the scale, above 0",
+            wrong[0] if wrong else None,
+        ),
+        (not 0 < lowest_oks <= 1, "lowest_oks cannot be that", share, lowest_oks),
+    ):
+        if is_wrong:
+            raise SpecError(problem, expected=expected, found=repr(found))
 
 
 def _with_scale(
@@ -295,15 +285,12 @@ def _rows(
     parts = score_rows("keypoints", asked, names)
     if "oks" in names:
         parts.append(rows_of("keypoints", people, model, "oks", None, given.similarity))
-    if not set(names) & set(_OF_SCALE):
-        return parts
     distance = normalised_distance(given.points, poses.points, lengths)
     unscaled = pl.when(pl.Series(np.isnan(lengths))).then(pl.lit(SCALES[scale][1]))
     rows = people.rows.with_columns(reason=pl.coalesce("reason", unscaled))
     for fraction in fractions:
         if "pck" in names:
-            value = pck(distance, fraction)
-            judged = replace(people, rows=rows)
+            judged, value = replace(people, rows=rows), pck(distance, fraction)
             parts.append(rows_of("keypoints", judged, model, "pck", fraction, value))
         for k, keypoint in enumerate(poses.names if "pck_by_keypoint" in names else ()):
             at = (poses.points[:, k, 2] > 0) & people.scored.to_numpy()

@@ -1,7 +1,4 @@
-"""Poses of people and of predictions: from lists to arrays, and who was given which pose.
-
-Every annotated person has the same keypoints in the same order, and so has every prediction.
-"""
+"""Poses of people and of predictions: from lists to arrays, and who was given which pose."""
 
 from __future__ import annotations
 
@@ -24,18 +21,6 @@ from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.matching import Asked
 from isolux.tasks._boxes.table import BOX, Found, People
 from isolux.vocabulary.errors import SpecError, TableError, place
-
-__all__ = [
-    "FACE_BOX",
-    "NO_POINTS",
-    "SCALES",
-    "Assigned",
-    "Poses",
-    "assign",
-    "pose_pairs",
-    "poses_of",
-    "scale_of",
-]
 
 FACE_BOX = tuple(f"face_{side}" for side in BOX)
 NO_POINTS = {

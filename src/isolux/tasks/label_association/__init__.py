@@ -9,17 +9,22 @@ for each person, metric and threshold goes out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import polars as pl
 
-from isolux.tasks.label_association.sureness import EVIDENCE, Sureness, sureness_by_type
-from isolux.tasks.label_association.taxonomy import TYPES, read_taxonomy
+from isolux.tasks._scores import measured_info, read_metrics, score_rows, stack_scores
+from isolux.tasks.label_association.sureness import (
+    EVIDENCE,
+    TYPES,
+    Sureness,
+    read_taxonomy,
+    sureness_by_type,
+)
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Direction, Metric, TaskInfo
-from isolux.vocabulary.tables import SCORES, to_polars
+from isolux.vocabulary.tables import to_polars
 
 __all__ = ["INFO", "score"]
 
@@ -145,16 +150,15 @@ def score(
     given = (score_threshold,) if isinstance(score_threshold, int | float) else score_threshold
     thresholds = tuple(sorted({float(one) for one in given}))
     _refuse(thresholds, top_k)
-    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    names = {INFO.metric(name).name for name in asked or INFO.defaults}
+    names = read_metrics(INFO, metrics) or INFO.defaults
     lists = read_taxonomy(taxonomy, dataset.name)
     found = sureness_by_type(
         dataset, to_polars(predictions), lists, top_k, sure=thresholds[-1] > 0, model=model
     )
-    measured = tuple(metric for metric in INFO.metrics if metric.name in names)
+    info = measured_info(INFO, names)
     return Scores(
-        units=_rows(found, [metric.name for metric in measured], thresholds),
-        info=replace(INFO, metrics=measured, defaults=tuple(m.name for m in measured)),
+        units=_rows(found, info.defaults, thresholds),
+        info=info,
         evidence={EVIDENCE: found.people},
         notes=found.notes,
         task="label_association",
@@ -178,24 +182,13 @@ def _refuse(thresholds: Sequence[float], top_k: int) -> None:
 
 def _rows(found: Sureness, names: Sequence[str], thresholds: Sequence[float]) -> pl.DataFrame:
     """Make the scores, measure by measure: 0 or 1, null where there is a reason."""
-    judged = pl.col("reason").is_null()
     parts = []
     for name in names:
+        sure = pl.col("any") if name == "no_label" else pl.max_horizontal(*_OF[name])
         for at in thresholds:
-            given = (
-                ~(pl.col("any") >= at).fill_null(value=False)
-                if name == "no_label"
-                else (pl.max_horizontal(*_OF[name]) >= at).fill_null(value=False)
-            )
-            parts.append(
-                found.people.select(
-                    "model", "unit_id", "cluster_id", "reason",
-                    task=pl.lit("label_association"), metric=pl.lit(name), threshold=pl.lit(at),
-                    unit_kind=pl.lit("instance"),
-                    value=pl.when(judged).then(given.cast(pl.Float64)),
-                )
-            )  # fmt: skip
-    return SCORES.conform(pl.concat(parts)) if parts else SCORES.empty()
+            given = (sure >= at).fill_null(value=False) != pl.lit(name == "no_label")
+            parts.append(score_rows(found.people, "label_association", name, given, threshold=at))
+    return stack_scores(parts)
 
 
 _OF: dict[str, tuple[str, ...]] = {

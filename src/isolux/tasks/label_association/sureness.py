@@ -1,19 +1,162 @@
-"""How sure a classifier is of each type of label, person by person: the evidence of the task."""
+"""Five types of labels, and how sure a classifier is of each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from isolux.tasks.label_association.taxonomy import HARMFUL, TYPES, Taxonomy, spellings_of
+from isolux.io.settings_files import read_label_map_file, read_mapping
+from isolux.tasks._ids import refuse_no_match
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, TableError
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES, LABEL_PREDICTIONS, check
 
-__all__ = ["EVIDENCE", "Sureness", "sureness_by_type"]
+TYPES = {
+    "human": "Human",
+    "possibly_human": "Possibly-human",
+    "non_human": "Non-human",
+    "possibly_non_human": "Possibly-non-human",
+    "crime": "Crime",
+}
+"""Names in files and of columns, and how the paper writes them."""
+HARMFUL = ("non_human", "crime")
+_OWN = Path(__file__).parent / "taxonomies"
+_SOURCE = "source"
+_SYNSET = re.compile(r"^n\d{8}\b[\s:]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Taxonomy:
+    """Labels by type.
+
+    Parameters
+    ----------
+    name : str
+        One of those that come with isolux, or the path of a file.
+    source : str
+        Where its lists stand; empty: the file does not say.
+    type_of : mapping of str to str
+        Label, as ``plain`` writes it, to its type.
+    digest : str
+        SHA-256 of the file.
+    """
+
+    name: str
+    source: str
+    type_of: Mapping[str, str]
+    digest: str
+
+    def labels(self, kind: str) -> tuple[str, ...]:
+        """List the labels of a type."""
+        return tuple(label for label, one in self.type_of.items() if one == kind)
+
+
+def plain(label: str) -> str:
+    """Write a label in lower case, its words parted by one blank.
+
+    Examples
+    --------
+    >>> plain(" Mountain_Gorilla ")
+    'mountain gorilla'
+    """
+    return " ".join(re.split(r"[\s_-]+", label.strip().lower())).strip()
+
+
+def spellings_of(label: str) -> tuple[str, ...]:
+    """List what a model's label may be called: itself, its synset, each of its synonyms.
+
+    Examples
+    --------
+    >>> spellings_of("n02084071 dog, domestic dog, Canis familiaris")
+    ('n02084071 dog, domestic dog, canis familiaris', 'n02084071', 'dog', 'domestic dog',
+     'canis familiaris')
+    """
+    synset = _SYNSET.match(label.strip())
+    rest = label.strip()[synset.end() :] if synset else label
+    first = (synset.group().strip(" :"),) if synset else ()
+    found = (plain(label), *first, *map(plain, rest.split(",")))
+    return tuple(dict.fromkeys(one for one in found if one))
+
+
+def read_taxonomy(given: str | None, dataset: str) -> Taxonomy:
+    """Read a taxonomy by its name, from a file, or as it goes with the dataset.
+
+    Examples
+    --------
+    >>> faces, scenes = (read_taxonomy(None, name) for name in ("casual_conversations", "miap"))
+    >>> faces.type_of["dog"], scenes.type_of["dog"]
+    ('non_human', 'possibly_non_human')
+    """
+    own = sorted(file.stem for file in _OWN.glob("*.yaml"))
+    name = given or (dataset if dataset in own else None)
+    if name is None:
+        raise SpecError(
+            "it is not said which labels are harmful",
+            expected=f"--taxonomy {', '.join(own)} or FILE (taxonomy=…): what a dog beside a person"
+            " means depends on the pictures",
+            found=f"no taxonomy, and the dataset {dataset!r}",
+        )
+    spelled = name.replace("-", "_")
+    file, where = Path(name).expanduser(), name
+    if spelled in own:
+        file, where = _OWN / f"{spelled}.yaml", spelled
+    elif not file.exists() and not file.suffix:
+        raise UnknownNameError("taxonomy", name, own, where="--taxonomy")
+    labels, source = _labels_by_type(file, where)
+    type_of: dict[str, str] = {}
+    for label, kind in labels:
+        if type_of.setdefault(plain(label), kind) != kind:
+            raise SpecError(
+                f"the label {label!r} is of two types",
+                expected="each label under one type",
+                found=f"{TYPES[type_of[plain(label)]]} and {TYPES[kind]}",
+                where=where,
+            )
+    if not type_of:
+        raise SpecError("the taxonomy holds no label", expected=_FORM, found="none", where=where)
+    return Taxonomy(where, source, type_of, hashlib.sha256(file.read_bytes()).hexdigest())
+
+
+_FORM = "lines such as `non_human: [ape, rat]`; types: " + ", ".join(TYPES)
+
+
+def _labels_by_type(file: Path, where: str) -> tuple[list[tuple[str, str]], str]:
+    """Read each label with its type, and where they are from."""
+    if file.suffix.lower() in (".csv", ".tsv"):
+        typed = [(label, _type(word, where)) for label, word in read_label_map_file(file).items()]
+        order = list(dict.fromkeys(kind for _, kind in typed))
+        return sorted(typed, key=lambda one: order.index(one[1])), ""
+    lists = read_mapping(file)
+    source = str(lists.pop(_SOURCE, ""))
+    kinds = {key: _type(key, where) for key in lists}
+    labels = {key: _labels(key, value, where) for key, value in lists.items()}
+    return [(label, kinds[key]) for key in lists for label in labels[key]], source
+
+
+def _type(word: str, where: str) -> str:
+    name = plain(word).replace(" ", "_")
+    if name not in TYPES:
+        raise UnknownNameError("type of label", word, list(TYPES), where=where)
+    return name
+
+
+def _labels(key: str, value: Any, where: str) -> list[str]:
+    items = [value] if isinstance(value, str | int) else value
+    if items is None:
+        return []
+    if not isinstance(items, list) or not all(isinstance(one, str | int) for one in items):
+        raise SpecError(
+            f"the labels of {key!r} cannot be read", expected=_FORM, found=repr(value), where=where
+        )
+    return [str(one) for one in items]
+
 
 EVIDENCE = "label_association"
 """Name of the evidence table."""
@@ -67,12 +210,13 @@ def sureness_by_type(
 
 def _of_people(table: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     known = table.rename({"instance_id": "unit_id"}).filter(pl.col("unit_id").is_in(ids.implode()))
-    if table.height and len(ids) and not known.height:
-        raise JoinError(
-            "no prediction is for a unit of the dataset",
-            expected="instance ids such as " + ", ".join(map(repr, ids.head(3))),
-            found=", ".join(map(repr, table["instance_id"].head(3))),
-        )
+    refuse_no_match(
+        "no prediction is for a unit of the dataset",
+        table["instance_id"],
+        ids,
+        n_matched=known.height,
+        where=None,
+    )
     return known
 
 

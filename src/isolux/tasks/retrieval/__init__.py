@@ -8,23 +8,25 @@ comparisons come from the mean of the queries' values. No classifier is built.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from isolux.stats.statistic import FloatArray
-from isolux.tasks._embeddings.search import nearest
-from isolux.tasks._embeddings.vectors import Embedded, read_embeddings
+from isolux.tasks._embeddings.vectors import Embedded, nearest, pair_models, read_embeddings
+from isolux.tasks._scores import read_metrics, score_rows
 from isolux.tasks._truth import instances_with_truth
-from isolux.tasks.retrieval.sharing import LACKING, entries_alike, on_rare_values
-from isolux.tasks.retrieval.ties import mostly_tied, nearness, on_ties
 from isolux.tasks.retrieval.values import (
     EXCLUDED,
+    LACKING,
     Bits,
     Exclude,
     Ints,
+    entries_alike,
     exclusion_keys,
+    mostly_tied,
+    nearness,
+    on_rare_values,
+    on_ties,
     share_value,
     value_bits,
 )
@@ -34,7 +36,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import INSTANCES, SCORES
+from isolux.vocabulary.tables import INSTANCES
 
 __all__ = ["INFO", "score"]
 
@@ -70,14 +72,6 @@ INFO = TaskInfo(
 _FEWEST, _ROOM = 30, 0.02  # queries, and the excess over chance that is none
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """Queries or database: who they are, what is true of them, what may not be compared."""
-
-    units: pl.DataFrame
-    models: tuple[Embedded, ...]
-
-
 def score(
     dataset: Dataset,
     predictions: object,
@@ -86,7 +80,6 @@ def score(
     top_k: Sequence[int] = _KS,
     database: Dataset | None = None,
     database_predictions: object = None,
-    database_target: str | None = None,
     exclude: Exclude = "self",
     unknown_values: Sequence[str] = UNKNOWN_VALUES,
     metrics: Sequence[str] = (),
@@ -110,8 +103,6 @@ def score(
         The people who are searched. Default: the dataset itself.
     database_predictions : frame, optional
         Embeddings of ``database`` by the same models. Names must agree, unless each side has one.
-    database_target : str, optional
-        The name of ``target`` there, if it is another.
     exclude : {"self", "image", "cluster", "nothing"}
         Entries that a query is not compared with: those with its own ``instance_id``, from its own
         image (and itself), or of its own cluster (the person, say). ``"nothing"`` only with a
@@ -161,128 +152,85 @@ def score(
     >>> score(people, vectors, top_k=[1]).units.select("unit_id", "value").rows()
     [('a', 1.0), ('b', 0.0), ('c', 1.0), ('d', 1.0)]
     """
-    for name in (metrics,) if isinstance(metrics, str) else metrics:
-        INFO.metric(name)
+    read_metrics(INFO, metrics)
     ks = tuple(sorted(set(top_k))) or _KS
     _refuse(ks, exclude, database, database_predictions)
-    queries, notes = _side(dataset, predictions, target, unknown_values, model, "predictions")
-    entries, more = queries, notes[:0]
+    reading = (target, unknown_values, model)
+    queries, asked, notes = _side(dataset, predictions, reading, "predictions")
+    entries, searched, more = queries, asked, notes[:0]
     if database is not None:
-        entries, more = _side(
-            database,
-            database_predictions,
-            database_target or target,
-            unknown_values,
-            model,
-            "database_predictions",
+        entries, searched, more = _side(
+            database, database_predictions, reading, "database_predictions"
         )
-    valid = value_bits(queries.units, entries.units)
-    keys = exclusion_keys(queries.units, entries.units, exclude)
+    valid = value_bits(queries, entries)
+    keys = exclusion_keys(queries, entries, exclude)
     parts, rare = [], []
-    for one, of_entries in _partners(queries.models, entries.models):
-        rows, cautions = _rows(queries.units, one, of_entries, valid, keys, ks)
+    for query, entry in pair_models(asked, searched, "the database has no"):
+        rows, cautions = _rows(queries, query, entry, valid, keys, ks)
         parts.append(rows)
         rare += cautions
     return Scores(
-        units=SCORES.conform(pl.concat(parts)),
+        units=pl.concat(parts),
         info=INFO,
         notes=(
-            *_by_chance(parts, queries.units, entries),
+            *_by_chance(parts, queries, entries),
             *rare,
             *notes,
             *more,
-            *_tallies(queries.units, entries, exclude),
+            *_tallies(queries, entries, searched, exclude),
         ),
     )
+
+
+_Reading = tuple[str | None, Sequence[str], str | None]
+"""The target, the words that mean unknown, and what a model without a name is called."""
 
 
 def _refuse(
     ks: Sequence[int], exclude: str, database: Dataset | None, database_predictions: object
 ) -> None:
     wrong = [k for k in ks if isinstance(k, bool) or not isinstance(k, int) or k < 1]
-    if wrong:
-        raise SpecError(
+    bare = (database is None) is not (database_predictions is None)
+    for is_wrong, problem, expected, found in (
+        (
+            bool(wrong),
             "top_k counts the nearest entries",
-            expected="whole numbers of at least 1",
-            found=repr(wrong[0]),
-        )
-    if exclude not in EXCLUDED:
-        raise SpecError(
+            "whole numbers of at least 1",
+            repr(wrong[0]) if wrong else "",
+        ),
+        (
+            exclude not in EXCLUDED,
             "exclude is not known",
-            expected="one of self, image, cluster, nothing",
-            found=repr(exclude),
-        )
-    if exclude == "nothing" and database is None:
-        raise SpecError(
+            "one of self, image, cluster, nothing",
+            repr(exclude),
+        ),
+        (
+            exclude == "nothing" and database is None,
             "each query would find itself",
-            expected="a database of others, or exclude='self', 'image' or 'cluster'",
-            found="exclude='nothing' and no database",
-        )
-    if (database is None) is not (database_predictions is None):
-        raise SpecError(
+            "a database of others, or exclude='self', 'image' or 'cluster'",
+            "exclude='nothing' and no database",
+        ),
+        (
+            bare,
             "half a database",
-            expected="database and database_predictions, or neither",
-            found="only one of them",
-        )
+            "database and database_predictions, or neither",
+            "only one of them",
+        ),
+    ):
+        if is_wrong:
+            raise SpecError(problem, expected=expected, found=found)
 
 
 def _side(
-    dataset: Dataset,
-    predictions: object,
-    target: str | None,
-    unknown_values: Sequence[str],
-    model: str | None,
-    where: str,
-) -> tuple[_Side, tuple[str, ...]]:
+    dataset: Dataset, predictions: object, settings: _Reading, where: str
+) -> tuple[pl.DataFrame, tuple[Embedded, ...], tuple[str, ...]]:
+    target, unknown_values, model = settings
     instances = INSTANCES.conform(dataset.instances)
     truth = instances_with_truth(dataset, target, {}, unknown_values)
-    units = instances.select("instance_id", "image_id", "cluster_id").with_columns(truth["truth"])
-    models, notes = read_embeddings(predictions, units["instance_id"], model=model, where=where)
-    return _Side(units, models), notes
-
-
-def _partners(
-    queries: tuple[Embedded, ...], entries: tuple[Embedded, ...]
-) -> list[tuple[Embedded, Embedded]]:
-    if len(queries) == len(entries) == 1:
-        return [(queries[0], entries[0])]
-    named = {one.model: one for one in entries}
-    missing = [one.model for one in queries if one.model not in named]
-    if missing:
-        raise SpecError(
-            f"the database has no embeddings of the model {missing[0]!r}",
-            expected="embeddings by the same models",
-            found=", ".join(named),
-            where="database_predictions",
-        )
-    return [(one, named[one.model]) for one in queries]
-
-
-def _hits(
-    query: Embedded, entry: Embedded, valid: tuple[Bits, Bits], keys: tuple[Ints, Ints], k: int
-) -> tuple[Ints, Ints, Ints, Ints, FloatArray]:
-    """Search for one model."""
-    if len(query.vectors) and len(entry.vectors) and query.width != entry.width:
-        raise SpecError(
-            f"embeddings of {query.model!r} and of the database differ in length",
-            expected=f"{query.width} numbers",
-            found=f"{entry.width} numbers",
-            where="database_predictions",
-        )
-    asked = np.flatnonzero((query.row >= 0) & valid[0].any(axis=1))
-    searched = np.flatnonzero((entry.row >= 0) & valid[1].any(axis=1))
-    found = nearest(
-        query.vectors[query.row[asked]],
-        entry.vectors[entry.row[searched]],
-        k + 1,  # one more tells whether the last place was shared
-        query_key=keys[0][asked],
-        entry_key=keys[1][searched],
-    )
-    bits = valid[0][asked], valid[1][searched]
-    shared = share_value(*bits, found[:, :k])
-    alike = entries_alike(*bits, keys[0][asked], keys[1][searched])
-    level = nearness(query.vectors[query.row[asked]], entry.vectors[entry.row[searched]], found)
-    return asked, found, np.cumsum(shared, axis=1), alike, level
+    units = instances.select("image_id", "cluster_id", "instance_id", unit_id="instance_id")
+    units = units.with_columns(truth["truth"])
+    models, notes = read_embeddings(predictions, units["unit_id"], model=model, where=where)
+    return units, models, notes
 
 
 def _rows(
@@ -294,93 +242,84 @@ def _rows(
     ks: Sequence[int],
 ) -> tuple[pl.DataFrame, list[Caution]]:
     """Make the rows of one model and all k; caution where values are rarer than k."""
-    asked, found, hits, alike, level = _hits(query, entry, valid, keys, ks[-1])
+    asked = np.flatnonzero((query.row >= 0) & valid[0].any(axis=1))
+    searched = np.flatnonzero((entry.row >= 0) & valid[1].any(axis=1))
+    vectors = query.vectors[query.row[asked]], entry.vectors[entry.row[searched]]
+    own = keys[0][asked], keys[1][searched]
+    bits = valid[0][asked], valid[1][searched]
+    # One more than the largest k tells whether the last place was shared.
+    found = nearest(*vectors, ks[-1] + 1, query_key=own[0], entry_key=own[1])
+    hits = np.cumsum(share_value(*bits, found[:, : ks[-1]]), axis=1)
+    alike, level = entries_alike(*bits, *own), nearness(*vectors, found)
     unknown = pl.when(pl.col("truth").is_null()).then(pl.lit("unknown truth"))
-    why = units.select(unknown).to_series().fill_null(query.reason)
-    parts = []
+    why = units.select(unknown).to_series().fill_null(query.reason).to_numpy()
+    parts: list[pl.DataFrame] = []
     cautions: list[Caution] = []
     for k in ks:
-        value = np.full(units.height, np.nan)
         enough = found[:, k - 1] >= 0
-        tied = enough & mostly_tied(level, k)
+        cautions += on_ties(enough & mostly_tied(level, k), k, query.model)
         judged = enough & (alike > 0)
+        value, reason = np.full(units.height, np.nan), why.copy()
         value[asked[judged]] = hits[judged, k - 1] / k
-        reason = why.to_numpy().copy()
         reason[asked[alike == 0]] = LACKING
         reason[asked[~enough]] = f"fewer than {k} entries to compare with"
-        cautions += on_ties(tied, k, query.model)
+        rows = units.with_columns(reason=pl.Series(reason.tolist(), dtype=pl.String))
         parts.append(
-            units.select(
-                pl.lit(query.model).alias("model"),
-                pl.lit("retrieval").alias("task"),
-                pl.lit("precision_at_k").alias("metric"),
-                pl.lit(float(k)).alias("threshold"),
-                pl.lit("instance").alias("unit_kind"),
-                pl.col("instance_id").alias("unit_id"),
-                "cluster_id",
-                pl.Series("value", value).fill_nan(None),
-                pl.Series("reason", reason.tolist(), dtype=pl.String),
+            score_rows(
+                rows, "retrieval", "precision_at_k", value, model=query.model, threshold=float(k)
             )
         )
     rare = on_rare_values(units["truth"][asked], alike, ks, query.model)
-    return pl.concat([SCORES.conform(part) for part in parts]), [*cautions, *rare]
+    return pl.concat(parts), [*cautions, *rare]
 
 
 def _by_chance(
-    parts: Sequence[pl.DataFrame], queries: pl.DataFrame, entries: _Side
+    parts: Sequence[pl.DataFrame], queries: pl.DataFrame, entries: pl.DataFrame
 ) -> list[Caution]:
     """Caution where neighbours share a query's value no more often than the whole database does."""
-    known = entries.units["truth"].drop_nulls()
+    known = entries["truth"].drop_nulls()
     if not len(known):
         return []
-    shares = (
-        known.explode()
-        .value_counts(name="n")
-        .select(truth=pl.col("truth"), share=pl.col("n") / len(known))
-    )
-    of_query = queries.select(unit_id="instance_id", truth="truth").explode("truth")
+    counts = known.explode().value_counts(name="n")
+    shares = counts.select(truth=pl.col("truth"), share=pl.col("n") / len(known))
+    of_query = queries.select("unit_id", "truth").explode("truth")
     base = of_query.join(shares, on="truth").group_by("unit_id").agg(pl.col("share").sum())
     notes = []
     for part in parts:
         nearest = part.filter(pl.col("threshold") == part["threshold"].min())
         both = nearest.drop_nulls("value").join(base, on="unit_id")
-        more = (both["value"] - both["share"]).to_numpy()
-        if len(more) < _FEWEST or (both["share"] > 1.0 - 1e-9).all():
+        value, share = both["value"].to_numpy(), both["share"].to_numpy()
+        more = value - share
+        if len(more) < _FEWEST or (share > 1.0 - 1e-9).all():
             continue
         error = float(more.std(ddof=1)) / len(more) ** 0.5
         if float(more.mean()) <= max(3.0 * error, _ROOM):
-            notes.append(
-                Caution(
-                    f"By the embeddings of {part['model'][0]!r} neighbours share a person's value"
-                    f" no more often than anyone in the database does"
-                    f" ({np.mean(both['value'].to_numpy()):.2f} and"
-                    f" {np.mean(both['share'].to_numpy()):.2f}). Are they of"
-                    " these people?"
-                )
+            text = (
+                f"By the embeddings of {part['model'][0]!r} neighbours share a person's value no"
+                f" more often than anyone in the database does ({np.mean(value):.2f} and"
+                f" {np.mean(share):.2f}). Are they of these people?"
             )
+            notes.append(Caution(text))
     return notes
 
 
-def _tallies(queries: pl.DataFrame, entries: _Side, exclude: str) -> tuple[str, ...]:
+def _tallies(
+    queries: pl.DataFrame, entries: pl.DataFrame, models: Sequence[Embedded], exclude: str
+) -> tuple[str, ...]:
     """Say who was asked and searched for, and how common each value is there."""
     unknown = queries["truth"].null_count()
     notes = []
     if unknown:
         notes.append(f"{unknown:,} of {queries.height:,} queries have no known value: not scored.")
-    for one in entries.models:
-        known = entries.units.filter(pl.Series(one.row >= 0) & pl.col("truth").is_not_null())
+    for one in models:
+        known = entries.filter(pl.Series(one.row >= 0) & pl.col("truth").is_not_null())
         if not known.height:
             continue
-        counts = (
-            known["truth"]
-            .explode()
-            .value_counts()
-            .sort("truth")
-            .sort("count", descending=True, maintain_order=True)
-        )
+        counts = known["truth"].explode().value_counts().sort("truth")
+        counts = counts.sort("count", descending=True, maintain_order=True)
         shares = ", ".join(f"{v} {n / known.height:.1%}" for v, n in counts.head(10).iter_rows())
-        left = entries.units.height - known.height
-        of = f" of {one.model}" if len(entries.models) > 1 else ""
+        left = entries.height - known.height
+        of = f" of {one.model}" if len(models) > 1 else ""
         notes.append(
             f"The database{of} has {known.height:,} entries ({shares}"
             + (f" and {counts.height - 10:,} more values" if counts.height > 10 else "")

@@ -23,11 +23,9 @@ from isolux.geometry.matching import Pairs
 from isolux.tasks._boxes.matching import Settings
 from isolux.tasks._boxes.scoring import PairsOf
 from isolux.tasks._boxes.table import Found, People
+from isolux.tasks._parts import image_sizes
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError, place
-from isolux.vocabulary.tables import IMAGES
-
-__all__ = ["empty_masks", "mask_pairs_in"]
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -77,12 +75,7 @@ def _read(rows: pl.DataFrame, where: str, at: IntArray | None = None) -> Masks:
 
 def _sizes(dataset: Dataset, people: People, truths: Masks, masked: BoolArray) -> IntArray:
     """Find each image's height and width, ``[images, 2]``: its own, else that of its first mask."""
-    known = people.images.select("image_id").join(
-        IMAGES.conform(dataset.images).select("image_id", "height", "width"),
-        on="image_id",
-        how="left",
-        maintain_order="left",
-    )
+    known = image_sizes(dataset, people.images)
     size = known.select(pl.col("height", "width").fill_null(0)).to_numpy().astype(np.int64)
     image, row = np.unique(people.truths.image[masked], return_index=True)
     at = np.flatnonzero(masked)[row]
@@ -123,19 +116,13 @@ def _without_polygons(rows: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
 
 
 def _filled(outlined: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
-    sizes = outlined.select("image_id").join(
-        IMAGES.conform(dataset.images).select("image_id", "height", "width"),
-        on="image_id",
-        how="left",
-        maintain_order="left",
-    )
+    sizes = image_sizes(dataset, outlined)
     unknown = sizes["height"].is_null() | sizes["width"].is_null()
     if unknown.any():
-        row = int(unknown.arg_max() or 0)
         raise TableError(
             "a mask is given as polygons, but how large its image is, is not known",
             expected="width and height in the table images",
-            found=repr(sizes["image_id"][row]),
+            found=repr(outlined["image_id"][int(unknown.arg_max() or 0)]),
             where=place(dataset.name, None, "images.height"),
         )
     height, width = (sizes[name].to_numpy().astype(np.int64) for name in ("height", "width"))

@@ -14,16 +14,16 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.tasks.text_to_image_retrieval.database import Images, read_images
-from isolux.tasks.text_to_image_retrieval.lists import read_lists
+from isolux.tasks._scores import read_metrics
+from isolux.tasks.text_to_image_retrieval.lists import Images, read_images, read_lists
 from isolux.tasks.text_to_image_retrieval.measures import ZEROS, Zero
 from isolux.tasks.text_to_image_retrieval.metrics import INFO
-from isolux.tasks.text_to_image_retrieval.rows import Asked, rows_of_model
+from isolux.tasks.text_to_image_retrieval.rows import Asked, QueryValues
 from isolux.tasks.text_to_image_retrieval.said import told
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.tables import INSTANCES, SCORES
+from isolux.vocabulary.tables import INSTANCES
 
 __all__ = ["INFO", "score"]
 
@@ -128,12 +128,11 @@ def score(
     lists, notes = read_lists(
         predictions, database_predictions, queries["instance_id"], images.ids, model
     )
-    found = [rows_of_model(one, queries, images, asked) for one in lists]
+    found = [QueryValues(one, queries, images, asked) for one in lists]
     lines = [line for part in found for line in part.lines]
-    units = SCORES.conform(pl.concat([part.units for part in found]))
     kept = tuple(m for m in INFO.metrics if m.name in asked.metrics)
     return Scores(
-        units=units,
+        units=pl.concat([part.units() for part in found]),
         info=replace(INFO, metrics=kept),
         evidence={"lists": pl.DataFrame(lines, schema=_LINE, orient="row")},
         notes=(*notes, *told(found, queries, images, asked)),
@@ -170,9 +169,7 @@ def _asked(
             raise SpecError(
                 f"{name} is not known", expected="one of " + ", ".join(known), found=repr(value)
             )
-    named = ((metrics,) if isinstance(metrics, str) else tuple(metrics)) or INFO.defaults
-    for name in named:
-        INFO.metric(name)
+    named = read_metrics(INFO, metrics) or INFO.defaults
     pair = _between(between, images.groups) if "bias_at_k" in named else None
     return Asked(ks, against, zero, ties, pair, named)
 

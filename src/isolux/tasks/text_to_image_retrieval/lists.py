@@ -1,4 +1,4 @@
-"""What a model gave for each query: scores of images, from a table or from two sets of vectors."""
+"""The images that queries search, and what a model gave for each query."""
 
 from __future__ import annotations
 
@@ -10,15 +10,70 @@ import polars as pl
 
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.tasks._embeddings.vectors import NO_PREDICTION, Embedded, read_embeddings
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError, place
+from isolux.tasks._embeddings.vectors import NO_PREDICTION, Embedded, pair_models, read_embeddings
+from isolux.tasks._ids import format_ids, require_columns
+from isolux.tasks._truth import instances_with_truth
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import JoinError, SpecError, TableError, place
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import to_polars
 
-__all__ = ["Lists", "read_lists"]
+
+@dataclass(frozen=True, slots=True)
+class Images:
+    """The database: whose each image is, and what was sampled with it.
+
+    Parameters
+    ----------
+    ids : polars.Series
+    groups : tuple of str
+    member : [n, a] float
+        Rows sum to 1; to 0 where the group is not known.
+    cluster : [n] int
+    """
+
+    ids: pl.Series
+    groups: tuple[str, ...]
+    member: FloatArray
+    cluster: IntArray
+
+    @property
+    def known(self) -> IntArray:
+        """Rows of images whose group is known."""
+        return np.flatnonzero(self.member.sum(axis=1) > 0)
+
+
+def read_images(
+    database: Dataset | None, target: str | None, unknown_values: Sequence[str]
+) -> Images:
+    """Read whose each image of the database is; a database of one value is refused."""
+    if database is None:
+        raise SpecError(
+            "nothing says which images are searched",
+            expected="database, the images with the attribute that is looked at "
+            "(--database table:images.csv --target gender)",
+            found="none",
+        )
+    truth = instances_with_truth(database, target, {}, unknown_values)
+    groups = tuple(truth["truth"].explode().drop_nulls().unique().sort().to_list())
+    if truth.height and len(groups) < 2:
+        raise SpecError(
+            "the images are all of one value" if groups else "no image has a known value",
+            expected=f"at least two values of {target or 'classes'}",
+            found=", ".join(map(repr, groups)) or "none",
+            where="database",
+        )
+    number = {name: i for i, name in enumerate(groups)}
+    member = np.zeros((truth.height, len(groups)))
+    for row, names in enumerate(truth["truth"].to_list()):
+        for name in names or ():
+            member[row, number[name]] = 1.0 / len(names)
+    own = pl.col("cluster_id").fill_null(pl.format("row {}", pl.int_range(pl.len())))
+    cluster = truth.select(own.rank("dense") - 1).to_series().to_numpy().astype(np.int64)
+    return Images(truth["unit_id"], groups, member, cluster)
+
 
 _PAIR = ("model", "instance_id", "other_id", "score")
-_UNNAMED = "model"
 _DISTINCT, _FEWEST = 0.9, 5  # of a query's scores, and of queries, where scores look like ranks
 
 
@@ -59,17 +114,8 @@ def _by_vectors(
     queries: Embedded, entries: Embedded, known: IntArray
 ) -> Iterator[tuple[int, IntArray, FloatArray]]:
     held = known[entries.row[known] >= 0]
-    if not len(held):
-        return
-    if len(queries.vectors) and queries.width != entries.width:
-        raise SpecError(
-            f"embeddings of {queries.model!r} and of the database differ in length",
-            expected=f"{queries.width} numbers",
-            found=f"{entries.width} numbers",
-            where="database_predictions",
-        )
     space = np.ascontiguousarray(entries.vectors[entries.row[held]], dtype=np.float64)
-    for query in np.flatnonzero(queries.row >= 0).tolist():
+    for query in np.flatnonzero(queries.row >= 0).tolist() if len(held) else ():
         vector = queries.vectors[queries.row[query]].astype(np.float64)
         # einsum adds up every row alike, wherever it stands; a matrix product does not.
         yield query, held, np.einsum("nd,d->n", space, vector)
@@ -103,27 +149,15 @@ def read_lists(
     found, more = read_embeddings(
         database_predictions, entries, model=model, where="database_predictions"
     )
-    named = {one.model: one for one in found}
-    if len(asked) == len(found) == 1:
-        named = {asked[0].model: found[0]}
-    for one in asked:
-        if one.model not in named:
-            raise SpecError(
-                f"the images have no embeddings of the model {one.model!r}",
-                expected="embeddings by the same models",
-                found=", ".join(named),
-                where="database_predictions",
-            )
-    lists = tuple(Lists(o.model, o.reason, vectors=(o, named[o.model])) for o in asked)
+    pairs = pair_models(asked, found, "the images have no")
+    lists = tuple(Lists(q.model, q.reason, vectors=(q, entry)) for q, entry in pairs)
     return lists, (*notes, *more)
 
 
 def _of_table(
     frame: pl.DataFrame, queries: pl.Series, entries: pl.Series, model: str | None
 ) -> tuple[tuple[Lists, ...], tuple[str, ...]]:
-    for name in _PAIR:
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where="predictions")
+    require_columns(frame, _PAIR)
     rows = frame.select(
         *(pl.col(c).cast(pl.String) for c in _PAIR[:3]), pl.col("score").cast(pl.Float64)
     )
@@ -136,18 +170,21 @@ def _of_table(
             found=f"{rows['other_id'][row]!r} for {rows['instance_id'][row]!r}",
             where=place("predictions", row + 1),
         )
-    numbered = rows.join(_numbers(queries, "instance_id", "query"), on="instance_id", how="left")
-    numbered = numbered.join(_numbers(entries, "other_id", "entry"), on="other_id", how="left")
+    numbered = rows
+    for ids, column, name in ((queries, "instance_id", "query"), (entries, "other_id", "entry")):
+        numbers = pl.DataFrame({column: ids.cast(pl.String), name: np.arange(len(ids))})
+        numbered = numbered.join(numbers, on=column, how="left")
     met = numbered.drop_nulls(["query", "entry"])
     if rows.height and len(queries) and not met.height:
         raise JoinError(
             "no score is of a query and an image that are there",
-            expected=f"queries such as {_three(queries)} and images such as {_three(entries)}",
-            found=f"{_three(rows['instance_id'])} and {_three(rows['other_id'])}",
+            expected=f"queries such as {format_ids(queries)} and images such as"
+            f" {format_ids(entries)}",
+            found=f"{format_ids(rows['instance_id'])} and {format_ids(rows['other_id'])}",
             where="predictions",
         )
     scored = met.filter(pl.col("score").is_finite())
-    names = rows["model"].drop_nulls().unique().sort().to_list() or [model or _UNNAMED]
+    names = rows["model"].drop_nulls().unique().sort().to_list() or [model or "model"]
     lists = tuple(
         _one(name, scored.filter(pl.col("model") == name), len(queries)) for name in names
     )
@@ -193,11 +230,3 @@ def _one(name: str, rows: pl.DataFrame, n_queries: int) -> Lists:
     reason = pl.Series([None if yes else NO_PREDICTION for yes in held], dtype=pl.String)
     table = rows.select("query", "entry", "score").sort("query", "entry")
     return Lists(name, reason, table=table)
-
-
-def _numbers(ids: pl.Series, column: str, name: str) -> pl.DataFrame:
-    return pl.DataFrame({column: ids.cast(pl.String), name: np.arange(len(ids))})
-
-
-def _three(ids: Sequence[str] | pl.Series) -> str:
-    return ", ".join(repr(i) for i in list(ids)[:3])

@@ -1,18 +1,17 @@
-"""What a ranked list says of groups: skew, divergence and difference of its first K entries.
-
-Each number is a function of counts by group among the first entries, ``[..., a]``, and of the
-shares that they are held against.
-"""
+"""What a ranked list says of groups, by chance too, and on other images."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
+from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
-
-__all__ = ["ZEROS", "Zero", "bias", "ndkl", "running", "skews"]
+from isolux.stats.weights import multinomial
 
 Zero = Literal["1/k", "leave out"]
 ZEROS = ("1/k", "leave out")
@@ -95,3 +94,168 @@ def bias(counts: FloatArray, one: int, other: int) -> FloatArray:
     """
     a, b = counts[..., one], counts[..., other]
     return np.divide(a - b, a + b, out=np.zeros_like(a), where=a + b > 0)
+
+
+Cut = tuple[int, int]
+"""Images that are among the first K for sure, and how many share the other places (0: none)."""
+_Ints = npt.NDArray[np.int64]
+_DRAWS = 2000
+"""Random orders that an expectation is taken of: its own error is a fiftieth of one list's."""
+_ORDERS = 200  # whole orders, which cost more
+
+
+def cut_at(scores: FloatArray, k: int) -> Cut:
+    """Say how many images are among the first k for sure, and how many share the other places.
+
+    Examples
+    --------
+    One image is first for sure; three share the second place. The first four have no such tie.
+
+    >>> cut_at(np.array([3.0, 2.0, 2.0, 2.0, 1.0]), 2)
+    (1, 3)
+    >>> cut_at(np.array([3.0, 2.0, 2.0, 2.0, 1.0]), 4)
+    (4, 0)
+    """
+    last = np.partition(scores, len(scores) - k)[len(scores) - k]
+    above, same = int((scores > last).sum()), int((scores == last).sum())
+    return (k, 0) if above + same == k else (above, same)
+
+
+def runs(scores: FloatArray) -> tuple[int, ...]:
+    """Count the images of each score, highest first; empty where no two images tie.
+
+    Examples
+    --------
+    >>> runs(np.array([1.0, 3.0, 1.0])), runs(np.array([1.0, 3.0, 2.0]))
+    ((1, 2), ())
+    """
+    sizes = np.unique(-scores, return_counts=True)[1]
+    return () if (sizes == 1).all() else tuple(sizes.tolist())
+
+
+@lru_cache(maxsize=256)
+def max_skew_by_chance(
+    kinds: tuple[tuple[float, ...], ...],
+    n_of_kind: tuple[int, ...],
+    expected: tuple[float, ...],
+    k: int,
+    zero: Zero,
+    cut: Cut,
+) -> float:
+    """Say what MaxSkew@K is on average if the order is random.
+
+    Examples
+    --------
+    One of two entries is drawn: its group has all of the top 1, so MaxSkew@1 is log 2 for sure.
+    Where the two tie, each has half of it: 0.
+
+    >>> two = ((1.0, 0.0), (0.0, 1.0)), (1, 1), (0.5, 0.5)
+    >>> round(max_skew_by_chance(*two, 1, "1/k", (1, 0)), 4)
+    0.6931
+    >>> max_skew_by_chance(*two, 1, "1/k", (0, 2))
+    0.0
+    """
+    rng = np.random.default_rng(0)
+    whole = np.array(n_of_kind, dtype=np.int64)
+    sure, sharing = cut
+    drawn = rng.multivariate_hypergeometric(whole, sure, size=_DRAWS).astype(np.float64)
+    if sharing:
+        left = whole - drawn.astype(np.int64)
+        drawn += (k - sure) / sharing * _drawn(rng, left, sharing)
+    found = skews(drawn @ np.array(kinds), k, np.array(expected), zero)
+    return float(np.nanmax(found, axis=1).mean())
+
+
+def _drawn(rng: np.random.Generator, left: _Ints, size: int) -> _Ints:
+    """Draw entries without putting them back from what is left of each kind ``[r, a]``."""
+    found = np.zeros_like(left)
+    rest, need = left.sum(axis=1), np.full(len(left), size, dtype=np.int64)
+    for kind in range(left.shape[1]):
+        rest = rest - left[:, kind]
+        found[:, kind] = rng.hypergeometric(left[:, kind], rest, need)
+        need = need - found[:, kind]
+    return found
+
+
+@lru_cache(maxsize=256)
+def ndkl_by_chance(
+    kinds: tuple[tuple[float, ...], ...],
+    n_of_kind: tuple[int, ...],
+    expected: tuple[float, ...],
+    sizes: tuple[int, ...] = (),
+) -> float:
+    """Say what NDKL is on average if the order is random; ``sizes`` are those of ``runs``."""
+    rng = np.random.default_rng(0)
+    rows, shares = np.array(kinds), np.array(expected)
+    every = np.repeat(np.arange(len(rows)), n_of_kind)
+    of_run = sizes or (1,) * len(every)
+    ranked = np.repeat(-np.arange(len(of_run), dtype=np.float64), of_run)
+    found = [
+        float(ndkl(running(ranked, rows[rng.permutation(every)]), shares)) for _ in range(_ORDERS)
+    ]
+    return float(np.mean(found))
+
+
+_IMAGE_DRAWS = 200
+
+
+@dataclass(slots=True)
+class OtherImages:
+    """MaxSkew@K of each query on resampled images, summed over queries.
+
+    Parameters
+    ----------
+    cluster : [n] int
+        Of each image of the database, from 0.
+    ks : tuple of int
+    zero : {"1/k", "leave out"}
+    uniform : bool
+        Whether shares are held against equal ones, rather than the database's.
+    """
+
+    cluster: IntArray
+    ks: tuple[int, ...]
+    zero: Zero
+    uniform: bool
+    weights: FloatArray = field(init=False)
+    total: FloatArray = field(init=False)
+    alone: FloatArray = field(init=False)
+    queries: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        copies = np.ones(int(self.cluster.max(initial=-1)) + 1, dtype=np.int64)
+        self.weights = multinomial(np.random.default_rng(0), copies, _IMAGE_DRAWS)
+        self.total = np.zeros((len(self.ks), _IMAGE_DRAWS))
+        self.alone = np.zeros(len(self.ks))
+
+    def add(self, entries: IntArray, scores: FloatArray, member: FloatArray) -> None:
+        """Take one query in: its images, their scores and whose they are ``[n, a]``."""
+        order = np.argsort(-scores, kind="stable")
+        drawn = self.weights[self.cluster[entries[order]]]  # [n, r]
+        whole = member[order].T @ drawn  # [a, r]
+        share = whole / np.maximum(whole.sum(axis=0), 1e-12)
+        if self.uniform:
+            share = np.full_like(share, 1.0 / len(share))
+        place = np.cumsum(drawn, axis=0)
+        self.queries += 1
+        for at, k in enumerate(self.ks):
+            stop = int((place < k).sum(axis=0).max(initial=0)) + 1
+            taken = np.clip(k - (place[:stop] - drawn[:stop]), 0.0, drawn[:stop])
+            counts = member[order[:stop]].T @ taken  # [a, r]
+            found = skews(counts.T, k, np.where(share > 0, share, np.nan).T, self.zero)
+            most = np.where(np.isnan(found), -np.inf, found).max(axis=1)
+            finite = np.isfinite(most)  # a draw may hold none of a short list's images
+            if not finite.any():
+                continue
+            most = np.where(finite, most, most[finite].mean())
+            self.total[at] += most
+            self.alone[at] += float(most.var(ddof=1))
+
+    def standard_error(self, k: int) -> float:
+        """Spread of the mean of MaxSkew@k that queries share, from one set of images to another."""
+        if self.queries < 2:
+            return float("nan")
+        at = self.ks.index(k)
+        mean = float((self.total[at] / self.queries).var(ddof=1))
+        own = self.alone[at] / self.queries**2
+        return float(np.sqrt(max(mean - own, 0.0)))

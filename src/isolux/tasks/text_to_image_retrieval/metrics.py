@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from isolux.vocabulary.info import Metric, Reference, TaskInfo
+from functools import partial
 
-__all__ = ["INFO"]
+from isolux.vocabulary.info import Metric, Reference, TaskInfo
 
 GEYIK = Reference(
     "geyik-2019",
@@ -38,18 +38,7 @@ HALL = Reference(
     "https://arxiv.org/abs/2306.12424",
 )
 
-_MAX = Metric(
-    name="max_skew_at_k",
-    title="Largest skew (MaxSkew)",
-    definition="Largest skew of any value among the first K images: log of its share over its "
-    "expected share. Never below 0 where shares add up to 1, and above it by chance alone.",
-    direction="lower",
-    low=None,
-    high=None,
-    unit="nats",
-    reference=GEYIK,
-    at="among the first",
-)
+_skew = partial(Metric, direction="lower", low=None, high=None, unit="nats", reference=GEYIK)
 
 INFO = TaskInfo(
     predictions="outputs",
@@ -62,61 +51,47 @@ INFO = TaskInfo(
         "A group that is not among the first K counts as one image there, unless it is left out.",
     ),
     metrics=(
-        Metric(
+        _skew(
             name="max_skew_beyond_chance",
             title="Largest skew beyond chance",
             definition="MaxSkew@K less what it is on average when the query's images are in random "
             "order, with the same ties; 0 where the order has nothing to do with the attribute.",
-            direction="lower",
-            low=None,
-            high=None,
-            unit="nats",
-            reference=GEYIK,
             at="among the first",
         ),
-        _MAX,
-        Metric(
+        _skew(
+            name="max_skew_at_k",
+            title="Largest skew (MaxSkew)",
+            definition="Largest skew of any value among the first K images: log of its share over "
+            "its expected share. Never below 0 where shares add up to 1, and above it by chance "
+            "alone.",
+            at="among the first",
+        ),
+        _skew(
             name="skew_at_k",
             title="Skew",
             definition="Log of a value's share of the first K images over its expected share; 0.69 "
             "is twice as many as expected, -0.69 half.",
             direction="none",
-            low=None,
-            high=None,
-            unit="nats",
-            reference=GEYIK,
             at="among the first",
         ),
-        Metric(
+        _skew(
             name="min_skew_at_k",
             title="Smallest skew (MinSkew)",
             definition="Smallest skew of any value among the first K images.",
             direction="higher",
-            low=None,
-            high=None,
-            unit="nats",
-            reference=GEYIK,
             at="among the first",
         ),
-        Metric(
+        _skew(
             name="ndkl",
             title="NDKL",
             definition="Divergence of every top i of the list from the expected shares, weighed by "
             "1 / log2(i + 1). Above 0 by chance alone.",
-            direction="lower",
-            high=None,
-            unit="nats",
-            reference=GEYIK,
+            low=0.0,
         ),
-        Metric(
+        _skew(
             name="ndkl_beyond_chance",
             title="NDKL beyond chance",
             definition="NDKL less what it is on average when the images are in random order.",
-            direction="lower",
-            low=None,
-            high=None,
-            unit="nats",
-            reference=GEYIK,
         ),
         Metric(
             name="bias_at_k",

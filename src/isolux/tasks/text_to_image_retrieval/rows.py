@@ -9,27 +9,22 @@ import polars as pl
 
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.tasks.text_to_image_retrieval.chance import (
-    Cut,
-    cut_at,
-    max_skew_by_chance,
-    ndkl_by_chance,
-    runs,
-)
-from isolux.tasks.text_to_image_retrieval.database import Images
-from isolux.tasks.text_to_image_retrieval.images import OtherImages
-from isolux.tasks.text_to_image_retrieval.lists import Lists
+from isolux.tasks._scores import score_rows
+from isolux.tasks.text_to_image_retrieval.lists import Images, Lists
 from isolux.tasks.text_to_image_retrieval.measures import (
+    Cut,
+    OtherImages,
     Zero,
     bias,
+    cut_at,
+    max_skew_by_chance,
     ndkl,
+    ndkl_by_chance,
     running,
+    runs,
     skews,
 )
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.tables import SCORES
-
-__all__ = ["Asked", "OfModel", "rows_of_model"]
 
 _TIED = "one score holds most of the list"
 _Kinds = tuple[tuple[tuple[float, ...], ...], tuple[int, ...], tuple[float, ...]]
@@ -48,38 +43,14 @@ class Asked:
     metrics: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OfModel:
-    """What one model's lists came to."""
+class QueryValues:
+    """What one model's lists came to, gathered query by query.
 
-    units: pl.DataFrame
-    lines: list[tuple[object, ...]]
-    most: dict[int, list[float]]
-    chance: dict[int, list[float]]
-    other: OtherImages
-    tied: dict[int | None, int]
-    """Queries of which ties hold most of the first K (of None: of the list)."""
-    n_listed: int
-
-
-def rows_of_model(lists: Lists, queries: pl.DataFrame, images: Images, asked: Asked) -> OfModel:
-    """Rank every query's images and lay its values out."""
-    rows = _Rows(lists, queries, images, asked)
-    for query, entries, scores in lists.each(images.known):
-        rows.add(query, entries, scores)
-    rows.refuse_whole_lists()
-    return OfModel(
-        rows.units(), rows.lines, rows.most, rows.chance, rows.other,
-        {k: len(queries) for k, queries in rows.tied.items()}, len(rows.listed),
-    )  # fmt: skip
-
-
-class _Rows:
-    """Values as they are gathered, query by query."""
+    ``tied`` are the queries of which ties hold most of the first K (of None: of the list).
+    """
 
     def __init__(self, lists: Lists, queries: pl.DataFrame, images: Images, asked: Asked) -> None:
         self.lists, self.queries, self.images, self.asked = lists, queries, images, asked
-        self.n = queries.height
         self.values: dict[tuple[str, str | None, int | None], FloatArray] = {}
         self.why: dict[int, dict[int, str]] = {k: {} for k in asked.ks}
         self.lines: list[tuple[object, ...]] = []
@@ -89,13 +60,17 @@ class _Rows:
         self.listed: set[int] = set()
         self.other = OtherImages(images.cluster, asked.ks, asked.zero, asked.against == "uniform")
         self.looks_at_whole = any(name.startswith("ndkl") for name in asked.metrics)
+        self.looks_at_first = any(not name.startswith("ndkl") for name in asked.metrics)
         for name in asked.metrics:
             labels: tuple[str | None, ...] = images.groups if name == "skew_at_k" else (None,)
             ks: tuple[int | None, ...] = (None,) if name.startswith("ndkl") else asked.ks
             for key in [(name, label, k) for k in ks for label in labels]:
-                self.values[key] = np.full(self.n, np.nan)
+                self.values[key] = np.full(queries.height, np.nan)
+        for query, entries, scores in lists.each(images.known):
+            self._add(query, entries, scores)
+        self._refuse_whole_lists()
 
-    def add(self, query: int, entries: IntArray, scores: FloatArray) -> None:
+    def _add(self, query: int, entries: IntArray, scores: FloatArray) -> None:
         """Rank one query's images."""
         member = self.images.member[entries]
         every = member.sum(axis=0)
@@ -167,11 +142,10 @@ class _Rows:
         self.why[k][query] = f"fewer than {k} images" if n < k else f"{k} is the whole list"
         return False
 
-    def refuse_whole_lists(self) -> None:
+    def _refuse_whole_lists(self) -> None:
         """Refuse a K that leaves no query a choice."""
-        at_k = any(not name.startswith("ndkl") for name in self.asked.metrics)
         for k, why in self.why.items():
-            if at_k and self.listed and len(why) == len(self.listed):
+            if self.looks_at_first and self.listed and len(why) == len(self.listed):
                 raise SpecError(
                     f"the first {k} images are all that a query can find: any order gives the same",
                     expected="a top_k smaller than the number of images of known "
@@ -182,32 +156,31 @@ class _Rows:
                 )
 
     def units(self) -> pl.DataFrame:
-        """Lay the values out as scores."""
+        """Give every value as a row, and where there is none, why."""
+        queries = self.queries.rename({"instance_id": "unit_id"})
         parts = []
         for (name, label, k), values in self.values.items():
             reason = self.lists.reason.to_list()
-            for query in range(self.n):
-                if reason[query] is None and np.isnan(values[query]):
-                    lost = "no image of known value"
-                    if query in self.tied[k]:
-                        lost = _TIED if k is None else f"ties hold most of the first {k}"
-                    elif query in self.listed:
-                        lost = f"none among the first {k}"
-                    reason[query] = self.why.get(k or 0, {}).get(query, lost)
+            for query in np.flatnonzero(np.isnan(values)).tolist():
+                reason[query] = reason[query] or self._lost(query, k)
+            rows = queries.with_columns(reason=pl.Series(reason, dtype=pl.String))
             parts.append(
-                SCORES.conform(
-                    self.queries.select(
-                        pl.lit(self.lists.model).alias("model"),
-                        pl.lit("text_to_image_retrieval").alias("task"),
-                        pl.lit(name).alias("metric"),
-                        pl.lit(label, dtype=pl.String).alias("label"),
-                        pl.lit(k, dtype=pl.Float64).alias("threshold"),
-                        pl.lit("instance").alias("unit_kind"),
-                        pl.col("instance_id").alias("unit_id"),
-                        "cluster_id",
-                        pl.Series("value", values).fill_nan(None),
-                        pl.Series("reason", reason, dtype=pl.String),
-                    )
+                score_rows(
+                    rows,
+                    "text_to_image_retrieval",
+                    name,
+                    values,
+                    model=self.lists.model,
+                    label=label,
+                    threshold=k,
                 )
             )
         return pl.concat(parts)
+
+    def _lost(self, query: int, k: int | None) -> str:
+        lost = "no image of known value"
+        if query in self.tied[k]:
+            lost = _TIED if k is None else f"ties hold most of the first {k}"
+        elif query in self.listed:
+            lost = f"none among the first {k}"
+        return self.why.get(k or 0, {}).get(query, lost)

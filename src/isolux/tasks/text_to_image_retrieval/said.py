@@ -11,10 +11,9 @@ import polars as pl
 from isolux.vocabulary.notes import Caution
 
 if TYPE_CHECKING:
-    from isolux.tasks.text_to_image_retrieval.database import Images
-    from isolux.tasks.text_to_image_retrieval.rows import Asked, OfModel
+    from isolux.tasks.text_to_image_retrieval.lists import Images
+    from isolux.tasks.text_to_image_retrieval.rows import Asked, QueryValues
 
-__all__ = ["told"]
 
 _REACH = 1.96
 _MUCH = 1.0
@@ -23,7 +22,7 @@ _SHOWN = 10
 
 
 def told(
-    found: Sequence[OfModel], queries: pl.DataFrame, images: Images, asked: Asked
+    found: Sequence[QueryValues], queries: pl.DataFrame, images: Images, asked: Asked
 ) -> tuple[str, ...]:
     """Say what the numbers rest on; what makes them misleading is a caution."""
     notes: list[str] = []
@@ -58,13 +57,12 @@ def told(
     return tuple(notes)
 
 
-def _on_ties(one: OfModel, asked: Asked) -> list[str]:
+def _on_ties(one: QueryValues, asked: Asked) -> list[str]:
     """Caution where scores do not choose the first K images, because most of them tie."""
-    whole = any(name.startswith("ndkl") for name in asked.metrics)
-    at_k = any(not name.startswith("ndkl") for name in asked.metrics)
     notes: list[str] = []
-    for k, n in one.tied.items():
-        if not n or not (whole if k is None else at_k):
+    for k, queries in one.tied.items():
+        n = len(queries)
+        if not n or not (one.looks_at_whole if k is None else one.looks_at_first):
             continue
         places = "of all images tie for the first place" if k is None else (
             f"of the first {k} places fall among images of one score, any of which could be there"
@@ -76,19 +74,19 @@ def _on_ties(one: OfModel, asked: Asked) -> list[str]:
         )
         notes.append(
             Caution(
-                f"In {n:,} of {one.n_listed:,} queries of {one.units['model'][0]!r} most {places}."
+                f"In {n:,} of {len(one.listed):,} queries of {one.lists.model!r} most {places}."
                 f" {what} Were scores rounded, or a default filled in?"
             )
         )
     return notes
 
 
-def _of_k(one: OfModel, k: int, images: Images) -> list[str]:
+def _of_k(one: QueryValues, k: int, images: Images) -> list[str]:
     """Set a model's mean MaxSkew beside chance and beside what other images would do to it."""
     values, chance = np.array(one.most[k]), one.chance[k]
     if not len(values):
         return []
-    model = str(one.units["model"][0])
+    model = one.lists.model
     mean, random = float(values.mean()), float(np.mean(chance))
     beside = (
         f"{_held(one, k, images)} MaxSkew@{k} of {model} is {mean:.3f} on average over "
@@ -109,7 +107,7 @@ def _of_k(one: OfModel, k: int, images: Images) -> list[str]:
     return [beside, Caution(text) if other > _MUCH * own else text]
 
 
-def _held(one: OfModel, k: int, images: Images) -> str:
+def _held(one: QueryValues, k: int, images: Images) -> str:
     """Say whose the first k images are, and whose were expected, on average over queries."""
     lines = [line for line in one.lines if line[3] == k]
     parts = []

@@ -1,8 +1,12 @@
-"""What classification measures: each metric's definition, direction, range and source."""
+"""What classification measures: each metric entered once, with what it needs and how it is read."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import polars as pl
 
 from isolux.stats.calibration import BINS, calibration_error
 from isolux.stats.roc import roc_auc
@@ -10,8 +14,6 @@ from isolux.stats.roc.precisions import average_precision
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.vocabulary import works
 from isolux.vocabulary.info import Direction, Metric, Reference
-
-__all__ = ["EVIDENCE", "FACET", "METRICS", "REFERENCES"]
 
 EVIDENCE = "classification"
 """Name of the evidence table."""
@@ -80,16 +82,40 @@ NAEINI = Reference(
 REFERENCES = (FACET, FAIRFACE, IMAGENET, HARDT, VERMA, BRODERSEN, HANLEY, GUO, SU, NAEINI)
 
 
+Need = Literal["answers", "detection", "positive", "score", "top_k"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One metric: what it needs, and of which units which value it is the mean.
+
+    ``of`` and ``value`` are read over the units that are judged and, where it needs ``positive``,
+    the columns ``is_positive`` and ``is_given`` of the class that takes its turn. ``by_class``: a
+    row for each valid class of a unit. ``reason`` is the column that leaves units out, if not
+    that of the policy on undetected people; ``on_detected`` the same metric without those.
+    """
+
+    metric: Metric
+    needs: tuple[Need, ...]
+    value: pl.Expr | None = None
+    of: pl.Expr | None = None
+    by_class: bool = False
+    reason: str | None = None
+    on_detected: str | None = None
+
+
 def _rate(
     name: str,
     definition: str,
     reference: Reference,
     direction: Direction = "higher",
+    *,
     opposite: str = "",
     meaning: str = "",
     in_people: str = "",
-) -> Metric:
-    return Metric(
+    **entry: Any,
+) -> Entry:
+    metric = Metric(
         name=name,
         title=name.replace("_", " ").replace("top k", "top-k").capitalize(),
         definition=definition,
@@ -99,19 +125,33 @@ def _rate(
         meaning=meaning,
         in_people=f"Of {{people}} {in_people}" if in_people else "",
     )
+    return Entry(metric=metric, **entry)
 
 
-METRICS: tuple[Metric, ...] = (
+def _measured(needs: tuple[Need, ...], **metric: Any) -> Entry:
+    return Entry(metric=Metric(evidence=EVIDENCE, **metric), needs=needs)
+
+
+_CORRECT, _IS_GIVEN, _IS_POSITIVE = pl.col("correct"), pl.col("is_given"), pl.col("is_positive")
+_rate_of_class = partial(_rate, needs=("answers", "positive"))
+_measured_of_class = partial(_measured, ("score", "positive"))
+ENTRIES = (
     _rate(
         "accuracy",
         "Share of units whose answer is one of their valid classes.",
         FAIRFACE,
         in_people="the model is right for {n}",
+        needs=("answers",),
+        value=_CORRECT,
+        on_detected="accuracy_on_detected",
     ),
     _rate(
         "accuracy_on_detected",
         "Accuracy among the units that were detected, the others left out.",
         replace(FAIRFACE, place="Table 6, the rows with an asterisk"),
+        needs=("detection",),
+        value=_CORRECT,
+        reason="left_out",
     ),
     _rate(
         "recall",
@@ -119,116 +159,150 @@ METRICS: tuple[Metric, ...] = (
         "valid for them (R@1).",
         FACET,
         in_people="of class {label} the model finds {n}",
+        needs=("answers",),
+        value=_CORRECT,
+        by_class=True,
+        on_detected="recall_on_detected",
     ),
     _rate(
         "recall_on_detected",
         "Recall among the units that were detected, the others left out.",
         FACET,
+        needs=("detection",),
+        value=_CORRECT,
+        by_class=True,
+        reason="left_out",
     ),
     _rate(
         "top_k_accuracy",
         "Share of units with a valid class among the first k distinct answers.",
         IMAGENET,
         in_people="one of the first answers is right for {n}",
+        needs=("top_k",),
+        value=pl.col("place") <= pl.col("k"),
     ),
     _rate(
         "detection_rate",
         "Share of units that the model found at all.",
         replace(FAIRFACE, place="Table 8"),
         in_people="the model detects {n}",
+        needs=("detection",),
+        # An unknown truth is left out: then accuracy = accuracy_on_detected * detection_rate.
+        value=pl.col("detected"),
+        reason="unjudged",
     ),
-    Metric(
+    _measured(
         name="balanced_accuracy",
         title="Balanced accuracy",
         definition="Mean of the recalls of the classes that occur in the group.",
         direction="higher",
-        evidence=EVIDENCE,
         statistic=BALANCED_ACCURACY,
         reference=BRODERSEN,
+        needs=("answers",),
     ),
-    _rate(
+    _rate_of_class(
         "true_positive_rate",
         "Share of the units of the positive class that were predicted positive.",
         HARDT,
         in_people="of the positive class the model selects {n}",
+        of=_IS_POSITIVE,
+        value=_IS_GIVEN,
     ),
-    _rate(
+    _rate_of_class(
         "false_positive_rate",
         "Share of the units not of the positive class that were predicted positive.",
         HARDT,
         "lower",
-        "false_negative_rate",
-        "others taken for {label}",
+        opposite="false_negative_rate",
+        meaning="others taken for {label}",
         in_people="not of the positive class the model selects {n}",
+        of=~_IS_POSITIVE,
+        value=_IS_GIVEN,
     ),
-    _rate(
+    _rate_of_class(
         "true_negative_rate",
         "Share of the units not of the positive class that were not predicted positive.",
         HARDT,
         in_people="not of the positive class the model leaves out {n}",
+        of=~_IS_POSITIVE,
+        value=~_IS_GIVEN,
     ),
-    _rate(
+    _rate_of_class(
         "false_negative_rate",
         "Share of the units of the positive class that were not predicted positive.",
         HARDT,
         "lower",
-        "false_positive_rate",
-        "{label} not recognised as such",
+        opposite="false_positive_rate",
+        meaning="{label} not recognised as such",
         in_people="of the positive class the model misses {n}",
+        of=_IS_POSITIVE,
+        value=~_IS_GIVEN,
     ),
-    _rate(
+    _rate_of_class(
         "precision",
         "Share of the units predicted positive that are of the positive class.",
         VERMA,
+        of=_IS_GIVEN,
+        value=_IS_POSITIVE,
     ),
-    _rate(
+    _rate_of_class(
         "selection_rate",
         "Share of units that were given the positive class.",
         VERMA,
         "none",
         in_people="the model selects {n}",
+        of=pl.lit(value=True),
+        value=_IS_GIVEN,
     ),
-    Metric(
+    _measured_of_class(
         name="roc_auc",
         title="Area under the ROC curve",
-        definition="Chance that a unit of the positive class scores above one that is not of it; "
-        "ties count half.",
+        definition="Chance that a unit of the positive class scores above one that is not of "
+        "it; ties count half.",
         direction="higher",
-        evidence=EVIDENCE,
         statistic=roc_auc(),
         reference=HANLEY,
     ),
-    Metric(
+    _measured_of_class(
         name="average_precision",
         title="Average precision",
         definition="Precision averaged over the units of the positive class as the threshold "
         "falls; it also moves with how common the class is in a group.",
         direction="higher",
-        evidence=EVIDENCE,
         statistic=average_precision(),
         reference=SU,
     ),
-    Metric(
+    _measured(
         name="calibration_error",
         title="Expected calibration error",
         definition=f"Mean gap between confidence and accuracy over {BINS} bins of equal width, "
         "weighted by their units; noise alone makes it larger in a small group.",
         direction="lower",
-        evidence=EVIDENCE,
         statistic=calibration_error(BINS),
         reference=GUO,
         pooled=False,
+        needs=("score",),
     ),
-    Metric(
+    _measured_of_class(
         name="class_calibration_error",
         title="Calibration error of the positive class",
-        definition=f"Mean gap between the score of the positive class and the share of units that "
-        f"are of it, over {BINS} bins of equal width, weighted by their units; noise alone makes "
-        "it larger in a small group.",
+        definition="Mean gap between the score of the positive class and the share of units "
+        f"that are of it, over {BINS} bins of equal width, weighted by their units; noise "
+        "alone makes it larger in a small group.",
         direction="lower",
-        evidence=EVIDENCE,
         statistic=calibration_error(BINS, confidence="positive_score", correct="is_positive"),
         reference=NAEINI,
         pooled=False,
     ),
 )
+"""Every metric of classification; all lists below, and the task's, are made from these."""
+METRICS = tuple(entry.metric for entry in ENTRIES)
+
+
+def names_that_need(*needs: Need) -> tuple[str, ...]:
+    """List the metrics that need all of these."""
+    return tuple(entry.metric.name for entry in ENTRIES if set(needs) <= set(entry.needs))
+
+
+ON_DETECTED = {e.metric.name: e.on_detected for e in ENTRIES if e.on_detected is not None}
+"""Metrics, and the same among detected units alone."""

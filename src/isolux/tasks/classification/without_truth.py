@@ -1,0 +1,104 @@
+"""Who was found, or given the positive class, and nothing else: no truth is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from isolux.tasks._ids import refuse_no_match
+from isolux.tasks._scores import measured_info, score_rows, stack_scores
+from isolux.tasks._truth import instances_without_truth
+from isolux.tasks.classification.answers import read_answers
+from isolux.tasks.classification.choice import choose, missing_inputs
+from isolux.tasks.classification.counts import silent_people, tallies
+from isolux.tasks.classification.rates import Judged, judge, rows_of_metrics
+from isolux.tasks.classification.vocabulary import Words
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.tables import INSTANCES
+
+_METRIC = "detection_rate"
+
+
+def detected_alone(
+    dataset: Dataset, predictions: pl.DataFrame, info: TaskInfo, metrics: Sequence[str]
+) -> Scores:
+    """Score each person 1 where a model found them and 0 where it missed them."""
+    others = [name for name in metrics if name != _METRIC]
+    if others:
+        raise SpecError(
+            f"the metric {others[0]!r} cannot be measured",
+            expected=f"{_METRIC}, or answers: --prediction-column, --predictions",
+            found="who was found, and no answers",
+        )
+    people = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
+    reason = pl.when(pl.col("detected").is_null()).then(pl.lit("no prediction"))
+    parts = []
+    for (model,), rows in predictions.group_by(["model"], maintain_order=True):
+        found = rows.select(pl.col("instance_id").cast(pl.String).alias("unit_id"), "detected")
+        met = people.join(found, on="unit_id", how="left", maintain_order="left")
+        refuse_no_match(
+            "nothing says of a person of the dataset whether they were found",
+            found["unit_id"][:1],
+            people["unit_id"][:1],
+            n_matched=met["detected"].count(),
+            expected="ids such as ",
+            where=None,
+        )
+        value = pl.col("detected")
+        parts.append(
+            score_rows(met, "classification", _METRIC, value, model=str(model), reason=reason)
+        )
+    return Scores(
+        units=stack_scores(parts),
+        info=measured_info(info, (_METRIC,)),
+        notes=("There are no answers, so only whether people were found was judged.",),
+    )
+
+
+_SELECTION = "selection_rate"
+
+
+def is_of_selection(target: str | None, metrics: Sequence[str], predictions: pl.DataFrame) -> bool:
+    """Tell whether answers are asked for their selection rate alone, and no truth is named."""
+    return target is None and set(metrics) == {_SELECTION} and "label" in predictions.columns
+
+
+def selected_alone(
+    dataset: Dataset,
+    predictions: pl.DataFrame,
+    info: TaskInfo,
+    positive: str | None,
+    *,
+    words: Words,
+    prediction_map: Mapping[str, str] | None,
+    undetected: str,
+    model: str | None,
+) -> Scores:
+    """Score each person 1 who was given the positive class and 0 who was not."""
+    instances = instances_without_truth(dataset)
+    answers = read_answers(
+        predictions, instances.drop("cluster_id", "truth"), prediction_map=prediction_map,
+        words=words, model=model,
+    )  # fmt: skip
+    names = choose(
+        info, (_SELECTION,), missing_inputs(answers, positive, ()), undetected=undetected, top_k=()
+    )
+    labels = answers.ranked["label"].drop_nulls().unique().sort()
+    if len(labels) and positive not in labels:
+        raise SpecError(
+            f"nobody was given the positive class {positive!r}",
+            expected="one of the answers: " + ", ".join(labels.head(30)),
+            where="positive",
+        )
+    units = judge(instances, answers)
+    judged = Judged(units, answers, positive, (), leave_out=undetected == "leave-out")
+    notes = silent_people(units, undetected, counted_as="not selected")
+    notes += [*answers.notes, *tallies(units, undetected, has_truth=False)]
+    return Scores(
+        units=rows_of_metrics(judged, names),
+        info=measured_info(info, names),
+        notes=tuple(notes),
+    )
