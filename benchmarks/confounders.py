@@ -71,17 +71,17 @@ def _table(drawn: World) -> pl.DataFrame:
     return named.drop("image", "class")
 
 
-def ours(layout: Layout, boxes: Boxes, n_clusters: int, how: Precision) -> list[Cells]:
+def ours(layout: Layout, boxes: tuple[Boxes, ...], n_clusters: int, how: Precision) -> list[Cells]:
     """Measure with replicates, and lay everything out as the report prints it."""
     measured = precision_of_cells(layout, boxes, n_clusters, (REPLICATES, 0, "multinomial"), how)
     family = Family()
     metric = task_info("detection").metric("normalised_average_precision")
     cases = []
-    for label, cells in zip([*boxes.labels, None], measured, strict=True):
+    for label, cells in zip([*(b.label for b in boxes), None], measured, strict=True):
         row = {"model": "m", "metric": metric.name, "label": label, "threshold": None}
         facts = facts_of(layout, cells, Rules())
         cases.append(case_of(row, metric, layout, cells, facts, family, 0.95))
-    tables = tables_of(cases, family.p, 0.01)
+    tables = tables_of(cases, family, 0.01)
     if not all(isinstance(table, pl.DataFrame) for table in tables.values()):
         raise SystemExit("no tables")
     return measured
@@ -106,16 +106,18 @@ def main() -> None:
             if not np.array_equal(with_.value, without.value, equal_nan=True):
                 raise SystemExit("values differ, so their times mean nothing")
         one_s, all_s = read_s + cells_s, read_s + drawn_s
+        n_boxes = sum(len(b.score) for b in boxes)
+        n_truths = sum(len(b.person_unit) for b in boxes)
         print(
-            f"{len(boxes.score):>9,} boxes, {layout.n_cells * 8} cells: one pass {one_s:.2f} s "
+            f"{n_boxes:>9,} boxes, {layout.n_cells * 8} cells: one pass {one_s:.2f} s "
             f"({read_s:.2f} of it reading), {REPLICATES} replicates {all_s:.2f} s: "
             f"{all_s / one_s:.1f} passes, {drawn_s / cells_s:.1f} without reading"
         )
     print("CPU seconds; the bound is 20 passes")
     last_line(
         "confounders", all_s, "one pass without replicates", one_s, passes=all_s / one_s,
-        passes_without_reading=drawn_s / cells_s, boxes=len(boxes.score),
-        truths=len(boxes.person_unit), cells=layout.n_cells * 8, replicates=REPLICATES,
+        passes_without_reading=drawn_s / cells_s, boxes=n_boxes,
+        truths=n_truths, cells=layout.n_cells * 8, replicates=REPLICATES,
         false_alarms=how.alarms,
     )  # fmt: skip
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.analyses.confounders.audited import Audited
 from isolux.analyses.confounders.cells import laid_out, means_of_cells
 from isolux.analyses.confounders.detections import Precision, boxes_of, precision_of_cells
 from isolux.analyses.confounders.groups import Sensitive, Strata, crossed
+from isolux.analyses.confounders.tests import Audited
 from tests.analyses._confounded import evidence_of, slow_precision
 
 PLAIN = Precision(overlaps=(0,), normalised=False, alarms="class and value")

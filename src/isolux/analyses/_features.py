@@ -23,9 +23,9 @@ from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import AuditSpec, Grouping
+from isolux.vocabulary.spec import AuditSpec, Grouping, Groups
 
-__all__ = ["Features", "Kinds", "columns_of", "items_of", "kinds_of", "without"]
+__all__ = ["Features", "Kinds", "columns_of", "items_of", "kinds_of", "known_numbers", "without"]
 
 MOST_VALUES = 100
 """Of an attribute that is not a number; one with more values only names its units."""
@@ -98,6 +98,19 @@ def kinds_of(
     return Kinds(rows, tuple(found["numbers"]), tuple(found["words"]), tuple(notes))
 
 
+def known_numbers(run: Run, settings: Groups, name: str) -> pl.DataFrame:
+    """Take an attribute's rows of known value, with ``number``; null: it is none."""
+    rows = mark_unknown(run.attributes.filter(attribute=name), settings.unknown_values)
+    return _with_numbers(rows.drop_nulls("value"))
+
+
+def _with_numbers(rows: pl.DataFrame) -> pl.DataFrame:
+    """Read values as numbers, where no number is given; null: it is none."""
+    parsed = pl.col("value").str.strip_chars().cast(pl.Float64, strict=False)
+    given = ["number"] if "number" in rows.columns else []
+    return rows.with_columns(number=pl.coalesce(*given, parsed))
+
+
 def _answers_left_out(spec: AuditSpec, known: Sequence[str], asked: Sequence[str]) -> list[str]:
     """Say which columns were taken for other models' answers, though no setting names them."""
     answers = spec.predictions
@@ -125,11 +138,8 @@ def _known(
         pl.col("unit_id").is_in(units.implode()),
         named.is_in(list(asked)) if asked else named.is_in(told).not_(),
     )
-    if "number" not in used.columns:
-        used = used.with_columns(number=pl.lit(None, pl.Float64))
-    rows = mark_unknown(used, spec.groups.unknown_values).drop_nulls("value")
-    written = pl.col("value").str.strip_chars().cast(pl.Float64, strict=False)
-    rows = rows.with_columns(number=pl.coalesce("number", written).fill_nan(None))
+    rows = _with_numbers(mark_unknown(used, spec.groups.unknown_values).drop_nulls("value"))
+    rows = rows.with_columns(pl.col("number").fill_nan(None))
     return rows, rows.group_by("attribute", maintain_order=True).agg(
         values=pl.col("value").n_unique(),
         all_numbers=pl.col("number").is_finite().fill_null(value=False).all(),

@@ -30,11 +30,14 @@ __all__ = [
     "OneModel",
     "ScoreSettings",
     "Worse",
+    "check_attributes",
     "check_least",
     "compared",
+    "findings_table",
     "judged_of",
     "low_of",
     "nothing_to_judge",
+    "number_of",
     "together",
     "words_for",
 ]
@@ -135,9 +138,26 @@ def together(several: Sequence[Judged], parts: Sequence[OneModel]) -> Explained:
         notes += [*judged.notes, *part.notes]
         of = f" ({judged.model})" if len(several) > 1 else ""
         tables |= {name + of: table for name, table in part.tables.items() if table.height}
-    findings = pl.DataFrame(rows, infer_schema_length=None) if rows else FINDINGS.empty()
-    findings = FINDINGS.conform(findings.with_columns(rank=pl.int_range(1, pl.len() + 1)))
-    return Explained(findings, tables, tuple(dict.fromkeys(notes)))
+    return Explained(findings_table(rows), tables, tuple(dict.fromkeys(notes)))
+
+
+def findings_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Lay out findings in their order: table ``findings``."""
+    frame = pl.DataFrame(rows, infer_schema_length=None) if rows else FINDINGS.empty()
+    return FINDINGS.conform(frame.with_columns(rank=pl.int_range(1, pl.len() + 1)))
+
+
+def number_of(x: Any) -> float | None:
+    """Turn NaN into None."""
+    return float(x) if x is not None and np.isfinite(x) else None
+
+
+def check_attributes(run: Run, names: Sequence[str], where: str) -> None:
+    """Refuse attributes that the run does not have."""
+    present = run.attributes["attribute"].unique(maintain_order=True).to_list()
+    for name in names:
+        if name not in present:
+            raise UnknownNameError("attribute", name, present, where=where)
 
 
 def compared(run: Run) -> bool:

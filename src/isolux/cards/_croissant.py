@@ -1,4 +1,4 @@
-"""Croissant metadata: made, read back and validated by ``mlcroissant``; facts as RAI properties."""
+"""What data sets' papers ask for, and Croissant metadata, validated by ``mlcroissant``."""
 
 from __future__ import annotations
 
@@ -9,12 +9,36 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from isolux.cards._facts import Facts
+from isolux.cards._facts import Facts, asks_of
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.extras import needed
 
-__all__ = ["CONFORMS", "croissant_json", "day_of", "rai_of", "type_of"]
-
+ASKS = {
+    ask.key: ask
+    for ask in asks_of(
+        dataset_name="the name of the data set",
+        dataset_description="what the data set is",
+        dataset_url="where the data set is described",
+        dataset_persons="persons who made the data set",
+        dataset_organisations="organisations that made the data set",
+        dataset_published="the day it was published, as 2026-11-22",
+        dataset_version="the version of the data set",
+        data_licence="the licence of the data it was tested on",
+        dataset_citation="how to cite the data set",
+        collection="how the data were collected",
+        preprocessing="how the data were cleaned and changed",
+        annotation="how people and pictures were annotated",
+        annotators="who the annotators are",
+        consent="whether the people agreed, and how they withdraw",
+        sensitive_information="which personal or sensitive information the data hold",
+        dataset_biases="known biases of the data",
+        known_limitations="known limitations of the data",
+        dataset_uses="what the data are meant for",
+        social_impact="what the data may do to people",
+        maintenance="how the data are maintained",
+    )
+}
+"""What a data set's papers ask for."""
 CONFORMS = ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"]
 _TYPES = {".csv": "text/csv", ".tsv": "text/tab-separated-values", ".json": "application/json",
           ".jsonl": "application/jsonlines", ".parquet": "application/vnd.apache.parquet",

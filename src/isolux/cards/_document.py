@@ -1,18 +1,19 @@
 """A card as one typed document: what it says, from where, and what it cannot say; no markup.
 
-A kind of card makes a ``Card``; ``_markdown`` and ``_page`` print it, so that two formats never
-disagree. A number stands in a table whose ``source`` names the run's file, metric and attribute,
-and whose row names the group, n and the interval.
+A kind of card makes a ``Card``; ``_markdown`` and a template of the report print it, so that two
+formats never disagree. A number stands in a table whose ``source`` names the run's file, metric and
+attribute, and whose row names the group, n and the interval.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Bullets", "Card", "Column", "Paragraph", "Part", "Said", "Table"]
+_MAX_OPEN = 3
+"""Tables of a part that are in sight; further ones are folded behind their captions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +121,8 @@ class Card:
     @property
     def blanks(self) -> tuple[Said, ...]:
         """The facts that were not stated, each once."""
-        found = {
-            block.key: block
-            for part in self.parts
-            for block in part.blocks
-            if isinstance(block, Said) and not block.texts
-        }
-        return tuple(found.values())
+        facts = (b for part in self.parts for b in part.blocks if isinstance(b, Said))
+        return tuple({fact.key: fact for fact in facts if not fact.texts}.values())
 
     def markdown(self) -> str:
         """Print it as Markdown, with the metadata before it where the kind has some."""
@@ -135,10 +131,27 @@ class Card:
         return markdown_of(self)
 
     def html(self) -> str:
-        """Print it as one HTML file that works offline."""
-        from isolux.cards._page import page_of
+        """Print it as one HTML file that works offline, in the report's own dress."""
+        from isolux.report.html import page
+        from isolux.report.wording import safe_url
 
-        return page_of(self)
+        parts = []
+        for part in self.parts:
+            tables = [block for block in part.blocks if isinstance(block, Table)]
+            blocks = [
+                {
+                    "kind": type(block).__name__.lower(),
+                    "of": block,
+                    "folded": any(block is table for table in tables[_MAX_OPEN:]),
+                }
+                for block in part.blocks
+            ]
+            lists_blanks = part is self.first_asking
+            parts.append({"title": part.title, "cites": part.cites, "blocks": blocks,
+                          "lists_blanks": lists_blanks})  # fmt: skip
+        follows = [(citation, safe_url(url)) for citation, url in self.follows]
+        return page("card.html.j2", title=self.title, answer=self.answer, summary=self.run,
+                    card=self, parts=parts, follows=follows)  # fmt: skip
 
     def json(self) -> str | None:
         """Print its data as JSON; None where the kind has no schema."""
@@ -168,12 +181,34 @@ class Card:
         OutputError
             A file is there and may not be replaced, or cannot be written.
         """
-        from isolux.cards._files import write_files
+        from isolux.io.several_files import write_texts
 
-        named: dict[str, Callable[[], str | None]] = {
-            "md": self.markdown, "html": self.html, "json": self.json,
-        }  # fmt: skip
         name = self.kind.replace("_", "-")
-        texts = {f"{name}.{end}": made() for end, made in named.items()}
-        kept = {file: text for file, text in texts.items() if text is not None}
-        return write_files(Path(out), kept, overwrite=overwrite)
+        texts = {f"{name}.md": self.markdown(), f"{name}.html": self.html()}
+        data = self.json()
+        texts |= {} if data is None else {f"{name}.json": data}
+        _refuse_folder(Path(out), list(texts), overwrite=overwrite)
+        return write_texts(Path(out), texts)
+
+
+def _refuse_folder(folder: Path, names: list[str], *, overwrite: bool) -> None:
+    """Refuse a run's own folder, files that may not be replaced, and a file in its place."""
+    from isolux.io.atomic import RUN_MARK
+    from isolux.vocabulary.errors import OutputError
+
+    present = [name for name in names if (folder / name).exists()]
+    if (folder / RUN_MARK).is_file():
+        problem = (
+            "a card must not be in a run's own folder, because the run's next version would "
+            "replace it"
+        )
+        expected, found = "another folder, such as `cards`", "a run"
+    elif present and not overwrite:
+        problem = "there is a card of this kind already"
+        expected, found = "another folder, or --overwrite", ", ".join(present)
+    elif any(path.exists() and not path.is_dir() for path in (folder, *folder.parents)):
+        problem = "the folder for the card cannot be made"
+        expected, found = "a folder, or a new path", "a file in its place"
+    else:
+        return
+    raise OutputError(problem, expected=expected, found=found, where=str(folder))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,10 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Ask, CardInfo
 
-__all__ = ["SCENARIO", "VERSION", "Facts", "Scenario", "known_asks", "read_facts"]
-
-VERSION = 1
-_LONGEST = 20_000
-SCENARIO = ("attribute", "group", "metric", "harm", "threshold", "mitigation", "review_trigger")
+_VERSION = 1
+_MAX_LETTERS = 20_000
+_SCENARIO = ("attribute", "group", "metric", "harm", "threshold", "mitigation", "review_trigger")
+_TEXT: dict[str, Any] = {"type": ["string", "number", "null"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,28 +52,25 @@ class Facts:
         texts = self.texts.get(ask.key, ())
         return Said(ask.question, texts, self.source(ask.key) if texts else "", ask.key)
 
-    def answers_to(self, asks: Mapping[str, Ask]) -> Callable[..., tuple[Said, ...]]:
-        """Return the function from keys of ``asks`` to what was stated, or blanks."""
-        return lambda *keys: tuple(self.said(asks[key]) for key in keys)
-
     def text(self, key: str) -> str:
         """Return what was stated as one text; empty: nothing."""
         return " ".join(self.texts.get(key, ()))
 
     def source(self, key: str) -> str:
         """Say who states it."""
-        told = f"stated by the user in {self.origin}" if self.origin else "stated by the user"
-        return f"{told}, from {self.sources[key]}" if self.sources.get(key) else told
+        who = f"stated by the user in {self.origin}" if self.origin else "stated by the user"
+        return f"{who}, from {self.sources[key]}" if self.sources.get(key) else who
+
+
+def asks_of(**questions: str) -> tuple[Ask, ...]:
+    """Name what a kind of card asks for, by key."""
+    return tuple(Ask(key, question) for key, question in questions.items())
 
 
 def known_asks() -> dict[str, Ask]:
     """Return every fact that some kind of card asks for, by key."""
-    found: dict[str, Ask] = {}
-    for kind in registry.names("cards"):
-        info = registry.info("cards", kind)
-        if isinstance(info, CardInfo):
-            found |= {ask.key: ask for ask in info.asks}
-    return found
+    infos = (registry.info("cards", kind) for kind in registry.names("cards"))
+    return {ask.key: ask for info in infos if isinstance(info, CardInfo) for ask in info.asks}
 
 
 def read_facts(
@@ -91,49 +87,42 @@ def read_facts(
     if source is None:
         return Facts()
     where, origin, sha256 = "the facts", "", ""
-    if not isinstance(source, Mapping):
+    if isinstance(source, Mapping):
+        said = {str(key): value for key, value in source.items()}
+    else:
         where, origin = str(source), Path(source).name
         said = read_mapping(source)
         refuse_repeated_keys(source)
         sha256 = hashlib.sha256(Path(source).read_bytes()).hexdigest()
-    else:
-        said = {str(key): value for key, value in source.items()}
-    _refuse_version(said.pop("facts", None), where)
-    scenarios = _scenarios(said.pop("scenarios", None), where)
+    version = said.pop("facts", None)
+    if version != _VERSION or isinstance(version, bool):
+        raise SpecError(
+            "the facts do not say by which version of facts they are written",
+            expected=f"`facts: {_VERSION}` as the first line",
+            found="none" if version is None else repr(version),
+            where=where,
+            hint="`isolux card RUN --kind KIND --init` prints such a file",
+        )
+    scenarios = tuple(_scenarios(said.pop("scenarios", None), where))
     known = known_asks() | dict(more or {})
     texts: dict[str, tuple[str, ...]] = {}
     sources: dict[str, str] = {}
     for key, value in said.items():
         if key not in known:
             raise UnknownNameError("fact", key, [*known, "scenarios"], where=where)
-        texts[key], sources[key] = _value(value, key, where)
+        parts = value if isinstance(value, Mapping) else {"says": value}
+        _refuse_unknown(parts, f"part of {key}", ("says", "source"), where)
+        says = parts.get("says")
+        listed = says if isinstance(says, Sequence) and not isinstance(says, str) else [says]
+        texts[key] = tuple(filter(None, (_text(one, key, where) for one in listed)))
+        sources[key] = _text(parts.get("source"), "source", where)
     return Facts(texts, sources, scenarios, origin, sha256)
 
 
-def _refuse_version(said: object, where: str) -> None:
-    if said == VERSION and not isinstance(said, bool):
-        return
-    raise SpecError(
-        "the facts do not say by which version of facts they are written",
-        expected=f"`facts: {VERSION}` as the first line",
-        found="none" if said is None else repr(said),
-        where=where,
-        hint="`isolux card RUN --kind KIND --init` prints such a file",
-    )
-
-
-def _value(value: object, key: str, where: str) -> tuple[tuple[str, ...], str]:
-    if isinstance(value, Mapping):
-        for name in value:
-            if name not in ("says", "source"):
-                raise UnknownNameError(f"part of {key}", str(name), ("says", "source"), where=where)
-        return _texts(value.get("says"), key, where), _text(value.get("source"), "source", where)
-    return _texts(value, key, where), ""
-
-
-def _texts(value: object, key: str, where: str) -> tuple[str, ...]:
-    listed = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-    return tuple(text for one in listed if (text := _text(one, key, where)))
+def _refuse_unknown(parts: Mapping[Any, Any], what: str, names: Sequence[str], where: str) -> None:
+    for name in parts:
+        if name not in names:
+            raise UnknownNameError(what, str(name), names, where=where)
 
 
 def _text(value: object, key: str, where: str) -> str:
@@ -142,41 +131,109 @@ def _text(value: object, key: str, where: str) -> str:
         return ""
     if isinstance(value, bool | bytes | Mapping | Sequence) and not isinstance(value, str):
         raise SpecError(
-            f"{key} is not text", expected="a text, or a list of texts", found=repr(value),
-            where=where, hint="put it in quotes" if isinstance(value, bool) else None,
-        )  # fmt: skip
+            f"{key} is not text",
+            expected="a text, or a list of texts",
+            found=repr(value),
+            where=where,
+            hint="put it in quotes" if isinstance(value, bool) else None,
+        )
     text = re.sub(r"\s+", " ", str(value)).strip()
-    if len(text) > _LONGEST:
+    if len(text) > _MAX_LETTERS:
+        expected = f"{_MAX_LETTERS:,} characters or fewer"
         raise SpecError(
-            f"{key} is too long", expected=f"{_LONGEST:,} characters or fewer",
-            found=f"{len(text):,}", where=where,
-        )  # fmt: skip
+            f"{key} is too long", expected=expected, found=f"{len(text):,}", where=where
+        )
     return text
 
 
-def _scenarios(value: object, where: str) -> tuple[Scenario, ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, Sequence) or isinstance(value, str):
+def _scenarios(value: object, where: str) -> Iterator[Scenario]:
+    if not isinstance(value, Sequence | None) or isinstance(value, str):
         raise SpecError(
-            "scenarios is not a list", expected="`- attribute: …` and `group: …` for each",
-            found=repr(value), where=where,
-        )  # fmt: skip
-    return tuple(_scenario(one, f"{where}, scenario {k}") for k, one in enumerate(value, start=1))
-
-
-def _scenario(value: object, where: str) -> Scenario:
-    if not isinstance(value, Mapping):
-        raise SpecError("a scenario is not a mapping", expected="`attribute:` and `group:`",
-                        found=repr(value), where=where)  # fmt: skip
-    for key in value:
-        if key not in SCENARIO:
-            raise UnknownNameError("part of a scenario", str(key), SCENARIO, where=where)
-    said = {str(key): _text(one, str(key), where) for key, one in value.items()}
-    for key in ("attribute", "group"):
-        if not said.get(key):
+            "scenarios is not a list",
+            expected="`- attribute: …` and `group: …` for each",
+            found=repr(value),
+            where=where,
+        )
+    for k, one in enumerate(value or (), start=1):
+        place = f"{where}, scenario {k}"
+        if not isinstance(one, Mapping):
+            expected = "`attribute:` and `group:`"
             raise SpecError(
-                f"a scenario names no {key}", expected="`attribute:` and `group:` as in the run",
-                found=", ".join(said) or "nothing", where=where,
-            )  # fmt: skip
-    return Scenario(**said)
+                "a scenario is not a mapping", expected=expected, found=repr(one), where=place
+            )
+        _refuse_unknown(one, "part of a scenario", _SCENARIO, place)
+        said = {str(key): _text(text, str(key), place) for key, text in one.items()}
+        for key in ("attribute", "group"):
+            if not said.get(key):
+                raise SpecError(
+                    f"a scenario names no {key}",
+                    expected="`attribute:` and `group:` as in the run",
+                    found=", ".join(said) or "nothing",
+                    where=place,
+                )
+        yield Scenario(**said)
+
+
+def facts_template(kind: str, info: CardInfo, at_risk: Sequence[tuple[str, str]] = ()) -> str:
+    """Write a first file of facts as YAML, all blank, with a comment a line.
+
+    ``at_risk`` are attributes and groups that a profile names by itself.
+    """
+    import json
+
+    lines = [
+        f"# Facts for isolux card RUN --kind {kind.replace('_', '-')} --facts THIS_FILE",
+        "# A value is a text, a list of texts, or says: and source:. Leave out what is not known:",
+        "# the card then names it as not stated. A file may hold the facts of several kinds.",
+        "facts: 1",
+    ]
+    for ask in info.asks:
+        lines += ["", f"# {ask.question}", f"{ask.key}:"]
+    if kind == "bias_profile":
+        lines += ["", "# groups at risk, as the run names them; add others", "scenarios:"]
+    for attribute, group in at_risk:  # quoted as JSON, which YAML is
+        lines += [
+            f"  - attribute: {json.dumps(attribute, ensure_ascii=False)}",
+            f"    group: {json.dumps(group, ensure_ascii=False)}",
+            "    harm:            # what happens to these people when the model is wrong",
+            "    threshold:       # the difference that you accept",
+            "    mitigation:      # what is done about it",
+            "    review_trigger:  # when this is looked at again",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def facts_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a file of facts: ``docs/schemas/card-facts-1.json``.
+
+    Examples
+    --------
+    >>> facts_schema()["required"]
+    ['facts']
+    """
+    texts: dict[str, Any] = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}
+    fact = _object_schema(["says"], {"says": texts, "source": _TEXT})
+    scenario = _object_schema(["attribute", "group"], dict.fromkeys(_SCENARIO, _TEXT))
+    asked = {
+        key: {"description": ask.question, "$ref": "#/$defs/fact"}
+        for key, ask in sorted(known_asks().items())
+    }
+    scenarios = {"type": ["array", "null"], "items": scenario}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://github.com/isolux/isolux/blob/main/docs/schemas/card-facts-1.json",
+        "title": "What a user says beside a run: isolux card RUN --facts FILE",
+        **_object_schema(
+            ["facts"], {"facts": {"const": _VERSION}, "scenarios": scenarios, **asked}
+        ),
+        "$defs": {"fact": {"anyOf": [*texts["anyOf"], fact]}},
+    }
+
+
+def _object_schema(required: list[str], properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": required,
+        "properties": properties,
+    }

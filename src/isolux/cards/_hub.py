@@ -6,10 +6,9 @@ import re
 from typing import Any
 
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.extras import needed
 
-__all__ = ["LICENCES", "front_matter", "licence_of"]
-
-LICENCES = frozenset((
+_LICENCES = frozenset((
     "afl-3.0", "agpl-3.0", "apache-2.0", "artistic-2.0", "bigscience-openrail-m", "bsd",
     "bsd-2-clause", "bsd-3-clause", "bsl-1.0", "c-uda", "cc", "cc-by-2.0", "cc-by-2.5", "cc-by-3.0",
     "cc-by-4.0", "cc-by-nc-2.0", "cc-by-nc-3.0", "cc-by-nc-4.0", "cc-by-nc-nd-3.0",
@@ -22,18 +21,24 @@ LICENCES = frozenset((
 """The Hub's identifiers of licences (https://huggingface.co/docs/hub/repositories-licenses)."""
 
 
-def licence_of(text: str, known: frozenset[str]) -> dict[str, str]:
+def hub_classes(purpose: str) -> Any:
+    """Import the Hub's own classes."""
+    package = "huggingface_hub"
+    return needed(package, package=package, extra="cards", purpose=purpose)
+
+
+def licence_of(text: str) -> dict[str, str]:
     """Write a licence as the Hub does: one of its own words, or ``other`` and a name.
 
     Examples
     --------
-    >>> licence_of("CC BY 4.0", LICENCES), licence_of("Research only", LICENCES)
-    ({'license': 'cc-by-4.0'}, {'license': 'other', 'license_name': 'research-only'})
+    >>> licence_of("CC BY 4.0"), licence_of("Research only"), licence_of("")
+    ({'license': 'cc-by-4.0'}, {'license': 'other', 'license_name': 'research-only'}, {})
     """
     word = re.sub(r"[^a-z0-9.+]+", "-", text.lower()).strip("-")
-    if word in known:
+    if word in _LICENCES:
         return {"license": word}
-    return {"license": "other", "license_name": word[:60] or "unnamed"}
+    return {"license": "other", "license_name": word[:60] or "unnamed"} if text else {}
 
 
 def front_matter(data: Any, card: Any) -> str:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from isolux.cards._document import Block, Bullets, Card, Paragraph, Part, Said, Table
+from isolux.cards._document import Block, Bullets, Card, Paragraph, Said, Table
 from isolux.report.wording import plain, safe_url
 
-__all__ = ["escaped", "markdown_of"]
-
 _MARKUP = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"}
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"})
 _START = re.compile(r"^(\d*)(#{1,6}\s|[-+]\s|(?<=\d)[.)]\s|=+$|-{3,}$)")
 
 
@@ -25,73 +23,65 @@ def escaped(text: str) -> str:
     >>> print(escaped("1. no list"))
     1\. no list
     """
-    text = "".join(_ENTITIES.get(letter, letter) for letter in plain(text))
-    text = _MARKUP.sub(r"\\\1", text).replace("://", "&#58;//").replace("www.", "www&#46;")
+    text = _MARKUP.sub(r"\\\1", plain(text).translate(_ENTITIES))
+    text = text.replace("://", "&#58;//").replace("www.", "www&#46;")
     return _START.sub(r"\1\\\2", text)  # of "1." the dot: a digit cannot be escaped
 
 
 def markdown_of(card: Card) -> str:
     """Print a card as Markdown."""
-    lines = [card.metadata.rstrip() + "\n"] if card.metadata else []
-    lines.append(f"# {escaped(card.title)}\n")
-    lines += [f"> **Warning.** {escaped(text)}\n" for text in card.warnings]
-    lines += [f"{escaped(text)}\n" for text in (card.answer, card.statement) if text]
+    return "\n".join(_lines(card)).rstrip() + "\n"
+
+
+def _lines(card: Card) -> Iterator[str]:
+    if card.metadata:
+        yield card.metadata.rstrip() + "\n"
+    yield f"# {escaped(card.title)}\n"
+    yield from (f"> **Warning.** {escaped(text)}\n" for text in card.warnings)
+    yield from (f"{escaped(text)}\n" for text in (card.answer, card.statement) if text)
     for part in card.parts:
-        lines += _blanks(card) if part is card.first_asking else ()
-        lines += _part(part)
-    lines += ["## What this card follows\n", *_follows(card)]
-    lines += ["\n## Where its numbers come from\n", *(f"- {escaped(t)}" for t in card.provenance)]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _blanks(card: Card) -> Iterator[str]:
-    n = len(card.blanks)
-    yield (f"**{n} fact{' is' if n == 1 else 's are'} not stated** and marked below. Give "
-           f"{'it' if n == 1 else 'them'} with `--facts FILE`: "
-           + ", ".join(f"`{one.key}`" for one in card.blanks) + ".\n")  # fmt: skip
-
-
-def _part(part: Part) -> Iterator[str]:
-    yield f"## {escaped(part.title)}\n"
-    if part.cites:
-        yield f"*{escaped(part.cites)}*\n"
-    for block in part.blocks:
-        yield _block(block)
-
-
-def _block(block: Block) -> str:
-    if isinstance(block, Paragraph):
-        return f"{escaped(block.text)}\n"
-    if isinstance(block, Bullets):
-        return "\n".join(f"- {escaped(text)}" for text in block.texts) + "\n"
-    if isinstance(block, Said):
-        return _said(block)
-    return _table(block)
-
-
-def _said(block: Said) -> str:
-    label = f"**{escaped(block.label[:1].upper() + block.label[1:])}**"
-    if not block.texts:
-        return f"{label}: *not stated* (`{block.key}`)\n"
-    source = f" *({escaped(block.source)})*" if block.source else ""
-    if len(block.texts) == 1:
-        return f"{label}: {escaped(block.texts[0])}{source}\n"
-    listed = "\n".join(f"- {escaped(text)}" for text in block.texts)
-    return f"{label}{source}:\n\n{listed}\n"
-
-
-def _table(table: Table) -> str:
-    head = " | ".join(escaped(column.title) for column in table.columns)
-    rule = " | ".join("---:" if column.number else "---" for column in table.columns)
-    rows = [" | ".join(escaped(cell) for cell in row) for row in table.rows]
-    lines = [f"### {escaped(table.caption)}\n", f"| {head} |", f"| {rule} |"]
-    lines += [f"| {row} |" for row in rows]
-    lines += ["", f"Source: {escaped(table.source)}.\n"]
-    lines += [f"{escaped(note)}\n" for note in table.notes]
-    return "\n".join(lines)
-
-
-def _follows(card: Card) -> Iterator[str]:
+        if part is card.first_asking:
+            n, keys = len(card.blanks), ", ".join(f"`{one.key}`" for one in card.blanks)
+            yield (f"**{n} fact{' is' if n == 1 else 's are'} not stated** and marked below. Give "
+                   f"{'it' if n == 1 else 'them'} with `--facts FILE`: {keys}.\n")  # fmt: skip
+        yield f"## {escaped(part.title)}\n"
+        if part.cites:
+            yield f"*{escaped(part.cites)}*\n"
+        yield from map(_block, part.blocks)
+    yield "## What this card follows\n"
     for citation, address in card.follows:
         url = safe_url(address)
         yield f"- {escaped(citation)}" + (f" <{url}>" if url else "")
+    yield "\n## Where its numbers come from\n"
+    yield _bullets(card.provenance)
+
+
+def _bullets(texts: tuple[str, ...]) -> str:
+    return "\n".join(f"- {escaped(text)}" for text in texts)
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Paragraph(text):
+            return f"{escaped(text)}\n"
+        case Bullets(texts):
+            return _bullets(texts) + "\n"
+        case Table():
+            return _table(block)
+        case Said(label, texts, source, key):
+            label = f"**{escaped(label[:1].upper() + label[1:])}**"
+            source = f" *({escaped(source)})*" if source else ""
+            if not texts:
+                return f"{label}: *not stated* (`{key}`)\n"
+            if len(texts) == 1:
+                return f"{label}: {escaped(texts[0])}{source}\n"
+            return f"{label}{source}:\n\n{_bullets(texts)}\n"
+
+
+def _table(table: Table) -> str:
+    head = [escaped(column.title) for column in table.columns]
+    rule = ["---:" if column.number else "---" for column in table.columns]
+    rows = [head, rule, *(map(escaped, row) for row in table.rows)]
+    lines = [f"### {escaped(table.caption)}\n", *(f"| {' | '.join(row)} |" for row in rows)]
+    lines += ["", f"Source: {escaped(table.source)}.\n"]
+    return "\n".join([*lines, *(f"{escaped(note)}\n" for note in table.notes)])

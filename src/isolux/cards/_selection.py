@@ -8,7 +8,7 @@ two rates' log ratio; of a rate of 0, Donner and Zou's.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -24,11 +24,7 @@ from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.spec import recorded_spec
 
-__all__ = ["Category", "Rates", "above_median", "rates_of"]
-
-_RATE = Metric(
-    name="rate", title="Rate", definition="The share selected.", direction="none"
-)  # fmt: skip
+_RATE = Metric(name="rate", title="Rate", definition="The share selected.", direction="none")
 _INFO = TaskInfo(title="Rates", summary="Rates by category.", references=(), metrics=(_RATE,))
 
 
@@ -98,29 +94,27 @@ def _rates(
     level: float,
 ) -> Rates:  # fmt: skip
     total = int(estimates.n_units[0, 0])
-    rows = [int(g) for g in estimates.members(attribute)
-            if UNKNOWN not in estimates.groups[g].values]  # fmt: skip
-    categories = [_category(estimates, g, total, level) for g in rows]
-    kept = [k for k, one in enumerate(categories)
-            if one.name not in left_out and one.rate is not None]  # fmt: skip
-    best = max(kept, key=lambda k: categories[k].rate or 0.0, default=None)
-    known = members.filter(
-        pl.col("attribute") == attribute, ~pl.col("values").list.contains(UNKNOWN)
-    )["unit_id"].n_unique()
-    made = tuple(
-        _with_ratio(estimates, attribute, one, rows[k], None if best is None else rows[best],
-                    kept=k in kept, level=level)
-        for k, one in enumerate(categories)
-    )  # fmt: skip
-    return Rates(attribute, made, "" if best is None else categories[best].name, total - known,
-                 total)  # fmt: skip
-
-
-def _category(estimates: Estimates, g: int, total: int, level: float) -> Category:
-    n, group = int(estimates.n_units[g, 0]), estimates.groups[g]
-    value = float(estimates.value[g, 0]) if n else 0.0
-    return Category(group.name, group.values, n, round(value * n), n / total if total else 0.0,
-                    *_shown(_ends(estimates, g, level)))  # fmt: skip
+    categories = {}
+    for g in map(int, estimates.members(attribute)):
+        group, n = estimates.groups[g], int(estimates.n_units[g, 0])
+        if UNKNOWN in group.values:
+            continue
+        selected = round(float(estimates.value[g, 0]) * n) if n else 0
+        share = n / total if total else 0.0
+        ends = _shown(_ends(estimates, g, level))
+        categories[g] = Category(group.name, group.values, n, selected, share, *ends)
+    kept = [g for g, one in categories.items() if one.name not in left_out and one.n]
+    best = max(kept, key=lambda g: categories[g].rate or 0.0, default=None)
+    is_known = (pl.col("attribute") == attribute) & ~pl.col("values").list.contains(UNKNOWN)
+    known = members.filter(is_known)["unit_id"].n_unique()
+    with_ratios = tuple(
+        _with_ratio(estimates, attribute, one, g, best, level)
+        if best is not None and g in kept
+        else replace(one, left_out=True)
+        for g, one in categories.items()
+    )
+    highest = "" if best is None else categories[best].name
+    return Rates(attribute, with_ratios, highest, total - known, total)
 
 
 def _ends(estimates: Estimates, g: int, level: float) -> Interval:
@@ -140,28 +134,23 @@ def _shown(ends: Interval) -> tuple[float, float] | tuple[None, None]:
 
 
 def _with_ratio(
-    estimates: Estimates, attribute: str, one: Category, g: int, best: int | None, *, kept: bool,
-    level: float,
-) -> Category:  # fmt: skip
-    from dataclasses import replace
-
+    estimates: Estimates, attribute: str, one: Category, g: int, best: int, level: float
+) -> Category:
     from scipy.special import ndtri
 
-    if not kept or best is None or one.rate is None:
-        return replace(one, left_out=not kept)
     top = float(estimates.value[best, 0])
-    if not top > 0:
+    if not top > 0 or one.rate is None:
         return one
     if g == best:
         return replace(one, ratio=1.0)
     first, second = np.array([g], dtype=np.int64), np.array([best], dtype=np.int64)
-    apart = compare_groups(estimates, attribute, 0).pairs(first, second)
-    ends = [_ends(estimates, at, level) for at in (g, best)]
+    pair = compare_groups(estimates, attribute, 0).pairs(first, second)
+    own, highest = (_ends(estimates, at, level) for at in (g, best))
     if one.rate:
-        along = np.nan_to_num(apart.correlation(float(ndtri(0.5 + level / 2.0))))
-        logs = log_ratio_interval(apart.a, ends[0], apart.b, ends[1], along)
+        correlation = np.nan_to_num(pair.correlation(float(ndtri(0.5 + level / 2.0))))
+        logs = log_ratio_interval(pair.a, own, pair.b, highest, correlation)
         ratio = Interval(np.exp(logs.low), np.exp(logs.high))
     else:
-        ratio = Interval(ends[0].low, ends[0].high / np.sqrt(ends[1].low * (2 * top - ends[1].low)))
+        ratio = Interval(own.low, own.high / np.sqrt(highest.low * (2 * top - highest.low)))
     low, high = _shown(ratio)
     return replace(one, ratio=one.rate / top, ratio_low=low, ratio_high=high)

@@ -9,30 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from isolux.cards._content import Content, content_of
 from isolux.cards._document import Block, Card, Paragraph, Part
-from isolux.cards._facts import Facts
-from isolux.cards._measured import (
-    data_text,
-    findings,
-    first_page,
-    group_tables,
-    metric_table,
-    overall_table,
-)
-from isolux.cards._source import Source, card_of
-from isolux.vocabulary.info import Ask, CardInfo, Reference
+from isolux.cards._facts import Facts, asks_of
+from isolux.cards._source import Source
+from isolux.vocabulary.info import CardInfo, Reference
 
 __all__ = ["INFO", "card"]
-
-_ASKS = {
-    "system": Ask("system", "the system: provider, name and version"),
-    "intended_use": Ask("intended_use", "what the estimate is used for, and at which limit"),
-    "population": Ask("population", "who the people are, and whom they represent"),
-    "true_age": Ask("true_age", "how the true ages are known"),
-    "demographic_determination": Ask("demographic_determination", "how the groups were determined "
-                                     "(self-reported, from documents, by observers)"),
-    "responsible_persons": Ask("responsible_persons", "who answers for this, and signed when"),
-}  # fmt: skip
 
 INFO = CardInfo(
     title="Age estimation by group",
@@ -46,15 +29,22 @@ INFO = CardInfo(
             "https://pages.nist.gov/frvt/html/frvt_age_estimation.html",
         ),
     ),
-    asks=tuple(_ASKS.values()),
+    asks=asks_of(
+        system="the system: provider, name and version",
+        intended_use="what the estimate is used for, and at which limit",
+        population="who the people are, and whom they represent",
+        true_age="how the true ages are known",
+        demographic_determination="how the groups were determined (self-reported, from documents, "
+        "by observers)",
+        responsible_persons="who answers for this, and signed when",
+    ),
     tasks=("age_estimation",),
     statement=(
         "These numbers follow the form of NIST's tables, on other people than NIST's: they are not "
         "comparable with its results, and no statement that a law on age checks is met."
     ),
 )
-_MIXED = "standardised_absolute_error"
-_UNDERAGE = "challenge_false_positive_rate"
+_MIXED, _UNDERAGE = "standardised_absolute_error", "challenge_false_positive_rate"
 
 
 def card(source: Source, facts: Facts) -> Card:
@@ -81,26 +71,26 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.tasks
     ('age_estimation',)
     """
-    said = facts.answers_to(_ASKS)
-    parts = [
-        *first_page(source),
-        Part("The system", said("system", "intended_use")),
-        Part("The people", (Paragraph(data_text(source)),
-                            *said("population", "true_age", "demographic_determination"))),
-        Part("What is measured", (metric_table(source), *_missing(source))),
-        Part("Everyone", (overall_table(source),)),
-        Part("By group", tuple(group_tables(source))),
-        Part("What was found", tuple(findings(source))),
-        Part("Who answers for this", said("responsible_persons")),
-    ]  # fmt: skip
-    return card_of(INFO, "age_estimation", source, facts, parts)
+    content = content_of(INFO, "age_estimation", source, facts)
+    people = content.said("population", "true_age", "demographic_determination")
+    return content.card(
+        "age_estimation",
+        *content.first_page(),
+        Part("The system", content.said("system", "intended_use")),
+        Part("The people", (content.data_text(), *people)),
+        Part("What is measured", (content.metric_table(), *_missing(content))),
+        Part("Everyone", (content.overall_table(),)),
+        Part("By group", tuple(content.group_tables())),
+        Part("What was found", (content.findings(),)),
+        Part("Who answers for this", content.said("responsible_persons")),
+    )
 
 
-def _missing(source: Source) -> Iterator[Block]:
-    there = {line.metric for line, _ in source.summary.overall}
-    spec = dict(source.run.record.get("spec") or {})
+def _missing(content: Content) -> Iterator[Block]:
+    measured = {line.metric for line, _ in content.summary.overall}
+    spec = dict(content.record.get("spec") or {})
     mix, sex = spec.get("age_mix"), spec.get("sex")
-    if _MIXED not in there:
+    if _MIXED not in measured:
         yield Paragraph(
             "The mean of sex × age mean absolute errors is not measured: audit again with "
             "--age-mix 18-30 --sex ATTRIBUTE."
@@ -109,7 +99,7 @@ def _missing(source: Source) -> Iterator[Block]:
         ages = ", ".join(mix) if isinstance(mix, list | tuple) else str(mix)
         over = f" and over the values of {sex}" if sex else ", over ages alone"
         yield Paragraph(f"The standardised error is a mean over ages ({ages}){over}.")
-    if _UNDERAGE not in there:
+    if _UNDERAGE not in measured:
         yield Paragraph(
             "False positives of a challenge are not measured: nobody in the data is under the "
             "legal age, or the metric was not requested."

@@ -6,44 +6,13 @@ The Regulation is public; the card quotes its paragraphs by number and claims no
 
 from __future__ import annotations
 
-from isolux.cards._document import Card, Paragraph, Part, Said
-from isolux.cards._facts import Facts
-from isolux.cards._measured import (
-    data_text,
-    findings,
-    first_page,
-    group_tables,
-    metric_table,
-    overall_table,
-    people_table,
-)
-from isolux.cards._source import Source, card_of
-from isolux.vocabulary.info import Ask, CardInfo, Reference
+from isolux.cards._content import content_of
+from isolux.cards._document import Card, Part, Said
+from isolux.cards._facts import Facts, asks_of
+from isolux.cards._source import Source
+from isolux.vocabulary.info import CardInfo, Reference
 
 __all__ = ["INFO", "card"]
-
-_URL = "https://eur-lex.europa.eu/eli/reg/2024/1689/oj"
-_ASKS = {
-    "provider": Ask("provider", "who the provider is (point 1(a))"),
-    "model_version": Ask("model_version", "which version of the system was tested (point 1(a))"),
-    "intended_use": Ask("intended_use", "the intended purpose (point 1(a))"),
-    "test_procedure": Ask("test_procedure", "how the system was validated and tested"),
-    "testing_data_origin": Ask("testing_data_origin", "where the test data come from, and how "
-                               "they were chosen"),
-    "discriminatory_impacts": Ask("discriminatory_impacts", "the provider's assessment of "
-                                  "potentially discriminatory impacts"),
-    "predetermined_changes": Ask("predetermined_changes", "tests of changes that were determined "
-                                 "in advance (point 2(f))"),
-    "responsible_persons": Ask("responsible_persons", "who answers for this, and signed when"),
-    "intended_groups": Ask("intended_groups", "the persons or groups on which the system is "
-                           "intended to be used"),
-    "expected_accuracy": Ask("expected_accuracy", "the expected overall level of accuracy for the "
-                             "intended purpose"),
-    "unintended_outcomes": Ask("unintended_outcomes", "foreseeable unintended outcomes, and "
-                               "sources of risk to health, safety and fundamental rights"),
-    "human_oversight": Ask("human_oversight", "measures of human oversight (Article 14)"),
-    "input_specifications": Ask("input_specifications", "specifications on input data"),
-}  # fmt: skip
 
 INFO = CardInfo(
     title="Annex IV extracts",
@@ -55,10 +24,25 @@ INFO = CardInfo(
             "2024 laying down harmonised rules on artificial intelligence (Artificial Intelligence "
             "Act), OJ L, 2024/1689.",
             "Article 11 and Annex IV, points 2(g) and 3",
-            _URL,
+            "https://eur-lex.europa.eu/eli/reg/2024/1689/oj",
         ),
     ),
-    asks=tuple(_ASKS.values()),
+    asks=asks_of(
+        provider="who the provider is (point 1(a))",
+        model_version="which version of the system was tested (point 1(a))",
+        intended_use="the intended purpose (point 1(a))",
+        test_procedure="how the system was validated and tested",
+        testing_data_origin="where the test data come from, and how they were chosen",
+        discriminatory_impacts="the provider's assessment of potentially discriminatory impacts",
+        predetermined_changes="tests of changes that were determined in advance (point 2(f))",
+        responsible_persons="who answers for this, and signed when",
+        intended_groups="the persons or groups on which the system is intended to be used",
+        expected_accuracy="the expected overall level of accuracy for the intended purpose",
+        unintended_outcomes="foreseeable unintended outcomes, and sources of risk to health, "
+        "safety and fundamental rights",
+        human_oversight="measures of human oversight (Article 14)",
+        input_specifications="specifications on input data",
+    ),
     statement=(
         "These are extracts for two points of Annex IV, filled from one audit. They are not the "
         "technical documentation that Article 11 asks for, no conformity assessment and no claim "
@@ -86,42 +70,40 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.references[0].place
     'Article 11 and Annex IV, points 2(g) and 3'
     """
-    said = facts.answers_to(_ASKS)
-    parts = [
-        *first_page(source, "Annex IV, point 3: degrees of accuracy for specific groups",
-                    "Annex IV, point 3: capabilities and limitations in performance"),
+    content = content_of(INFO, "annex_iv", source, facts)
+    said, audited = content.said, content.summary.audited
+    log = (
+        f"isolux {audited.version or '(version not recorded)'}, "
+        f"{audited.created or 'time not recorded'}; seed {audited.seed}; all settings and the "
+        "hashes of inputs are in audit.json of the run."
+    )
+    test = Said("the run of this test", (log,), "the run")
+    tested_on = content.data_text("Tested on ")
+    return content.card(
+        "annex_iv",
+        *content.first_page("Annex IV, point 3: degrees of accuracy for specific groups",
+                            "Annex IV, point 3: capabilities and limitations in performance"),
         Part("The system", said("provider", "model_version", "intended_use"),
              "Annex IV, point 1(a)"),
         Part("Validation and testing procedures", said("test_procedure"),
              "Annex IV, point 2(g), first part"),
         Part("Testing data and their main characteristics",
-             (Paragraph(f"Tested on {data_text(source)}"), *said("testing_data_origin"),
-              *people_table(source)),
+             (tested_on, *said("testing_data_origin"), *content.people_tables()),
              "Annex IV, point 2(g): validation and testing data used"),
-        Part("Metrics used", (metric_table(source),),
+        Part("Metrics used", (content.metric_table(),),
              "Annex IV, point 2(g): metrics for accuracy, robustness and other requirements"),
         Part("Potentially discriminatory impacts",
-             (*findings(source), *said("discriminatory_impacts")),
+             (content.findings(), *said("discriminatory_impacts")),
              "Annex IV, point 2(g): potentially discriminatory impacts"),
-        Part("Test logs and reports", (_log(source), *said("responsible_persons",
-                                                           "predetermined_changes")),
+        Part("Test logs and reports",
+             (test, *said("responsible_persons", "predetermined_changes")),
              "Annex IV, point 2(g): test logs and all test reports dated and signed"),
-        Part("Overall accuracy", (overall_table(source), *said("expected_accuracy")),
+        Part("Overall accuracy", (content.overall_table(), *said("expected_accuracy")),
              "Annex IV, point 3: the overall expected level of accuracy"),
-        Part("Accuracy for persons and groups", (*said("intended_groups"), *group_tables(source)),
+        Part("Accuracy for persons and groups",
+             (*said("intended_groups"), *content.group_tables()),
              "Annex IV, point 3: degrees of accuracy for specific persons or groups of persons"),
         Part("Risks, oversight and input data",
              said("unintended_outcomes", "human_oversight", "input_specifications"),
              "Annex IV, point 3: unintended outcomes, human oversight, input data"),
-    ]  # fmt: skip
-    return card_of(INFO, "annex_iv", source, facts, parts)
-
-
-def _log(source: Source) -> Said:
-    audited = source.summary.audited
-    made = f"isolux {audited.version or '(version not recorded)'}"
-    text = (
-        f"{made}, {audited.created or 'time not recorded'}; seed {audited.seed}; all settings and "
-        "the hashes of inputs are in audit.json of the run."
-    )
-    return Said("the run of this test", (text,), "the run")
+    )  # fmt: skip

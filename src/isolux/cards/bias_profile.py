@@ -9,34 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from isolux.cards._content import DIFFERENCES, GROUPS, MAX_ROWS, Content, content_of, number
 from isolux.cards._document import Block, Card, Column, Paragraph, Part, Table
-from isolux.cards._facts import Facts, Scenario
-from isolux.cards._measured import (
-    findings,
-    first_page,
-    group_tables,
-    metric_table,
-    overall_table,
-    people_table,
-)
-from isolux.cards._scenarios import at_risk, matched
-from isolux.cards._source import Source, card_of
+from isolux.cards._facts import Facts, Scenario, asks_of
+from isolux.cards._source import Source, at_risk, tables_of
 from isolux.report.document import AttributeSection, GroupRow, LineTable
 from isolux.statements.numbers import count, interval, p_equals, value_text, with_unit
-from isolux.vocabulary.info import Ask, CardInfo, Reference
+from isolux.vocabulary.errors import UnknownNameError
+from isolux.vocabulary.info import CardInfo, Reference
+from isolux.vocabulary.spec import crossed
 
 __all__ = ["INFO", "card"]
-
-_NOT_STATED = "not stated"
-_ASKS = {
-    "intended_use": Ask("intended_use", "what the model is meant for"),
-    "context_of_use": Ask("context_of_use", "where, by whom and on whom the model is used"),
-    "stakeholders": Ask("stakeholders", "who decides, who uses the model, and who is affected"),
-    "representation": Ask("representation", "whom the data should represent, and why these people"),
-    "accepted_risk": Ask("accepted_risk", "which remaining risk is accepted, and by whom"),
-    "monitoring": Ask("monitoring", "how drift in data or use is watched for"),
-    "responsible_persons": Ask("responsible_persons", "who answers for this, and signed when"),
-}
 
 INFO = CardInfo(
     title="Bias profile",
@@ -59,7 +42,15 @@ INFO = CardInfo(
             "https://www.cencenelec.eu/areas-of-work/cen-cenelec-topics/artificial-intelligence/",
         ),
     ),
-    asks=tuple(_ASKS.values()),
+    asks=asks_of(
+        intended_use="what the model is meant for",
+        context_of_use="where, by whom and on whom the model is used",
+        stakeholders="who decides, who uses the model, and who is affected",
+        representation="whom the data should represent, and why these people",
+        accepted_risk="which remaining risk is accepted, and by whom",
+        monitoring="how drift in data or use is watched for",
+        responsible_persons="who answers for this, and signed when",
+    ),
     statement=(
         "This profile follows what is publicly known about the standards that it names. It is not "
         "a statement of conformity with any of them. Measures come from the audit; harms, "
@@ -93,41 +84,45 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.asks[0].key
     'intended_use'
     """
-    said = facts.answers_to(_ASKS)
-    parts = [
-        *first_page(source),
+    content = content_of(INFO, "bias_profile", source, facts)
+    said = content.said
+    tables = content.metric_table(), content.overall_table(), *content.group_tables()
+    return content.card(
+        "bias_profile",
+        *content.first_page(),
         Part("Purpose and context", said("intended_use", "context_of_use")),
         Part("Stakeholders", said("stakeholders")),
-        Part("Groups at risk", tuple(_scenario_blocks(source, facts))),
-        Part("What was found", tuple(findings(source))),
+        Part("Groups at risk", tuple(_scenario_blocks(content))),
+        Part("What was found", (content.findings(),)),
         Part("Representation: who is in the data",
-             (*said("representation"), *people_table(source))),
-        Part("Measures, by group",
-             (metric_table(source), overall_table(source), *group_tables(source))),
+             (*said("representation"), *content.people_tables())),
+        Part("Measures, by group", tables),
         Part("Remaining risk, drift and review",
              said("accepted_risk", "monitoring", "responsible_persons")),
-    ]  # fmt: skip
-    return card_of(INFO, "bias_profile", source, facts, parts)
+    )  # fmt: skip
 
 
-def _scenario_blocks(source: Source, facts: Facts) -> Iterator[Block]:
-    sections = source.summary.sections
+def _scenario_blocks(content: Content) -> Iterator[Block]:
+    sections, facts = content.summary.sections, content.facts
     if not sections:
         yield Paragraph("No attribute was audited, so no group can be named here.")
         return
-    given = matched(facts.scenarios, sections)
-    alpha = source.summary.audited.alpha
-    rows = [_row(*one, alpha=alpha) for one in given]
-    told = {(section.attribute, table.line.metric, row.group) for section, table, row, _ in given}
+    alpha = content.summary.audited.alpha
+    stated = [(*_find_group(one, sections), one) for one in facts.scenarios]
+    rows = [_cells(*one, alpha=alpha) for one in stated]
+    named = {(section.attribute, table.line.metric, row.group) for section, table, row, _ in stated}
     for section in sections:
-        name = section.attribute, section.main.line.metric
-        others = [row for row in at_risk(section, alpha) if (*name, row.group) not in told]
-        rows += [_row(section, section.main, row, None, alpha=alpha) for row in others]
+        key = section.attribute, section.main.line.metric
+        rows += [
+            _cells(section, section.main, row, None, alpha=alpha)
+            for row in at_risk(section, alpha)
+            if (*key, row.group) not in named
+        ]
     notes = []
     if facts.scenarios:
-        first = "first row is" if len(given) == 1 else f"first {len(given):,} rows are"
+        first = "first row is" if len(stated) == 1 else f"first {len(stated):,} rows are"
         notes.append(f"The {first} {facts.source('scenarios')}.")
-    blank = sum(_NOT_STATED in row for row in rows)
+    blank = sum("not stated" in row for row in rows)
     if blank:
         have = "1 row has" if blank == 1 else f"{blank:,} rows have"
         notes.append(f"{have} blanks: give harm, threshold, mitigation and "
@@ -139,18 +134,43 @@ def _scenario_blocks(source: Source, facts: Facts) -> Iterator[Block]:
     )
     yield Table(
         "Scenarios",
-        tuple(Column(title) for title in (
+        tuple(map(Column, (
             "Group at risk", "Why here", "Harm", "Measure", "Minus everyone", "Threshold",
-            "Mitigation", "Review trigger")),
+            "Mitigation", "Review trigger"))),
         tuple(rows),
-        "group_metrics.parquet: attribute, group and metric as each row names them; differences: "
-        "disparities.parquet, kind difference_to_overall",
+        f"{GROUPS}: attribute, group and metric as each row names them; {DIFFERENCES}",
         tuple(notes),
     )  # fmt: skip
     yield from _not_judged(sections)
 
 
-def _row(
+def _find_group(
+    scenario: Scenario, sections: Sequence[AttributeSection]
+) -> tuple[AttributeSection, LineTable, GroupRow]:
+    """Find what a scenario is about; ``darker * dim`` names the group ``darker × dim``."""
+    name = "*".join(crossed(scenario.attribute))
+    known = {section.attribute: section for section in sections}
+    if name not in known:
+        raise UnknownNameError(
+            "attribute of this run", scenario.attribute, known, where="scenarios"
+        )
+    section = known[name]
+    lines = {table.line.metric: table for table in reversed(tables_of(section))}
+    if scenario.metric and scenario.metric not in lines:
+        raise UnknownNameError("metric of this run", scenario.metric, lines, where="scenarios")
+    table = lines[scenario.metric] if scenario.metric else section.main
+    rows = {_plain(row.group): row for row in table.rows}
+    if _plain(scenario.group) not in rows:
+        names = [row.group for row in table.rows]
+        raise UnknownNameError(f"group of {name}", scenario.group, names, where="scenarios")
+    return section, table, rows[_plain(scenario.group)]
+
+
+def _plain(group: str) -> str:
+    return "*".join(part.strip() for part in group.replace("×", "*").split("*"))
+
+
+def _cells(
     section: AttributeSection, table: LineTable, row: GroupRow, scenario: Scenario | None, *,
     alpha: float,
 ) -> tuple[str, ...]:  # fmt: skip
@@ -159,42 +179,42 @@ def _row(
     if found.low is not None:
         measure += f" ({interval(found.low, found.high, line.unit)})"
     measure += f", n = {count(found.n_units)}"
-    apart = value_text(row.difference, line.unit, sign=True)
+    difference = value_text(row.difference, line.unit, sign=True)
     if row.difference is not None:
         ends = interval(row.difference_low, row.difference_high, line.unit)
         unit = " points" if line.unit == "fraction" else f" {line.unit}".rstrip()
-        apart += f"{unit} ({ends})"
-        apart += f"; adjusted {p_equals(row.p_adjusted)}" if row.p_adjusted is not None else ""
+        difference += f"{unit} ({ends})"
+        if row.p_adjusted is not None:
+            difference += f"; adjusted {p_equals(row.p_adjusted)}"
     within = row.p_adjusted is None or row.p_adjusted > alpha
     why = "named by the user" if scenario else "worst group judged" if within else "differs"
     if within and row.difference is not None:
         why += "; no difference from everyone was found"
     if found.reason and found.value is None:
         measure += f"; {found.reason}"
-    stated = scenario or Scenario("", "")
-    return (
-        f"{section.title}: {row.group}", why, stated.harm or _NOT_STATED, measure, apart,
-        stated.threshold or _NOT_STATED, stated.mitigation or _NOT_STATED,
-        stated.review_trigger or _NOT_STATED,
-    )  # fmt: skip
+    own = scenario or Scenario("", "")
+    harm, *others = (
+        text or "not stated"
+        for text in (own.harm, own.threshold, own.mitigation, own.review_trigger)
+    )
+    return f"{section.title}: {row.group}", why, harm, measure, difference, *others
 
 
 def _not_judged(sections: Sequence[AttributeSection]) -> Iterator[Block]:
     rows = [
         (f"{section.title}: {row.group}", count(row.estimate.n_units), row.estimate.reason or "–")
-        for section in sections for row in section.main.rows if not row.estimate.judged
-    ]  # fmt: skip
+        for section in sections
+        for row in section.main.rows
+        if not row.estimate.judged
+    ]
     if not rows:
         return
-    columns = (Column("Group"), Column("n", number=True), Column("Why"))
-    notes = ["These may be the people for whom the model does worst."]
-    if len(rows) > _MOST:
-        notes.insert(0, f"{len(rows) - _MOST:,} more are in group_metrics.parquet.")
+    left = len(rows) - MAX_ROWS
+    notes = [f"{left:,} more are in {GROUPS}."] if left > 0 else []
     yield Table(
-        "Groups with too little data to judge", columns, tuple(rows[:_MOST]),
-        "group_metrics.parquet: rows of the main metric without a value, columns n_units and "
-        "reason", tuple(notes),
-    )  # fmt: skip
-
-
-_MOST = 60
+        "Groups with too little data to judge",
+        (Column("Group"), number("n"), Column("Why")),
+        tuple(rows[:MAX_ROWS]),
+        f"{GROUPS}: rows of the main metric without a value, columns n_units and reason",
+        (*notes, "These may be the people for whom the model does worst."),
+    )

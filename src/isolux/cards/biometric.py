@@ -13,28 +13,17 @@ from dataclasses import replace
 import polars as pl
 
 from isolux.analyses.biometrics import PERFORMANCE, SUMMARY, explain
+from isolux.cards._content import Content, content_of
 from isolux.cards._document import Block, Card, Column, Paragraph, Part, Table
-from isolux.cards._facts import Facts
-from isolux.cards._measured import data_text, findings, first_page
-from isolux.cards._source import Source, card_of
+from isolux.cards._facts import Facts, asks_of
+from isolux.cards._source import Source
 from isolux.disparity.biometrics import RATES, performance
 from isolux.statements.numbers import cell_text
 from isolux.vocabulary import registry
 from isolux.vocabulary.drawn import is_drawn
-from isolux.vocabulary.info import Ask, CardInfo, Reference
+from isolux.vocabulary.info import CardInfo, Reference
 
 __all__ = ["INFO", "card"]
-
-_ASKS = {
-    "system": Ask("system", "the biometric system: provider, name and version"),
-    "test_type": Ask("test_type", "the kind of test (technology, scenario, operational), by whom"),
-    "capture": Ask("capture", "how and where samples were captured"),
-    "population": Ask("population", "who the test subjects are, and whom they represent"),
-    "demographic_determination": Ask("demographic_determination", "how the groups were determined "
-                                     "(self-reported, from documents, by observers)"),
-    "threshold_reason": Ask("threshold_reason", "why this is the operational threshold"),
-    "responsible_persons": Ask("responsible_persons", "who answers for this, and signed when"),
-}  # fmt: skip
 
 INFO = CardInfo(
     title="Biometric performance by group",
@@ -56,7 +45,16 @@ INFO = CardInfo(
             "https://pages.nist.gov/frvt/html/frvt_demographics.html",
         ),
     ),
-    asks=tuple(_ASKS.values()),
+    asks=asks_of(
+        system="the biometric system: provider, name and version",
+        test_type="the kind of test (technology, scenario, operational), by whom",
+        capture="how and where samples were captured",
+        population="who the test subjects are, and whom they represent",
+        demographic_determination="how the groups were determined (self-reported, from documents, "
+        "by observers)",
+        threshold_reason="why this is the operational threshold",
+        responsible_persons="who answers for this, and signed when",
+    ),
     tasks=tuple(RATES),
     statement=(
         "The text of ISO/IEC 19795-10 is not public: these tables follow its public scope and are "
@@ -94,47 +92,42 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.tasks
     ('face_verification', 'identification')
     """
-    said = facts.answers_to(_ASKS)
-    rates = RATES.get(str(source.run.record.get("task")))
-    by_group, between = _tables(source, rates) if rates else ((), ())
-    parts = [
-        *first_page(source),
+    content = content_of(INFO, "biometric", source, facts)
+    said = content.said
+    by_group, between = _tables(content, RATES[str(content.record["task"])])
+    people = said("population", "demographic_determination")
+    return content.card(
+        "biometric",
+        *content.first_page(),
         Part("Failures and errors by group", (*by_group, *said("threshold_reason")),
              "After the public scope of ISO/IEC 19795-10, and NIST's demographic summary"),
-        Part("Between groups", between),
+        Part("Between groups", tuple(between)),
         Part("The system and the test", said("system", "test_type", "capture")),
-        Part("The people", (Paragraph(data_text(source)),
-                            *said("population", "demographic_determination"))),
-        Part("What was found", tuple(findings(source))),
+        Part("The people", (content.data_text(), *people)),
+        Part("What was found", (content.findings(),)),
         Part("Who answers for this", said("responsible_persons")),
-    ]  # fmt: skip
-    return card_of(INFO, "biometric", source, facts, parts)
+    )  # fmt: skip
 
 
-def _tables(
-    source: Source, rates: Mapping[str, str]
-) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
+def _tables(content: Content, rates: Mapping[str, str]) -> tuple[list[Block], list[Block]]:
     """Lay out the tables of the analysis ``biometrics``: of groups, and between two groups."""
-    run = source.run
+    run, missing = content.source.run, ""
     if is_drawn(run.record):
         missing = (
             "Not measured: tables between two groups count every comparison once, and the people "
             "in this run represent a population through weights or strata."
         )
-    elif source.summary.audited.publish_min:
+    elif content.summary.audited.publish_min:
         missing = (
             "Not shown: tables between groups rest on people whom a published run does not hold."
         )
-    else:
-        missing = ""
     found = explain(replace(run, evidence={}) if missing else run)
     measured = performance(run)
-    metrics = registry.task_info(str(run.record.get("task"))).metric
-    blank = (metric for short, metric in rates.items()
-             if short in measured.columns and measured[short].is_null().all())  # fmt: skip
+    metric_of = registry.task_info(str(run.record.get("task"))).metric
     by_group: list[Block] = [
-        Paragraph(f"{metrics(one).title}: not measured (no metric {one} in this run).")
-        for one in blank
+        Paragraph(f"{metric_of(metric).title}: not measured (no metric {metric} in this run).")
+        for short, metric in rates.items()
+        if short in measured.columns and measured[short].is_null().all()
     ]
     between: list[Block] = []
     for caption, table in found.tables.items():
@@ -145,7 +138,7 @@ def _tables(
             files = ", ".join(f"evidence/{name}.parquet" for name in sorted(run.evidence))
             between.append(_table(caption, table, files))
     why = missing or " ".join(found.notes) or "Not shown: no attribute has few enough groups."
-    return tuple(by_group), tuple(between) or (Paragraph(why),)
+    return by_group, between or [Paragraph(why)]
 
 
 def _table(caption: str, table: pl.DataFrame, file: str, notes: tuple[str, ...] = ()) -> Table:

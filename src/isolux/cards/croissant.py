@@ -12,19 +12,11 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
-from isolux.cards._croissant import CONFORMS, croissant_json, day_of, rai_of, type_of
-from isolux.cards._data import (
-    ASKS,
-    data_name,
-    licence_text,
-    representation,
-    sensitive,
-    unknown_values,
-)
+from isolux.cards._content import Content, content_of
+from isolux.cards._croissant import ASKS, CONFORMS, croissant_json, day_of, rai_of, type_of
 from isolux.cards._document import Bullets, Card, Part
 from isolux.cards._facts import Facts
-from isolux.cards._measured import people_table
-from isolux.cards._source import Source, card_of
+from isolux.cards._source import Source
 from isolux.vocabulary.info import CardInfo, Reference
 
 __all__ = ["INFO", "card"]
@@ -53,7 +45,7 @@ INFO = CardInfo(
     ),
 )
 
-_MOST_FILES, _MOST_ROWS = 100, 2_000
+_MAX_FILES, _MAX_ROWS = 100, 2_000
 
 
 def card(source: Source, facts: Facts) -> Card:
@@ -81,85 +73,80 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.references[0].key
     'croissant'
     """
-    said = facts.answers_to(ASKS)
-    data = croissant_json(lambda mlc: _described(source, facts, mlc))
-    stated = [key for key in ASKS if key != "consent"]
-    lists = [
-        Part(title, (Bullets(texts),), cites)
-        for title, texts, cites in (
-            ("Values that are not known", tuple(unknown_values(source)),
-             "rai:dataCollectionMissingData"),
-            ("Attributes of people", tuple(sensitive(source)),
-             "rai:personalSensitiveInformation"),
-        ) if texts
-    ]  # fmt: skip
-    parts = [
-        Part("Who is in the data", tuple(people_table(source)), "record set people_judged"),
-        *lists,
-        Part("What was stated", said(*stated)),
+    content = content_of(INFO, "croissant", source, facts)
+    lists = (
+        ("Values that are not known", "rai:dataCollectionMissingData", content.unknown_values()),
+        ("Attributes of people", "rai:personalSensitiveInformation", content.sensitive()),
+    )
+    bullets = [(title, cites, Bullets(tuple(texts))) for title, cites, texts in lists]
+    return content.card(
+        "croissant",
+        Part("Who is in the data", tuple(content.people_tables()), "record set people_judged"),
+        *(Part(title, (one,), cites) for title, cites, one in bullets if one.texts),
+        Part("What was stated", content.said(*(key for key in ASKS if key != "consent"))),
+        data=croissant_json(lambda mlc: _describe(content, mlc)),
+        of_data=True,
+    )
+
+
+def _describe(content: Content, mlc: Any) -> dict[str, Any]:
+    facts, licence = content.facts, content.stated_licence
+    creators = [
+        maker(name=name)
+        for maker, key in ((mlc.Person, "persons"), (mlc.Organization, "organisations"))
+        for name in facts.texts.get(f"dataset_{key}", ())
     ]
-    return card_of(INFO, "croissant", source, facts, parts, data=data,
-                   data_set=data_name(source, facts) or "unnamed")  # fmt: skip
-
-
-def _described(source: Source, facts: Facts, mlc: Any) -> dict[str, Any]:
-    licence = licence_text(source, facts)
-    biases = [*facts.texts.get("dataset_biases", ()), *representation(source)]
-    sensitive_texts = [*facts.texts.get("sensitive_information", ()), *sensitive(source)]
-    unknown = " ".join(unknown_values(source))
-    files = list(_files(source, mlc))
-    given: dict[str, Any] = {
-        "name": data_name(source, facts) or "data",
+    return {
+        "name": content.data_name or "data",
         "description": facts.text("dataset_description"),
         "url": facts.text("dataset_url"),
         "license": [licence] if licence else None,
         "cite_as": facts.text("dataset_citation"),
         "version": facts.text("dataset_version"),
         "date_published": day_of(facts.text("dataset_published")),
-        "creators": [*(mlc.Person(name=name) for name in facts.texts.get("dataset_persons", ())),
-                     *(mlc.Organization(name=name)
-                       for name in facts.texts.get("dataset_organisations", ()))],
-        "distribution": files,
-        "record_sets": [_counts(source, mlc)] if source.summary.sections else [],
-        "data_biases": biases,
+        "creators": creators,
+        "distribution": list(_files(content, mlc)),
+        "record_sets": [_counts(content, mlc)] if content.summary.sections else [],
+        "data_biases": [*facts.texts.get("dataset_biases", ()), *content.representation()],
         "data_limitations": list(facts.texts.get("known_limitations", ())),
-        "data_collection_missing_data": unknown,
-        "personal_sensitive_information": sensitive_texts,
+        "data_collection_missing_data": " ".join(content.unknown_values()),
+        "personal_sensitive_information": [
+            *facts.texts.get("sensitive_information", ()),
+            *content.sensitive(),
+        ],
         "conforms_to": CONFORMS,
         **rai_of(facts),
-    }  # fmt: skip
-    return {key: value for key, value in given.items() if value}
+    }
 
 
-def _files(source: Source, mlc: Any) -> Iterator[Any]:
+def _files(content: Content, mlc: Any) -> Iterator[Any]:
     """Name the files that were read, by the last part of their paths, with their hashes."""
     seen: set[str] = set()
-    for one in source.summary.inputs[:_MOST_FILES]:
+    for one in content.summary.inputs[:_MAX_FILES]:
         path = PurePath(one.path)
         name = path.name
         while name in seen:
             name = f"{len(seen)}-{path.name}"
         seen.add(name)
-        kind = type_of(path.name)
         yield mlc.FileObject(
             id=re.sub(r"[^\w.-]+", "_", name), name=name, content_url=path.name,
-            encoding_formats=[kind], sha256=one.sha256,
+            encoding_formats=[type_of(path.name)], sha256=one.sha256,
         )  # fmt: skip
 
 
-def _counts(source: Source, mlc: Any) -> Any:
-    types = {"attribute": mlc.DataType.TEXT, "group": mlc.DataType.TEXT,
-             "n_units": mlc.DataType.INTEGER, "n_clusters": mlc.DataType.INTEGER}  # fmt: skip
+def _counts(content: Content, mlc: Any) -> Any:
+    text, whole = mlc.DataType.TEXT, mlc.DataType.INTEGER
+    types = {"attribute": text, "group": text, "n_units": whole, "n_clusters": whole}
     rows = [
-        {"people_judged/attribute": section.attribute, "people_judged/group": row.group,
-         "people_judged/n_units": row.estimate.n_units,
-         "people_judged/n_clusters": row.estimate.n_clusters}
-        for section in source.summary.sections for row in section.main.rows
+        dict(zip((f"people_judged/{name}" for name in types),
+                 (section.attribute, row.group, row.estimate.n_units, row.estimate.n_clusters),
+                 strict=True))
+        for section in content.summary.sections for row in section.main.rows
     ]  # fmt: skip
     fields = [mlc.Field(id=f"people_judged/{name}", name=name, data_types=kind)
               for name, kind in types.items()]  # fmt: skip
     return mlc.RecordSet(
         id="people_judged", name="people_judged",
         description="How many people of each group one audit judged.",
-        fields=fields, data=rows[:_MOST_ROWS],
+        fields=fields, data=rows[:_MAX_ROWS],
     )  # fmt: skip

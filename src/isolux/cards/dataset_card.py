@@ -6,16 +6,12 @@ metadata is made by ``huggingface_hub``'s own classes and read back by them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
-from isolux.cards._data import ASKS, data_name, licence_text, unknown_values
-from isolux.cards._document import Block, Bullets, Card, Paragraph, Part, Said
+from isolux.cards._content import Content, content_of
+from isolux.cards._croissant import ASKS
+from isolux.cards._document import Bullets, Card, Part, Said
 from isolux.cards._facts import Facts
-from isolux.cards._hub import LICENCES, front_matter, licence_of
-from isolux.cards._measured import data_text, licence_of_data, people_table
-from isolux.cards._source import Source, card_of
-from isolux.vocabulary.extras import needed
+from isolux.cards._hub import front_matter, hub_classes, licence_of
+from isolux.cards._source import Source
 from isolux.vocabulary.info import CardInfo, Reference
 
 __all__ = ["INFO", "card"]
@@ -77,46 +73,37 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.asks[0].key
     'dataset_name'
     """
-    said = facts.answers_to(ASKS)
-    loaded = licence_of_data(source)
-    licence = (Said("the licence of the data", (loaded,), "declared by the loader"),) \
-        if loaded and not facts.text("data_licence") else said("data_licence")  # fmt: skip
-    parts = [
-        Part("Who is in the data", tuple(_people(source))),
-        Part("Data set description", (*said("dataset_name", "dataset_description",
-                                            "dataset_persons", "dataset_organisations"),
-                                      *licence, *said("dataset_url", "dataset_citation"))),
+    content = content_of(INFO, "dataset_card", source, facts)
+    said, unknown = content.said, tuple(content.unknown_values())
+    licence = said("data_licence")
+    if content.licence and not licence[0].texts:
+        text = (content.licence,)
+        licence = (Said("the licence of the data", text, "declared by the loader"),)
+    bullets = [Bullets(unknown)] if unknown else []
+    makers = said("dataset_name", "dataset_description", "dataset_persons", "dataset_organisations")
+    return content.card(
+        "dataset_card",
+        Part("Who is in the data", (content.data_text(), *content.people_tables(), *bullets)),
+        Part("Data set description",
+             (*makers, *licence, *said("dataset_url", "dataset_citation"))),
         Part("Uses", said("dataset_uses")),
         Part("Creation", said("collection", "preprocessing", "annotation", "annotators")),
         Part("Personal and sensitive information", said("sensitive_information", "consent")),
         Part("Bias, risks and limitations",
              said("dataset_biases", "known_limitations", "social_impact")),
         Part("Maintenance", said("maintenance")),
-    ]  # fmt: skip
-    return card_of(INFO, "dataset_card", source, facts, parts, metadata=_metadata(source, facts),
-                   data_set=data_name(source, facts) or "unnamed")  # fmt: skip
+        metadata=_metadata(content),
+        of_data=True,
+    )  # fmt: skip
 
 
-def _people(source: Source) -> Iterator[Block]:
-    yield Paragraph(data_text(source))
-    yield from people_table(source)
-    unknown = tuple(unknown_values(source))
-    if unknown:
-        yield Bullets(unknown)
-
-
-def _metadata(source: Source, facts: Facts) -> str:
-    hub = needed(
-        "huggingface_hub", package="huggingface_hub", extra="cards", purpose="a data set card"
-    )
-    licence = licence_text(source, facts)
-    more: dict[str, Any] = licence_of(licence, LICENCES) if licence else {}
-    n = source.summary.audited.n_units
+def _metadata(content: Content) -> str:
+    hub, n = hub_classes("a data set card"), content.summary.audited.n_units
     sizes = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"),
              (1_000_000, "100K<n<1M"))  # fmt: skip
     size = next((word for most, word in sizes if n < most), "n>1M")
     data = hub.DatasetCardData(
-        pretty_name=data_name(source, facts) or None, size_categories=[size] if n else None,
-        tags=["isolux"], **more,
+        pretty_name=content.data_name or None, size_categories=[size] if n else None,
+        tags=["isolux"], **licence_of(content.stated_licence),
     )  # fmt: skip
     return front_matter(data, hub.DatasetCard)

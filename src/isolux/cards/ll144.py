@@ -12,17 +12,18 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+from isolux.cards._content import Content, content_of, number
 from isolux.cards._document import Block, Card, Column, Paragraph, Part, Table
-from isolux.cards._facts import Facts
-from isolux.cards._measured import data_text, limits
+from isolux.cards._facts import Facts, asks_of
 from isolux.cards._selection import Category, Rates, above_median, rates_of
-from isolux.cards._source import Source, card_of
+from isolux.cards._source import Source
 from isolux.report.wording import listed
 from isolux.statements.numbers import count, interval, with_unit
+from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.drawn import is_drawn
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.info import Ask, CardInfo, Reference
+from isolux.vocabulary.info import CardInfo, Reference
 from isolux.vocabulary.words import class_name, target_of
 
 __all__ = ["INFO", "card"]
@@ -33,19 +34,6 @@ _SEX = ("sex", "gender", "perceived_gender", "perceived_gender_presentation",
         "gender_presentation", "perceived_sex")  # fmt: skip
 _RACE = ("race", "race_ethnicity", "ethnicity", "perceived_race", "perceived_race_ethnicity",
          "ancestry")  # fmt: skip
-_ASKS = {
-    "aedt_name": Ask("aedt_name", "the automated employment decision tool"),
-    "distribution_date": Ask("distribution_date", "when the audited tool was first distributed"),
-    "auditor": Ask("auditor", "the independent auditor"),
-    "audit_date": Ask("audit_date", "when the bias audit was done"),
-    "data_source": Ask("data_source", "historical or test data, whose, and why not historical"),
-    "data_explanation": Ask("data_explanation", "what the data are and how they were obtained"),
-    "sex_attribute": Ask("sex_attribute", "the attribute that holds sex categories"),
-    "race_attribute": Ask("race_attribute", "the attribute that holds race and ethnicity"),
-    "categories_left_out": Ask("categories_left_out", "categories below 2 % that are left out of "
-                               "the impact ratios"),
-    "exclusion_justification": Ask("exclusion_justification", "why they are left out"),
-}  # fmt: skip
 
 INFO = CardInfo(
     title="Local Law 144 tables",
@@ -66,7 +54,18 @@ INFO = CardInfo(
             "https://www.ecfr.gov/current/title-29/subtitle-B/chapter-XIV/part-1602",
         ),
     ),
-    asks=tuple(_ASKS.values()),
+    asks=asks_of(
+        aedt_name="the automated employment decision tool",
+        distribution_date="when the audited tool was first distributed",
+        auditor="the independent auditor",
+        audit_date="when the bias audit was done",
+        data_source="historical or test data, whose, and why not historical",
+        data_explanation="what the data are and how they were obtained",
+        sex_attribute="the attribute that holds sex categories",
+        race_attribute="the attribute that holds race and ethnicity",
+        categories_left_out="categories below 2 % that are left out of the impact ratios",
+        exclusion_justification="why they are left out",
+    ),
     statement=(
         "These are the calculations of 6 RCNY § 5-301, made from one audit. They are not a bias "
         "audit by an independent auditor, not legal advice, and not a claim that the law is "
@@ -104,27 +103,27 @@ def card(source: Source, facts: Facts) -> Card:
     >>> [ask.key for ask in INFO.asks if "attribute" in ask.key]
     ['sex_attribute', 'race_attribute']
     """
-    said = facts.answers_to(_ASKS)
-    _refuse_run(source)
-    sex, race = _attributes(source, facts)
-    blocks = [*_about(source, sex, race), *_tables(source, facts, sex, race)]
-    left = said("categories_left_out", "exclusion_justification")
-    parts = [
-        Part("Rates and impact ratios", tuple(blocks), "6 RCNY § 5-301(b) to (d)"),
-        Part("What this cannot say", (limits(source),)),
+    content = content_of(INFO, "ll144", source, facts)
+    said = content.said
+    _refuse_run(source.run)
+    sex, race = _attributes(content)
+    blocks = (*_about(content, sex, race), *_tables(content, sex, race))
+    left: tuple[Block, ...] = (Paragraph("None: every category has an impact ratio."),)
+    if facts.text("categories_left_out"):
+        left = said("categories_left_out", "exclusion_justification")
+    return content.card(
+        "ll144",
+        Part("Rates and impact ratios", blocks, "6 RCNY § 5-301(b) to (d)"),
+        Part("What this cannot say", (content.limits(),)),
         Part("The tool and the audit",
              said("aedt_name", "distribution_date", "auditor", "audit_date"), "6 RCNY § 5-303"),
-        Part("The data",
-             (Paragraph(data_text(source)), *said("data_source", "data_explanation")),
+        Part("The data", (content.data_text(), *said("data_source", "data_explanation")),
              "6 RCNY §§ 5-302 and 5-303"),
-        Part("Categories left out", left if facts.text("categories_left_out") else
-             (Paragraph("None: every category has an impact ratio."),), "6 RCNY § 5-301(d)"),
-    ]  # fmt: skip
-    return card_of(INFO, "ll144", source, facts, parts)
+        Part("Categories left out", left, "6 RCNY § 5-301(d)"),
+    )  # fmt: skip
 
 
-def _refuse_run(source: Source) -> None:
-    run = source.run
+def _refuse_run(run: Run) -> None:
     refused = (
         (run.record.get("publish_min"), "the run is cut for publishing",
          "make the card of the whole run; it is the one that is not published"),
@@ -141,11 +140,15 @@ def _refuse_run(source: Source) -> None:
             )  # fmt: skip
 
 
-def _attributes(source: Source, facts: Facts) -> tuple[str, str]:
+def _attributes(content: Content) -> tuple[str, str]:
     """Find the attributes of sex, and of race and ethnicity; empty: the run has none."""
-    known = source.run.attributes["attribute"].unique().sort().to_list()
-    found = [_one(facts.text(key), words, known, key)
-             for key, words in (("sex_attribute", _SEX), ("race_attribute", _RACE))]  # fmt: skip
+    known = content.source.run.attributes["attribute"].unique().sort().to_list()
+    found = []
+    for key, words in (("sex_attribute", _SEX), ("race_attribute", _RACE)):
+        name = content.facts.text(key)
+        if name and name not in known:
+            raise UnknownNameError("attribute of this run", name, known, where=key)
+        found.append(name or next((word for word in words if word in known), ""))
     if not any(found):
         raise SpecError(
             "no attribute of this run is named as sex, race or ethnicity are",
@@ -155,7 +158,7 @@ def _attributes(source: Source, facts: Facts) -> tuple[str, str]:
     return found[0], found[1]
 
 
-def _about(source: Source, sex: str, race: str) -> Iterator[Block]:
+def _about(content: Content, sex: str, race: str) -> Iterator[Block]:
     """Say what keeps these tables from being those of the rule."""
     missing = [word for word, name in (("sex", sex), ("race and ethnicity", race)) if not name]
     if missing:
@@ -163,7 +166,7 @@ def _about(source: Source, sex: str, race: str) -> Iterator[Block]:
             f"This audit has no categories of {listed(missing)}: the rule asks for sex, for race "
             "and ethnicity, and for both together."
         )
-    audited = source.summary.audited
+    audited = content.summary.audited
     if audited.cluster and audited.n_clusters < audited.n_units:
         yield Paragraph(
             f"The rule counts applicants. Here {count(audited.n_units)} rows are of "
@@ -176,30 +179,23 @@ def _about(source: Source, sex: str, race: str) -> Iterator[Block]:
     )
 
 
-def _one(said: str, words: Sequence[str], known: Sequence[str], key: str) -> str:
-    if said:
-        if said not in known:
-            raise UnknownNameError("attribute of this run", said, known, where=key)
-        return said
-    return next((word for word in words if word in known), "")
-
-
-def _tables(source: Source, facts: Facts, sex: str, race: str) -> Iterator[Block]:
+def _tables(content: Content, sex: str, race: str) -> Iterator[Block]:
     by = [sex, race, f"{sex}*{race}"] if sex and race else [sex or race]
-    scores = source.run.scores
+    run = content.source.run
+    scores = run.scores
     models = scores["model"].unique(maintain_order=True).to_list()
     scores = scores.filter(pl.col("model") == models[0]) if models else scores
     chosen = scores.filter(pl.col("metric") == "selection_rate")
-    left = facts.texts.get("categories_left_out", ())
+    left = content.facts.texts.get("categories_left_out", ())
     if chosen.height:
-        target = target_of(source.run.record)
+        target = target_of(run.record)
         for label in chosen["label"].unique(maintain_order=True).to_list():
             own = chosen.filter(pl.col("label").eq_missing(pl.lit(label)))
             name = class_name(label, target) if label is not None else "the positive class"
-            yield from _of_scores(source, own, by, left, f"Selected: the answer is {name}", "")
+            yield from _of_scores(content, own, by, left, f"Selected: the answer is {name}")
         return
     numbers = scores.filter(pl.col("metric") == "mean")
-    if str(source.run.record.get("task")) != "number" or not numbers.height:
+    if str(run.record.get("task")) != "number" or not numbers.height:
         raise SpecError(
             "this run has neither selection rates nor scores",
             expected="an audit with --positive CLASS --metric selection_rate, or --task number",
@@ -207,23 +203,22 @@ def _tables(source: Source, facts: Facts, sex: str, race: str) -> Iterator[Block
         )
     above, middle = above_median(numbers)
     text = f"Scored above the median of the full sample, {middle:g}"
-    yield from _of_scores(source, above, by, left, text, "scoring")
+    yield from _of_scores(content, above, by, left, text, "Scoring rate")
 
 
 def _of_scores(
-    source: Source, scores: pl.DataFrame, by: Sequence[str], left: Sequence[str], what: str,
-    scoring: str,
+    content: Content, scores: pl.DataFrame, by: Sequence[str], left: Sequence[str], what: str,
+    word: str = "Selection rate",
 ) -> Iterator[Block]:  # fmt: skip
-    made = rates_of(source.run, scores, by, left)
+    made = rates_of(content.source.run, scores, by, left)
     _refuse_left_out(made, left)
     lost = scores["value"].null_count()
     yield Paragraph(
         f"{what}. {count(scores.height - lost)} were assessed"
         + (f"; {count(lost)} more have no answer and are in no table." if lost else ".")
     )
-    word = "Scoring rate" if scoring else "Selection rate"
     for rates in made:
-        yield _table(source, rates, word, what)
+        yield _table(rates, word, what, content.summary.audited.percent)
 
 
 def _refuse_left_out(made: Sequence[Rates], left: Sequence[str]) -> None:
@@ -239,8 +234,7 @@ def _refuse_left_out(made: Sequence[Rates], left: Sequence[str]) -> None:
             )  # fmt: skip
 
 
-def _table(source: Source, rates: Rates, word: str, what: str) -> Table:
-    percent = source.summary.audited.percent
+def _table(rates: Rates, word: str, what: str, percent: str) -> Table:
     best = next((one for one in rates.categories if one.name == rates.highest), None)
     unknown = (
         f"{count(rates.unknown)} of {count(rates.total)} assessed are of an unknown category "
@@ -257,10 +251,9 @@ def _table(source: Source, rates: Rates, word: str, what: str) -> Table:
     rate = "selected" if word == "Selection rate" else "above the median"
     return Table(
         f"{word} by {rates.attribute.replace('_', ' ').replace('*', ' × ')}",
-        (Column("Category"), Column("Assessed (n)", number=True),
-         Column("Share of data", number=True), Column(rate.capitalize(), number=True),
-         Column(f"{word} ({percent} interval)", number=True),
-         Column(f"Impact ratio ({percent} interval)", number=True)),
+        (Column("Category"),
+         *map(number, ("Assessed (n)", "Share of data", rate.capitalize(),
+                       f"{word} ({percent} interval)", f"Impact ratio ({percent} interval)"))),
         tuple(_row(one) for one in rates.categories),
         f"scores.parquet with attributes.parquet: {rates.attribute.replace('*', ' and ')}, counted "
         f"again; {what[:1].lower()}{what[1:]}",

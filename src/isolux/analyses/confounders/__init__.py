@@ -56,31 +56,19 @@ from typing import Literal
 import polars as pl
 
 from isolux.analyses._found import settings_of
+from isolux.analyses._judged import nothing_to_judge
 from isolux.analyses._sampled import FIXED
-from isolux.analyses.confounders.audited import audited_gaps
-from isolux.analyses.confounders.bearing import bearing_of
-from isolux.analyses.confounders.cases import Case, case_of, regressed
-from isolux.analyses.confounders.cells import Layout, laid_out
-from isolux.analyses.confounders.choosing import Chosen, allowed
-from isolux.analyses.confounders.detections import (
-    Alarms,
-    Count,
-    Precision,
-    precision_of_cells,
-)
+from isolux.analyses.confounders.cases import Case, case_of, find_bearing, regress
+from isolux.analyses.confounders.cells import laid_out
+from isolux.analyses.confounders.detections import Alarms, Count, Precision, precision_of_cells
 from isolux.analyses.confounders.facts import Rules, facts_of
-from isolux.analyses.confounders.findings import (
-    ICON2,
-    SENSITIVITY,
-    STANDARDISATION,
-    findings_of,
-    notes_of,
-)
+from isolux.analyses.confounders.findings import ICON2, STANDARDISATION, findings_of, notes_of
 from isolux.analyses.confounders.groups import (
     Sensitive,
     Strata,
     computed_names,
     explanatory_names,
+    held_strata,
     sensitive_of,
     strata_of,
 )
@@ -90,16 +78,14 @@ from isolux.analyses.confounders.measures import (
     chosen_metrics,
     measures_of,
     numbers_of,
-    precision_of,
     values_of,
 )
-from isolux.analyses.confounders.roles import Roles, roles_of
+from isolux.analyses.confounders.roles import Roles, read_roles
 from isolux.analyses.confounders.tables import tables_of
-from isolux.analyses.confounders.tests import Family
+from isolux.analyses.confounders.tests import Family, audited_gaps
 from isolux.statements.words import words_of
 from isolux.stats.confounding import Spread
 from isolux.stats.precision_recall import Reading
-from isolux.stats.statistic import FloatArray
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError
@@ -109,28 +95,26 @@ from isolux.vocabulary.tables import FINDINGS
 
 __all__ = ["INFO", "explain"]
 
-_PAPER = Reference(
-    ICON2,
-    "Sudhakar, S., Prabhu, V., Russakovsky, O., & Hoffman, J. (2023). ICON²: Reliably benchmarking "
-    "predictive inequity in object detection by identifying and controlling for confounders.",
-    "sections 3.1 and 3.2, algorithm 1",
-    "https://arxiv.org/abs/2306.04482",
-)
-_STANDARD = Reference(
-    STANDARDISATION,
-    "Keiding, N., & Clayton, D. (2014). Standardization and control for confounding in "
-    "observational studies: a historical perspective. Statistical Science 29(4), 529-558.",
-    "direct standardisation",
-)
-
 INFO = AnalysisInfo(
     samples=True,
     title="What is associated with the groups, and the gap that remains without it",
     summary="Which other attributes could explain a gap between groups, and how large it is at an "
     "equal mix of them.",
     references=(
-        _PAPER,
-        _STANDARD,
+        Reference(
+            ICON2,
+            "Sudhakar, S., Prabhu, V., Russakovsky, O., & Hoffman, J. (2023). ICON²: Reliably "
+            "benchmarking predictive inequity in object detection by identifying and controlling "
+            "for confounders.",
+            "sections 3.1 and 3.2, algorithm 1",
+            "https://arxiv.org/abs/2306.04482",
+        ),
+        Reference(
+            STANDARDISATION,
+            "Keiding, N., & Clayton, D. (2014). Standardization and control for confounding in "
+            "observational studies: a historical perspective. Statistical Science 29(4), 529-558.",
+            "direct standardisation",
+        ),
         works.HOIEM.at("normalised precision"),
         works.WESTFALL_YOUNG.at("single-step max-T"),
         Reference(
@@ -139,7 +123,7 @@ INFO = AnalysisInfo(
             "definitions 1.2.3 and 3.3.1: d-separation and the back-door criterion",
         ),
         Reference(
-            SENSITIVITY,
+            "cinelli-hazlett-2020",
             "Cinelli, C., & Hazlett, C. (2020). Making sense of sensitivity: extending omitted "
             "variable bias. Journal of the Royal Statistical Society B 82(1), 39-67.",
             "equations 18 and 19: the robustness value",
@@ -164,27 +148,9 @@ _FEWER = (
     "confounders: normalised precision with the false alarms of a group's own images favours the "
     'group with fewer people; false_alarms="every image" with count=everyone does not'
 )
-_FEW = 5
+_MIN_MIX = 5
 """Fewest people of two groups in a cell of their gap at an equal mix, of means."""
 _NONE: Mapping[str, str] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """Settings as they hold for this run."""
-
-    spec: Statistics
-    rules: Rules
-    how: Precision
-    regression: bool
-    tested: pl.DataFrame
-    few: bool
-    roles: Roles
-
-    def rules_of(self, measure: Measure) -> Rules:
-        """Ask fewer people of the cells of a mean: a few people's precision tells too little."""
-        few = self.few and measure.scored is not None
-        return replace(self.rules, min_mix=_FEW) if few else self.rules
 
 
 def explain(
@@ -204,7 +170,7 @@ def explain(
     probable: float = 0.01,
     min_cell: int | None = None,
     normalised: bool = True,
-    ap: Literal["101 points", "area"] = "101 points",
+    ap: Reading = "101 points",
     false_alarms: Alarms = "every image",
     count: Count = "everyone",
     regression: bool = True,
@@ -297,98 +263,91 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    nobody = run.scores.is_empty() and not run.evidence
-    if nobody or "model_a" in run.disparities.columns:
+    if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
     spec = settings_of(run, replicates=replicates)
-    least = _cell(min_cell, spec.statistics)
-    rules = Rules(
-        spec.statistics.min_units, spec.statistics.min_clusters, least, least, dispersion,
-        spec.disparity.ddof if ddof is None else ddof,
-    )  # fmt: skip
-    how = Precision(reading=ap, normalised=normalised, alarms=false_alarms, count=count)
-    metrics = chosen_metrics(run, spec.task, metric)
-    numbers = numbers_of(run)
+    statistics = spec.statistics
+    least = statistics.min_units if min_cell is None else min_cell
+    if least < 1:
+        raise SpecError("a cell cannot be that small", expected="1 or more", found=str(least))
+    metrics, numbers = chosen_metrics(run, spec.task, metric), numbers_of(run)
     groups = sensitive_of(run, spec.groups, numbers.units, sensitive)
     whose = [one.name for one in groups]
     annotated = run.attributes["attribute"].unique(maintain_order=True).to_list()
-    standing = roles_of(roles, dag, whose, annotated)
-    names = explanatory_names(run, allowed(standing, explanatory, whose), whose)
-    chosen = Chosen(standing, bool(explanatory), together, adjust_after)
+    standing = read_roles(roles, dag, whose, annotated, adjust_after=adjust_after)
+    names = explanatory_names(run, standing, explanatory, whose)
     singles = strata_of(run, spec.groups, numbers.units, names, bins, quantiles)
-    strata = {name: chosen.strata(name, singles) for name in whose}
-    asked = _Asked(
-        spec.statistics, rules, how, regression, audited_gaps(run), min_cell is None, standing
+    strata = {
+        name: held_strata(standing, name, singles, together, named=bool(explanatory))
+        for name in whose
+    }
+    ddof = spec.disparity.ddof if ddof is None else ddof
+    min_units, min_clusters = statistics.min_units, statistics.min_clusters
+    rules = Rules(min_units, min_clusters, least, least, dispersion, ddof)
+    # A few people's precision tells too little.
+    means = replace(rules, min_mix=_MIN_MIX) if min_cell is None else rules
+    plan = _Plan(
+        run, numbers, statistics, rules, means, regression, audited_gaps(run), standing, Family()
     )
-    family = Family()
+    how = Precision(reading=ap, normalised=normalised, alarms=false_alarms, count=count)
     cases = [
         case
-        for measure in measures_of(run, numbers, metrics)
+        for measure in measures_of(run, numbers, metrics, how)
         for one in groups
-        for case in _cases(run, measure, one, strata[one.name], numbers, asked, family)
+        for case in _cases(plan, measure, one, strata[one.name])
     ]
-    findings = findings_of(run, cases, family, probable=probable, alpha=1.0 - spec.statistics.level)
-    notes = (
-        *chosen.notes(whose, names, computed_names(run, whose)),
-        *standing.notes(whose, annotated),
+    words = words_of(run)
+    findings = findings_of(
+        cases, words, plan.family, probable=probable, alpha=1.0 - statistics.level
     )
-    notes += notes_of(cases, rules.min_cell)
-    if metrics and how.alarms == "class and value" and normalised:
-        notes += (_FEWER,)
+    computed = [] if explanatory else computed_names(run, whose)
+    notes = [*standing.notes(whose, names, computed, annotated), *notes_of(cases, least)]
+    if how.alarms == "class and value" and normalised:
+        notes.append(_FEWER)
     if numbers.sampled is not None and numbers.sampled.calibrated:
-        notes += (f"confounders: {FIXED}",)
-    corrected = words_of(run).corrected
-    return Explained(findings, tables_of(cases, family.p, probable, corrected=corrected), notes)
+        notes.append(f"confounders: {FIXED}")
+    tables = tables_of(cases, plan.family, probable, corrected=words.corrected)
+    return Explained(findings, tables, tuple(dict.fromkeys(notes)))
 
 
-def _cell(min_cell: int | None, statistics: Statistics) -> int:
-    if min_cell is not None and min_cell < 1:
-        raise SpecError("a cell cannot be that small", expected="1 or more", found=str(min_cell))
-    return statistics.min_units if min_cell is None else min_cell
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A run and the settings as they hold for it; ``means`` are the rules of means."""
+
+    run: Run
+    numbers: Numbers
+    spec: Statistics
+    rules: Rules
+    means: Rules
+    regression: bool
+    tests: pl.DataFrame
+    roles: Roles
+    family: Family
 
 
 def _cases(
-    run: Run,
-    measure: Measure,
-    sensitive: Sensitive,
-    strata: Sequence[Strata],
-    numbers: Numbers,
-    asked: _Asked,
-    family: Family,
+    plan: _Plan, measure: Measure, sensitive: Sensitive, strata: Sequence[Strata]
 ) -> Iterator[Case]:
-    layout = laid_out(sensitive, strata)
-    squared = asked.rules.kind == "variance"
-    measured = values_of(run, measure, layout, numbers, asked.spec, asked.how)
-    others = _other_variant(measure, layout, numbers, asked.how)
+    layout, scored = laid_out(sensitive, strata), measure.scored
+    rules = plan.rules if scored is None else plan.means
+    others = []
+    if measure.boxes:  # average precision the other way, on the data alone
+        reading: Reading = "area" if measure.how.reading == "101 points" else "101 points"
+        how = replace(measure.how, reading=reading)
+        others = precision_of_cells(layout, measure.boxes, plan.numbers.n_clusters, None, how)
+    measured = values_of(plan.run, measure, layout, plan.numbers, plan.spec)
     for i, (row, cells) in enumerate(measured):
-        facts = facts_of(layout, cells, asked.rules_of(measure))
         case = case_of(
-            row, measure.info, layout, cells, facts, family, asked.spec.level,
-            standing=tuple(asked.roles.of(sensitive.name, one.parts) for one in strata),
-            tested=asked.tested, squared=squared,
+            row, measure.info, layout, cells, facts_of(layout, cells, rules), plan.family,
+            plan.spec.level, standing=[plan.roles.of(sensitive.name, one.parts) for one in strata],
+            tests=plan.tests, squared=rules.kind == "variance",
         )  # fmt: skip
-        case.other_variant = others[i] if others else None
-        if measure.scored is not None and case.pair is not None:
-            mass = None if numbers.sampled is None else numbers.sampled.weight
-            found = {s: bearing_of(case, s, measure.scored, mass) for s in range(len(strata))}
-            case.bearing = {s: one for s, one in found.items() if one is not None}
-        if asked.regression and measure.scored is not None and case.pair is not None:
+        case.other_variant = others[i].value if others else None
+        if scored is not None and case.pair is not None:
+            weight = plan.numbers.weight
             several = [s for s in range(len(strata)) if s not in case.singles]
-            for s in {*case.ranked[:1], *several}:
-                mass = None if numbers.sampled is None else numbers.sampled.weight
-                case.regression[s] = regressed(case, s, measure.scored, mass)
+            for s in {*case.ranked[:1], *several} if plan.regression else ():
+                case.regression[s] = regress(case, s, scored, weight)
+            bearings = {s: find_bearing(case, s, scored, weight) for s in range(len(strata))}
+            case.bearing = {s: one for s, one in bearings.items() if one is not None}
         yield case
-
-
-def _other_variant(
-    measure: Measure, layout: Layout, numbers: Numbers, how: Precision
-) -> list[FloatArray]:
-    """Read average precision the other way, on the data alone."""
-    if measure.boxes is None:
-        return []
-    asked = precision_of(measure.info, how)
-    reading: Reading = "area" if asked.reading == "101 points" else "101 points"
-    found = precision_of_cells(
-        layout, measure.boxes, numbers.n_clusters, None, replace(asked, reading=reading)
-    )
-    return [cells.value for cells in found]

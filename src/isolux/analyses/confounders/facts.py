@@ -20,8 +20,10 @@ unless there are very many that say nothing of the outcome.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,12 +41,11 @@ from isolux.stats.confounding import (
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Estimate", "Explanation", "Facts", "Mixed", "Rules", "facts_of", "gaps"]
-
-MIX_CLUSTERS = 5
+_MIX_CLUSTERS = 5
 """Fewest clusters of a group in a cell of a gap at an equal mix, unless fewer people are asked."""
 
 BoolArray = npt.NDArray[np.bool_]
+_N = TypeVar("_N", np.float64, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class Rules:
     """Who is judged, and what dispersion is.
 
     ``min_cell`` people of each group at a value that is controlled for; ``min_mix`` of two groups
-    at one where they are compared at an equal mix, of ``MIX_CLUSTERS`` clusters at the least.
+    at one where they are compared at an equal mix, of 5 clusters at the least.
     """
 
     min_units: int = 50
@@ -67,8 +68,8 @@ class Rules:
 class Estimate:
     """A number (or several, ``[k]``) and its replicates ``[r]`` or ``[r, k]``.
 
-    ``least`` ``[2]`` or ``[2, k]`` are the smallest standard errors that it can have (``chance``);
-    None: none are known.
+    ``least`` ``[2]`` or ``[2, k]`` are the smallest standard errors that it can have
+    (``cells.Chance``); None: none are known.
     """
 
     value: FloatArray
@@ -86,12 +87,12 @@ class Mixed:
         With everyone's mix of those values.
     own : Estimate ``[p]``
         Of the same people, with the groups' own mixes.
+    compared : [p, e] bool
+        Those values.
     left_out : [p, 2] int
         People of the first and second group at other values.
     people : [p, 2] int
         All people of the two groups who have a value.
-    compared : [p, e] bool
-        Those values.
     least : int
         What both groups must have at a value.
     """
@@ -106,8 +107,8 @@ class Mixed:
     def covered(self, pair: int) -> float:
         """Share of the people who are compared; of the group least covered."""
         people = self.people[pair]
-        shown = (1.0 - self.left_out[pair] / np.maximum(people, 1))[people > 0]
-        return float(shown.min()) if len(shown) else 0.0
+        covered = (1.0 - self.left_out[pair] / np.maximum(people, 1))[people > 0]
+        return float(covered.min()) if len(covered) else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +117,12 @@ class Explanation:
 
     Parameters
     ----------
-    place : int
-        Its place among the layout's strata.
     status : str
         Empty; or why it explains nothing.
     usable : [e] bool
         Values at which every judged group has enough people.
     covered : float
         Share of the judged groups' people at usable values; of the group least covered.
-    mixed : Mixed
-        Gaps at an equal mix.
     proxy : Estimate ``[a]``
         ProxyAP, or the same of another metric.
     sigma : Estimate
@@ -134,9 +131,10 @@ class Explanation:
         Mean dispersion after control.
     reduction : Estimate
         Dispersion before control less that after it: Δ.
+    mixed : Mixed
+        Gaps at an equal mix.
     """
 
-    place: int
     status: str
     usable: BoolArray
     covered: float
@@ -147,7 +145,7 @@ class Explanation:
     mixed: Mixed
 
     @property
-    def apart(self) -> bool:
+    def is_separated(self) -> bool:
         """Whether no value is seen in two groups, or there is one value only."""
         return self.status.startswith("it ")
 
@@ -156,168 +154,155 @@ class Explanation:
 class Facts:
     """What groups got, how far they lie apart, and what each explanatory attribute explains.
 
-    ``judged`` numbers the groups that take part; ``pairs [p, 2]`` are places in it; ``least [p]``
-    are the smallest standard errors that their gaps as they stand can have.
+    ``judged`` numbers the groups that take part; ``pairs [p, 2]`` are places in it; ``gap`` is that
+    of the groups as they stand.
     """
 
     judged: IntArray
     pairs: IntArray
     value: Estimate
     sigma: Estimate
+    gap: Estimate
     explanations: tuple[Explanation, ...]
-    least: FloatArray | None = None
 
 
-def gaps(levels: Estimate, pairs: IntArray) -> Estimate:
+def compute(function: Callable[..., FloatArray], *estimates: Estimate) -> Estimate:
+    """Compute something of estimates, on the data and on the replicates."""
+    value = function(*(one.value for one in estimates))
+    return Estimate(value, function(*(one.replicates for one in estimates)))
+
+
+def gaps(levels: Estimate, pairs: IntArray, least: FloatArray | None = None) -> Estimate:
     """Difference of the first and the second group of every pair: ``[p]``."""
-    first, second = pairs[:, 0], pairs[:, 1]
-    return Estimate(
-        levels.value[first] - levels.value[second],
-        levels.replicates[:, first] - levels.replicates[:, second],
-    )
+    found = compute(lambda level: level[..., pairs[:, 0]] - level[..., pairs[:, 1]], levels)
+    return Estimate(found.value, found.replicates, least)
 
 
 def facts_of(layout: Layout, cells: Cells, rules: Rules) -> Facts:
     """Work out what the cells say."""
-    units, clusters = layout.of_groups(cells.enough), layout.of_groups(cells.clusters)
     value = layout.of_groups(cells.value)
-    enough = (units >= rules.min_units) & (clusters >= rules.min_clusters)
+    enough = layout.of_groups(cells.enough) >= rules.min_units
+    enough &= layout.of_groups(cells.clusters) >= rules.min_clusters
     judged = np.flatnonzero(enough & np.isfinite(value))
-    own = Estimate(value[judged], layout.of_groups(cells.replicates)[:, judged])
-    sigma = _spread(own, rules)
+    levels = Estimate(value[judged], layout.of_groups(cells.replicates)[:, judged])
+    sigma = compute(lambda x: spread(x, rules.kind, rules.ddof), levels)
     pairs = np.array(list(combinations(range(len(judged)), 2)), dtype=np.int64).reshape(-1, 2)
-    explained = tuple(
-        _explained(layout, cells, s, judged, pairs, sigma, rules) for s in range(len(layout.strata))
-    )
     least = None
     if cells.chance is not None:
         one = np.ones(1)
         sides = [(judged[pair[:1]], judged[pair[1:]]) for pair in pairs]
-        found = [cells.chance.least(side, (one, one), cells.enough) for side in sides]
-        least = np.array(found, dtype=np.float64).reshape(-1, 2).T
-    return Facts(judged, pairs, own, sigma, explained, least)
-
-
-def _spread(levels: Estimate, rules: Rules) -> Estimate:
-    return Estimate(
-        spread(levels.value, rules.kind, rules.ddof),
-        spread(levels.replicates, rules.kind, rules.ddof),
+        errors = [cells.chance.least(side, (one, one), cells.enough) for side in sides]
+        least = np.array(errors, dtype=np.float64).reshape(-1, 2).T
+    explanations = tuple(
+        _explain_by(_Values(layout, cells, s, judged), pairs, sigma, rules)
+        for s in range(len(layout.strata))
     )
+    return Facts(judged, pairs, levels, sigma, gaps(levels, pairs, least), explanations)
 
 
-def _explained(
-    layout: Layout,
-    cells: Cells,
-    s: int,
-    judged: IntArray,
-    pairs: IntArray,
-    sigma: Estimate,
-    rules: Rules,
-) -> Explanation:
-    units = layout.of_both(cells.units, s)[judged]
-    people = layout.of_both(cells.people, s)[judged]
-    value = layout.of_both(cells.value, s)[judged]
-    weight = layout.of_both(cells.weight, s)[:, judged]
-    replicates = layout.of_both(cells.replicates, s)[:, judged]
-    enough = (layout.of_both(cells.enough, s)[judged] >= rules.min_cell) & np.isfinite(value)
-    usable = np.asarray(enough.all(axis=0) & bool(len(judged)), dtype=np.bool_)
-    proxy = Estimate(
-        proxies(shares(people), layout.of_values(cells.value, s)),
-        proxies(shares(weight), layout.of_values(cells.replicates, s)),
-    )
-    within = Estimate(
-        controlled(value, usable, rules.kind, rules.ddof),
-        controlled(replicates, usable, rules.kind, rules.ddof),
-    )
+class _Values:
+    """What the judged groups got at the values of one explanatory attribute ``s``."""
+
+    def __init__(self, layout: Layout, cells: Cells, s: int, judged: IntArray) -> None:
+        def of_groups(array: npt.NDArray[_N]) -> npt.NDArray[_N]:
+            return layout.of_both(array, s)[..., judged, :]
+
+        self.names = layout.strata[s].values
+        self.cells = cells
+        self.index = of_groups(np.arange(layout.n_cells, dtype=np.int64))
+        self.units = of_groups(cells.units)
+        self.enough = of_groups(cells.enough)
+        self.clusters = of_groups(cells.clusters)
+        self.value = Estimate(of_groups(cells.value), of_groups(cells.replicates))
+        self.people = Estimate(of_groups(cells.people), of_groups(cells.weight))
+        self.everyone = Estimate(
+            layout.of_values(cells.value, s), layout.of_values(cells.replicates, s)
+        )
+        self.all_people = Estimate(
+            layout.of_values(cells.people, s), layout.of_values(cells.weight, s)
+        )
+
+
+def _explain_by(at: _Values, pairs: IntArray, sigma: Estimate, rules: Rules) -> Explanation:
+    enough = (at.enough >= rules.min_cell) & np.isfinite(at.value.value)
+    usable = np.asarray(enough.all(axis=0) & bool(len(enough)), dtype=np.bool_)
+    proxy = compute(lambda n, x: proxies(shares(n), x), at.people, at.everyone)
+    within = compute(lambda x: controlled(x, usable, rules.kind, rules.ddof), at.value)
+    people = at.people.value
+    total, inside = people.sum(axis=1), people[:, usable].sum(axis=1)
+    covered = inside[total > 0] / total[total > 0]
     return Explanation(
-        s,
-        _status(layout.strata[s].values, units, usable, rules),
+        _status(at, usable, rules),
         usable,
-        _covered(people, usable),
+        float(covered.min()) if len(covered) else 0.0,
         proxy,
-        _spread(proxy, rules),
+        compute(lambda x: spread(x, rules.kind, rules.ddof), proxy),
         within,
-        Estimate(sigma.value - within.value, sigma.replicates - within.replicates),
-        _mixed(layout, cells, s, judged, pairs, rules),
+        compute(np.subtract, sigma, within),
+        _mixed(at, pairs, rules),
     )
 
 
-def _mixed(
-    layout: Layout, cells: Cells, s: int, judged: IntArray, pairs: IntArray, rules: Rules
-) -> Mixed:
+def _mixed(at: _Values, pairs: IntArray, rules: Rules) -> Mixed:
     """Bring every pair of groups to one mix of the values at which both have enough people."""
-    units = layout.of_both(cells.units, s)[judged]
-    own = layout.of_both(cells.people, s)[judged]
-    value = layout.of_both(cells.value, s)[judged]
-    clusters = layout.of_both(cells.clusters, s)[judged]
-    weight = layout.of_both(cells.weight, s)[:, judged]
-    drawn = layout.of_both(cells.replicates, s)[:, judged]
-    everyone = layout.of_values(cells.people, s)
-    resampled = layout.of_values(cells.weight, s)
-    enough = np.isfinite(value) & (layout.of_both(cells.enough, s)[judged] >= rules.min_mix)
-    enough &= clusters >= min(rules.min_mix, MIX_CLUSTERS)
-    found = np.full((2, len(pairs)), np.nan)
-    replicates = np.full((2, len(drawn), len(pairs)), np.nan)
+    enough = np.isfinite(at.value.value) & (at.enough >= rules.min_mix)
+    enough &= at.clusters >= min(rules.min_mix, _MIX_CLUSTERS)
+    value = np.full((2, len(pairs)), np.nan)
+    replicates = np.full((2, len(at.value.replicates), len(pairs)), np.nan)
+    least = None if at.cells.chance is None else np.zeros((2, 2, len(pairs)))
     left_out = np.zeros((len(pairs), 2), dtype=np.int64)
     compared = np.zeros((len(pairs), enough.shape[1]), dtype=np.bool_)
     for p, pair in enumerate(pairs):
         both = compared[p] = enough[pair].all(axis=0)
-        left_out[p] = units[pair][:, ~both].sum(axis=1)
-        there = both & np.isfinite(drawn[:, pair]).all(axis=1)
-        found[:, p] = _at_one_mix(value[pair], own[pair], everyone, both)
-        replicates[:, :, p] = _at_one_mix(drawn[:, pair], weight[:, pair], resampled, there)
-    people = units.sum(axis=1)[pairs] if len(pairs) else left_out
-    least = _least(layout, cells, s, judged, pairs, compared)
-    gap, as_is = (Estimate(found[i], replicates[i], least[i]) for i in range(2))
-    return Mixed(gap, as_is, compared, left_out, people, rules.min_mix)
-
-
-def _least(
-    layout: Layout, cells: Cells, s: int, judged: IntArray, pairs: IntArray, compared: BoolArray
-) -> tuple[FloatArray | None, FloatArray | None]:
-    """Give the smallest errors of gaps at one mix and at the groups' own: ``[2, p]`` each."""
-    if cells.chance is None:
-        return None, None
-    place = layout.of_both(np.arange(layout.n_cells), s)[judged]
-    people = layout.of_both(cells.people, s)[judged]
-    everyone = layout.of_values(cells.people, s)
-    found = np.zeros((2, 2, len(pairs)))
-    for p, pair in enumerate(pairs):
-        both = compared[p]
-        if not both.any():
-            continue
-        sides = place[pair[0], both], place[pair[1], both]
-        mix = everyone[both] / everyone[both].sum()
-        own = people[pair][:, both] / people[pair][:, both].sum(axis=1, keepdims=True)
-        found[0, :, p] = cells.chance.least(sides, (mix, mix), cells.enough)
-        found[1, :, p] = cells.chance.least(sides, (own[0], own[1]), cells.enough)
-    return found[0], found[1]
+        left_out[p] = at.units[pair][:, ~both].sum(axis=1)
+        two = compute(
+            lambda x, n, everyone, pair=pair, both=both: _at_one_mix(
+                x[..., pair, :], n[..., pair, :], everyone, both
+            ),
+            at.value,
+            at.people,
+            at.all_people,
+        )
+        value[:, p], replicates[:, :, p] = two.value, two.replicates
+        if least is not None and both.any():
+            least[:, :, p] = _least_errors(at, pair, both)
+    people = at.units.sum(axis=1)[pairs] if len(pairs) else left_out
+    gap, own = (
+        Estimate(value[i], replicates[i], None if least is None else least[i]) for i in range(2)
+    )
+    return Mixed(gap, own, compared, left_out, people, rules.min_mix)
 
 
 def _at_one_mix(
-    value: FloatArray, counts: FloatArray, everyone: FloatArray, both: BoolArray
-) -> tuple[FloatArray, FloatArray]:
+    value: FloatArray, people: FloatArray, everyone: FloatArray, both: BoolArray
+) -> FloatArray:
     """Two groups' gap with everyone's mix, and with their own, at the values that both have."""
-    level, own = standardised(value, everyone, both), own_mix(value, counts, both)
-    return level[..., 0] - level[..., 1], own[..., 0] - own[..., 1]
+    usable = both & np.isfinite(value).all(axis=-2)
+    mixes = standardised(value, everyone, usable), own_mix(value, people, usable)
+    return np.stack([level[..., 0] - level[..., 1] for level in mixes])
 
 
-def _status(values: tuple[str, ...], units: IntArray, usable: BoolArray, rules: Rules) -> str:
+def _least_errors(at: _Values, pair: IntArray, both: BoolArray) -> list[tuple[float, float]]:
+    """Give the smallest errors of a gap at one mix, and at the groups' own."""
+    chance = at.cells.chance
+    assert chance is not None  # noqa: S101 - asked before
+    index, people = at.index[pair][:, both], at.people.value[pair][:, both]
+    everyone = at.all_people.value[both]
+    mix = everyone / everyone.sum()
+    own = people / people.sum(axis=1, keepdims=True)
+    sides = index[0], index[1]
+    return [chance.least(sides, two, at.cells.enough) for two in ((mix, mix), (own[0], own[1]))]
+
+
+def _status(at: _Values, usable: BoolArray, rules: Rules) -> str:
     """Say why an attribute explains nothing, if it does not."""
-    held = units > 0
-    if len(units) < 2:
+    occurs = at.units > 0
+    if len(occurs) < 2:
         return "fewer than two groups are large enough to be judged"
-    if held.any(axis=0).sum() < 2:
-        return f"it has one value only, {values[int(held.any(axis=0).argmax())]!r}"
-    if not (held.sum(axis=0) > 1).any():
+    if occurs.any(axis=0).sum() < 2:
+        return f"it has one value only, {at.names[int(occurs.any(axis=0).argmax())]!r}"
+    if not (occurs.sum(axis=0) > 1).any():
         return "it separates the groups: none of its values is seen in two of them"
     if not usable.any():
         return f"at none of its values has every group {rules.min_cell} people"
     return ""
-
-
-def _covered(units: FloatArray, usable: BoolArray) -> float:
-    total = units.sum(axis=1)
-    inside = units[:, usable].sum(axis=1)
-    shown = inside[total > 0] / total[total > 0]
-    return float(shown.min()) if len(shown) else 0.0

@@ -25,132 +25,20 @@ from itertools import combinations, islice, pairwise
 
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["SCORE", "Adjustment", "Graph", "read_graph"]
-
 SCORE = "score"
 """What the outcome is called in a graph, whichever metric is asked about."""
 
-WHERE = "--analysis-option confounders.dag"
-MOST_NAMES, MOST_PATHS = 12, 300
+_MAX_NAMES, _MAX_PATHS = 12, 300
 """A graph with more has too many paths to list, and is more than a reader would check."""
-_MOST_HELD = 3
+_MAX_HELD = 3
 
 _ARROW = re.compile(r"->|<-|→|←")
-_BACK = ("<-", "←")
 Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
-    """Arrows from causes to effects, without a cycle.
-
-    ``arrows`` are (cause, effect); ``hidden`` are the names that stand in parentheses: what is not
-    annotated, so that nothing can be adjusted for it.
-    """
-
-    arrows: tuple[tuple[str, str], ...]
-    hidden: frozenset[str] = frozenset()
-
-    @property
-    def names(self) -> list[str]:
-        """Every name, in the order in which the graph mentions it."""
-        return list(dict.fromkeys(name for arrow in self.arrows for name in arrow))
-
-    def below(self, name: str) -> set[str]:
-        """Descendants of a name: what it brings about, directly or by way of others."""
-        return _reached(self.arrows, name)
-
-    def above(self, name: str) -> set[str]:
-        """Ancestors of a name."""
-        return _reached([(effect, cause) for cause, effect in self.arrows], name)
-
-    def paths(self, start: str, end: str = SCORE) -> list[Path]:
-        """List every path between two names, whichever way its arrows point."""
-        near: dict[str, list[str]] = {name: [] for name in self.names}
-        for cause, effect in self.arrows:
-            near[cause].append(effect)
-            near[effect].append(cause)
-
-        def walk(path: Path) -> Iterator[Path]:
-            if path[-1] == end:
-                yield path
-                return
-            for name in near[path[-1]]:
-                if name not in path:
-                    yield from walk((*path, name))
-
-        if start not in near:
-            return []
-        found = list(islice(walk((start,)), MOST_PATHS + 1))
-        if len(found) > MOST_PATHS:
-            raise _refused(
-                "the graph is too dense",
-                f"at most {MOST_PATHS} paths from {start} to {end}",
-                f"more than {MOST_PATHS}",
-            )
-        return found
-
-    def is_open(self, path: Path, given: Collection[str]) -> bool:
-        """Tell whether a path lets anything through when ``given`` is held alike."""
-        for before, name, after in zip(path, path[1:], path[2:], strict=False):
-            collider = (before, name) in self.arrows and (after, name) in self.arrows
-            held = name in given
-            if collider and not held and not self.below(name) & set(given):
-                return False
-            if not collider and held:
-                return False
-        return True
-
-    def is_causal(self, path: Path) -> bool:
-        """Tell whether all arrows of a path point away from its start."""
-        return all(step in self.arrows for step in pairwise(path))
-
-    def drawn(self, path: Path) -> str:
-        """Write a path with its arrows: ``tone → light ← score``."""
-        steps = [f"{'→' if (a, b) in self.arrows else '←'} {self.shown(b)}"
-                 for a, b in pairwise(path)]  # fmt: skip
-        return " ".join([self.shown(path[0]), *steps])
-
-    def shown(self, name: str) -> str:
-        """Write a name as the graph does: in parentheses where it is not annotated."""
-        return f"({name})" if name in self.hidden else name
-
-    def adjustment(self, start: str, given: Sequence[str]) -> Adjustment:
-        """Say what holding some attributes alike does to the paths from the groups to the score."""
-        paths = self.paths(start)
-        other = [path for path in paths if not self.is_causal(path)]
-        causal = [path for path in paths if self.is_causal(path)]
-        told = {path: (self.is_open(path, ()), self.is_open(path, given)) for path in paths}
-
-        def drawn(some: list[Path], *states: tuple[bool, bool]) -> tuple[str, ...]:
-            return tuple(self.drawn(path) for path in some if told[path] in states)
-
-        return Adjustment(
-            blocks=drawn(other, (True, False)),
-            opens=drawn(other, (False, True)),
-            leaves=drawn(other, (True, True)),
-            cuts=drawn(causal, (True, False)),
-            descendants=tuple(name for name in given if name in self.below(start)),
-            after=tuple(name for name in given if name in self.below(SCORE)),
-        )
-
-    def enough(self, start: str, annotated: Sequence[str]) -> tuple[str, ...] | None:
-        """Find the smallest set of up to three annotated attributes that meets the back-door rule.
-
-        None: no such set does.
-        """
-        usable = [n for n in annotated if n in self.names and n not in self.below(start)]
-        usable = [n for n in usable if n not in (start, SCORE) and n not in self.below(SCORE)]
-        for k in range(min(len(usable), _MOST_HELD) + 1):
-            for given in combinations(usable, k):
-                if self.adjustment(start, given).holds:
-                    return given
-        return None
-
-
-@dataclass(frozen=True, slots=True)
 class Adjustment:
-    """What an adjustment does, in paths as they are written.
+    """What holding attributes alike does to the paths from the groups to the score, as written.
 
     Parameters
     ----------
@@ -179,6 +67,119 @@ class Adjustment:
         return not (self.opens or self.leaves or self.descendants or self.after)
 
 
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Arrows from causes to effects, without a cycle.
+
+    ``arrows`` are (cause, effect); ``hidden`` are the names that stand in parentheses: what is not
+    annotated, so that nothing can be adjusted for it.
+    """
+
+    arrows: tuple[tuple[str, str], ...]
+    hidden: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> list[str]:
+        """Every name, in the order in which the graph mentions it."""
+        return list(dict.fromkeys(name for arrow in self.arrows for name in arrow))
+
+    def below(self, name: str) -> set[str]:
+        """Descendants of a name: what it brings about, directly or by way of others."""
+        return {path[-1] for path in self._walks(name)}
+
+    def above(self, name: str) -> set[str]:
+        """Ancestors of a name."""
+        return {other for other in self.names if name in self.below(other)}
+
+    def cycle(self, name: str) -> Path | None:
+        """Walk from a name back to itself, by as few arrows as there are; None: there is no way."""
+        return next((path for path in self._walks(name) if path[-1] == name), None)
+
+    def _walks(self, start: str) -> Iterator[Path]:
+        """Follow arrows from a name, to each name that they lead to once, the nearest first."""
+        waiting: list[Path] = [(start,)]
+        seen: set[str] = set()
+        for path in waiting:
+            for cause, effect in self.arrows:
+                if cause == path[-1] and effect not in seen:
+                    seen.add(effect)
+                    waiting.append((*path, effect))
+                    yield waiting[-1]
+
+    def paths(self, start: str) -> list[Path]:
+        """List every path from a name to the score, whichever way its arrows point."""
+        near: dict[str, list[str]] = {name: [] for name in self.names}
+        for cause, effect in self.arrows:
+            near[cause].append(effect)
+            near[effect].append(cause)
+
+        def walk(path: Path) -> Iterator[Path]:
+            if path[-1] == SCORE:
+                yield path
+                return
+            for name in near[path[-1]]:
+                if name not in path:
+                    yield from walk((*path, name))
+
+        if start not in near:
+            return []
+        paths = list(islice(walk((start,)), _MAX_PATHS + 1))
+        if len(paths) > _MAX_PATHS:
+            raise _refusal(
+                "the graph is too dense",
+                f"at most {_MAX_PATHS} paths from {start} to {SCORE}",
+                f"more than {_MAX_PATHS}",
+            )
+        return paths
+
+    def is_open(self, path: Path, given: Collection[str]) -> bool:
+        """Tell whether a path lets anything through when ``given`` is held alike."""
+        for before, name, after in zip(path, path[1:], path[2:], strict=False):
+            if (before, name) in self.arrows and (after, name) in self.arrows:  # a collider
+                if not ({name} | self.below(name)) & set(given):
+                    return False
+            elif name in given:
+                return False
+        return True
+
+    def drawn(self, path: Path) -> str:
+        """Write a path with its arrows, what is not annotated in parentheses."""
+        text = ""
+        for before, name in zip((None, *path), path, strict=False):
+            arrow = "" if before is None else " → " if (before, name) in self.arrows else " ← "
+            text += arrow + (f"({name})" if name in self.hidden else name)
+        return text
+
+    def adjustment(self, start: str, given: Sequence[str]) -> Adjustment:
+        """Say what holding some attributes alike does to the paths from the groups to the score."""
+        texts: dict[tuple[bool, bool, bool], tuple[str, ...]] = {}
+        for path in self.paths(start):
+            is_causal = all(step in self.arrows for step in pairwise(path))
+            key = is_causal, self.is_open(path, ()), self.is_open(path, given)
+            texts[key] = (*texts.get(key, ()), self.drawn(path))
+        return Adjustment(
+            blocks=texts.get((False, True, False), ()),
+            opens=texts.get((False, False, True), ()),
+            leaves=texts.get((False, True, True), ()),
+            cuts=texts.get((True, True, False), ()),
+            descendants=tuple(name for name in given if name in self.below(start)),
+            after=tuple(name for name in given if name in self.below(SCORE)),
+        )
+
+    def enough(self, start: str, annotated: Sequence[str]) -> tuple[str, ...] | None:
+        """Find the smallest set of up to three annotated attributes that meets the back-door rule.
+
+        None: no such set does.
+        """
+        useless = {start, SCORE} | self.below(start) | self.below(SCORE)
+        usable = [name for name in annotated if name in self.names and name not in useless]
+        for k in range(min(len(usable), _MAX_HELD) + 1):
+            for given in combinations(usable, k):
+                if self.adjustment(start, given).holds:
+                    return given
+        return None
+
+
 def read_graph(text: str) -> Graph:
     """Read a graph from arrows between names.
 
@@ -193,21 +194,38 @@ def read_graph(text: str) -> Graph:
     arrows: list[tuple[str, str]] = []
     hidden: set[str] = set()
     for chain in filter(None, (part.strip() for part in re.split(r"[,;\n]", text))):
-        names = [_name(part, hidden, chain) for part in _ARROW.split(chain)]
+        names = [_read_name(part, hidden, chain) for part in _ARROW.split(chain)]
         if len(names) < 2:
-            raise _refused("a part of the graph has no arrow", "such as tone -> light", repr(chain))
+            raise _refusal("a part of the graph has no arrow", "such as tone -> light", repr(chain))
         for a, b, arrow in zip(names, names[1:], _ARROW.findall(chain), strict=False):
-            arrows.append((b, a) if arrow in _BACK else (a, b))
+            arrows.append((b, a) if arrow in ("<-", "←") else (a, b))
     graph = Graph(tuple(dict.fromkeys(arrows)), frozenset(hidden))
-    _check(graph, text)
+    names = graph.names
+    if SCORE not in names:
+        raise _refusal(
+            f"the graph has no {SCORE!r}",
+            f"arrows that lead to {SCORE}, which stands for the metric",
+            repr(text),
+        )
+    if len(names) > _MAX_NAMES:
+        raise _refusal(
+            "the graph is too large", f"at most {_MAX_NAMES} names", f"{len(names)} names"
+        )
+    cycle = next(filter(None, map(graph.cycle, names)), None)
+    if cycle is not None:
+        raise _refusal(
+            "the graph has a cycle: something would be its own cause",
+            "arrows from causes to effects that never lead back",
+            " → ".join(cycle),
+        )
     return graph
 
 
-def _name(part: str, hidden: set[str], chain: str) -> str:
+def _read_name(part: str, hidden: set[str], chain: str) -> str:
     name = part.strip()
     bare = name.removeprefix("(").removesuffix(")").strip()
     if not bare or (name.startswith("(") != name.endswith(")")):
-        raise _refused(
+        raise _refusal(
             "an arrow of the graph lacks a name", "a name on both sides of each arrow", repr(chain)
         )
     if bare != name:
@@ -215,49 +233,6 @@ def _name(part: str, hidden: set[str], chain: str) -> str:
     return bare
 
 
-def _check(graph: Graph, text: str) -> None:
-    names = graph.names
-    if SCORE not in names:
-        raise _refused(
-            f"the graph has no {SCORE!r}",
-            f"arrows that lead to {SCORE}, which stands for the metric",
-            repr(text),
-        )
-    if len(names) > MOST_NAMES:
-        raise _refused(
-            "the graph is too large", f"at most {MOST_NAMES} names", f"{len(names)} names"
-        )
-    for name in names:
-        if name in graph.below(name):
-            raise _refused(
-                "the graph has a cycle: something would be its own cause",
-                "arrows from causes to effects that never lead back",
-                " → ".join(_cycle(graph, name)),
-            )
-
-
-def _cycle(graph: Graph, name: str) -> list[str]:
-    """Walk from a name back to itself, by as few arrows as there are."""
-    waiting = [[name]]
-    for path in waiting:
-        for cause, effect in graph.arrows:
-            if cause == path[-1] and effect == name:
-                return [*path, name]
-            if cause == path[-1] and effect not in path:
-                waiting.append([*path, effect])
-    return [name]
-
-
-def _refused(problem: str, expected: str, found: str) -> SpecError:
-    return SpecError(problem, expected=expected, found=found, where=WHERE)
-
-
-def _reached(arrows: Collection[tuple[str, str]], name: str) -> set[str]:
-    found: set[str] = set()
-    waiting = [name]
-    while waiting:
-        at = waiting.pop()
-        new = {effect for cause, effect in arrows if cause == at} - found
-        found |= new
-        waiting += new
-    return found
+def _refusal(problem: str, expected: str, found: str) -> SpecError:
+    where = "--analysis-option confounders.dag"
+    return SpecError(problem, expected=expected, found=found, where=where)

@@ -26,11 +26,9 @@ import numpy as np
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Adjusted", "adjusted_gap"]
-
-_LARGEST = 15.0  # a logit beyond this is a chance below 1e-6: the fit is running away
-_FURTHEST = 30.0  # no logit beyond this: its weight would be 0 in floating point
-_ROUNDS, _SETTLED = 100, 1e-8  # statsmodels' own
+_MAX_COEFFICIENT = 15.0  # a logit beyond this is a chance below 1e-6: the fit is running away
+_MAX_LOGIT = 30.0  # no logit beyond this: its weight would be 0 in floating point
+_MAX_ROUNDS, _TOLERANCE = 100, 1e-8  # statsmodels' own
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +67,28 @@ def adjusted_gap(
     >>> found.model, round(found.gap, 3)
     ('linear', -0.1)
     """
-    binary = bool(np.isin(score, (0.0, 1.0)).all())
-    kind: Literal["logistic", "linear"] = "logistic" if binary else "linear"
-    design = _design(in_first, codes)
-    n_clusters = len(np.unique(cluster))
-    if n_clusters <= design.shape[1]:
-        return Adjusted(kind, reason=f"{n_clusters} clusters for {design.shape[1]} parameters")
-    if np.linalg.matrix_rank(design.T @ design) < design.shape[1]:
-        return Adjusted(kind, reason="the groups do not overlap: the effect cannot be told apart")
-    if np.ptp(score) == 0:
-        return Adjusted(kind, reason="every score is the same")
-    mass = np.ones(len(score)) if weight is None else weight / weight.mean()
-    fitted = _fitted(score, design, cluster, mass, binary=binary)
-    if fitted is None:
-        return Adjusted(kind, reason="a value or group has only right or only wrong answers")
-    gap, se = _marginal(*fitted, design, mass, binary=binary)
     from scipy.special import stdtrit
 
+    is_binary = bool(np.isin(score, (0.0, 1.0)).all())
+    model: Literal["logistic", "linear"] = "logistic" if is_binary else "linear"
+    design = _design(in_first, codes)
+    k, n_clusters = design.shape[1], len(np.unique(cluster))
+    if n_clusters <= k:
+        return Adjusted(model, reason=f"{n_clusters} clusters for {k} parameters")
+    if np.linalg.matrix_rank(design.T @ design) < k:
+        return Adjusted(model, reason="the groups do not overlap: the effect cannot be told apart")
+    if np.ptp(score) == 0:
+        return Adjusted(model, reason="every score is the same")
+    mass = np.ones(len(score)) if weight is None else weight / weight.mean()
+    fit = _fitted(score, design, cluster, mass, binary=is_binary)
+    if fit is None:
+        return Adjusted(model, reason="a value or group has only right or only wrong answers")
+    params, covariance = fit
+    gap, se = float(params[0]), float(np.sqrt(covariance[0, 0]))
+    if is_binary:
+        gap, se = _marginal_gap(params, covariance, design, mass)
     half = float(stdtrit(n_clusters - 1, 0.5 + level / 2.0)) * se
-    return Adjusted(kind, gap, gap - half, gap + half)
+    return Adjusted(model, gap, gap - half, gap + half)
 
 
 def _design(in_first: FloatArray, codes: Sequence[IntArray]) -> FloatArray:
@@ -102,39 +103,43 @@ def _fitted(
     score: FloatArray, design: FloatArray, cluster: IntArray, mass: FloatArray, *, binary: bool
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return coefficients and their cluster-robust covariance; None where there is no fit."""
-    if not binary:
+    if binary:
+        fit = _fit_logistic(score, design, mass)
+        if fit is None or np.abs(fit[0]).max() > _MAX_COEFFICIENT:
+            return None
+        params, inverse = fit
+        predicted = _expit(design @ params)
+    else:
         inverse = _inverse(design, mass)
         params = inverse @ (design.T @ (mass * score))
-        left = mass * (score - design @ params)
-        return params, _robust(inverse, left[:, None] * design, cluster)
-    found = _logistic(score, design, mass)
-    if found is None or np.abs(found[0]).max() > _LARGEST:
-        return None
-    params, inverse = found
-    left = mass * (score - 1.0 / (1.0 + np.exp(-(design @ params))))
-    return params, _robust(inverse, left[:, None] * design, cluster)
+        predicted = design @ params
+    residuals = mass * (score - predicted)
+    return params, _sandwich(inverse, residuals[:, None] * design, cluster)
 
 
-def _logistic(
+def _fit_logistic(
     score: FloatArray, design: FloatArray, mass: FloatArray
 ) -> tuple[FloatArray, FloatArray] | None:
     """Fit by iteratively reweighted least squares: coefficients and the information's inverse."""
     chance = (score + 0.5) / 2.0  # where statsmodels starts too
     logit = np.log(chance / (1.0 - chance))
     before = np.inf
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         weight = chance * (1.0 - chance)
-        working = logit + (score - chance) / weight
-        both = mass * weight
-        params = _inverse(design, both) @ (design.T @ (both * working))
-        logit = np.clip(design @ params, -_FURTHEST, _FURTHEST)
-        chance = 1.0 / (1.0 + np.exp(-logit))
+        working, weighted = logit + (score - chance) / weight, mass * weight
+        params = _inverse(design, weighted) @ (design.T @ (weighted * working))
+        logit = np.clip(design @ params, -_MAX_LOGIT, _MAX_LOGIT)
+        chance = _expit(logit)
         log = np.log(np.where(score > 0.5, chance, 1.0 - chance))
         deviance = -2.0 * float((mass * log).sum())
-        if abs(before - deviance) <= _SETTLED:
+        if abs(before - deviance) <= _TOLERANCE:
             return params, _inverse(design, mass * chance * (1.0 - chance))
         before = deviance
     return None
+
+
+def _expit(logit: FloatArray) -> FloatArray:
+    return np.asarray(1.0 / (1.0 + np.exp(-logit)))
 
 
 def _inverse(design: FloatArray, weight: FloatArray) -> FloatArray:
@@ -142,34 +147,26 @@ def _inverse(design: FloatArray, weight: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.pinv(design.T @ (weight[:, None] * design), hermitian=True))
 
 
-def _robust(inverse: FloatArray, scores: FloatArray, cluster: IntArray) -> FloatArray:
+def _sandwich(inverse: FloatArray, scores: FloatArray, cluster: IntArray) -> FloatArray:
     """Sandwich the clusters' summed scores, with statsmodels' correction for few of them [1]_."""
     n, k = scores.shape
-    _, own = np.unique(cluster, return_inverse=True)
-    sums = np.zeros((int(own.max()) + 1, k))
-    np.add.at(sums, own, scores)
+    _, index = np.unique(cluster, return_inverse=True)
+    sums = np.zeros((int(index.max()) + 1, k))
+    np.add.at(sums, index, scores)
     g = len(sums)
     # G/(G-1) for few clusters, (n-1)/(n-k) for parameters: the residuals are too small by both.
-    grown = g / (g - 1.0) * (n - 1.0) / (n - k)
-    return np.asarray(grown * inverse @ (sums.T @ sums) @ inverse)
+    return np.asarray(g / (g - 1.0) * (n - 1.0) / (n - k) * inverse @ (sums.T @ sums) @ inverse)
 
 
-def _marginal(
-    params: FloatArray,
-    covariance: FloatArray,
-    design: FloatArray,
-    mass: FloatArray,
-    *,
-    binary: bool,
+def _marginal_gap(
+    params: FloatArray, covariance: FloatArray, design: FloatArray, mass: FloatArray
 ) -> tuple[float, float]:
     """Mean difference of the predictions in either group, and its standard error."""
-    if not binary:
-        return float(params[0]), float(np.sqrt(covariance[0, 0]))
     slopes, levels = [], []
     for group in (1.0, 0.0):
         as_if = design.copy()
         as_if[:, 0] = group
-        p = 1.0 / (1.0 + np.exp(-(as_if @ params)))
+        p = _expit(as_if @ params)
         levels.append(float((mass * p).mean()))
         slopes.append((mass * p * (1.0 - p)) @ as_if / len(p))
     gradient = slopes[0] - slopes[1]

@@ -19,16 +19,12 @@ from typing import Literal, cast
 from isolux.analyses.confounders.graph import SCORE, Adjustment, Graph, read_graph
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
-__all__ = ["Role", "Roles", "Standing", "roles_of"]
-
 Role = Literal["before", "mediator", "after", "unknown"]
 """Of an explanatory attribute: before group and score; brought about by the group and altering the
 score; following from the score (or from both); not known."""
 
 _ORDER: tuple[Role, ...] = ("before", "mediator", "unknown", "after")
 """Attributes that are crossed have the last of their roles."""
-
-_WHERE = "--role"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +60,18 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The roles that were given, and the graph; None: there is none."""
+    """The roles that were given, the graph (None: there is none), and whether ``after`` is held."""
 
     given: Mapping[str, Role]
     graph: Graph | None = None
+    adjust_after: bool = False
 
     def of(self, sensitive: str, parts: Sequence[str]) -> Standing:
         """Say what holds of some attributes held alike together."""
         role = max((self.role(sensitive, name) for name in parts), key=_ORDER.index)
         graph = self._graph_of(sensitive)
-        if graph is None:
-            return Standing(role)
         # What the graph lacks blocks nothing in it: its open ways stay open, and that is said.
-        return Standing(role, graph.adjustment(sensitive, parts))
+        return Standing(role, None if graph is None else graph.adjustment(sensitive, parts))
 
     def role(self, sensitive: str, name: str) -> Role:
         """Name one attribute's role: as the graph has it, else as it was given."""
@@ -88,6 +83,10 @@ class Roles:
         if name not in graph.below(sensitive):
             return "before"
         return "mediator" if name in graph.above(SCORE) else "after"
+
+    def excludes(self, sensitive: str, name: str) -> bool:
+        """Tell whether an attribute came after, and so is not held alike."""
+        return not self.adjust_after and self.role(sensitive, name) == "after"
 
     def why_after(self, sensitive: str, name: str) -> str:
         """Say why an attribute is never held alike."""
@@ -103,71 +102,96 @@ class Roles:
 
     def named(self) -> list[str]:
         """List every annotated name that has a role or stands in the graph, but the score."""
-        drawn = [] if self.graph is None else self.graph.names
-        hidden = frozenset[str]() if self.graph is None else self.graph.hidden
-        return [n for n in dict.fromkeys([*self.given, *drawn]) if n not in (SCORE, *hidden)]
+        hidden = {SCORE} if self.graph is None else {SCORE, *self.graph.hidden}
+        names = [*self.given, *([] if self.graph is None else self.graph.names)]
+        return [name for name in dict.fromkeys(names) if name not in hidden]
 
-    def notes(self, sensitive: Sequence[str], annotated: Sequence[str]) -> tuple[str, ...]:
-        """Say which attributes the graph would have held alike, for each sensitive attribute."""
-        if self.graph is None:
-            return ()
-        said = []
-        for name in sensitive:
-            if name not in self.graph.names:
-                said.append(f"confounders: the graph does not have {name}; roles of it are unknown")
-                continue
-            enough = self.graph.enough(name, annotated)
-            said.append(f"confounders, {name}: " + _enough(enough))
-        return tuple(said)
+    def notes(
+        self,
+        sensitive: Sequence[str],
+        explanatory: Sequence[str],
+        computed: Sequence[str],
+        annotated: Sequence[str],
+    ) -> list[str]:
+        """Say what was not examined, not held alike and why, and what the graph would have held.
+
+        ``computed`` are attributes that a reader would expect to be examined.
+        """
+        notes = []
+        unused = [name for name in self.given if name not in explanatory]
+        if unused:
+            notes.append(
+                f"confounders: not examined, though a role was given: {', '.join(unused)} (the "
+                f"explanatory attributes that were named: {', '.join(explanatory)})"
+            )
+        others = [name for name in computed if name not in explanatory]
+        if others:
+            notes.append(
+                f"confounders: not examined, though computed with the audit: {', '.join(others)} "
+                f"(others have a role or are in the graph; --role {others[0]}=unknown examines "
+                "it too)"
+            )
+        notes += [
+            f"confounders, {group}: {name} is not held equal: {self.why_after(group, name)}, and "
+            "an equal mix of something that follows can create a gap where there is none"
+            for group in sensitive
+            for name in explanatory
+            if self.excludes(group, name)
+        ]
+        if self.graph is not None:
+            notes += [_note_of_graph(self.graph, name, annotated) for name in sensitive]
+        return notes
 
     def _graph_of(self, sensitive: str) -> Graph | None:
-        if self.graph is None or sensitive not in self.graph.names:
-            return None
-        return self.graph
+        return self.graph if self.graph is not None and sensitive in self.graph.names else None
 
 
-def roles_of(
-    given: Mapping[str, str], dag: str, sensitive: Sequence[str], known: Sequence[str]
+def read_roles(
+    given: Mapping[str, str],
+    dag: str,
+    sensitive: Sequence[str],
+    annotated: Sequence[str],
+    *,
+    adjust_after: bool = False,
 ) -> Roles:
     """Read roles and graph, and check them against each other and the run.
 
     Examples
     --------
-    >>> roles = roles_of({}, "tone -> light -> score", ["tone"], ["tone", "light"])
+    >>> roles = read_roles({}, "tone -> light -> score", ["tone"], ["tone", "light"])
     >>> roles.of("tone", ["light"]).role
     'mediator'
     """
     for name, role in given.items():
         if role not in _ORDER:
-            raise SpecError(
+            raise _refusal(
                 f"{role!r} is not a role",
-                expected="before, mediator, after or unknown",
-                found=f"{name}: {role}",
-                where=_WHERE,
-                hint="a confounder came before, a collider after",
+                "before, mediator, after or unknown",
+                f"{name}: {role}",
+                "a confounder came before, a collider after",
             )
-        if name not in known:
-            raise UnknownNameError("attribute", name, known, where=_WHERE)
+        if name not in annotated:
+            raise UnknownNameError("attribute", name, annotated, where="--role")
         if name in sensitive:
-            raise SpecError(
+            raise _refusal(
                 f"{name!r} is the sensitive attribute itself and cannot have another role",
-                expected="roles of explanatory attributes",
-                found=f"{name}: {role}",
-                where=_WHERE,
+                "roles of explanatory attributes",
+                f"{name}: {role}",
             )
     graph = read_graph(dag) if dag.strip() else None
-    roles = Roles({name: cast("Role", role) for name, role in given.items()}, graph)
+    roles = Roles(cast("Mapping[str, Role]", dict(given)), graph, adjust_after)
     if graph is not None:
-        _check_graph(graph, sensitive, known)
-        _check_agreement(roles, sensitive)
+        _check_graph(roles, graph, sensitive, annotated)
     return roles
 
 
-def _check_graph(graph: Graph, sensitive: Sequence[str], known: Sequence[str]) -> None:
+def _check_graph(
+    roles: Roles, graph: Graph, sensitive: Sequence[str], annotated: Sequence[str]
+) -> None:
     where = "--analysis-option confounders.dag"
     for name in graph.names:
-        if name not in (SCORE, *known) and name not in graph.hidden:
-            raise UnknownNameError("attribute", name, (*known, f"({name})"), where=where)
+        if name not in (SCORE, *annotated, *graph.hidden):
+            raise UnknownNameError("attribute", name, (*annotated, f"({name})"), where=where)
     if not set(sensitive) & set(graph.names):
         raise SpecError(
             "the graph has none of the sensitive attributes",
@@ -175,30 +199,35 @@ def _check_graph(graph: Graph, sensitive: Sequence[str], known: Sequence[str]) -
             found=", ".join(graph.names),
             where=where,
         )
-
-
-def _check_agreement(roles: Roles, sensitive: Sequence[str]) -> None:
-    for of in sensitive:
+    for group in sensitive:
         for name, role in roles.given.items():
-            drawn = roles.role(of, name)
-            if role not in ("unknown", drawn):
-                raise SpecError(
+            by_graph = roles.role(group, name)
+            if role not in ("unknown", by_graph):
+                raise _refusal(
                     f"the role of {name!r} contradicts the graph",
-                    expected=f"{name}: {drawn}, as the graph has it for {of}",
-                    found=f"{name}: {role}",
-                    where=_WHERE,
+                    f"{name}: {by_graph}, as the graph has it for {group}",
+                    f"{name}: {role}",
                 )
 
 
-def _enough(enough: Sequence[str] | None) -> str:
+def _refusal(problem: str, expected: str, found: str, hint: str | None = None) -> SpecError:
+    return SpecError(problem, expected=expected, found=found, where="--role", hint=hint)
+
+
+def _note_of_graph(graph: Graph, sensitive: str, annotated: Sequence[str]) -> str:
+    if sensitive not in graph.names:
+        return f"confounders: the graph does not have {sensitive}; roles of it are unknown"
+    enough = graph.enough(sensitive, annotated)
     if enough is None:
-        return (
+        rule = (
             "according to the graph, no set of up to three annotated attributes blocks every back "
             f"door to the {SCORE}; no gap here is free of them"
         )
-    if not enough:
-        return (
+    elif not enough:
+        rule = (
             f"according to the graph, no back door to the {SCORE} is open: the gap needs no "
             "adjustment"
         )
-    return "by the graph the back-door rule holds at an equal mix of " + " and ".join(enough)
+    else:
+        rule = "by the graph the back-door rule holds at an equal mix of " + " and ".join(enough)
+    return f"confounders, {sensitive}: {rule}"

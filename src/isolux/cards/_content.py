@@ -1,0 +1,380 @@
+"""What a kind of card is filled from: a finished run and the user's facts, as blocks of a card.
+
+Each row of a table has a group, n, an interval and its source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import PurePath
+from typing import Any
+
+import polars as pl
+
+from isolux.cards._document import Block, Bullets, Card, Column, Paragraph, Part, Said, Table
+from isolux.cards._facts import Facts
+from isolux.cards._source import (
+    Source,
+    cell_text,
+    key_of_line,
+    lines_shown,
+    status_text,
+    tables_of,
+    without_folders,
+)
+from isolux.groups.unknown import KNOWN_SUFFIX
+from isolux.report.document import AttributeSection, GroupRow, Line, LineTable, Summary
+from isolux.report.summary.analyses import IN_THE_ANSWER
+from isolux.report.summary.answer import reading_order
+from isolux.report.summary.cautions import synthetic
+from isolux.statements.numbers import count, interval, p_equals, p_text, value_text, with_unit
+from isolux.statements.words import words_of
+from isolux.vocabulary import registry
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import CardInfo
+from isolux.vocabulary.spec import crossed
+
+GROUPS = "group_metrics.parquet"
+DIFFERENCES = "differences: disparities.parquet, kind difference_to_overall"
+_MAX_COLUMNS = 4
+"""Metrics that stand side by side."""
+MAX_ROWS, _MAX_CLAIMS, _MAX_LISTED = 60, 12, 20
+_MAX_FIRST = 30
+"""Rows of groups on the first page."""
+_MAX_FURTHER = 2
+"""Sentences of the answer after the first one."""
+_HASH = 12
+_OWN = ("table", "pairs", "counts", "imagefolder", "huggingface", "fiftyone")
+"""Loaders of what a user brings: the licence is the user's to say."""
+_SAYS_P = re.compile(r"\sp\s[=<]\s")
+
+number = partial(Column, number=True)
+
+
+def _more(n: int, what: str = "more groups are") -> list[str]:
+    return [f"{n:,} {what} in {GROUPS}."] if n > 0 else []
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """All that a card of one kind may show."""
+
+    info: CardInfo
+    source: Source
+    facts: Facts
+
+    @property
+    def summary(self) -> Summary:
+        """The report's document."""
+        return self.source.summary
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """The run's record."""
+        return self.source.run.record
+
+    def said(self, *keys: str) -> tuple[Said, ...]:
+        """Say what was stated, or name the blanks."""
+        asks = {ask.key: ask for ask in self.info.asks}
+        return tuple(self.facts.said(asks[key]) for key in keys)
+
+    @property
+    def licence(self) -> str:
+        """The licence that a data set's loader declares; empty: a user's own table."""
+        name = str((self.record.get("dataset") or {}).get("name") or "")
+        own = name in _OWN or name not in registry.names("datasets")
+        return "" if own else self.summary.audited.licence
+
+    @property
+    def stated_licence(self) -> str:
+        """The licence of the data that the user states, or that the loader declares."""
+        return self.facts.text("data_licence") or self.licence
+
+    @property
+    def data_name(self) -> str:
+        """What the user calls the data, or the run does."""
+        return self.facts.text("dataset_name") or without_folders(self.summary.audited.dataset)
+
+    def data_text(self, start: str = "") -> Paragraph:
+        """Say what was judged: the data, how many, whose judgement the groups are."""
+        audited = self.summary.audited
+        data = without_folders(audited.dataset) or "Data without a name"
+        clusters = (
+            f" in {audited.n_clusters:,} clusters ({audited.cluster})" if audited.cluster else ""
+        )
+        licence = f" Licence of the data: {self.licence}." if self.licence else ""
+        return Paragraph(
+            f"{start}{data}: {audited.n_units:,} people or images{clusters}. Group labels: "
+            f"{audited.judgement or 'judgement not recorded'}.{licence}"
+        )
+
+    def overall_table(self) -> Table:
+        """Everyone, on every metric."""
+        overall, percent = self.summary.overall, self.summary.audited.percent
+        rows = tuple(
+            (line.title, with_unit(found.value, line.unit),
+             interval(found.low, found.high, line.unit), count(found.n_units),
+             count(found.n_clusters), status_text(found))
+            for line, found in overall[:MAX_ROWS]
+        )  # fmt: skip
+        return Table(
+            "Everyone, on each metric",
+            (Column("Metric"), *map(number, ("Value", f"{percent} interval", "n", "Clusters")),
+             Column("Status")),
+            rows,
+            f"{GROUPS}: rows without an attribute, one for each metric, class and threshold",
+            tuple(_more(len(overall) - len(rows), "more rows are")),
+        )  # fmt: skip
+
+    def first_page(self, of_groups: str = "", of_limits: str = "") -> tuple[Part, Part]:
+        """Give what is read first: single attributes' groups on a few metrics, and the limits."""
+        sections, lines, most = self.shown_first()
+        overall = dict(self.summary.overall)
+        rows = [("everyone", *(cell_text(overall.get(line), line.unit) for line in lines))]
+        left = 0
+        for section in sections:
+            cells = {(table.line, row.group): row.estimate
+                     for table in tables_of(section) for row in table.rows}  # fmt: skip
+            shown = section.main.rows[:most]
+            left += len(section.main.rows) - len(shown)
+            name = f"{section.title}: " if len(sections) > 1 else ""
+            rows += [
+                (name + row.group, *(cell_text(cells.get((line, row.group)), line.unit)
+                                     for line in lines))
+                for row in shown
+            ]  # fmt: skip
+        notes = _more(left)
+        notes += [f"{one.title}: {count(len(one.main.rows))} groups, in {GROUPS}."
+                  for one in self.summary.sections if one not in sections]  # fmt: skip
+        notes += _more(len(overall) - len(lines), "more metrics, classes or thresholds are")
+        table = Table(
+            f"Value ({self.summary.audited.percent} interval; n)",
+            (Column("Group"), *(number(line.title) for line in lines)),
+            tuple(rows),
+            f"{GROUPS}: {'; '.join(map(key_of_line, lines))}; attribute "
+            f"{', '.join(section.attribute for section in sections) or '(none)'}",
+            tuple(notes),
+        )
+        return (Part("Results by group", (table,), of_groups),
+                Part("What this audit cannot say", (self.limits(),), of_limits))  # fmt: skip
+
+    def shown_first(self) -> tuple[list[AttributeSection], list[Line], int]:
+        """Choose attributes in reading order, metrics of everyone, and how many groups of each."""
+        sections = reading_order(self.summary.sections)
+        single = [one for one in sections if not one.is_intersection] or sections[:1]
+        every = [line for line, _ in self.summary.overall]
+        of_class = Counter(line.metric for line in every if line.label is not None)
+        lines = [line for line in every if line.label is None or of_class[line.metric] == 1]
+        return single, (lines or every)[:_MAX_COLUMNS], max(2, _MAX_FIRST // max(len(single), 1))
+
+    def metric_table(self) -> Table:
+        """Say what was measured, and how each metric is defined."""
+        lines = {line.metric: line for line, _ in reversed(self.summary.overall)}
+        better = {"higher": "more is better", "lower": "less is better", "none": "alike is better"}
+        said = self.record.get("measures") or {}
+        rows = tuple(
+            (said.get(line.metric, {}).get("title") or line.title.removesuffix(line.whose),
+             line.definition or "–", "share" if line.unit == "fraction" else line.unit or "–",
+             better[line.direction])
+            for line in reversed(lines.values())
+        )  # fmt: skip
+        columns = tuple(map(Column, ("Metric", "Definition", "Unit", "Direction")))
+        return Table("Metrics", columns, rows, "audit.json: metrics and measures")
+
+    def group_tables(self) -> Iterator[Block]:
+        """Each attribute's groups, on the metrics of everyone; classes are counted."""
+        for section in self.summary.sections:
+            shown = lines_shown(section)
+            for table in shown:
+                yield self._group_table(section, table)
+            if section.unknown:
+                yield Paragraph(without_folders(section.unknown))
+            left = len(tables_of(section)) - len(shown)
+            if left:
+                yield Paragraph(
+                    f"{left:,} more table{'' if left == 1 else 's'} of {section.title}, of single "
+                    f"classes: in {GROUPS}, rows with a label."
+                )
+
+    def _group_table(self, section: AttributeSection, table: LineTable) -> Table:
+        audited, line, rows = self.summary.audited, table.line, list(table.rows)
+        # Of a long table those furthest from everyone, in their own order.
+        far = sorted(range(len(rows)), key=lambda i: -abs(rows[i].difference or 0.0))[:MAX_ROWS]
+        is_share = line.unit == "fraction"
+        notes = _more(len(rows) - len(far), "more groups, nearer to everyone, are")
+        if table.overall is not None:
+            notes.insert(0, f"Everyone: {with_unit(table.overall.value, line.unit)} of "
+                            f"{count(table.overall.n_units)}.")  # fmt: skip
+        return Table(
+            f"{line.title}, by {section.title}",
+            (Column("Group"),
+             *map(number, (f"Value{' (%)' if is_share else ''}", f"{audited.percent} interval",
+                           "n", "Clusters",
+                           f"Minus everyone ({'points' if is_share else line.unit or 'units'})",
+                           f"{audited.adjusted.capitalize()} p")),
+             Column("Status")),
+            tuple(_group_cells(rows[i], line.unit) for i in sorted(far)),
+            f"{GROUPS}: {key_of_line(line)}, attribute {section.attribute}; {DIFFERENCES}",
+            tuple(notes),
+        )  # fmt: skip
+
+    def people_tables(self) -> Iterator[Block]:
+        """How many people of each group were judged, and which share of all judged they are."""
+        for section in self.summary.sections:
+            main = max(tables_of(section), key=lambda t: t.overall.n_units if t.overall else 0)
+            total = main.overall.n_units if main.overall else 0
+            rows = tuple(
+                (row.group, count(row.estimate.n_units), count(row.estimate.n_clusters),
+                 f"{100 * row.estimate.n_units / total:.1f} %" if total else "–")
+                for row in main.rows[:MAX_ROWS]
+            )  # fmt: skip
+            together = sum(row.estimate.n_units for row in main.rows)
+            notes = _more(len(main.rows) - len(rows))
+            if together > total:
+                notes.append("Some people are in several groups, so the shares add up to more than "
+                             "100 %.")  # fmt: skip
+            if together < total and not self.summary.audited.publish_min:
+                notes.append(
+                    f"{total - together:,} of {total:,} judged are in none of these groups: "
+                    "their value is not known, or their group is not shown."
+                )
+            yield Table(
+                f"People judged, by {section.title}",
+                (Column("Group"), *map(number, ("n", "Clusters", "Share of all judged"))),
+                rows,
+                f"{GROUPS}: {key_of_line(main.line)}, attribute {section.attribute}, n_units and "
+                "n_clusters",
+                tuple(notes),
+            )
+
+    def findings(self) -> Block:
+        """Give the run's claims, each with its place in findings.parquet."""
+        of_audit = pl.col("analysis").is_in(IN_THE_ANSWER)
+        rows = self.source.run.findings.filter(of_audit).sort("rank").to_dicts()
+        if not rows:
+            return Paragraph("The run holds no finding: findings.parquet is empty. That is not "
+                             "evidence that groups do not differ.")  # fmt: skip
+        claims = []
+        for row in rows[:_MAX_CLAIMS]:
+            claim, p = without_folders(row["claim"]), row["p_adjusted"]
+            says_p = p is None or _SAYS_P.search(claim)
+            tested = "" if says_p else f"{self.summary.audited.adjusted} {p_equals(p)}; "
+            claims.append(f"{claim} ({tested}findings.parquet, rank {row['rank']})")
+        if len(rows) > len(claims):
+            claims.append(f"{len(rows) - len(claims):,} more findings are in findings.parquet.")
+        return Bullets(tuple(claims))
+
+    def limits(self) -> Bullets:
+        """Say what this audit cannot say, as its report does."""
+        return Bullets(tuple(map(without_folders, self.summary.limits)))
+
+    def representation(self) -> Iterator[str]:
+        """Say how many people of each group were judged: a sentence for each single attribute."""
+        for section in self.summary.sections:
+            main = section.main
+            if section.is_intersection or main.overall is None or not main.overall.n_units:
+                continue
+            total = main.overall.n_units
+            shown = ", ".join(
+                f"{row.group} {count(row.estimate.n_units)} "
+                f"({100 * row.estimate.n_units / total:.1f} %)"
+                for row in main.rows[:_MAX_LISTED]
+            )
+            left = len(main.rows) - _MAX_LISTED
+            more = f", and {left:,} more groups" if left > 0 else ""
+            yield f"Representation by {section.title}, of {count(total)} judged: {shown}{more}."
+
+    def unknown_values(self) -> Iterator[str]:
+        """Say of how many people a value is not known."""
+        for section in self.summary.sections:
+            for row in section.main.rows:
+                if row.is_unknown and not section.is_intersection and row.estimate.n_units:
+                    yield f"{section.title}: not known of {count(row.estimate.n_units)}."
+
+    def sensitive(self) -> Iterator[str]:
+        """Name each attribute that was audited, also in an intersection alone, and who judged."""
+        judgement = self.summary.audited.judgement or "judgement not recorded"
+        by = (self.record.get("spec") or {}).get("by") or ()
+        audited = [*by, *(section.attribute for section in self.summary.sections)]
+        words = words_of(self.source.run)
+        names = (name.removesuffix(KNOWN_SUFFIX) for entry in audited for name in crossed(entry))
+        for name in dict.fromkeys(names):
+            yield f"{words.title(name)} ({judgement})"
+
+    def card(
+        self,
+        kind: str,
+        *parts: Part,
+        metadata: str = "",
+        data: Mapping[str, Any] | None = None,
+        of_data: bool = False,
+    ) -> Card:
+        """Put a card together: what every kind says before and after its own parts."""
+        summary, info = self.summary, self.info
+        data_set = (self.data_name or "unnamed") if of_data else ""
+        cautions = [f"{one.headline} {one.text}" for one in summary.cautions
+                    if not of_data or one == synthetic(self.record)]  # fmt: skip
+        answer = (summary.accounting, summary.answer, *summary.further[:_MAX_FURTHER])
+        return Card(
+            kind,
+            f"{info.title}: {data_set or without_folders(summary.title.removeprefix('Audit of '))}",
+            info.statement,
+            "" if of_data else without_folders(" ".join(filter(None, answer))),
+            tuple(map(without_folders, (*summary.warnings, *cautions))),
+            parts,
+            tuple((" ".join(filter(None, (one.citation, one.place))), one.url)
+                  for one in info.references),
+            tuple(self._provenance()),
+            metadata,
+            data,
+            summary,
+        )  # fmt: skip
+
+    def _provenance(self) -> Iterator[str]:
+        audited, inputs, source = self.summary.audited, self.summary.inputs, self.source
+        # A hash tells who has a copy that it is one.
+        is_named = source.sha256 and not audited.publish_min
+        run = f"Run {source.name}" if is_named else "A run"
+        yield (f"{run}, made by isolux {audited.version or '(version not recorded)'}"
+               + (f" at {audited.created}" if audited.created else "")
+               + (f", seed {audited.seed}" if audited.seed is not None else "")
+               + (f"; SHA-256 of audit.json begins {source.sha256[:_HASH]}" if is_named else "")
+               + ("; no table was changed since it was written." if source.sha256 else
+                  "; it is in memory, so no hash shows that it is as it was made."))  # fmt: skip
+        for one in inputs[:_HASH]:
+            yield f"Input {PurePath(one.path).name}: SHA-256 begins {one.sha256[:_HASH]}."
+        if len(inputs) > _HASH:
+            yield f"{len(inputs) - _HASH:,} more input files are named in audit.json."
+        if self.facts.origin:
+            yield f"Facts {self.facts.origin}: SHA-256 begins {self.facts.sha256[:_HASH]}."
+        if audited.publish_min:
+            yield ("Made to be published: anything that reveals fewer than "
+                   f"{audited.publish_min} people is left out.")  # fmt: skip
+
+
+def content_of(info: CardInfo, kind: str, source: Source, facts: Facts) -> Content:
+    """Take a run for a kind of card, or refuse one of another task."""
+    task = str(source.run.record.get("task") or "")
+    if info.tasks and task not in info.tasks:
+        raise SpecError(
+            f"a card of kind {kind.replace('_', '-')} cannot be filled from this run",
+            expected=f"a run of the task {' or '.join(info.tasks)}",
+            found=task or "a run without a task",
+        )
+    return Content(info, source, facts)
+
+
+def _group_cells(row: GroupRow, unit: str) -> tuple[str, ...]:
+    found = row.estimate
+    difference = value_text(row.difference, unit, sign=True)
+    if row.difference_low is not None:
+        difference += f" ({interval(row.difference_low, row.difference_high, unit)})"
+    return (
+        row.group, value_text(found.value, unit), interval(found.low, found.high, unit),
+        count(found.n_units), count(found.n_clusters), difference, p_text(row.p_adjusted),
+        status_text(found),
+    )  # fmt: skip

@@ -1,0 +1,153 @@
+"""A card of a finished audit: papers for a customer, a regulator, a committee.
+
+    run directory → hashes → summary, with the user's facts → a kind's card → Markdown, HTML, JSON
+
+What each kind follows and what it asks for: ``docs/how_to/cards.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from isolux.cards import Card, Source, at_risk, facts_template, read_facts, source_of
+from isolux.io import run_directory
+from isolux.io.atomic import RUN_MARK
+from isolux.io.hashing import sha256_file
+from isolux.io.run_changes import refuse_changed
+from isolux.verbs._run_source import HasRun, held_run
+from isolux.verbs.publish import publish
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.errors import IsoluxError, RunError, SpecError, UnknownNameError
+from isolux.vocabulary.info import CardInfo
+from isolux.vocabulary.progress import at
+
+__all__ = ["card", "first_facts"]
+
+
+def card(
+    run: Run | HasRun | str | Path,
+    *,
+    kind: str,
+    facts: Mapping[str, Any] | str | Path | None = None,
+    publish_min: int = 0,
+) -> Card:
+    """Fill a card from a finished audit; what neither the run nor the facts say is a named blank.
+
+    Parameters
+    ----------
+    run : Audit, Run, str or Path
+        A finished audit, or its directory.
+    kind : str
+        The kind of card: `isolux list cards`.
+    facts : mapping, str or Path, optional
+        A YAML file of what no audit can know, or what it holds; each fact is shown with its
+        source.
+    publish_min : int
+        Hide groups of fewer people, and whatever would reveal them; 0: nothing is hidden.
+
+    Returns
+    -------
+    Card
+        ``.markdown()``, ``.html()``, ``.json()`` (None where the kind has no schema),
+        ``.blanks``, ``.write(folder)``.
+
+    Raises
+    ------
+    RunError
+        The run was changed since it was written, is of an older version, or compares two models.
+    SpecError, UnknownNameError, FileError
+        No such kind or fact, or a package that the kind needs is not installed.
+
+    Examples
+    --------
+    >>> import polars as pl, isolux
+    >>> people = pl.DataFrame({"unit_id": [str(i) for i in range(400)],
+    ...                        "light": ["day", "night"] * 200, "value": [1.0] * 399 + [0.0]})
+    >>> found = isolux.audit(people, by="light", replicates=100)
+    >>> made = isolux.card(found, kind="bias_profile", facts={"facts": 1, "monitoring": "weekly"})
+    >>> [one.key for one in made.blanks][:2]
+    ['intended_use', 'context_of_use']
+    """
+    plugin = registry.load("cards", _find_kind(kind))
+    stated = read_facts(facts)
+    finished, name, sha256 = _finished_run(run)
+    if publish_min:
+        before = int(finished.record.get("publish_min") or 0)
+        if before:
+            raise SpecError(
+                "the run is cut for publishing already",
+                expected="the run without --publish-min, or the complete run that it was made from",
+                found=f"groups of fewer than {before} are hidden; --publish-min {publish_min}",
+            )
+        finished = publish(finished, publish_min)
+    at("filling the card")
+    return cast("Card", plugin.card(source_of(finished, name, sha256), stated))
+
+
+def first_facts(run: Run | HasRun | str | Path, *, kind: str) -> str:
+    """Write a first file of facts for one kind of card, as YAML with a comment a line."""
+    name = _find_kind(kind)
+    source: Source = source_of(*_finished_run(run)[:2])
+    alpha = source.summary.audited.alpha
+    groups = [
+        (section.attribute, row.group)
+        for section in source.summary.sections
+        for row in at_risk(section, alpha)
+    ]
+    info = cast("CardInfo", registry.info("cards", name))
+    return facts_template(name, info, groups if name == "bias_profile" else ())
+
+
+def _find_kind(kind: str) -> str:
+    """Find a kind by its name, however its words are joined."""
+    name = kind.strip().lower().replace("-", "_")
+    names = registry.names("cards")
+    if name not in names:
+        raise UnknownNameError("kind of card", kind, [one.replace("_", "-") for one in names])
+    return name
+
+
+def _finished_run(run: Any) -> tuple[Run, str, str]:
+    """Take a run from memory, or read its directory if nothing in it was changed.
+
+    Returns the run, the name of its folder and the SHA-256 of its record; empty: in memory.
+    """
+    where = str(run) if isinstance(run, str | Path) else None
+    finished = held_run(run) if where is None else _read_finished(run)
+    if finished is None:
+        raise RunError(
+            "there is no run to make a card from",
+            expected="an audit, a run or its directory",
+            found=type(run).__name__,
+        )
+    if "model_a" in finished.disparities.columns:
+        raise RunError(
+            "the run compares two models, and a card is of one",
+            expected="a run of `isolux audit`",
+            found="a run of `isolux compare`",
+            where=where,
+            hint="make a card of each model's own run",
+        )
+    if where is None:
+        return finished, "", ""
+    return finished, Path(run).resolve().name, sha256_file(Path(run).expanduser() / RUN_MARK)
+
+
+def _read_finished(run: str | Path) -> Run:
+    at("reading the run")
+    try:
+        refuse_changed(run, hint="audit again: no card is made of numbers that were changed")
+        return run_directory.load(run, changed="told")
+    except RunError:
+        raise
+    except IsoluxError as error:
+        raise RunError(
+            error.problem,
+            expected=error.expected,
+            found=error.found,
+            where=error.where or str(run),
+            hint=error.hint,
+        ) from error
