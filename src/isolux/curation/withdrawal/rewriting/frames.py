@@ -9,10 +9,8 @@ import polars as pl
 from isolux.curation.withdrawal.rewriting.cells import without
 from isolux.curation.withdrawal.rewriting.rewritten import Rewritten
 from isolux.curation.withdrawal.terms import Terms
-from isolux.io.arrow_batches import refuse_damaged_batches
-from isolux.io.binary_tables import first_line
+from isolux.io.binary_tables import first_line, read_arrow, refuse_damaged
 from isolux.io.panics import panics_unprinted
-from isolux.io.parquet_pages import refuse_damaged_pages
 
 __all__ = ["read", "rewrite"]
 
@@ -20,13 +18,10 @@ __all__ = ["read", "rewrite"]
 def read(data: bytes) -> tuple[pl.DataFrame, str]:
     """Read a table, and tell in which of the two forms it is."""
     with panics_unprinted():
+        refuse_damaged(data)
         if data[:4] == b"PAR1":
-            refuse_damaged_pages(data)
             return pl.read_parquet(io.BytesIO(data)), "parquet"
-        refuse_damaged_batches(data)
-        if data[:6] == b"ARROW1":
-            return pl.read_ipc(io.BytesIO(data)), "file"
-        return pl.read_ipc_stream(io.BytesIO(data)), "stream"
+        return read_arrow(data), "file" if data[:6] == b"ARROW1" else "stream"
 
 
 def rewrite(data: bytes, terms: Terms) -> Rewritten:
