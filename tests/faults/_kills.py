@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from isolux.io import run_directory
-from isolux.io.stages import is_stage
+from isolux.io.stages import is_stage, left_below
 
 SERVER = Path(__file__).with_name("_server.py")
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 POINTS = (
-    "make:before", "make:after", "rename:before", "rename:after", "exchange:before",
-    "exchange:after", "remove:before", "remove:after",
+    "make:before", "make:after", "rename:before", "rename:after", "remove:before", "remove:after",
 )  # fmt: skip
 
 
@@ -143,7 +142,7 @@ def kill_once(
     if command.target.endswith("run") or command.target.endswith("comparison"):
         server.run("explain", target, "--analysis", "no-such-analysis")
     else:
-        server.run("clean", target.parent)
+        list(left_below(target.parent))
     tally.left_after_next += sum(is_stage(path.name) for path in target.parent.rglob(".*"))
     tally.lost += stood and not target.exists()
     tally.partial += target.exists() and not whole(target, command)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from isolux.io.atomic import RUN_MARK
-from isolux.io.several_files import write_texts
+from isolux.io.atomic import RUN_MARK, write_texts
 from isolux.vocabulary.errors import OutputError
 
 __all__ = ["write_files"]
