@@ -19,8 +19,7 @@ from isolux.io.stages import is_stage
 SERVER = Path(__file__).with_name("_server.py")
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 POINTS = (
-    "make:before", "make:after", "rename:before", "rename:after", "exchange:before",
-    "exchange:after", "remove:before", "remove:after",
+    "make:before", "make:after", "rename:before", "rename:after", "remove:before", "remove:after",
 )  # fmt: skip
 
 

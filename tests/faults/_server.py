@@ -53,13 +53,10 @@ def strike(point: str, number: int) -> None:
         return wrapped
 
     where, _, when = point.partition(":")
-    if where == "rename":  # between the two renames of a system without an exchange
-        atomic._exchange = lambda *_: False
+    if where == "rename":  # of the old result, then of the new one
         Path.rename = struck(Path.rename, before=when == "before")  # type: ignore[method-assign]
-    elif where == "exchange":
-        atomic._exchange = struck(atomic._exchange, before=when == "before")
     elif where == "remove":
-        stages._remove = struck(stages._remove, before=when == "before")
+        stages.remove = struck(stages.remove, before=when == "before")
     else:
         stages.Stage._make = struck(stages.Stage._make, before=when == "before")  # type: ignore[method-assign]
 

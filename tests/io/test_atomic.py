@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,19 +10,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.io import atomic, staged_directory, write_parquet, write_text
-from isolux.io.atomic import refuse_existing
+from isolux.io import staged_directory, write_parquet, write_text
+from isolux.io.atomic import refuse_existing, write_texts
 from isolux.io.disk_errors import in_plain_words
 from isolux.vocabulary.errors import OutputError
 
 
 def listing(folder: Path) -> list[str]:
     return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*"))
-
-
-def cannot(_one: Path, _other: Path) -> bool:
-    """Be a system on which two directories cannot change names at once."""
-    return False
 
 
 def make_run(path: Path, text: str) -> None:
@@ -167,48 +161,6 @@ def test_overwriting_replaces_a_run_and_leaves_no_old_file(tmp_path):
     assert (tmp_path / "run" / "audit.json").read_text() == "new"
 
 
-def test_overwriting_works_where_directories_cannot_be_exchanged(tmp_path, monkeypatch):
-    monkeypatch.setattr(atomic, "_exchange", cannot)
-    make_run(tmp_path / "run", "old")
-    make_run(tmp_path / "run", "new")
-    assert listing(tmp_path) == ["run", "run/audit.json"]
-    assert (tmp_path / "run" / "audit.json").read_text() == "new"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux's own call is tested")
-def test_the_target_is_never_missing_while_it_is_replaced(tmp_path, monkeypatch):
-    make_run(tmp_path / "run", "old")
-    seen: list[str] = []
-    remove = shutil.rmtree
-
-    def watched(path, **settings):
-        seen.append((tmp_path / "run" / "audit.json").read_text())
-        remove(path, **settings)
-
-    monkeypatch.setattr(Path, "rename", lambda *_: pytest.fail("the old run was moved aside"))
-    monkeypatch.setattr(shutil, "rmtree", watched)
-    make_run(tmp_path / "run", "new")
-    assert seen == ["new"]
-    assert listing(tmp_path) == ["run", "run/audit.json"]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux's own call is tested")
-def test_files_that_come_at_the_last_moment_come_back(tmp_path, monkeypatch):
-    make_run(tmp_path / "run", "old")
-    exchange = atomic._exchange
-
-    def late(one: Path, other: Path) -> bool:
-        if other.name == "run" and (other / "audit.json").exists():
-            (other / "audit.json").rename(other / "chapter.txt")
-        return exchange(one, other)
-
-    monkeypatch.setattr(atomic, "_exchange", late)
-    with pytest.raises(OutputError, match="left unchanged"):
-        make_run(tmp_path / "run", "new")
-    assert listing(tmp_path) == ["run", "run/chapter.txt"]
-    assert (tmp_path / "run" / "chapter.txt").read_text() == "old"
-
-
 @pytest.mark.parametrize("name", ["report.html", "Report.HTML", "numbers.csv"])
 def test_a_new_directory_with_the_name_of_a_file_is_refused(tmp_path, name):
     said = r"(?s)file's name, and a directory is written.*such as (report|Report|numbers)\b"
@@ -319,7 +271,6 @@ def test_the_old_run_comes_back_when_the_last_rename_fails(tmp_path, monkeypatch
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return rename(self, target)
 
-    monkeypatch.setattr(atomic, "_exchange", cannot)
     monkeypatch.setattr(Path, "rename", failing)
     with pytest.raises(OutputError, match="the disk reports an error"):
         make_run(tmp_path / "run", "new")
@@ -342,6 +293,43 @@ def test_an_error_about_a_file_elsewhere_is_not_called_a_writing_error(tmp_path)
 
     with pytest.raises(FileNotFoundError):
         work()
+
+
+OLD = {"a.md": "old text", "a.html": "old page"}
+NEW = {"a.md": "new text", "a.html": "new page", "a.json": "{}"}
+
+
+def texts_in(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_several_texts_are_written_and_replaced(tmp_path):
+    folder = tmp_path / "x" / "cards"
+    assert write_texts(folder, OLD) == [folder / "a.md", folder / "a.html"]
+    write_texts(folder, NEW)
+    assert texts_in(folder) == NEW
+
+
+@pytest.mark.parametrize("stop", [OSError(errno.ENOSPC, "No space left"), KeyboardInterrupt()])
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_several_texts_that_cannot_be_written_leave_what_was_there(tmp_path, monkeypatch, stop, at):
+    write_texts(tmp_path / "old", OLD)
+    real, n_calls = Path.open, [0]
+
+    def fails(self, *given, **named):
+        n_calls[0] += ".new-" in self.name
+        if n_calls[0] == at + 1:
+            raise stop
+        return real(self, *given, **named)
+
+    for name in ("old", "fresh/cards"):
+        n_calls[0] = 0
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "open", fails)
+            with pytest.raises((OutputError, KeyboardInterrupt)):
+                write_texts(tmp_path / name, NEW)
+    assert not (tmp_path / "fresh").exists()
+    assert texts_in(tmp_path / "old") == OLD
 
 
 def test_a_real_limit_of_the_system_is_said_in_plain_words(tmp_path):

@@ -18,21 +18,14 @@ from isolux.vocabulary.errors import FileError
 WIDE = pa.array([Decimal("1.2")] * 2, pa.decimal256(50, 2))
 VIEWS = pa.array([[1], [2]], pa.list_view(pa.int64()))
 UNREAD = {
-    "interval": (pa.array([(1, 2, 3)] * 2, pa.month_day_nano_interval()), "seconds or days"),
-    "run-end encoded": (
-        pa.RunEndEncodedArray.from_arrays(pa.array([2], pa.int32()), pa.array(["a"])),
-        "the type of its values",
+    "month_day_nano_interval": pa.array([(1, 2, 3)] * 2, pa.month_day_nano_interval()),
+    "run_end_encoded": pa.RunEndEncodedArray.from_arrays(
+        pa.array([2], pa.int32()), pa.array(["a"])
     ),
-    "list_view": (VIEWS, "cast it to list"),
-    "decimal256": (WIDE, "float64"),
-    "decimal256, within its values": (
-        pa.array([[Decimal("1.2")]] * 2, pa.list_(WIDE.type)),
-        "float",
-    ),
-    "union": (
-        pa.UnionArray.from_sparse(pa.array([0, 0], pa.int8()), [pa.array([1, 2])]),
-        "one type",
-    ),
+    "list_view": VIEWS,
+    "decimal256": WIDE,
+    "list<item: decimal256": pa.array([[Decimal("1.2")]] * 2, pa.list_(WIDE.type)),
+    "sparse_union": pa.UnionArray.from_sparse(pa.array([0, 0], pa.int8()), [pa.array([1, 2])]),
 }
 
 
@@ -41,8 +34,7 @@ UNREAD = {
 def test_a_column_of_a_type_without_counterpart_is_named(
     tmp_path: Path, name: str, *, stream: bool
 ) -> None:
-    column, hint = UNREAD[name]
-    table = pa.table({"id": ["a", "b"], "odd": column})
+    table = pa.table({"id": ["a", "b"], "odd": UNREAD[name]})
     path = tmp_path / "people.arrow"
     new = pa.ipc.new_stream if stream else pa.ipc.new_file
     with new(str(path), table.schema) as out:
@@ -50,8 +42,8 @@ def test_a_column_of_a_type_without_counterpart_is_named(
     with pytest.raises(FileError, match="a type that isolux cannot read") as raised:
         read_table(path)
     said = str(raised.value)
-    assert f"the column 'odd' is {name}\n" in said
-    assert hint in said
+    assert f"the column 'odd' is {name}" in said
+    assert "cast it" in said
     assert "unwrap" not in said
     assert str(path) in said
 
@@ -59,10 +51,10 @@ def test_a_column_of_a_type_without_counterpart_is_named(
 @pytest.mark.parametrize("name", ["list_view", "decimal256"])
 def test_parquet_says_it_too(tmp_path: Path, name: str) -> None:
     path = tmp_path / "people.parquet"
-    pq.write_table(pa.table({"id": ["a", "b"], "odd": UNREAD[name][0]}), path)
+    pq.write_table(pa.table({"id": ["a", "b"], "odd": UNREAD[name]}), path)
     with pytest.raises(FileError, match="a type that isolux cannot read") as raised:
         read_table(path)
-    assert f"the column 'odd' is {name}\n" in str(raised.value)
+    assert f"the column 'odd' is {name}" in str(raised.value)
 
 
 def test_feather_of_version_1_is_called_that(tmp_path: Path) -> None:
@@ -114,6 +106,7 @@ def test_a_schema_is_told_without_values(tmp_path: Path) -> None:
         whole = (tmp_path / f"a.{form}").read_bytes()
         (tmp_path / f"a.{form}").write_bytes(whole[:-20] + whole[-19:])
         with pytest.raises(
-            (ValueError, pl.exceptions.PolarsError), match=r"footer|FileMetaData|message"
+            (ValueError, pl.exceptions.PolarsError),
+            match=r"(?i)footer|thrift",
         ):
             schema_of(tmp_path / f"a.{form}", form)

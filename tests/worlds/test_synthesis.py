@@ -305,7 +305,7 @@ def test_an_old_world_comes_back_if_the_new_one_cannot_take_its_place(tmp_path, 
     def broken(one, other):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("isolux.io.atomic._exchange", broken)
+    monkeypatch.setattr("isolux.io.atomic._swap", broken)
     with pytest.raises(OutputError, match="the disk is full"):
         synthesize(settings(), out, seed=5, pixels=False, overwrite=True)
     assert contents(out) == before

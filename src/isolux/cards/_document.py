@@ -181,7 +181,7 @@ class Card:
         OutputError
             A file is there and may not be replaced, or cannot be written.
         """
-        from isolux.io.several_files import write_texts
+        from isolux.io.atomic import write_texts
 
         name = self.kind.replace("_", "-")
         texts = {f"{name}.md": self.markdown(), f"{name}.html": self.html()}

@@ -120,9 +120,6 @@ class Looker:
         told = self.answerer.answered(first, self._deadline(batch))
         for read, k in batch.looks:  # the model has seen them
             read.shown[k] = None
-            if read.free is not None:
-                read.free()
-                read.free = None
         if batch.last:
             self._free_since = time.monotonic()
         if self.answerer.hung != hung:  # what waits behind it never comes

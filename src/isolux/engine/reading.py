@@ -30,15 +30,12 @@ class Read:
         Why there is nothing; None: there is something, and the model says more.
     n_bytes : int
         Of all that is shown.
-    free : callable, optional
-        Gives the room back, once the model has seen it.
     """
 
     opened: Opened
     shown: list[Any]
     said: list[Said | None]
     n_bytes: int = 0
-    free: Callable[[], None] | None = None
 
 
 def read_picture(

@@ -1,20 +1,17 @@
 """Writing so that a reader finds the whole result or none: a temporary name, then a rename.
 
-``write_text``, ``write_bytes`` and ``write_parquet`` do it for one file, ``staged_directory`` for a
-run directory. Whatever ends the work early (an error, a full disk, Ctrl-C) leaves nothing
-half-written behind, and an old result stays until the new one stands in its place. What ``kill -9``
-leaves, the next command on that path removes (``isolux.io.stages``).
+``write_text``, ``write_bytes`` and ``write_parquet`` do it for one file, ``write_texts`` for some,
+``staged_directory`` for a run directory. Whatever ends the work early (an error, a full disk,
+Ctrl-C) leaves nothing half-written behind, and an old result stays until the new one stands in its
+place. What ``kill -9`` leaves, the next command on that path removes (``isolux.io.stages``).
 """
 
 from __future__ import annotations
 
-import errno
 import os
-import shutil
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 
@@ -22,7 +19,7 @@ import polars as pl
 
 from isolux.io.disk_errors import in_plain_words
 from isolux.io.ours import foreign_files
-from isolux.io.stages import Stage, held, sibling, sweep
+from isolux.io.stages import Stage, lock_folder, remove, sibling, sweep
 from isolux.vocabulary.errors import OutputError
 
 __all__ = [
@@ -33,6 +30,7 @@ __all__ = [
     "write_bytes",
     "write_parquet",
     "write_text",
+    "write_texts",
 ]
 
 RUN_MARK = "audit.json"
@@ -131,26 +129,27 @@ def staged_directory(
     ['run']
     """
     target = Path(path).expanduser().resolve()
-    kind = _Kind(tuple(marks), what, carried)
-    kind.refuse(target, overwrite=overwrite)
+    sweep(target)
+    refuse = partial(_refuse, target, overwrite=overwrite, marks=marks, what=what, carried=carried)
+    refuse()
+    # Innermost first: the order in which they are removed again.
+    new = [parent for parent in target.parents if not parent.exists()]
     stage: Stage | None = None
-    made: list[Path] = []
     try:
         with in_plain_words(target):
-            # Innermost first: the order in which they are removed again.
-            made += [parent for parent in target.parents if not parent.exists()]
-            target.parent.mkdir(parents=True, exist_ok=True)
             stage = Stage(target, folder=True)
             yield stage.path
-            _swap(stage.path, target, kind=kind, overwrite=overwrite)
+            with lock_folder(target.parent):
+                refuse()  # an audit takes minutes, and files may have been put there meanwhile
+                _swap(stage.path, target)
     except BaseException:
         if stage is not None:
             stage.discard()
-        for parent in made:
-            with suppress(OSError):
+        for parent in new:
+            with suppress(OSError):  # something else was put there meanwhile
                 parent.rmdir()
         raise
-    stage.discard()  # its lock, and the old result where the two changed places
+    stage.discard()  # its lock, and the old result, which has its name now
 
 
 def refuse_existing(
@@ -169,6 +168,12 @@ def refuse_existing(
     """
     target = Path(path).expanduser().resolve()
     sweep(target)
+    _refuse(target, overwrite=overwrite, marks=marks, what=what, carried=carried)
+
+
+def _refuse(
+    target: Path, *, overwrite: bool, marks: Sequence[str], what: str, carried: bool
+) -> None:
     with in_plain_words(target):
         nearest = next(parent for parent in target.parents if os.path.lexists(parent))
         if not nearest.is_dir():
@@ -210,23 +215,6 @@ def refuse_existing(
             _refuse_foreign(target, what)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """What makes a directory one that may be replaced."""
-
-    marks: tuple[str, ...]
-    what: str
-    carried: bool
-
-    def refuse(self, target: Path, *, overwrite: bool) -> None:
-        refuse_existing(target, overwrite=overwrite, marks=self.marks, what=self.what,
-                        carried=self.carried)  # fmt: skip
-
-    def holds(self, folder: Path) -> bool:
-        foreign = [] if self.carried else foreign_files(folder, self.what)
-        return _replaceable(folder, self.marks) and not foreign
-
-
 def _replaceable(folder: Path, marks: Sequence[str]) -> bool:
     return all((folder / mark).is_file() for mark in marks) or not any(folder.iterdir())
 
@@ -245,66 +233,57 @@ def _refuse_foreign(target: Path, what: str) -> None:
         )
 
 
-def _swap(stage: Path, target: Path, *, kind: _Kind, overwrite: bool) -> None:
+def _swap(stage: Path, target: Path) -> None:
     """Put the stage in the target's place; what stood there is then the stage, to be removed."""
-    # Looked at again: an audit takes minutes, and files may have been put there meanwhile.
-    kind.refuse(target, overwrite=overwrite)
     if not target.exists():
-        try:
-            stage.rename(target)
-        except OSError as error:
-            # Another command on this path was faster: what it wrote is a result like any other.
-            if not overwrite or error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-            kind.refuse(target, overwrite=True)
-        else:
-            return
-    if not _exchange(stage, target):
-        _move_aside(stage, target)
-    elif not kind.holds(stage):
-        _exchange(stage, target)  # files came between the look and the exchange
-        kind.refuse(target, overwrite=overwrite)
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Let two directories change names at once, so that neither is ever missing."""
-    import ctypes
-
-    if os.name != "posix":  # pragma: no cover
-        return False
-    library = ctypes.CDLL(None, use_errno=True)
-    a, b, swapped = os.fsencode(one), os.fsencode(other), 2  # RENAME_EXCHANGE, RENAME_SWAP
-    here = -100  # AT_FDCWD, which absolute paths do not need
-    try:
-        if sys.platform == "darwin":  # pragma: no cover
-            done = library.renamex_np(a, b, swapped)
-        else:
-            done = library.renameat2(here, a, here, b, swapped)
-    except AttributeError:  # pragma: no cover - an older system
-        return False
-    if done == 0:
-        return True
-    code = ctypes.get_errno()
-    if code in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
-        return False
-    raise OSError(code, os.strerror(code), str(one))
-
-
-def _move_aside(stage: Path, target: Path) -> None:
-    """Do in two renames what ``_exchange`` does in one; a killed one leaves ``.NAME.old-…``."""
+        stage.rename(target)
+        return
     old = sibling(target, "old")
-    with held(target):
-        try:
-            target.rename(old)
-            stage.rename(target)
-        except BaseException:
-            if target.exists():  # another command's result by now: the old one has a successor
-                shutil.rmtree(old, ignore_errors=True)
-            elif old.exists():
-                old.rename(target)
-            raise
-        # Not before the new one stands: until then the old one is the only result there is.
+    try:
+        target.rename(old)
+        stage.rename(target)
         old.rename(stage)
+    except BaseException:
+        if target.exists():
+            remove(old)
+        else:
+            old.rename(target)
+        raise
+
+
+def write_texts(folder: str | Path, texts: Mapping[str, str]) -> list[Path]:
+    """Write UTF-8 texts into a folder; none is put in its place before all are on the disk.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as there:
+    ...     made = write_texts(Path(there) / "cards", {"a.md": "text", "a.html": "page"})
+    ...     [path.name for path in made], made[1].read_text()
+    (['a.md', 'a.html'], 'page')
+    """
+    there = Path(folder).expanduser()
+    new = [parent for parent in (there, *there.parents) if not parent.exists()]
+    stages: list[Stage] = []
+    try:
+        with in_plain_words(there / next(iter(texts))):
+            there.mkdir(parents=True, exist_ok=True)
+            for name, text in texts.items():
+                sweep(there / name)
+                stages.append(Stage(there / name, folder=False))
+                _dump(stages[-1].path, text.encode())
+            for stage in stages:  # only renames, which take no room on the disk
+                stage.path.replace(stage.target)
+    except BaseException:
+        for stage in stages:
+            stage.discard()
+        for parent in new:
+            with suppress(OSError):
+                parent.rmdir()
+        raise
+    for stage in stages:
+        stage.release()
+    return [there / name for name in texts]
 
 
 def _write(path: str | Path, fill: Callable[[Path], object]) -> Path:

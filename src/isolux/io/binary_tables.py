@@ -1,45 +1,140 @@
-"""Parquet and Arrow files, read by polars once what they say of themselves was looked at.
+"""Parquet and Arrow files, read by polars; where pyarrow is installed, it looks at them first.
 
-polars ends the process over some damaged files and prints what its engine makes of others; what
-reaches the user from here names the file, and the column where there is one.
+polars ends the process over some damaged files, reads past the checksums of pages, and prints what
+its engine makes of others. What reaches the user from here names the file, and the column where
+there is one.
 """
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from isolux.io.arrow_batches import CELLS, columns_of_message, refuse_damaged_batches
-from isolux.io.arrow_schema import UnreadTypeError, refuse_unread
 from isolux.io.panics import panics_unprinted
-from isolux.io.parquet_pages import refuse_damaged_pages
 from isolux.vocabulary.errors import FileError
 
-__all__ = ["first_line", "read_arrow_file", "read_parquet_file", "schema_of", "unread_column"]
+__all__ = [
+    "first_line",
+    "read_arrow",
+    "read_arrow_file",
+    "read_parquet_file",
+    "refuse_damaged",
+    "schema_of",
+    "unread_column",
+]
 
 _FEATHER_1 = b"FEA1"
+_PARQUET = b"PAR1"
+_ARROW_FILE = b"ARROW1"
+_CONTINUES = b"\xff\xff\xff\xff"  # what each message begins with, since Arrow 0.15
+_MAX_CELLS = 1_000_000_000
+"""Rows times columns: a larger table would not fit most memories."""
+
+
+def refuse_damaged(source: Path | bytes, columns: Collection[str] | None = None) -> None:
+    """Refuse a damaged Parquet or Arrow table by pyarrow, where that is installed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "people.parquet"
+    ...     pl.DataFrame({"age": [31, 8]}).write_parquet(path)
+    ...     refuse_damaged(path)
+    """
+    if find_spec("pyarrow") is None or not (
+        source if isinstance(source, bytes) else source.stat().st_size
+    ):
+        return
+    import pyarrow as pa
+
+    try:
+        with _opened(source) as file:
+            if _begins_with(file, _PARQUET):
+                _refuse_damaged_parquet(file, columns)
+            else:
+                _refuse_damaged_arrow(file)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(first_line(error)) from error
+
+
+def _opened(source: Path | bytes) -> Any:
+    import pyarrow as pa
+
+    return pa.BufferReader(source) if isinstance(source, bytes) else pa.OSFile(str(source))
+
+
+def _begins_with(file: Any, magic: bytes) -> bool:
+    head = file.read(len(magic))
+    file.seek(0)
+    return bool(head == magic)
+
+
+def _refuse_damaged_parquet(file: Any, columns: Collection[str] | None) -> None:
+    """Read the values of some columns, or of all, a group of rows at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.ParquetFile(file, page_checksum_verification=True)
+    names = table.schema_arrow.names
+    _refuse_huge(table.metadata.num_rows, len(names))
+    for name in names if columns is None else columns:
+        for group in range(table.num_row_groups):
+            try:
+                table.read_row_group(group, columns=[name]).validate(full=True)
+            except (pa.ArrowException, OSError) as error:
+                raise ValueError(f"column {name!r}: {first_line(error)}") from error
+
+
+def _refuse_damaged_arrow(file: Any) -> None:
+    """Read the batches of a file or stream one after another."""
+    import pyarrow as pa
+
+    n_rows = 0
+    for batch in _batches(file):
+        n_rows += batch.num_rows
+        _refuse_huge(n_rows, batch.num_columns)
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            try:
+                column.validate(full=True)
+            except pa.ArrowException as error:
+                raise ValueError(f"column {name!r}: {first_line(error)}") from error
+
+
+def _batches(file: Any) -> Iterator[Any]:
+    import pyarrow as pa
+
+    if _begins_with(file, _ARROW_FILE):
+        reader = pa.ipc.open_file(file)
+        yield from map(reader.get_batch, range(reader.num_record_batches))
+        return
+    yield from pa.ipc.open_stream(file)
+    if any(left := file.read()):
+        raise ValueError(f"{len(left):,} bytes follow its end")
+
+
+def _refuse_huge(n_rows: int, n_columns: int) -> None:
+    """Refuse more cells than fit a memory: a column of one value packs to nothing."""
+    if n_rows * n_columns > _MAX_CELLS:
+        raise ValueError(
+            f"{n_rows:,} rows of {n_columns:,} columns are more than {_MAX_CELLS:,} cells"
+        )
 
 
 def read_parquet_file(path: Path) -> pl.DataFrame:
     """Read a Parquet file."""
 
     def read() -> pl.DataFrame:
-        refuse_damaged_pages(path)
+        refuse_damaged(path)
         lazy = pl.scan_parquet(path, glob=False)
-        rows, columns = lazy.select(pl.len()).collect().item(), len(lazy.collect_schema())
-        if rows * columns > CELLS:  # a column of one value packs to nothing
-            raise FileError(
-                "this table is too large to be read whole",
-                expected=f"at most {CELLS:,} cells",
-                found=f"{rows:,} rows of {columns:,} columns",
-                where=str(path),
-            )
+        _refuse_huge(lazy.select(pl.len()).collect().item(), len(lazy.collect_schema()))
         return pl.read_parquet(path, use_pyarrow=False, glob=False)
 
-    return _binary(path, "Parquet", read)
+    return _read(path, "Parquet", read)
 
 
 def read_arrow_file(path: Path) -> pl.DataFrame:
@@ -53,34 +148,40 @@ def read_arrow_file(path: Path) -> pl.DataFrame:
             hint="read it with pyarrow.feather.read_table and write it with "
             "pyarrow.feather.write_feather, or save it as Parquet",
         )
-    # Feather and IPC files begin with this; what a stream writer makes (Hugging Face) does not.
-    reader = pl.read_ipc if data.startswith(b"ARROW1") else pl.read_ipc_stream
 
     def read() -> pl.DataFrame:
-        refuse_damaged_batches(data)
-        return reader(data)
+        refuse_damaged(data)
+        return read_arrow(data)
 
-    return _binary(path, "Arrow", read)
+    return _read(path, "Arrow", read)
+
+
+def read_arrow(data: bytes) -> pl.DataFrame:
+    """Read an Arrow file, or a stream that was written to its end."""
+    if data.startswith(_ARROW_FILE):
+        return pl.read_ipc(data)
+    if data.startswith(_CONTINUES) and not data.rstrip(b"\0").endswith(_CONTINUES):
+        raise ValueError("it is cut off: nothing says at its end that no batch follows")
+    return pl.read_ipc_stream(data)  # what a stream writer makes, as Hugging Face's does
 
 
 def schema_of(path: Path, form: str) -> dict[str, pl.DataType]:
     """Tell the columns of a file, Parquet or Arrow, and their types; no value is read."""
     with panics_unprinted():
         if form == "parquet":
-            refuse_damaged_pages(path, ())
+            refuse_damaged(path, ())
             return dict(pl.read_parquet_schema(path))
-        refuse_damaged_batches(path)
         return dict(pl.read_ipc_schema(path))
 
 
-def _binary(path: Path, name: str, read: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+def _read(path: Path, name: str, read: Callable[[], pl.DataFrame]) -> pl.DataFrame:
     if path.stat().st_size == 0:
         raise FileError("the file is empty", expected=f"a table as {name}", where=str(path))
     try:
         with panics_unprinted():
             return read()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        raise unread_column(error, path) or FileError(
+        raise unread_column(path) or FileError(
             f"this is not a valid {name} file, or it is damaged",
             expected="a whole file, as its writer left it",
             found=first_line(error),
@@ -89,31 +190,35 @@ def _binary(path: Path, name: str, read: Callable[[], pl.DataFrame]) -> pl.DataF
         ) from error
 
 
-def unread_column(error: Exception, path: Path) -> FileError | None:
-    """Say which column polars cannot read, where that is what an error comes from."""
-    if isinstance(error, pl.exceptions.PolarsError | pl.exceptions.PanicException):
-        error = _unread_in_parquet(path) or error
-    if not isinstance(error, UnreadTypeError):
+def unread_column(path: Path) -> FileError | None:
+    """Name the first column whose type polars lacks, in a file that could not be read."""
+    if find_spec("pyarrow") is None:
         return None
-    return FileError(
-        "a column has a type that isolux cannot read",
-        expected="numbers, text, true or false, dates and times, lists or structs of these",
-        found=str(error),
-        where=str(path),
-        hint=f"{error.hint} and write the file again, or leave the column out",
-    )
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-
-def _unread_in_parquet(path: Path) -> UnreadTypeError | None:
     try:
-        with panics_unprinted():
-            refuse_damaged_pages(path, ())
-            said = pl.read_parquet_metadata(path).get("ARROW:schema", "")
-        refuse_unread(columns_of_message(base64.b64decode(said)))
-    except UnreadTypeError as error:
-        return error
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError):
+        with _opened(path) as file:
+            if _begins_with(file, _PARQUET):
+                schema = pq.read_schema(file)
+            elif _begins_with(file, _ARROW_FILE):
+                schema = pa.ipc.open_file(file).schema
+            else:
+                schema = pa.ipc.open_stream(file).schema
+    except (pa.ArrowException, OSError):
         return None
+    for field in schema:
+        try:
+            with panics_unprinted():
+                pl.from_arrow(pa.table({"values": pa.nulls(1, field.type)}))
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException):
+            return FileError(
+                "a column has a type that isolux cannot read",
+                expected="numbers, text, true or false, dates and times, lists or structs of these",
+                found=f"the column {field.name!r} is {field.type}",
+                where=str(path),
+                hint="cast it to one of these and write the file again, or leave the column out",
+            )
     return None
 
 

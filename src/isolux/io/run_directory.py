@@ -16,11 +16,10 @@ import polars as pl
 from isolux.io.ahead import packed
 from isolux.io.alongside import alongside
 from isolux.io.atomic import RUN_MARK, staged_directory, write_bytes, write_parquet, write_text
-from isolux.io.binary_tables import first_line
+from isolux.io.binary_tables import first_line, refuse_damaged
 from isolux.io.panics import panics_unprinted
-from isolux.io.parquet_pages import refuse_damaged_pages
 from isolux.io.paths import plain_name
-from isolux.io.run_changes import UNHASHED, refuse_changed
+from isolux.io.run_changes import UNHASHED, changed_files, refuse_changed
 from isolux.io.run_record import FILES, TABLES, hashes_of, read_record, record_text
 from isolux.io.stages import is_stage, sweep
 from isolux.vocabulary.containers import Run
@@ -95,7 +94,8 @@ def load(path: str | Path, *, changed: Literal["refuse", "told"] = "refuse") -> 
     root = Path(path).expanduser()
     sweep(root, inside=(root / RUN_MARK).is_file())
     record = read_record(root)
-    hashed = isinstance(record.pop(FILES, None), Mapping)  # the next run's files are others
+    record.pop(FILES, None)  # the next run's files are others
+    changes = changed_files(root)
     tables = {}
     for name, table in TABLES.items():
         file = root / f"{name}.parquet"
@@ -106,7 +106,7 @@ def load(path: str | Path, *, changed: Literal["refuse", "told"] = "refuse") -> 
                 where=str(root),
                 hint="a run that is not whole cannot be used: make it again",
             )
-        frame = _read(file)
+        frame = _read(file, changes)
         tables[name] = check(frame, _kind(table, frame), where=file)
     files = sorted((root / "evidence").glob("*.parquet"))
     for name in sorted(_named(record, root) - {file.stem for file in files}):
@@ -116,10 +116,10 @@ def load(path: str | Path, *, changed: Literal["refuse", "told"] = "refuse") -> 
             where=str(root),
             hint="run the audit again",
         )
-    evidence = {file.stem: _read(file) for file in files}
-    if changed == "refuse":  # last: a file that cannot be read at all is said as such
+    evidence = {file.stem: _read(file, changes) for file in files}
+    if changes and changed == "refuse":  # last: a file that cannot be read at all is said as such
         refuse_changed(root, unhashed=True)
-    if not hashed:
+    if changes is None:
         said = record.get("warnings")
         said = said if isinstance(said, list) else []
         record["warnings"] = [UNHASHED, *(text for text in said if text != UNHASHED)]
@@ -145,10 +145,11 @@ def _kind(table: Table, frame: pl.DataFrame) -> Table:
     return COMPARISONS if table is DISPARITIES and "model_a" in frame.columns else table
 
 
-def _read(file: Path) -> pl.DataFrame:
+def _read(file: Path, changes: list[str] | None) -> pl.DataFrame:
     try:
-        refuse_damaged_pages(file)
         with panics_unprinted():
+            if changes != []:  # a file with the hash of what was written is whole
+                refuse_damaged(file)
             return pl.read_parquet(file, glob=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         raise FileError(

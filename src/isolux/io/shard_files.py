@@ -16,10 +16,9 @@ from typing import Any
 
 import polars as pl
 
-from isolux.io.binary_tables import first_line, unread_column
+from isolux.io.binary_tables import first_line, refuse_damaged, unread_column
 from isolux.io.frames import LONGEST_CELL, refuse_unless_file
 from isolux.io.panics import panics_unprinted
-from isolux.io.parquet_pages import refuse_damaged_pages
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
 from isolux.vocabulary.table_rows import IntArray, TableRows
 
@@ -147,7 +146,7 @@ def _described(path: Path) -> tuple[dict[str, Any], int, dict[str, str]]:
     refuse_unless_file(path)
 
     def read() -> tuple[dict[str, Any], int, dict[str, str]]:
-        refuse_damaged_pages(path, ())
+        refuse_damaged(path, ())
         lazy = pl.scan_parquet(path, glob=False)
         schema = {name: _plain(dtype) for name, dtype in lazy.collect_schema().items()}
         rows = int(lazy.select(pl.len()).collect().item())
@@ -174,7 +173,7 @@ def _opened(path: Path, read: Callable[[], Any]) -> Any:
         with panics_unprinted():
             return read()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        raise unread_column(error, path) or FileError(
+        raise unread_column(path) or FileError(
             "a shard is not a Parquet file, or it is damaged",
             expected="a Parquet file as its writer left it",
             found=first_line(error),
@@ -230,7 +229,7 @@ def read_shard(path: str | Path, columns: Sequence[str]) -> pl.DataFrame:
     place = Path(path)
 
     def look() -> dict[str, Any]:
-        refuse_damaged_pages(place, columns)
+        refuse_damaged(place, columns)
         return dict(pl.read_parquet_schema(place))
 
     schema = _opened(place, look)

@@ -8,31 +8,30 @@ cells merged over rows give each row their value (not in ods, whose merged cells
 
 from __future__ import annotations
 
-import importlib
 import io
+import json
+import subprocess
+import sys
 import zipfile
 import zlib
 from collections.abc import Sequence
-from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from isolux.io.inflating import unpacked_limit
-from isolux.io.panics import panics_unprinted
-from isolux.io.sheet_areas import refuse_large_areas
 from isolux.io.sheet_cells import refuse_without_value
-from isolux.io.xls_areas import XLS_SIGNATURE
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, place
 
 __all__ = ["SHEETS", "read_sheet"]
 
 SHEETS = {"xlsx": (".xlsx", ".xlsm", ".xlsb", ".xls"), "ods": (".ods",)}
 """Format to the suffixes that name it."""
+_Rows = dict[int, list[str | None]]
 _Range = tuple[tuple[int, int], tuple[int, int]]  # first and last cell: row, column, from 0
 _LARGEST = 1 << 30  # bytes of a workbook's parts, unpacked: it is read whole
 _SHOWN = 12
+_XLS_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def read_sheet(
@@ -49,10 +48,8 @@ def read_sheet(
     if not data:
         raise FileError("the file is empty", expected="a workbook", where=where)
     parts = _parts(data, where)
-    most = unpacked_limit(len(data), _LARGEST)
-    refuse_large_areas(parts or data, sheet, where, most_text=most)
-    name, cells, merged = _cells(data, sheet, where)
-    filled = [k for k, row in enumerate(cells) if any(_text(cell) is not None for cell in row)]
+    name, rows, merged = _rows(path, sheet, where)
+    filled = [k for k, row in rows.items() if any(cell is not None for cell in row)]
     at = filled[0] if header_row is None and filled else (header_row or 1) - 1
     if at not in filled:
         raise FileError(
@@ -63,44 +60,58 @@ def read_sheet(
             hint="name it with --header-row" if filled else None,
         )
     refuse_without_value(parts, name, header=at + 1, where=where)
-    _fill_down(cells, merged, at)
-    held = set(filled)
-    body = [row for k, row in enumerate(cells) if k > at and k in held]
-    return _table(cells[at], body, f"{where}, row {at + 1}")
+    _fill_down(rows, merged, at)
+    body = [rows[k] for k in filled if k > at]
+    return _table(rows[at], body, f"{where}, row {at + 1}")
 
 
-def _fill_down(cells: list[list[Any]], merged: Sequence[_Range], header: int) -> None:
+def _fill_down(rows: _Rows, merged: Sequence[_Range], header: int) -> None:
     """Write the value of cells that are merged over rows into each row: it is about all of them."""
     for (first, column), (last, _) in merged:
-        if first > header and column < len(cells[first]):
-            for row in cells[first + 1 : last + 1]:
-                if column < len(row):
-                    row[column] = cells[first][column]
+        if header < first and first in rows:
+            for k in range(first + 1, last + 1):
+                if k in rows:
+                    rows[k][column] = rows[first][column]
 
 
-def _cells(data: bytes, sheet: str | None, where: str) -> tuple[str, list[list[Any]], list[_Range]]:
-    """Give the sheet's name, all its rows, and the ranges of merged cells (xlsx alone)."""
-    calamine = importlib.import_module("python_calamine")
-    try:
-        with panics_unprinted():
-            book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
-            name = _sheet(book, sheet, where)
-            found = book.get_sheet_by_name(name)
-            rows: list[list[Any]] = found.to_python(skip_empty_area=False)
-            return name, rows, found.merged_cell_ranges or []
-    except (FileError, UnknownNameError):
-        raise
-    except BaseException as error:  # a panic of calamine is no Exception
-        if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
-            raise
-        raise _damaged(error, where) from error
+def _rows(path: Path, sheet: str | None, where: str) -> tuple[str, _Rows, list[_Range]]:
+    """Give the sheet's name, its rows with cells, and the ranges of merged cells (xlsx alone)."""
+    script = Path(__file__).with_name("sheet_reader.py")
+    command = [sys.executable, "-P", str(script), json.dumps([str(path), sheet])]
+    done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - our own program
+    if done.returncode:
+        raise _too_large("it takes more memory than any table does", where)
+    found = json.loads(done.stdout)
+    if "limit exceeded" in found.get("error", ""):  # calamine's own, of ods
+        raise _too_large(found["error"], where)
+    if "error" in found:
+        raise _damaged(found["error"], where)
+    if "sheets" in found:
+        raise _other_sheets(found["sheets"], sheet, where)
+    if "size" in found:
+        n_rows, n_columns = found["size"]
+        raise _too_large(
+            f"{n_rows:,} rows of {n_columns:,} columns", f"{where}, sheet {found['name']!r}"
+        )
+    return found["name"], {int(k): row for k, row in found["rows"].items()}, found["merged"]
 
 
-def _damaged(error: BaseException, where: str) -> FileError:
+def _too_large(found: str, where: str) -> FileError:
+    return FileError(
+        "this workbook is too large to be read: a cell lies far away from the others, or many"
+        " repeat a long text",
+        expected="a table of at most 30,000,000 cells, empty ones among them",
+        found=found,
+        where=where,
+        hint="delete the cells outside of the table, or save the table alone as CSV",
+    )
+
+
+def _damaged(error: object, where: str) -> FileError:
     return FileError(
         "this is not a workbook, or it is damaged or locked with a password",
         expected="xlsx, xlsm, xlsb, xls or ods",
-        found=(str(error).splitlines() or [type(error).__name__])[0][:200],
+        found=str(error)[:200],
         where=where,
     )
 
@@ -120,7 +131,7 @@ def _parts(data: bytes, where: str) -> dict[str, bytes]:
                     break
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, EOFError, zlib.error,
             RuntimeError) as error:  # fmt: skip
-        if data.startswith(XLS_SIGNATURE):
+        if data.startswith(_XLS_SIGNATURE):
             return {}
         raise _damaged(error, where) from error
     if left < 0:
@@ -132,31 +143,24 @@ def _parts(data: bytes, where: str) -> dict[str, bytes]:
     return parts
 
 
-def _sheet(book: Any, named: str | None, where: str) -> str:
-    names: list[str] = list(book.sheet_names)
+def _other_sheets(names: list[str], named: str | None, where: str) -> Exception:
     if named is not None:
-        if named not in names:
-            raise UnknownNameError("sheet", named, names, where=where)
-        return named
-    held = [name for name in names if book.get_sheet_by_name(name).height]
-    if len(held) > 1:
-        shown = ", ".join(map(repr, held[:_SHOWN]))
-        raise FileError(
-            "several sheets of this workbook hold something",
-            expected="the name of one: --sheet of the people's workbook, --prediction-sheet of"
-            " --predictions, --attributes-sheet of --attributes",
-            found=shown + (", …" if len(held) > _SHOWN else ""),
-            where=where,
-        )
-    return held[0] if held else names[0]
+        return UnknownNameError("sheet", named, names, where=where)
+    return FileError(
+        "several sheets of this workbook hold something",
+        expected="the name of one: --sheet of the people's workbook, --prediction-sheet of"
+        " --predictions, --attributes-sheet of --attributes",
+        found=", ".join(map(repr, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else ""),
+        where=where,
+    )
 
 
-def _table(header: Sequence[Any], body: list[list[Any]], where: str) -> pl.DataFrame:
+def _table(header: list[str | None], body: list[list[str | None]], where: str) -> pl.DataFrame:
     width = max([len(header), *map(len, body)])
-    names = [_text(cell) for cell in header] + [None] * (width - len(header))
+    names = header + [None] * (width - len(header))
     columns: dict[str, list[str | None]] = {}
     for k, name in enumerate(names):
-        cells = [_text(row[k]) if k < len(row) else None for row in body]
+        cells = [row[k] if k < len(row) else None for row in body]
         if name is None and all(cell is None for cell in cells):
             continue
         if name is None or name in columns:
@@ -169,19 +173,3 @@ def _table(header: Sequence[Any], body: list[list[Any]], where: str) -> pl.DataF
             )
         columns[name] = cells
     return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
-
-
-def _text(cell: Any) -> str | None:
-    """Write a cell as CSV would."""
-    if isinstance(cell, bool):
-        return "true" if cell else "false"
-    if isinstance(cell, float):
-        whole = cell.is_integer() and abs(cell) < 2**53
-        return str(int(cell)) if whole else repr(cell)
-    if isinstance(cell, datetime):
-        day = cell.time() == time()
-        return cell.date().isoformat() if day else cell.isoformat(sep=" ")
-    if isinstance(cell, date):
-        return cell.isoformat()
-    text = str(cell).strip()
-    return text or None

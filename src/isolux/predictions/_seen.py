@@ -17,7 +17,7 @@ from isolux.io.frames import FORMATS, refuse_unless_file
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.sheets import SHEETS, read_sheet
 from isolux.io.tar import is_tar, tar_files
-from isolux.predictions._scan.window import open_bytes
+from isolux.predictions._json_text import open_bytes
 from isolux.vocabulary.errors import FileError, InputError
 
 __all__ = ["Seen", "look", "look_at_table", "table_format", "vector_columns"]

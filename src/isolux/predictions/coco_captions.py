@@ -15,7 +15,7 @@ import polars as pl
 from isolux.io.ids import ids_of
 from isolux.io.text import decodable
 from isolux.predictions._detections import model_name
-from isolux.predictions._scan.window import open_bytes
+from isolux.predictions._json_text import open_bytes
 from isolux.predictions._seen import Seen
 from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.info import FormatInfo, Reference

@@ -15,7 +15,7 @@ import polars as pl
 
 from isolux.io.image_tables import FHIBE_API, UNIT_VALUES
 from isolux.predictions._detections import detections, model_name
-from isolux.predictions._scan.window import open_bytes
+from isolux.predictions._json_text import open_bytes
 from isolux.predictions._seen import Seen
 from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.info import FormatInfo

@@ -27,10 +27,10 @@ from isolux.datasets._wide import (
     with_columns_to_choose,
 )
 from isolux.datasets.huggingface.hub import fetched, is_address
+from isolux.io.binary_tables import refuse_damaged
 from isolux.io.cells import is_plain
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
-from isolux.io.parquet_pages import refuse_damaged_pages
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -254,7 +254,7 @@ def _features_inside(file: Path) -> Mapping[str, Any]:
     if file.suffix.lower() not in (".parquet", ".pq"):
         return {}
     try:
-        refuse_damaged_pages(file, ())
+        refuse_damaged(file, ())
         said = pl.read_parquet_metadata(file).get("huggingface")
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError):
         return {}  # a damaged file, which reading it says better

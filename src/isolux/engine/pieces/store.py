@@ -16,9 +16,8 @@ import polars as pl
 
 from isolux.engine.pieces.piece import Tables
 from isolux.io.atomic import write_parquet, write_text
-from isolux.io.binary_tables import first_line
+from isolux.io.binary_tables import first_line, refuse_damaged
 from isolux.io.panics import panics_unprinted
-from isolux.io.parquet_pages import refuse_damaged_pages
 from isolux.io.stages import left_below
 from isolux.vocabulary.errors import FileError, OutputError
 
@@ -82,7 +81,7 @@ class PieceStore:
                 return False
             for name in said["tables"]:
                 with panics_unprinted():
-                    refuse_damaged_pages(self.path(key, name))
+                    refuse_damaged(self.path(key, name))
                     pl.read_parquet_schema(self.path(key, name))
         except (OSError, ValueError, KeyError, TypeError, *_ENGINE):
             return False

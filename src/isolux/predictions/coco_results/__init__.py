@@ -1,7 +1,7 @@
 """COCO results JSON: boxes, masks or keypoints of any detector, as pycocotools takes them.
 
-One object for each detection, ``image_id, category_id, score`` and where it is. From the file to
-the table predictions without a Python object for each. Lin et al. (2014).
+One object for each detection, ``image_id, category_id, score`` and where it is, decoded by msgspec
+a block at a time. Lin et al. (2014).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import polars as pl
 
 from isolux.io.cells import row_of
 from isolux.predictions._detections import Kind, detections, model_name
-from isolux.predictions._scan.window import Window, open_bytes
+from isolux.predictions._json_text import DAMAGE, JsonText, open_bytes
 from isolux.predictions._seen import Seen
-from isolux.predictions.coco_results.scanning import scan
+from isolux.predictions.coco_results.rows import read_rows
 from isolux.vocabulary import works
 from isolux.vocabulary.errors import FileError, TableError, place
 from isolux.vocabulary.info import FormatInfo
@@ -100,9 +100,8 @@ def read(
     """
     where = str(path)
     with open_bytes(path) as stream:
-        window = Window(stream, where)
-        wrapped = window.text(window.begin(), window.end).lstrip()[:1] == b"{"
-        frame = None if wrapped else scan(window)
+        source = JsonText(stream, where)
+        frame = None if source.text.startswith(b"{") else read_rows(source)
     if frame is None:
         frame, own = _unwrapped(path, where)
         categories = categories if categories is not None else own
@@ -119,7 +118,7 @@ def _unwrapped(path: str | Path, where: str) -> tuple[pl.DataFrame, Mapping[str,
         data = stream.read()
     try:
         read = msgspec.json.decode(data, type=_Wrapped)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DAMAGE as error:
         raise FileError(
             "this is neither a list of results nor an object with one",
             expected='[{"image_id": …}, …] or {"annotations": [{"image_id": …}, …]}',
@@ -128,7 +127,7 @@ def _unwrapped(path: str | Path, where: str) -> tuple[pl.DataFrame, Mapping[str,
             hint="an object may be BDD100K's labels (--format scalabel)",
         ) from error
     names = {str(category.id): category.name for category in read.categories}
-    frame = scan(Window(io.BytesIO(bytes(read.annotations)), f"{where}, annotations"))
+    frame = read_rows(JsonText(io.BytesIO(bytes(read.annotations)), f"{where}, annotations"))
     return frame, names or None
 
 
@@ -171,7 +170,7 @@ def _names_in(path: Path) -> dict[str, str]:
         data = stream.read()
     try:
         found = msgspec.json.decode(data, type=_Categories).categories
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DAMAGE as error:
         raise FileError(
             "the names of categories cannot be read",
             expected='annotations in COCO\'s JSON, with "categories": [{"id": 1, "name": …}, …]',

@@ -1,25 +1,28 @@
-"""COCO results of any kind that JSON allows, by msgspec, a few thousand at a time.
+"""COCO results as columns, from objects that msgspec decodes a block at a time.
 
-The slower, general reader behind the scanner of ``kernels.py``: ids that are text, scores that
-are text, missing and unknown names. What is wrong it tells with its row or byte.
+Ids and scores may be text, and fields be missing; what is wrong is said with its row or byte.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
-from isolux.predictions._scan.damage import raise_damage
-from isolux.vocabulary.errors import TableError, place
+from isolux.predictions._json_text import JsonText
+from isolux.vocabulary.errors import FileError, TableError, place
 
-__all__ = ["decode_rows"]
+__all__ = ["read_rows"]
 
 _Value = int | float | str | None
+_BOX = ("box_x", "box_y", "box_w", "box_h")
+_FLOATS = pl.List(pl.Float64())
 
 
 class _RunLengths(msgspec.Struct, gc=False):
@@ -36,67 +39,78 @@ class _Row(msgspec.Struct, gc=False):
     keypoints: list[float | None] | None = None
 
 
+_ROWS = msgspec.json.Decoder(list[_Row])
+
+
+def read_rows(source: JsonText) -> pl.DataFrame:
+    """Read a list of results into one column for each of their fields that is in the file."""
+    if not source.text.startswith(b"["):
+        raise FileError(
+            "this is not a list of results",
+            expected='[{"image_id": 1, "category_id": 1, "bbox": [x, y, width, height],'
+            ' "score": 0.9}, …]',
+            found=source.shown(),
+            where=f"{source.where}, byte {source.offset}",
+            hint="an object may be annotations (isolux reads them with coco:PATH) or BDD100K's"
+            " labels (--format scalabel)",
+        )
+    frames = [pl.DataFrame(schema={"image_id": pl.String, "score": pl.Float64})]
+    n_rows = 0
+    try:
+        for rows in source.objects(_ROWS):
+            frames.append(_to_columns(rows, _Place(source.where, n_rows)))
+            n_rows += len(rows)
+    except msgspec.ValidationError as error:
+        raise _wrong_value(error, _Place(source.where, n_rows)) from error
+    source.refuse_more()
+    return pl.concat(frames, how="diagonal", rechunk=True)
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The file, the rows before these, and the bytes before them."""
+    """The file, and the rows before these."""
 
     where: str
-    row: int
-    byte: int
+    n_rows: int
 
     def error(self, problem: str, row: int, field: str, expected: str, found: object) -> TableError:
         return TableError(
             problem,
             expected=expected,
             found=str(found)[:80],
-            where=place(self.where, self.row + row + 1, field),
+            where=place(self.where, self.n_rows + row + 1, field),
         )
 
 
-def decode_rows(text: bytes, where: str, *, row: int, byte: int) -> pl.DataFrame:
-    """Read whole objects, parted by commas, into the columns that ``coco_results.scanning`` gives.
-
-    Parameters
-    ----------
-    text : bytes
-        ``{…}, {…}``
-    row, byte : int
-        How many rows and bytes of the file stand before them.
-
-    Raises
-    ------
-    FileError
-        No JSON, with the byte of the file.
-    TableError
-        A value that cannot be used, with the row and the field.
-    """
-    at = _Place(where, row, byte)
-    try:
-        rows = msgspec.json.decode(b"[" + text + b"]", type=list[_Row])
-    except msgspec.ValidationError as error:
-        raise _wrong_value(error, at) from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise_damage(text, where, byte=byte, cause=error)
-    frame = pl.DataFrame(
-        {
-            "image_id": _ids([r.image_id for r in rows], at, "image_id", required=True),
-            "label": _ids([r.category_id for r in rows], at, "category_id", required=False),
-            **_boxes(rows, at),
-            "score": _scores(rows, at),
-            **_masks(rows, at),
-            "keypoints": pl.Series([r.keypoints for r in rows], dtype=pl.List(pl.Float64)),
-        }
-    )
-    nothing = [r.bbox is None and r.segmentation is None and not r.keypoints for r in rows]
-    if any(nothing):
+def _to_columns(rows: list[_Row], at: _Place) -> pl.DataFrame:
+    """Put the fields that any of the rows has into columns."""
+    boxes = [r.bbox for r in rows]
+    masks = [r.segmentation for r in rows]
+    keypoints = [r.keypoints for r in rows]
+    if None in boxes:
+        for row, places in enumerate(zip(boxes, masks, keypoints, strict=True)):
+            if places[:2] == (None, None) and not places[2]:
+                expected = "bbox, segmentation or keypoints"
+                raise at.error("a result says nothing of where", row, "", expected, "none of them")
+    ids = [r.image_id for r in rows]
+    if None in ids:
         raise at.error(
-            "a result says nothing of where",
-            nothing.index(True),
-            "",
-            "bbox, segmentation or keypoints",
-            "none of them",
+            "a result has no image_id",
+            ids.index(None),
+            "image_id",
+            "the image that it is of",
+            "nothing",
         )
-    return frame
+    columns = {
+        "image_id": _ids(ids),
+        "label": _ids([r.category_id for r in rows]),
+        **_boxes(boxes, at),
+        "score": _scores([r.score for r in rows], at),
+        **_masks(masks, at),
+        "keypoints": pl.Series(keypoints, dtype=_FLOATS),
+    }
+    n_rows = len(rows)
+    return pl.DataFrame({n: c for n, c in columns.items() if c.null_count() < n_rows})
 
 
 def _wrong_value(error: Exception, at: _Place) -> TableError:
@@ -112,11 +126,11 @@ def _wrong_value(error: Exception, at: _Place) -> TableError:
     )
 
 
-def _ids(values: list[_Value], at: _Place, field: str, *, required: bool) -> pl.Series:
-    if required and None in values:
-        row = values.index(None)
-        raise at.error(f"a result has no {field}", row, field, "the image that it is of", "nothing")
-    return pl.Series([None if v is None else _id(v) for v in values], dtype=pl.String)
+def _ids(values: list[_Value]) -> pl.Series:
+    try:
+        return pl.Series(values, dtype=pl.Int64).cast(pl.String)
+    except (TypeError, OverflowError):
+        return pl.Series([None if v is None else _id(v) for v in values], dtype=pl.String)
 
 
 def _id(value: float | str) -> str:
@@ -127,46 +141,45 @@ def _id(value: float | str) -> str:
     return str(value)
 
 
-def _scores(rows: list[_Row], at: _Place) -> pl.Series:
-    given = [r.score for r in rows]
-    if None in given:
+def _scores(values: list[_Value], at: _Place) -> pl.Series:
+    if None in values:
         raise at.error(
             "a result has no score",
-            given.index(None),
+            values.index(None),
             "score",
             "a number; higher is surer",
             "nothing",
         )
-    text = pl.Series([str(v) if isinstance(v, str) else None for v in given], dtype=pl.String)
-    numbers = pl.Series([None if isinstance(v, str) else float(v or 0) for v in given], dtype=_F)
-    parsed = text.str.strip_chars().cast(pl.Float64, strict=False)
-    wrong = (parsed.is_null() & text.is_not_null()).arg_true()
+    try:
+        return pl.Series(values, dtype=pl.Float64)
+    except TypeError:
+        pass  # some are text, or whole numbers beyond 64 bits
+    text = pl.Series([str(value) for value in values], dtype=pl.String)
+    numbers = text.str.strip_chars().cast(pl.Float64, strict=False)
+    wrong = numbers.is_null().arg_true()
     if len(wrong):
-        row = int(wrong[0])
+        row = wrong[0]
         raise at.error("a score is not a number", row, "score", "a number", repr(text[row]))
-    return numbers.fill_null(parsed)
+    return numbers
 
 
-_F = pl.Float64()
-_BOX = ("box_x", "box_y", "box_w", "box_h")
+def _boxes(boxes: list[list[float | None] | None], at: _Place) -> dict[str, pl.Series]:
+    whole = [box for box in boxes if box is not None]
+    if len(whole) == len(boxes) and set(map(len, whole)) == {4}:
+        flat: Iterable[Any] = chain.from_iterable(whole)
+        numbers = np.fromiter(flat, np.float64).reshape(-1, 4)
+        if not np.isnan(numbers).any():  # of a number that is missing
+            return {name: pl.Series(numbers[:, k]) for k, name in enumerate(_BOX)}
+    for row, box in enumerate(boxes):
+        if box is not None and (len(box) != 4 or None in box):
+            raise at.error("a box is not four numbers", row, "bbox", "[x, y, width, height]", box)
+    sides = pl.Series(boxes, dtype=_FLOATS).list
+    return {name: sides.get(k) for k, name in enumerate(_BOX)}
 
 
-def _boxes(rows: list[_Row], at: _Place) -> dict[str, pl.Series]:
-    boxes = [r.bbox for r in rows]
-    wrong = [b is not None and (len(b) != 4 or None in b) for b in boxes]
-    if any(wrong):
-        row = wrong.index(True)
-        raise at.error(
-            "a box is not four numbers", row, "bbox", "[x, y, width, height]", boxes[row]
-        )
-    return {
-        name: pl.Series([None if b is None else b[k] for b in boxes], dtype=_F)
-        for k, name in enumerate(_BOX)
-    }
-
-
-def _masks(rows: list[_Row], at: _Place) -> dict[str, pl.Series]:
-    masks = [r.segmentation for r in rows]
+def _masks(masks: list[_RunLengths | list[Any] | None], at: _Place) -> dict[str, pl.Series]:
+    if masks.count(None) == len(masks):
+        return {}
     for row, mask in enumerate(masks):
         if isinstance(mask, list):
             raise at.error(
@@ -184,18 +197,14 @@ def _masks(rows: list[_Row], at: _Place) -> dict[str, pl.Series]:
                 "a size from 1 × 1, counts as text or as runs that add up to height × width",
                 mask,
             )
-    runs = [m for m in masks if isinstance(m, _RunLengths)]
+    runs = [mask for mask in masks if isinstance(mask, _RunLengths)]
     texts = iter(_compressed(runs))
-    height = [m.size[0] if isinstance(m, _RunLengths) else None for m in masks]
-    width = [m.size[1] if isinstance(m, _RunLengths) else None for m in masks]
+    sizes = [mask.size if isinstance(mask, _RunLengths) else (None, None) for mask in masks]
     return {
-        "mask_counts": pl.Series([None if m is None else next(texts) for m in masks], dtype=_S),
-        "mask_height": pl.Series(height, dtype=pl.Int64),
-        "mask_width": pl.Series(width, dtype=pl.Int64),
+        "mask_counts": pl.Series([m and next(texts) for m in masks], dtype=pl.String),
+        "mask_height": pl.Series([height for height, _ in sizes], dtype=pl.Int64),
+        "mask_width": pl.Series([width for _, width in sizes], dtype=pl.Int64),
     }
-
-
-_S = pl.String()
 
 
 def _usable(mask: _RunLengths) -> bool:

@@ -15,7 +15,7 @@ import polars as pl
 
 from isolux.io.cells import row_of
 from isolux.predictions._detections import detections, model_name
-from isolux.predictions._scan.window import Window, open_bytes
+from isolux.predictions._json_text import JsonText, open_bytes
 from isolux.predictions._seen import Seen
 from isolux.predictions.scalabel.categories import Categories, renamed
 from isolux.predictions.scalabel.frame_rows import Box, Frame, frames
@@ -84,7 +84,7 @@ def read(
     names: list[tuple[str, str | None]] = []
     parts = []
     with open_bytes(path) as stream:
-        for some in frames(Window(stream, where)):
+        for some in frames(JsonText(stream, where)):
             parts.append(_labels_of(some, len(names), categories))
             names += [(frame.name, frame.video) for frame in some]
     parts = parts or [_labels_of([], 0, categories)]

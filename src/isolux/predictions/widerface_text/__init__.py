@@ -16,7 +16,7 @@ import polars as pl
 from isolux.io.paths import inside
 from isolux.io.tar import is_tar, tar_files
 from isolux.predictions._detections import detections, model_name
-from isolux.predictions._scan.window import open_bytes
+from isolux.predictions._json_text import open_bytes
 from isolux.predictions._seen import Seen
 from isolux.predictions.widerface_text.text import read_texts
 from isolux.vocabulary import works

@@ -8,216 +8,209 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable
+from itertools import chain, islice
 from pathlib import PurePosixPath
-from typing import IO, Literal
+from typing import IO
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from isolux.predictions.widerface_text.pieces import Piece, pieces
+from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, TableError
 
 __all__ = ["read_texts"]
 
 _PICTURE = re.compile(r"\.(jpe?g|png|bmp|webp)$", re.IGNORECASE)
-_COUNT = re.compile(rb"[ \t]*([0-9]{1,9})[ \t]*\r?(?:\n|$)")
-_ZEROS = re.compile(rb"[ \t]*0( +0)*[ \t]*\r?(?:\n|$)")
-_ROOM = 1 << 16  # boxes for which there is room at first
+_COUNT = re.compile(rb"[ \t]*([0-9]{1,9})[ \t]*\r?\n?")
+_ZEROS = re.compile(rb"[ \t]*0( +0)*[ \t]*\r?\n?")
+_MAX_LINE_BYTES = 1 << 24
+_BOXES_TOGETHER = 1 << 14
 _BOX_LINE = "x y width height score"
+_COLUMNS = ("box_x", "box_y", "box_w", "box_h", "score")
 
 
 def read_texts(files: Iterable[tuple[str, bytes | IO[bytes]]], where: str) -> pl.DataFrame:
-    """Read files of detections, each a few megabytes at a time."""
-    found = _Found()
+    """Read files of detections, line by line, so that any length takes little memory."""
+    detections = _Detections()
     for name, content in files:
         stream = io.BytesIO(content) if isinstance(content, bytes) else content
-        file = _File(found)
-        for piece in pieces(stream, name, f"{where}: {name}" if name else where):
-            file.read(piece)
-    if not found.images:
+        lines = _Lines(stream, name, f"{where}: {name}" if name else where)
+        n_before = len(detections.files)
+        while lines.read_on():
+            if lines.line.strip():
+                detections.add_image(lines)
+        if len(detections.files) == n_before:
+            raise FileError(
+                "the file is empty", expected="an image's name, a count, boxes", where=lines.where
+            )
+    if not detections.files:
         raise FileError("there is no file of detections", expected="*.txt", where=where)
-    return found.frame()
+    return detections.frame()
 
 
-class _Found:
-    """The images so far and their boxes, in long arrays whose unwritten pages take no memory."""
+class _Lines:
+    """A line of a file, and those that follow."""
+
+    def __init__(self, stream: IO[bytes], name: str, where: str) -> None:
+        self.name, self.where = name, where
+        self.line, self.number, self.is_unread = b"", 0, False
+        self._lines = iter(lambda: stream.readline(_MAX_LINE_BYTES + 1), b"")
+
+    def read_on(self) -> bool:
+        """Go to the next line; false at the end of the file."""
+        if self.is_unread:
+            self.is_unread = False
+            return bool(self.line)
+        line = next(self._lines, b"")
+        if len(line) > _MAX_LINE_BYTES:
+            raise FileError(
+                "a line is longer than any line is",
+                expected=f"at most {_MAX_LINE_BYTES >> 20} MiB",
+                where=f"{self.where}, line {self.number + 1}",
+            )
+        self.line = line if self.number else decodable(line, self.where)
+        self.number += 1
+        return bool(line)
+
+    def next_lines(self, n_lines: int) -> list[bytes]:
+        """Read lines without going to them."""
+        return list(islice(self._lines, n_lines))
+
+    def place(self) -> str:
+        """Say where the line is."""
+        return f"{self.where}, line {self.number}"
+
+    def shown(self) -> str:
+        """Show the line."""
+        text = self.line[:200].decode("utf-8", "replace").strip()
+        return repr(text[:60]) if text else "the end of the file"
+
+
+class _Detections:
+    """The images so far, in which file each is, and their boxes."""
 
     def __init__(self) -> None:
-        self.images: list[str] = []
+        self.files: dict[str, str] = {}
         self.counts: list[int] = []
-        self.origin: dict[str, str] = {}
-        self.boxes = np.empty((5, _ROOM))
-        self.filled = 0
+        self.boxes = [np.empty((0, 5))]
 
-    def open(self, image: str, where: str) -> None:
-        """Begin an image; refuse one that was there before."""
-        if image in self.origin:
+    def add_image(self, lines: _Lines) -> None:
+        """Read an image's name, the number of its boxes, and these."""
+        image = _image_id(_name(lines), lines.name)
+        if image in self.files:
             raise TableError(
                 "two lists of detections are of the same image",
                 expected="one list for each image",
-                found=f"{image!r}, also in {self.origin[image]}",
-                where=where,
+                found=f"{image!r}, also in {self.files[image]}",
+                where=lines.where,
             )
-        self.origin[image] = where
-        self.images.append(image)
-        self.counts.append(0)
+        self.files[image] = lines.where
+        lines.read_on()
+        count = _COUNT.fullmatch(lines.line)
+        if count is None:
+            raise FileError(
+                "the number of boxes is missing",
+                expected="a whole number in the line after the image's name",
+                found=lines.shown(),
+                where=lines.place(),
+            )
+        self.counts.append(int(count[1]))
+        if self.counts[-1]:
+            self._add_boxes(lines, self.counts[-1])
+        else:  # some write a line of zeros for an image without boxes
+            lines.read_on()
+            lines.is_unread = not _ZEROS.fullmatch(lines.line)
 
-    def room(self, rows: int) -> npt.NDArray[np.float64]:
-        """Return where the next boxes belong, ``[rows, 5]``."""
-        if self.filled + rows > self.boxes.shape[1]:
-            longer = np.empty((5, 2 * (self.filled + rows)))
-            longer[:, : self.filled] = self.boxes[:, : self.filled]
-            self.boxes = longer
-        return self.boxes[:, self.filled : self.filled + rows].T
-
-    def add(self, rows: int) -> None:
-        """Count boxes that were written there."""
-        self.filled += rows
-        self.counts[-1] += rows
+    def _add_boxes(self, lines: _Lines, n_boxes: int) -> None:
+        for start in range(0, n_boxes, _BOXES_TOGETHER):
+            n_lines = min(n_boxes - start, _BOXES_TOGETHER)
+            texts = lines.next_lines(n_lines)
+            boxes = _boxes(texts)
+            if boxes is None or len(texts) < n_lines:
+                for row, text in enumerate([*texts, b""], start):
+                    lines.line, lines.number = text, lines.number + 1
+                    _refuse_no_box(lines, row, n_boxes)
+            else:
+                self.boxes.append(boxes)
+                lines.number += n_lines
 
     def frame(self) -> pl.DataFrame:
         """Give one row a box."""
-        named = pl.Series(self.images, dtype=pl.String)
-        named = named.gather(np.repeat(np.arange(len(self.images)), self.counts))
-        names = ("box_x", "box_y", "box_w", "box_h", "score")
-        columns = {n: pl.Series(self.boxes[k, : self.filled]) for k, n in enumerate(names)}
-        return pl.DataFrame({"image_id": named, **columns})
+        images = pl.Series(list(self.files), dtype=pl.String)
+        boxes = np.concatenate(self.boxes)
+        self.boxes.clear()
+        return pl.DataFrame(
+            {
+                "image_id": images.gather(np.repeat(np.arange(len(images)), self.counts)),
+                **{name: pl.Series(boxes[:, k]) for k, name in enumerate(_COLUMNS)},
+            }
+        )
 
 
-class _File:
-    """How far one file was read: what its next line must be."""
-
-    def __init__(self, found: _Found) -> None:
-        self.found = found
-        self.next: Literal["name", "count", "boxes", "dummy"] = "name"
-        self.count = self.left = 0  # boxes announced for the image, and those to come
-        self.begun = False
-
-    def read(self, piece: Piece) -> None:
-        """Read the lines of a piece."""
-        steps = {
-            "name": self._name,
-            "count": self._count,
-            "boxes": self._boxes,
-            "dummy": self._dummy,
-        }
-        at = 0
-        while at < len(piece.data):
-            at = steps[self.next](piece, at)
-        if piece.last and self.next == "count":
-            raise _uncounted(piece, at)
-        if piece.last and self.next == "boxes":
-            raise _miscounted(piece, at, self.count, self.count - self.left)
-
-    def _name(self, piece: Piece, at: int) -> int:
-        at = _not_blank(piece.data, at) if self.begun else at
-        if at == len(piece.data):
-            return at
-        end = piece.data.find(b"\n", at)
-        name = piece.data[at:end].decode("utf-8").strip() if end >= 0 else ""
-        _refuse_no_name(piece, at, name)
-        self.found.open(_image_id(name, piece), piece.where)
-        self.next, self.begun = "count", True
-        return end + 1
-
-    def _count(self, piece: Piece, at: int) -> int:
-        counted = _COUNT.match(piece.data, at)
-        if counted is None:
-            raise _uncounted(piece, at)
-        self.count = self.left = int(counted[1])
-        self.next = "boxes" if self.count else "dummy"
-        return counted.end()
-
-    def _dummy(self, piece: Piece, at: int) -> int:
-        """Pass over the line of zeros that some write for an image without boxes."""
-        self.next = "name"
-        if not _ZEROS.match(piece.data, at):
-            return at
-        return piece.data.find(b"\n", at) + 1 or len(piece.data)
-
-    def _boxes(self, piece: Piece, at: int) -> int:
-        from isolux.predictions.widerface_text.kernels import read_lines
-
-        most = (len(piece.data) - at) // 9 + 1  # "0 0 0 0 0" is the shortest line
-        room = self.found.room(min(self.left, most))
-        rows, at = read_lines(piece.numbers, at, room)
-        if rows < len(room) and at < len(piece.data):
-            # a line that the quick reader does not take: 1e400, nan, +1, a blank
-            stop = piece.data.find(b"\n", at)
-            line = piece.data[at : stop if stop >= 0 else len(piece.data)]
-            room[rows] = _five(piece, at, line, self.count - self.left + rows, self.count)
-            rows, at = rows + 1, min(at + len(line) + 1, len(piece.data))
-        self.found.add(rows)
-        self.left -= rows
-        self.next = "boxes" if self.left else "name"
-        return at
-
-
-def _five(text: Piece, at: int, line: bytes, row: int, count: int) -> list[float]:
+def _boxes(lines: list[bytes]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]] | None:
+    """Read lines of five finite numbers, [N, 5]; none where a line is something else."""
+    cells = [line.split() for line in lines]
+    if any(len(row) != 5 for row in cells) or any(b"_" in line for line in lines):
+        return None
     try:
-        numbers = [float(cell) for cell in line.split()]
+        boxes = np.fromiter(map(float, chain.from_iterable(cells)), float).reshape(-1, 5)
     except ValueError:
-        numbers = []
-    if not line.strip() or (len(line.split()) == 1 and not numbers):
-        raise _miscounted(text, at, count, row)
-    if len(numbers) != 5 or b"_" in line or not np.isfinite(numbers).all():
+        return None
+    return boxes if np.isfinite(boxes).all() else None
+
+
+def _refuse_no_box(lines: _Lines, n_read: int, n_boxes: int) -> None:
+    cells = lines.line.split()
+    if not cells or (len(cells) == 1 and _boxes([lines.line * 5]) is None):
+        raise TableError(
+            "an image has fewer boxes than it says",
+            expected=f"{n_boxes:,} lines: {_BOX_LINE}",
+            found=f"{n_read:,}, then {lines.shown()}",
+            where=lines.place(),
+        )
+    if _boxes([lines.line]) is None:
         raise TableError(
             "a box cannot be read",
             expected=f"five finite numbers: {_BOX_LINE}",
-            found=text.shown(at),
-            where=text.at(at),
+            found=lines.shown(),
+            where=lines.place(),
         )
-    return numbers
 
 
-def _miscounted(text: Piece, at: int, count: int, found: int) -> TableError:
-    return TableError(
-        "an image has fewer boxes than it says",
-        expected=f"{count:,} lines: {_BOX_LINE}",
-        found=f"{found:,}, then {text.shown(at)}",
-        where=text.at(at),
-    )
-
-
-def _uncounted(text: Piece, at: int) -> FileError:
-    return FileError(
-        "the number of boxes is missing",
-        expected="a whole number in the line after the image's name",
-        found=text.shown(at),
-        where=text.at(at),
-    )
-
-
-def _refuse_no_name(text: Piece, at: int, name: str) -> None:
-    cells = name.split()
-    if name and not (len(cells) == 5 and all(re.match(r"[-+.\d]", cell) for cell in cells)):
-        return
-    if not name:
+def _name(lines: _Lines) -> str:
+    """Read an image's name; refuse a line that is none."""
+    try:
+        text = lines.line.decode().strip() if lines.line.endswith(b"\n") else ""
+    except UnicodeDecodeError as error:
+        raise FileError(
+            "the file is not UTF-8 text",
+            expected="UTF-8",
+            found=f"byte 0x{lines.line[error.start]:02X}",
+            where=lines.place(),
+        ) from error
+    cells = text.split()
+    if not text:
         raise FileError(
             "an image's name or its number of boxes is missing",
             expected="a line with the name, then a line with the number of boxes",
-            found=text.shown(at),
-            where=text.at(at),
+            found=lines.shown(),
+            where=lines.place(),
         )
-    later = text.before + at > 0
-    raise TableError(
-        "an image has more boxes than it says" if later else "the file begins with a box",
-        expected="an image's name" + (" after as many boxes as were announced" if later else ""),
-        found=repr(name[:60]),
-        where=text.at(at),
-    )
+    if len(cells) == 5 and all(re.match(r"[-+.\d]", cell) for cell in cells):
+        is_later = lines.number > 1
+        raise TableError(
+            "an image has more boxes than it says" if is_later else "the file begins with a box",
+            expected="an image's name"
+            + (" after as many boxes as were announced" if is_later else ""),
+            found=repr(text[:60]),
+            where=lines.place(),
+        )
+    return text
 
 
-def _image_id(name: str, text: Piece) -> str:
+def _image_id(name: str, file: str) -> str:
     """Name the image as WIDER FACE does: event, slash, picture."""
-    if "/" not in name:
-        parent = PurePosixPath(text.name).parent.name
-        name = f"{parent}/{name}" if parent else name
+    event = PurePosixPath(file).parent.name
+    if "/" not in name and event:
+        name = f"{event}/{name}"
     return name if _PICTURE.search(name) else f"{name}.jpg"
-
-
-def _not_blank(data: bytes, at: int) -> int:
-    while at < len(data) and data[at] in b" \t\r\n":
-        at += 1
-    return at

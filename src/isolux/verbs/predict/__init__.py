@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ import polars as pl
 
 from isolux.engine import RUN_FILE, Progress, Settings, Store, list_pictures, shards_of
 from isolux.engine.pictures import picture_folder
-from isolux.engine.reader_processes import started_early
 from isolux.models import Model, callable_model, open_model
 from isolux.people.loading import load_people
 from isolux.verbs.crop import crop_pictures
@@ -135,25 +133,23 @@ def predict(
     spec = parse_spec({k: v for k, v in values.items() if v is not None})
     if held is not None:
         _refuse_loading(spec)
-    with _early(spec):
-        loaded = (
-            _opened(spec)
-            if isinstance(model, str)
-            else callable_model(model, name=spec.predictions.model_name, version=version)
-        )
-        people = held if held is not None else _loaded(spec, loaded)
-        return predict_people(spec, people, loaded, out=out, tell=progress)
+    loaded = (
+        _opened(spec)
+        if isinstance(model, str)
+        else callable_model(model, name=spec.predictions.model_name, version=version)
+    )
+    people = held if held is not None else _loaded(spec, loaded)
+    return predict_people(spec, people, loaded, out=out, tell=progress)
 
 
 def run_predict(
     spec: AuditSpec, *, tell: Progress | None = None, stop: Callable[[], bool] | None = None
 ) -> Predicted:
     """Run the model that a spec describes over the people that it describes."""
-    with _early(spec):
-        model = _opened(spec)
-        return predict_people(
-            spec, _loaded(spec, model), model, out=spec.model.answers, tell=tell, stop=stop
-        )
+    model = _opened(spec)
+    return predict_people(
+        spec, _loaded(spec, model), model, out=spec.model.answers, tell=tell, stop=stop
+    )
 
 
 def predict_people(
@@ -167,15 +163,14 @@ def predict_people(
     check: Callable[[str], None] | None = None,
 ) -> Predicted:
     """Run a model over people who are loaded already; see ``run_predict``."""
-    with _early(spec):
-        model = model or _opened(spec)
-        if check is not None:
-            check(model.predicts)
-        if out is None:
-            with tempfile.TemporaryDirectory(prefix="isolux-") as folder:
-                found = _into(Path(folder) / "answers", spec, dataset, model, tell, stop)
-                return replace(found, folder=None)
-        return _into(Path(out), spec, dataset, model, tell, stop)
+    model = model or _opened(spec)
+    if check is not None:
+        check(model.predicts)
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="isolux-") as folder:
+            found = _into(Path(folder) / "answers", spec, dataset, model, tell, stop)
+            return replace(found, folder=None)
+    return _into(Path(out), spec, dataset, model, tell, stop)
 
 
 def _into(
@@ -265,13 +260,6 @@ def resumed_spec(out: str | Path, **changes: Any) -> AuditSpec:
             hint="call isolux.predict again with the same out=",
         )
     return parse_spec({**said, "answers": str(out), **changes}, where=str(Path(out) / RUN_FILE))
-
-
-def _early(spec: AuditSpec) -> AbstractContextManager[None]:
-    """Have what reads pictures for a GPU start while the model is opened."""
-    apart = spec.engine.name != "local" or spec.engine.workers
-    options = () if apart or spec.model.spec is None else spec.model.option
-    return started_early(options, spec.model.reader_processes)
 
 
 def _opened(spec: AuditSpec) -> Model:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.curation.annotation import STAGES
+from isolux.curation.annotation.stages import STAGES
 from isolux.geometry.masks import masks_from_coco
 from isolux_worlds._draw import stream
 from isolux_worlds.layouts.fhibe.outlines import outlines

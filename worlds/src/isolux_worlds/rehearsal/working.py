@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.curation.annotation import Server
+from isolux.curation.annotation.server import Server
 from isolux.curation.project import Project, open_project, read_table
 from isolux.vocabulary.errors import SpecError
 from isolux_worlds._draw import stream

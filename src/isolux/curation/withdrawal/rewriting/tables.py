@@ -20,10 +20,8 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.curation.withdrawal.terms import Terms
-from isolux.io.arrow_batches import refuse_damaged_batches
-from isolux.io.binary_tables import first_line
+from isolux.io.binary_tables import first_line, read_arrow, refuse_damaged
 from isolux.io.panics import panics_unprinted
-from isolux.io.parquet_pages import refuse_damaged_pages
 from isolux.vocabulary.id_columns import ANY, kinds_of_column
 
 _CODINGS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
@@ -194,13 +192,10 @@ def _without_entries(frame: pl.DataFrame, name: str, terms: Terms) -> tuple[pl.D
 def read_frame(data: bytes) -> tuple[pl.DataFrame, str]:
     """Read a table, and tell in which of the two forms it is."""
     with panics_unprinted():
+        refuse_damaged(data)
         if data[:4] == b"PAR1":
-            refuse_damaged_pages(data)
             return pl.read_parquet(io.BytesIO(data)), "parquet"
-        refuse_damaged_batches(data)
-        if data[:6] == b"ARROW1":
-            return pl.read_ipc(io.BytesIO(data)), "file"
-        return pl.read_ipc_stream(io.BytesIO(data)), "stream"
+        return read_arrow(data), "file" if data[:6] == b"ARROW1" else "stream"
 
 
 def rewrite_frame(data: bytes, terms: Terms) -> Rewritten:

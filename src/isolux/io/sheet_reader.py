@@ -1,0 +1,71 @@
+"""Reads one sheet of a workbook, in a process of its own whose memory is limited.
+
+calamine keeps a sheet as one rectangle, copies a string into each cell that refers to it, and ends
+the process where it gets no memory: a workbook of a few kilobytes can ask for terabytes. Started by
+``sheets`` as a script, with a line of JSON for what is asked and one for what comes of it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import suppress
+from datetime import date, datetime, time
+from typing import Any
+
+__all__ = ["main"]
+
+_MAX_BYTES = 3 << 30
+_MAX_CELLS = 30_000_000
+"""Of the rectangle, empty ones among them."""
+
+
+def main() -> None:
+    """Read the sheet that is asked for; of several with cells, none unless it is named."""
+    import python_calamine
+
+    with suppress(ImportError, ValueError, OSError):  # Windows has no such limit
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (_MAX_BYTES, _MAX_BYTES))
+    path, named = json.loads(sys.argv[1])
+    try:
+        answer = _read(python_calamine.CalamineWorkbook.from_path(path), named)
+    except Exception as error:  # noqa: BLE001 - said by the process that asked
+        answer = {"error": (str(error).splitlines() or [type(error).__name__])[0][:200]}
+    json.dump(answer, sys.stdout)
+
+
+def _read(book: Any, named: str | None) -> dict[str, Any]:
+    names = list(book.sheet_names)
+    if named is None:
+        filled = [name for name in names if book.get_sheet_by_name(name).height] or names[:1]
+    else:
+        filled = [named] if named in names else []
+    if len(filled) != 1:
+        return {"sheets": filled or names}
+    sheet = book.get_sheet_by_name(filled[0])
+    end_row, end_column = sheet.end or (0, 0)
+    if (end_row + 1) * (end_column + 1) > _MAX_CELLS:
+        return {"name": filled[0], "size": [end_row + 1, end_column + 1]}
+    rows = enumerate(sheet.to_python(skip_empty_area=False))
+    cells = {k: [_text(cell) for cell in row] for k, row in rows if any(c != "" for c in row)}
+    return {"name": filled[0], "rows": cells, "merged": sheet.merged_cell_ranges or []}
+
+
+def _text(cell: Any) -> str | None:
+    """Write a cell as CSV would."""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float):
+        is_whole = cell.is_integer() and abs(cell) < 2**53
+        return str(int(cell)) if is_whole else repr(cell)
+    if isinstance(cell, datetime):
+        return cell.date().isoformat() if cell.time() == time() else cell.isoformat(sep=" ")
+    if isinstance(cell, date):
+        return cell.isoformat()
+    return str(cell).strip() or None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,215 @@
+"""Large JSON a block at a time, so that a file of any length takes little memory."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NoReturn, TypeVar, cast
+
+import msgspec
+
+from isolux.io.text import decodable
+from isolux.vocabulary.errors import FileError, TableError
+
+__all__ = ["DAMAGE", "TRAILING", "JsonText", "open_bytes"]
+
+_Item = TypeVar("_Item")
+_BLOCK_BYTES = 1 << 18
+_BLANKS = b" \t\r\n"
+_HEAD_BYTES = 4096
+_NOT_ASCII = bytes(range(0x80, 0x100))
+TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+"""How msgspec says that the value ends before the text: the byte of the rest, from 1."""
+DAMAGE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises over text that is no JSON, and over JSON of another shape."""
+
+
+@contextmanager
+def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
+    """Open a file, unpacked on the way if its name says that it is gzipped."""
+    path = Path(path).expanduser()
+    try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            # A pipe would be waited for.
+            raise FileError("this is neither a file nor a folder", where=str(path))
+        raw = path.open("rb")
+        stream = (
+            cast("IO[bytes]", gzip.open(raw)) if path.suffix.lower() == ".gz" else raw  # noqa: SIM115
+        )
+        with raw, stream:
+            yield stream
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise FileError(
+            "this gzip file is damaged or cut off", found=str(error), where=str(path)
+        ) from error
+    except FileNotFoundError as error:
+        raise FileError("there is no such file", where=str(path)) from error
+    except (OSError, ValueError) as error:
+        found = getattr(error, "strerror", None) or str(error)
+        raise FileError("the file cannot be read", found=found, where=str(path)) from error
+
+
+class JsonText:
+    """The text of a JSON file from where it was read to, as far as it is in memory."""
+
+    def __init__(self, stream: IO[bytes], where: str, block: int = _BLOCK_BYTES) -> None:
+        self.stream, self.where, self.block = stream, where, block
+        self.text, self.offset, self.is_complete = b"", 0, False
+        self.read_on()
+        # A character may be cut in two where the head ends.
+        head = self.text[:_HEAD_BYTES].rstrip(_NOT_ASCII)
+        self.drop(len(head) - len(decodable(head, where)))
+        self.skip_blanks()
+        if not self.text:
+            raise FileError("the file is empty", expected="a model's answers", where=where)
+
+    def read_on(self) -> None:
+        """Read a block behind the text, or as much again where a long object fills it."""
+        more = self.stream.read(max(self.block, len(self.text)))
+        self.is_complete = not more
+        self.text += more
+
+    def drop(self, n_bytes: int) -> None:
+        """Leave bytes behind."""
+        self.text, self.offset = self.text[n_bytes:], self.offset + n_bytes
+
+    def skip_blanks(self) -> None:
+        """Go on to the next byte that is not white space."""
+        while True:
+            self.drop(len(self.text) - len(self.text.lstrip(_BLANKS)))
+            if self.text or self.is_complete:
+                return
+            self.read_on()
+
+    def objects(self, decoder: msgspec.json.Decoder[list[_Item]]) -> Iterator[list[_Item]]:
+        """Yield the objects of the list that begins here, those of a block at a time."""
+        self.drop(1)  # [
+        self.skip_blanks()
+        while self.text[:1] != b"]":
+            if self.text and not self.text.startswith(b"{"):
+                self._refuse_item()
+            items, stop = self._decode(decoder)
+            yield items
+            self.drop(stop)
+            self.skip_blanks()
+            if self.text.startswith(b","):
+                self.drop(1)
+                self.skip_blanks()
+                if not self.text or self.text.startswith(b"]"):
+                    self.refuse_damage()
+            elif not self.text.startswith(b"]"):
+                self.refuse_damage()
+        self.drop(1)
+        self.skip_blanks()
+
+    def _decode(self, decoder: msgspec.json.Decoder[list[_Item]]) -> tuple[list[_Item], int]:
+        """Decode the objects of the block, and tell where the last of them ends."""
+        stop = self._last_end()
+        while not stop and not self.is_complete:
+            self.read_on()
+            stop = self._last_end()
+        try:
+            if stop:
+                return decoder.decode(b"[" + self.text[:stop] + b"]"), stop
+        except msgspec.ValidationError:
+            raise
+        except DAMAGE:  # the list ends before that, there are braces within text, or it is damaged
+            pass
+        while not self.is_complete:
+            self.read_on()
+        data = b"[" + self.text
+        try:
+            return decoder.decode(data), data.rindex(b"]") - 1
+        except msgspec.ValidationError:
+            raise
+        except DAMAGE as error:
+            end = TRAILING.search(str(error))
+            if end is None:
+                self.refuse_damage(error)
+            data = data[: int(end[1]) - 1]
+            return decoder.decode(data), data.rindex(b"]") - 1
+
+    def _last_end(self) -> int:
+        """Return the byte after the last object that is whole, by braces alone; 0: none is."""
+        text = self.text
+        depth = text.count(b"{") - text.count(b"}")
+        stop = len(text)
+        while (at := text.rfind(b"}", 0, stop)) >= 0:
+            depth -= text.count(b"{", at, stop)
+            if depth == 0:
+                return at + 1
+            depth += 1
+            stop = at
+        return 0
+
+    def _refuse_item(self) -> None:
+        """Refuse an item of the list that is no object."""
+        raise FileError(
+            "an item of the list is not an object",
+            expected="[{…}, …]",
+            found=f"{self.shown()} at byte {self.offset}",
+            where=self.where,
+        )
+
+    def refuse_more(self) -> None:
+        """Refuse anything behind the end."""
+        if self.text:
+            raise FileError(
+                "something follows the list",
+                expected="the end of the file",
+                found=self.shown(),
+                where=f"{self.where}, byte {self.offset}",
+            )
+
+    def shown(self) -> str:
+        """Show what stands here."""
+        return repr(self.text[:20].decode("utf-8", "replace"))
+
+    def refuse_damage(self, cause: BaseException | None = None) -> NoReturn:
+        """Raise the error that tells at which byte of the file the text stops to be JSON."""
+        while not self.is_complete:
+            self.read_on()
+        # A comma here would be a list's second item to a parser that begins here.
+        is_item = self.text[:1] not in (b",", b":", b"]", b"}") or not self.text
+        problem = "JSON is malformed: invalid character"
+        at = 0
+        if is_item:
+            try:
+                msgspec.json.decode(b"[" + self.text)
+                problem = ""
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                problem = str(error)
+            except RecursionError:
+                problem = "nested too deep"
+            found = re.search(r"byte (\d+)", problem)
+            if found is None and ("truncated" in problem or not problem):
+                raise FileError(
+                    "the file is cut off: its JSON ends in the middle of a list",
+                    expected="a list that is closed: [ … ]",
+                    found=f"the end at byte {self.offset + len(self.text)}",
+                    where=self.where,
+                ) from cause
+            at = int(found[1]) - 1 if found else 0
+        self._refuse_at(at, problem.partition(" (byte")[0], cause)
+
+    def _refuse_at(self, at: int, problem: str, cause: BaseException | None) -> NoReturn:
+        at -= self.text[at - 1 : at + 1] == b"-I"  # -Infinity
+        near = self.text[max(at, 0) : at + 20].decode("utf-8", "replace")
+        if re.match(r"-?(NaN|Infinity|I|N)", near):
+            raise TableError(
+                "a number is not finite, which JSON does not know",
+                expected="finite numbers",
+                found=f"{near!r} at byte {self.offset + at}",
+                where=self.where,
+                hint="leave such results out when the file is written",
+            ) from cause
+        raise FileError(
+            "this is not valid JSON",
+            expected="a list of objects: [{…}, …]",
+            found=f"{problem}, at byte {self.offset + at}: {near!r}",
+            where=self.where,
+        ) from cause

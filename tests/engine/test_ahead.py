@@ -1,0 +1,184 @@
+"""Pictures read ahead: by threads, or by processes of PyTorch's DataLoader, the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from isolux.engine import ahead
+from isolux.engine.ahead import Ahead, process_count
+from isolux.engine.pictures import Picture, Unit
+from isolux.engine.reading import read_picture
+from isolux.engine.settings import Settings
+from isolux.io.picture_folder import PictureFolder
+from isolux.models import Prepared, Preprocessing, callable_model
+from isolux.vocabulary.errors import SpecError
+from tests.engine._painted import paint, run
+
+PREPARE = Preprocessing(9, 12, fit="crop", filter="bicubic", mean=(0.1, 0.2, 0.3))
+FAR = time.monotonic() + 600
+
+
+class Net:
+    """Labels a picture by its prepared mean."""
+
+    predicts = "labels"
+    prepare = PREPARE
+
+    def __init__(self, device="cpu"):
+        self.identity = {"device": device}
+
+    def __call__(self, shown):
+        return [f"{one.values.mean():.17g}" for one in shown]
+
+
+@pytest.fixture
+def torch_is_there(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())
+    monkeypatch.setattr(ahead, "cores", lambda: 16)
+
+
+def of(name, *units, **more):
+    settings = {"width": None, "height": None, "placed": False, **more}
+    return Picture(name, name, units=units or (Unit(name),), **settings)
+
+
+PICTURES = [
+    *(of(f"{k}.{'jpg' if k % 2 else 'png'}") for k in range(12)),
+    of("broken.png"), of("empty.jpg"), of("absent.png"),
+    Picture("away", None, None, None, (Unit("away"),), placed=False, reason="on the web"),
+    of("0.png", Unit("a", whole=False, box=(2.5, 3.0, 20.0, 11.0)), Unit("b", whole=False)),
+    of("1.jpg", width=7, height=7, placed=True),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("pictures")
+    rng = np.random.default_rng(1)
+    for k in range(12):
+        pixels = rng.integers(0, 256, (30 + k, 44 - k, 3)).astype(np.uint8)
+        Image.fromarray(pixels).save(path / f"{k}.{'jpg' if k % 2 else 'png'}")
+    (path / "broken.png").write_text("no picture")
+    (path / "empty.jpg").write_bytes(b"")
+    return PictureFolder(path)
+
+
+def check(read, picture, folder):
+    right = read_picture(picture, folder, PREPARE, 1.0)
+    assert (read.opened, read.said, read.n_bytes) == (right.opened, right.said, right.n_bytes)
+    for one, other in zip(read.shown, right.shown, strict=True):
+        assert (one is None) == (other is None)
+        if isinstance(one, Prepared):
+            assert (one.scale, one.offset, one.size) == (other.scale, other.offset, other.size)
+            assert np.array_equal(one.values, other.values)
+
+
+@pytest.mark.parametrize("batch", [1, 16])
+def test_threads_read_in_order_and_a_bounded_number_ahead(folder, batch):
+    taken = []
+    reads = Ahead(callable_model(Net(), version="1"), folder, Settings(batch, readers=2))
+    reads.follow(taken.append(p) or p for p in PICTURES)
+    for n, picture in enumerate(PICTURES):
+        assert len(taken) <= n + batch + 4
+        check(reads.next(picture, FAR), picture, folder)
+        reads.refill()
+    reads.close()
+
+
+def test_a_picture_that_hangs_is_late_and_those_behind_it_are_read(folder, monkeypatch):
+    free = threading.Event()
+
+    def hangs(picture, *rest):
+        if picture is PICTURES[0]:
+            free.wait(60)
+        return read_picture(picture, *rest)
+
+    monkeypatch.setattr(ahead, "read_picture", hangs)
+    reads = Ahead(callable_model(Net(), version="1"), folder, Settings(2, readers=1))
+    reads.follow(iter(PICTURES))
+    late = reads.next(PICTURES[0], 0.0)
+    assert late.said[0].fault == "time"
+    for picture in PICTURES[1:4]:
+        check(reads.next(picture, FAR), picture, folder)
+    free.set()
+    reads.close()
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_processes_of_torch_read_what_threads_read(folder, is_lost):
+    torch = pytest.importorskip("torch", reason="PyTorch is not among the pins")
+    settings = Settings(2, reader_processes=2)
+    reads = Ahead(callable_model(Net(), version="1"), folder, settings)
+    reads.follow(iter(PICTURES))
+    assert torch is not None
+    for n, picture in enumerate(PICTURES):
+        if is_lost and n == 3:
+            os.kill(reads._by_processes._workers[0].pid, signal.SIGKILL)
+        check(reads.next(picture, FAR), picture, folder)
+        reads.refill()
+    reads.close()
+
+
+@pytest.mark.parametrize(
+    ("device", "cores", "asked", "count"),
+    [
+        ("cuda", 16, None, 15), ("cuda:1", 64, None, 16), ("cuda", 7, None, 0),
+        ("cpu", 64, None, 0), ("cuda", 16, 0, 0), ("cpu", 2, 3, 3),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("torch_is_there")
+def test_how_many_processes_read(monkeypatch, device, cores, asked, count):
+    monkeypatch.setattr(ahead, "cores", lambda: cores)
+    assert process_count(callable_model(Net(device), version="1"), asked) == count
+
+
+@pytest.mark.usefixtures("torch_is_there")
+def test_processes_are_refused_for_a_model_that_prepares_pictures_itself():
+    own = type("Own", (), {"identity": {"device": "cuda"}, "__call__": lambda self, _: []})
+    model = callable_model(own(), version="1")
+    assert process_count(model, None) == 0
+    with pytest.raises(SpecError, match="no processes can read pictures for this model"):
+        process_count(model, 2)
+
+
+def test_threads_read_where_the_model_is_not_of_torch(monkeypatch):
+    monkeypatch.setattr(ahead, "cores", lambda: 16)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    assert process_count(callable_model(Net("cuda"), version="1"), None) == 0
+
+
+@pytest.mark.usefixtures("torch_is_there")
+def test_a_few_pictures_start_no_process_and_come_into_the_same_shards(tmp_path):
+    people = paint(tmp_path / "in", 30)
+    by_cpu = run(people, tmp_path / "a", Net())[2]
+    waited = sys.getswitchinterval()
+    by_gpu = run(people, tmp_path / "b", Net("cuda"))[2]
+    assert sys.getswitchinterval() == waited
+    assert by_cpu.predictions.equals(by_gpu.predictions)
+    assert by_cpu.looks.equals(by_gpu.looks)
+
+
+@pytest.mark.usefixtures("torch_is_there")
+def test_what_waits_behind_a_batch_that_hangs_is_asked_again(tmp_path):
+    free, first = threading.Event(), []
+
+    class Hangs(Net):
+        def __call__(self, shown):
+            if not first:
+                first.append(1)
+                free.wait(60)
+            return super().__call__(shown)
+
+    _, _, found = run(paint(tmp_path / "in", 12), tmp_path / "out", Hangs("cuda"), time_limit=3.0)
+    free.set()
+    late = found.looks.drop_nulls("reason")
+    assert late["unit_id"].to_list() == [f"{k:03}.png" for k in range(4)]  # the first shard
