@@ -1,4 +1,4 @@
-"""``isolux compare --datasets``: the tables on the screen and in the folder, and runs that do not fit."""
+"""``isolux compare --datasets``: tables on the screen and in a folder, and runs that do not fit."""
 
 from __future__ import annotations
 
