@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,7 +13,9 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.datasets import refuse_training
+from isolux.io.atomic import refuse_existing, write_text
 from isolux.people.held import held_people
+from isolux.training import CHECKPOINT
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -19,7 +23,11 @@ from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import UNKNOWN_VALUES
 
-__all__ = ["FEW", "held_for_training", "rare_classes", "refuse_own_values", "unknown_labels"]
+__all__ = [
+    "FEW", "facts_of", "held_for_training", "label_files", "label_table", "rare_classes",
+    "refuse_own_values", "refuse_settings", "remove_files", "training_folder", "unknown_labels",
+    "write_record",
+]  # fmt: skip
 
 FEW = 10
 """Rows of a class below which it is hardly learnt."""
@@ -71,3 +79,64 @@ def rare_classes(code: npt.NDArray[np.int64], names: Sequence[str]) -> list[str]
         Caution(f"{len(rare):,} of {len(names):,} classes have fewer than {FEW} rows to be learnt"
                 f" from: {told}{more}.")
     ]  # fmt: skip
+
+
+def refuse_settings(*settings: tuple[str, object, bool, str]) -> None:
+    """Refuse the first setting that is not as expected: name, value, whether it is, what is."""
+    for name, value, is_good, expected in settings:
+        if not is_good:
+            raise SpecError(
+                f"the setting {name!r} of a training cannot be used", expected=expected,
+                found=repr(value),
+            )  # fmt: skip
+
+
+def training_folder(out: str | Path, record: str, *, overwrite: bool) -> Path:
+    """Refuse a folder of other things before any work; one that was begun is gone on with."""
+    folder = Path(out).expanduser().resolve()
+    is_empty = folder.is_dir() and not any(folder.iterdir())
+    if not is_empty and (overwrite or not (folder / CHECKPOINT).is_file()):
+        refuse_existing(folder, overwrite=overwrite, marks=(CHECKPOINT, record), what="training")
+    return folder
+
+
+def remove_files(folder: Path, names: Sequence[str]) -> None:
+    """Remove the files of an earlier training."""
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+
+
+def facts_of(dataset: Dataset) -> dict[str, Any]:
+    """Say in a record what was learnt from."""
+    return {"data": dataset.name, "licence": dataset.info.licence, "inputs": dict(dataset.inputs)}
+
+
+def write_record(path: Path, record: Mapping[str, Any]) -> None:
+    """Write a record as JSON."""
+    write_text(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+
+
+def label_files(stems: Sequence[str]) -> list[str]:
+    """Name a file of labels for each file that is labelled; equal names are numbered."""
+    counts = Counter(stems)
+    return [
+        f"labels-{k}-{stem}.csv" if counts[stem] > 1 else f"labels-{stem}.csv"
+        for k, stem in enumerate(stems, start=1)
+    ]
+
+
+def label_table(
+    chances: npt.NDArray[np.float64], ids: pl.Series, classes: Sequence[str], top: int
+) -> pl.DataFrame:
+    """List each picture's likeliest labels, the likeliest first: ``id, label, score``.
+
+    Shapes: ``chances`` [n, classes], ``ids`` [n].
+    """
+    k = min(top, len(classes))
+    order = np.argsort(-chances, axis=1, kind="stable")[:, :k]
+    cells: dict[str, Any] = {
+        "id": ids.gather(np.repeat(np.arange(len(ids)), k)),
+        "label": pl.Series([classes[j] for j in order.ravel().tolist()], dtype=pl.String),
+        "score": np.take_along_axis(chances, order, axis=1).ravel(),
+    }
+    return pl.DataFrame(cells)

@@ -8,7 +8,6 @@ datasets, and is no product that judges people.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.io.atomic import refuse_existing, write_text
+from isolux.io.atomic import write_text
 from isolux.io.csv_text import csv_text
 from isolux.models.fairface import FILE, SIDE, Heads
 from isolux.training import (
@@ -36,7 +35,14 @@ from isolux.training import (
     train_faces,
 )
 from isolux.verbs._epochs import say_epoch, told_of_epochs
-from isolux.verbs._for_training import held_for_training
+from isolux.verbs._for_training import (
+    facts_of,
+    held_for_training,
+    refuse_settings,
+    remove_files,
+    training_folder,
+    write_record,
+)
 from isolux.verbs._looking import pictures_of, told_of_pictures, unreadable
 from isolux.verbs.train_fairface.counts import class_counts, told_of_counts
 from isolux.verbs.train_fairface.rows import Rows, rows_of
@@ -197,8 +203,12 @@ def train_fairface(
       ...
     """
     how = Schedule(learning_rate, batch, epochs, patience, flip, seed, device)
-    _refuse_settings(side, held_out, rows)
-    folder = _folder(out, overwrite=overwrite)
+    refuse_settings(
+        ("side", side, side >= _SMALLEST, f"{_SMALLEST} pixels or more"),
+        ("held_out", held_out, 0.0 < held_out <= 0.5, "above 0, at most 0.5"),
+        ("rows", rows, rows is None or rows >= 2, "2 or more"),
+    )
+    folder = training_folder(out, _RECORD, overwrite=overwrite)
     dataset = _loaded(
         data, cluster=cluster, only=only, withdrawn=withdrawn, allow_unmatched=allow_unmatched,
         id=id, data_option=data_option, images=None if images is None else str(images),
@@ -227,34 +237,21 @@ def train_fairface(
     notes = (*notes, *told_of_counts(people, counts))
     say_counts(counts, len(train), len(held), balanced=bool(balance))
     if overwrite:
-        _cleared(folder)
+        remove_files(folder, (CHECKPOINT, FILE, _RECORD, _COUNTS))
     state = train_faces(
         network, faces, how, folder=folder, about=about, before=before,
         tell=lambda one: say_epoch(one, epochs),
     )  # fmt: skip
     notes = (*notes, *told_of_epochs(state, faces.labels, held), _NOT_A_RESULT, _PURPOSE)
     record = about | {
-        "data": dataset.name, "licence": dataset.info.licence, "inputs": dict(dataset.inputs),
+        **facts_of(dataset),
         "schedule": asdict(how), "learnt_from": len(train), "held_out": len(held),
         "kept_epoch": state.kept(), "epochs": [asdict(one) for one in state.history],
         "unreadable": unreadable(ids, looked), "notes": list(map(str, notes)),
     }  # fmt: skip
     write_text(folder / _COUNTS, csv_text(counts))
-    write_text(folder / _RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    write_record(folder / _RECORD, record)
     return TrainedFaces(folder, people.classes, state.history, state.kept(), counts, notes)
-
-
-def _refuse_settings(side: int, held_out: float, rows: int | None) -> None:
-    for name, value, good, expected in (
-        ("side", side, side >= _SMALLEST, f"{_SMALLEST} pixels or more"),
-        ("held_out", held_out, 0.0 < held_out <= 0.5, "above 0, at most 0.5"),
-        ("rows", rows, rows is None or rows >= 2, "2 or more"),
-    ):
-        if not good:
-            raise SpecError(
-                f"the setting {name!r} of a training cannot be used", expected=expected,
-                found=repr(value),
-            )  # fmt: skip
 
 
 def _loaded(data: Dataset | str | Path, **settings: Any) -> Dataset:
@@ -264,23 +261,6 @@ def _loaded(data: Dataset | str | Path, **settings: Any) -> Dataset:
         known = bool(colon) and name in registry.names("datasets")
         data = str(data) if known else f"fairface:{data}"
     return held_for_training(data, **settings)
-
-
-def _folder(out: str | Path, *, overwrite: bool) -> Path:
-    """Refuse a folder of other things before any work; one that was begun is gone on with."""
-    folder = Path(out).expanduser().resolve()
-    if overwrite or not (folder / CHECKPOINT).is_file():
-        empty = folder.is_dir() and not any(folder.iterdir())
-        if not empty:
-            refuse_existing(
-                folder, overwrite=overwrite, marks=(CHECKPOINT, _RECORD), what="training"
-            )
-    return folder
-
-
-def _cleared(folder: Path) -> None:
-    for name in (CHECKPOINT, FILE, _RECORD, _COUNTS):
-        (folder / name).unlink(missing_ok=True)
 
 
 def _parted(

@@ -12,13 +12,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.io.atomic import refuse_existing, write_text
 from isolux.models import open_model
 from isolux.models.finetuned import RECORD
 from isolux.training import (
@@ -36,10 +35,15 @@ from isolux.training import (
 )
 from isolux.verbs._epochs import say_epoch, told_of_epochs
 from isolux.verbs._for_training import (
+    facts_of,
     held_for_training,
     rare_classes,
     refuse_own_values,
+    refuse_settings,
+    remove_files,
+    training_folder,
     unknown_labels,
+    write_record,
 )
 from isolux.verbs._looking import pictures_of, told_of_pictures
 from isolux.verbs.train_finetune.applied import (
@@ -189,8 +193,11 @@ def train_finetune(
     ``docs/methods/training.md`` runs it.
     """
     how = Schedule(learning_rate, batch, epochs, patience, seed=seed, device=device)
-    _refuse_settings(held_out, top)
-    folder = _folder(out, overwrite=overwrite)
+    refuse_settings(
+        ("held_out", held_out, 0.0 < held_out <= 0.5, "above 0, at most 0.5"),
+        ("top", top, top >= 1, "1 or more"),
+    )
+    folder = training_folder(out, _RECORD, overwrite=overwrite)
     dataset = held_for_training(
         data, cluster=cluster, only=only, withdrawn=withdrawn, allow_unmatched=allow_unmatched,
         id=id, data_option=data_option, images=images,
@@ -221,43 +228,26 @@ def train_finetune(
     notes = (*notes, *rare_classes(labels[parts[0]], classes))
     earlier = _earlier(folder, again=before is not None and before.state.over(how))
     if overwrite:
-        for name in (CHECKPOINT, FINETUNED, _RECORD):
-            (folder / name).unlink(missing_ok=True)
+        remove_files(folder, (CHECKPOINT, FINETUNED, _RECORD))
     state = finetune(
         tuned, pictures, looked, labels, parts, how, folder=folder, about=about, before=before,
         tell=lambda one: say_epoch(one, epochs), head=target or "class",
     )  # fmt: skip
     notes = (*notes, *told_of_epochs(state, labels[:, None], parts[1]), _NOT_A_RESULT)
     record = about | {
-        "data": dataset.name, "licence": dataset.info.licence, "inputs": dict(dataset.inputs),
-        "model": opened.spec, "model_option": options, "schedule": asdict(how),
+        **facts_of(dataset), "model": opened.spec, "model_option": options, "schedule": asdict(how),
         "learnt_from": len(parts[0]), "held_out": len(parts[1]), "kept_epoch": state.kept(),
         "epochs": [asdict(one) for one in state.history], "labelled": earlier,
         "notes": list(map(str, notes)),
     }  # fmt: skip
-    _write(folder, record)  # the model stands, whatever becomes of the labels
+    write_record(folder / _RECORD, record)  # the model stands, whatever becomes of the labels
     showing = Showing(tuned, picture_of, threads, batch, classes, top)
     written = label_others(showing, others, looked, folder)
     notes = (*notes, *written.notes)
     if others:
-        _write(folder, record | {"labelled": earlier | written.of, "notes": list(map(str, notes))})
+        later = {"labelled": earlier | written.of, "notes": list(map(str, notes))}
+        write_record(folder / _RECORD, record | later)
     return FineTuned(folder, classes, state.history, state.kept(), written.files, notes)
-
-
-def _refuse_settings(held_out: float, top: int) -> None:
-    for name, value, good, expected in (
-        ("held_out", held_out, 0.0 < held_out <= 0.5, "above 0, at most 0.5"),
-        ("top", top, top >= 1, "1 or more"),
-    ):
-        if not good:
-            raise SpecError(
-                f"the setting {name!r} of a training cannot be used", expected=expected,
-                found=repr(value),
-            )  # fmt: skip
-
-
-def _write(folder: Path, record: dict[str, Any]) -> None:
-    write_text(folder / _RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
 def _earlier(folder: Path, *, again: bool) -> dict[str, str]:
@@ -270,15 +260,6 @@ def _earlier(folder: Path, *, again: bool) -> dict[str, str]:
         return {}
     return {name: text for name, text in labelled_in(folder, _RECORD).items()
             if (folder / name).is_file()}  # fmt: skip
-
-
-def _folder(out: str | Path, *, overwrite: bool) -> Path:
-    folder = Path(out).expanduser().resolve()
-    empty = folder.is_dir() and not any(folder.iterdir())
-    if not empty and (overwrite or not (folder / CHECKPOINT).is_file()):
-        marks = (CHECKPOINT, _RECORD)
-        refuse_existing(folder, overwrite=overwrite, marks=marks, what="training")
-    return folder
 
 
 def _with_embeddings(model: str, options: Sequence[str]) -> list[str]:

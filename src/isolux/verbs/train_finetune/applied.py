@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from isolux.io.atomic import write_text
 from isolux.io.csv_text import csv_text
 from isolux.people.held import held_people
 from isolux.training import Looked, Tuned
+from isolux.verbs._for_training import label_files, label_table
 from isolux.verbs._looking import pictures_of, unreadable
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError
@@ -70,17 +69,15 @@ def label_others(
 ) -> Written:
     """Label other pictures; those that cannot be read have no row, and an audit says so."""
     stems = [Path(text.partition(":")[2]).stem or dataset.name for text, dataset in others]
-    twice = {one for one, n in Counter(stems).items() if n > 1}
     made = Written()
-    for k, (stem, (text, dataset)) in enumerate(zip(stems, others, strict=True)):
+    for name, (text, dataset) in zip(label_files(stems), others, strict=True):
         ids = dataset.instances["instance_id"]
         pictures = pictures_of(dataset, ids, how.picture_of, how.tuned.prepare, how.threads)
         looked = pictures.look()
         there = np.flatnonzero(looked.readable())
         notes = [*_unseen(text, ids, looked), *_seen_before(text, looked, learnt)]
         chances = how.tuned.chances(pictures, how.batch, there)
-        table = _table(chances, ids.gather(there), how.classes, how.top)
-        name = f"labels-{k + 1}-{stem}.csv" if stem in twice else f"labels-{stem}.csv"
+        table = label_table(chances, ids.gather(there), how.classes, how.top)
         file = write_text(folder / name, csv_text(table))
         made = Written((*made.files, file), made.of | {name: text}, (*made.notes, *notes))
     return made
@@ -116,19 +113,6 @@ def _seen_before(text: str, looked: Looked, learnt: Looked) -> list[str]:
                 " learnt from or was stopped by. It knows their labels: audit those of other"
                 " pictures.")
     ]  # fmt: skip
-
-
-def _table(
-    chances: npt.NDArray[np.float64], ids: pl.Series, classes: Sequence[str], top: int
-) -> pl.DataFrame:
-    k = min(top, len(classes))
-    order = np.argsort(-chances, axis=1, kind="stable")[:, :k]
-    cells: dict[str, Any] = {
-        "id": ids.gather(np.repeat(np.arange(len(ids)), k)),
-        "label": pl.Series([classes[j] for j in order.ravel().tolist()], dtype=pl.String),
-        "score": np.take_along_axis(chances, order, axis=1).ravel(),
-    }
-    return pl.DataFrame(cells)
 
 
 def labelled_in(folder: Path, record: str) -> dict[str, str]:

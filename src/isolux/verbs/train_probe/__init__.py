@@ -8,8 +8,6 @@ The labels go to an audit as any model's do: ``isolux audit … --predictions OU
 from __future__ import annotations
 
 import io
-import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,7 +20,15 @@ from isolux.io.atomic import staged_directory
 from isolux.io.csv_text import csv_text
 from isolux.io.hashing import sha256_file
 from isolux.training import Fit, Probe, Recipe, fit_probe
-from isolux.verbs._for_training import held_for_training, refuse_own_values
+from isolux.verbs._for_training import (
+    facts_of,
+    held_for_training,
+    label_files,
+    label_table,
+    refuse_own_values,
+    refuse_settings,
+    write_record,
+)
 from isolux.verbs.train_probe.features import (
     feature_file,
     joined,
@@ -162,10 +168,8 @@ def train_probe(
     (True, ('day', 'night'))
     """
     recipe = Recipe(held_out, l2, most_steps, patience, seed)
-    if isinstance(top, bool) or top < 1:
-        raise SpecError(
-            "top counts the labels of each picture", expected="1 or more", found=repr(top)
-        )
+    is_count = not isinstance(top, bool) and top >= 1
+    refuse_settings(("top", top, is_count, "1 or more"))
     dataset = held_for_training(
         data, cluster=cluster, only=only, withdrawn=withdrawn, allow_unmatched=allow_unmatched,
         id=id, data_option=data_option,
@@ -193,7 +197,7 @@ def train_probe(
         *on_learning(fit, rows, code.to_numpy(), names),
     )
     record = {
-        "data": dataset.name, "licence": dataset.info.licence, "inputs": dict(dataset.inputs),
+        **facts_of(dataset),
         "features": {"path": str(features), "sha256": sha256_file(feature_file(features)),
                      "model": vectors["model"][0], "length": x.shape[1]},
         "target": target, "recipe": asdict(recipe), "classes": list(names),
@@ -231,39 +235,19 @@ def _write(
     *,
     overwrite: bool,
 ) -> tuple[Path, tuple[Path, ...]]:
-    names = _names([path for path, _ in others])
+    stems = [path.stem if path.suffix else path.name for path, _ in others]
+    names = label_files(stems)
     with staged_directory(out, overwrite=overwrite, marks=(_RECORD,), what="probe") as stage:
         for name, (path, vectors) in zip(names, others, strict=True):
-            (stage / name).write_text(csv_text(_labels(probe, vectors, top, str(path))))
+            chances = probe(matrix_of(vectors, str(path)))
+            labels = label_table(chances, vectors["instance_id"], probe.classes, top)
+            (stage / name).write_text(csv_text(labels))
         held = io.BytesIO()
         np.savez(
             held, allow_pickle=False, classes=np.array(probe.classes), mean=probe.mean,
             scale=probe.scale, weights=probe.weights,
         )  # fmt: skip
         (stage / _WEIGHTS).write_bytes(held.getvalue())
-        (stage / _RECORD).write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        write_record(stage / _RECORD, record)
     folder = out.expanduser().resolve()
     return folder, tuple(folder / name for name in names)
-
-
-def _names(paths: Sequence[Path]) -> list[str]:
-    stems = [path.stem if path.suffix else path.name for path in paths]
-    twice = {one for one, n in Counter(stems).items() if n > 1}
-    return [
-        f"labels-{k + 1}-{one}.csv" if one in twice else f"labels-{one}.csv"
-        for k, one in enumerate(stems)
-    ]
-
-
-def _labels(probe: Probe, vectors: pl.DataFrame, top: int, where: str) -> pl.DataFrame:
-    """Give each picture its likeliest labels: ``id, label, score``, the likeliest first."""
-    chances = probe(matrix_of(vectors, where))
-    k = min(top, len(probe.classes))
-    order = np.argsort(-chances, axis=1, kind="stable")[:, :k]
-    return pl.DataFrame(
-        {
-            "id": vectors["instance_id"].gather(np.repeat(np.arange(len(vectors)), k)),
-            "label": [probe.classes[j] for j in order.ravel().tolist()],
-            "score": np.take_along_axis(chances, order, axis=1).ravel(),
-        }
-    )
