@@ -41,6 +41,19 @@ def of_everyone():
     return measured(TRUTH, SAID)
 
 
+@pytest.fixture(scope="module")
+def where_all_is_right():
+    return measured(TRUTH, TRUTH, sure=1.0)
+
+
+@pytest.fixture(scope="module")
+def of_everyone_twice():
+    return measured(*(
+        {f"{one}{end}": label for one, label in who.items() for end in "ab"}
+        for who in (TRUTH, SAID)
+    ))  # fmt: skip
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_entry_is_measured_within_its_range(of_everyone, name):
     metric = INFO.metric(name)
@@ -48,17 +61,14 @@ def test_every_entry_is_measured_within_its_range(of_everyone, name):
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=NAMES)
-def test_every_entry_is_best_where_every_answer_is_right(entry):
+def test_every_entry_is_best_where_every_answer_is_right(where_all_is_right, entry):
     best = {"higher": entry.metric.high, "lower": entry.metric.low, "none": 400 / 600}
-    right = measured(TRUTH, TRUTH, sure=1.0)
-    assert right[entry.metric.name] == pytest.approx(best[entry.metric.direction])
+    assert where_all_is_right[entry.metric.name] == pytest.approx(best[entry.metric.direction])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_entry_stays_where_everyone_is_there_twice(of_everyone, name):
-    twice = [{f"{one}{end}": label for one, label in who.items() for end in "ab"}
-             for who in (TRUTH, SAID)]  # fmt: skip
-    assert measured(*twice)[name] == pytest.approx(of_everyone[name])
+def test_every_entry_stays_where_everyone_is_there_twice(of_everyone, of_everyone_twice, name):
+    assert of_everyone_twice[name] == pytest.approx(of_everyone[name])
 
 
 def test_the_lists_are_those_of_the_entries():
