@@ -69,7 +69,7 @@ def labels_to_classes(
     """
     labels = predictions["label"].drop_nulls().unique().sort().to_list()
     spelled, exact = _spellings(classes, templates), set(classes)
-    meaning = {}
+    meaning: dict[str, str] = {}
     for label in labels:
         named = (prediction_map or {}).get(label, label)
         found = {named} if named in exact else spelled.get(_spelling(named), set())
