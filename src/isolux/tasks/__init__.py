@@ -155,14 +155,12 @@ def _on_missing(scores: Scores) -> list[Caution]:
     units = scores.units.group_by("model", "unit_id").agg(
         missing=pl.col("reason").eq_missing("no prediction").all()
     )
-    notes = []
-    for (model,), mine in units.sort("model").group_by(["model"], maintain_order=True):
-        n = int(mine["missing"].sum())
-        if mine.height >= _FEWEST and n >= _MANY * mine.height:
-            notes.append(
-                Caution(
-                    f"{n:,} of {mine.height:,} people have no prediction of {model!r}: every number"
-                    " is about the others alone. Is the file whole?"
-                )
-            )
-    return notes
+    counts = units.group_by("model").agg(n=pl.col("missing").sum(), every=pl.len()).sort("model")
+    return [
+        Caution(
+            f"{n:,} of {every:,} people have no prediction of {model!r}: every number is about the"
+            " others alone. Is the file whole?"
+        )
+        for model, n, every in counts.select("model", "n", "every").iter_rows()
+        if every >= _FEWEST and n >= _MANY * every
+    ]

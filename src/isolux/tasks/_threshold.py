@@ -37,7 +37,7 @@ def part_to_set_on(
 def _part(
     threshold_on: float | str, dataset: Dataset, units: pl.DataFrame, seed: int
 ) -> tuple[npt.NDArray[np.bool_], str]:
-    share = _number(str(threshold_on))
+    share = parse_number(str(threshold_on))
     if 0.0 < share < 1.0:
         clusters = pl.coalesce("cluster_id", pl.col("unit_id"))
         code = units.select(clusters.rank("dense")).to_series().to_numpy().astype(np.int64) - 1
@@ -86,7 +86,7 @@ def having(
     return unit_ids.is_in(held.unique().implode()).to_numpy(), f"{name}={value}"
 
 
-def _number(text: str) -> float:
+def parse_number(text: str) -> float:
     try:
         return float(text)
     except ValueError:

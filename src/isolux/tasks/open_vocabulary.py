@@ -11,17 +11,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, Unpack
 
-from isolux.tasks._boxes.matching import chosen, measured, settings_of
+from isolux.tasks._boxes.matching import chosen, settings_of
 from isolux.tasks._boxes.metrics import FACET
 from isolux.tasks._boxes.scoring import predictions_as_xywh
 from isolux.tasks._boxes.settings import Matching
-from isolux.tasks._phrases.class_recalls import DEFAULTS, class_metrics, class_recalls
+from isolux.tasks._phrases.class_recalls import DEFAULTS, class_metrics
 from isolux.tasks._phrases.person_classes import (
-    First,
-    asked_by_class,
     first_of_image,
     notes_on_people,
     people_by_class,
+    score_phrases,
 )
 from isolux.tasks._phrases.prompts import PhraseSettings, templates_of
 from isolux.vocabulary.containers import Dataset, Scores
@@ -150,43 +149,26 @@ def score(
      ('average_recall', 'guard', 'b', 0.0), ('person_average_recall', None, 'a', 0.85),
      ('person_average_recall', None, 'b', 0.0)]
     """
-    _refuse_limit_per(limit_per)
-    given = with_defaults(PhraseSettings, phrases)
-    settings = settings_of(
-        iou_thresholds=given["iou_thresholds"], max_detections=max_detections, matching=matching
-    )
-    names = chosen(INFO, metrics, settings)
-    templates = templates_of(prompt)
-    people = people_by_class(dataset, given["target"], given["unknown_values"])
-    read = predictions_as_xywh(predictions, given["box_format"], people)
-    table = check(read, BOX_PREDICTIONS, where="predictions")
-    first = First(table, 0)
-    if limit_per == "image":
-        first = first_of_image(table, max_detections)
-        settings = replace(settings, max_detections=None)
-    asked, notes = asked_by_class(
-        first.rows,
-        people,
-        settings,
-        templates=templates,
-        prediction_map=given["prediction_map"],
-        model=given["model"],
-    )
-    units, evidence = class_recalls("open_vocabulary", asked, names)
-    limits = _on_limits(max_detections, limit_per, matching, first.n_beyond)
-    return Scores(
-        units=units,
-        info=measured(INFO, names),
-        evidence=evidence,
-        notes=(*limits, *notes, *notes_on_people(people)),
-    )
-
-
-def _refuse_limit_per(limit_per: str) -> None:
     if limit_per not in ("image", "class"):
         raise SpecError(
             "limit_per cannot be that", expected="'image' or 'class'", found=repr(limit_per)
         )
+    given = with_defaults(PhraseSettings, phrases)
+    settings = settings_of(
+        iou_thresholds=given["iou_thresholds"], max_detections=max_detections, matching=matching
+    )
+    names, templates = chosen(INFO, metrics, settings), templates_of(prompt)
+    people = people_by_class(dataset, given["target"], given["unknown_values"])
+    read = predictions_as_xywh(predictions, given["box_format"], people)
+    rows, n_beyond = check(read, BOX_PREDICTIONS, where="predictions"), 0
+    if limit_per == "image":
+        rows, n_beyond = first_of_image(rows, max_detections)
+        settings = replace(settings, max_detections=None)
+    scores, _ = score_phrases(
+        "open_vocabulary", INFO, names, rows, people, settings, templates, given
+    )
+    limits = _on_limits(max_detections, limit_per, matching, n_beyond)
+    return replace(scores, notes=(*limits, *scores.notes, *notes_on_people(people)))
 
 
 def _on_limits(

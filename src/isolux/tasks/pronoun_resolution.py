@@ -216,13 +216,11 @@ def _rows(name: str, judged: pl.DataFrame, words: WordList) -> list[pl.DataFrame
     """Lay one metric out as scores."""
     said, right = pl.col("said"), pl.col("right")
     known = judged.filter(pl.col("occupation").is_not_null())
-    rows = {
+    rows: dict[str, list[tuple[pl.DataFrame, pl.Expr, str, pl.Expr | str | None]]] = {
         "resolution_accuracy": [(judged, right, "accuracy_reason", None)],
         "accuracy_by_occupation": [(known, right, "accuracy_reason", pl.col("occupation"))],
         "neutral_rate": [(judged, said == NEUTRAL, "reason", None)],
-        "pronoun_rate": [
-            (judged, said == group, "reason", pl.lit(group)) for group in words.groups
-        ],
+        "pronoun_rate": [(judged, said == group, "reason", group) for group in words.groups],
     }
     return [
         score_rows(units, "pronoun_resolution", name, value, label=label, reason=reason)

@@ -146,6 +146,7 @@ def score(
 
     Examples
     --------
+    >>> import polars as pl
     >>> from isolux.vocabulary.info import DatasetInfo
     >>> people = Dataset(
     ...     name="two people",

@@ -85,13 +85,10 @@ def _classes(dataset: Dataset, person_class: str | Sequence[str] | None) -> froz
 def on_few_classes(labels: Sequence[str], classes: Sequence[str]) -> tuple[str, ...]:
     """Caution where a model that knows few of the classes is judged by all of them."""
     met = sorted(set(labels) & set(classes))
-    if not classes or len(met) >= _FEW * len(classes):
-        return ()
     shown = ", ".join(map(repr, met[:3])) + (", …" if len(met) > 3 else "")
-    return (
-        Caution(
-            f"The predictions are of {len(met):,} of the dataset's {len(classes):,} classes"
-            f" ({shown}); what is of the others counts as missed, and means over classes hold"
-            " them too. --person-class names the classes to judge."
-        ),
+    text = (
+        f"The predictions are of {len(met):,} of the dataset's {len(classes):,} classes ({shown});"
+        " what is of the others counts as missed, and means over classes hold them too."
+        " --person-class names the classes to judge."
     )
+    return (Caution(text),) if classes and len(met) < _FEW * len(classes) else ()

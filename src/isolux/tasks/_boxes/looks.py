@@ -119,9 +119,8 @@ def on_repeats(found: Found) -> list[Caution]:
         image, score, rows = image[tied], score[tied], rows.filter(pl.Series(tied))
     # A digest of the numbers tells at little cost that nothing is repeated; only suspects, whose
     # digests agree, are compared whole.
-    digests = pl.DataFrame(
-        {"image": image, "at_score": score, **{name: rows[name] for name in held}}
-    ).hash_rows()
+    numbers = {"image": image, "at_score": score, **{name: rows[name] for name in held}}
+    digests = pl.DataFrame(numbers).hash_rows()
     if digests.n_unique() == rows.height:
         return []
     suspects = rows.filter(digests.is_duplicated()).select(kept)
@@ -132,20 +131,16 @@ def on_repeats(found: Found) -> list[Caution]:
     shown = ", ".join(f"{first[name]:g}" for name in held if first[name] is not None)
     example = f"image {first['image_id']!r}, score {first['score']:g}"
     example += f", box {shown}" if shown else ""
-    if repeated.height < _MOST * n:
-        return [
-            Caution(
-                f"{repeated.height:,} of {n:,} predictions of {found.model!r} repeat another"
-                f" exactly (the first: {example}). Each repeat counts as a false alarm. Was part"
-                " of the file written twice?"
-            )
-        ]
-    raise TableError(
-        f"{repeated.height:,} of {n:,} predictions of {found.model!r} repeat another exactly",
-        expected="each detection once",
-        found=f"the same image, label, score and place again; the first: {example}",
-        hint="was the file written or joined twice? Keep each row once",
-    )
+    text = f"{repeated.height:,} of {n:,} predictions of {found.model!r} repeat another exactly"
+    if repeated.height >= _MOST * n:
+        raise TableError(
+            text,
+            expected="each detection once",
+            found=f"the same image, label, score and place again; the first: {example}",
+            hint="was the file written or joined twice? Keep each row once",
+        )
+    ask = "Each repeat counts as a false alarm. Was part of the file written twice?"
+    return [Caution(f"{text} (the first: {example}). {ask}")]
 
 
 def _tied(detections: Detections) -> npt.NDArray[np.bool_] | None:

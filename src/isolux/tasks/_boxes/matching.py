@@ -8,9 +8,9 @@ no other match.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Unpack, get_args
+from typing import Any, Unpack, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -76,7 +76,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         count, limit = self.common_count, self.max_detections
-        for name, values, is_possible, expected in (
+        rules: tuple[tuple[str, Sequence[Any], Callable[[Any], bool], str], ...] = (
             ("iou_thresholds", self.iou_thresholds, _is_overlap, _OVERLAPS),
             ("score_iou", (self.score_iou,), _is_overlap, _OVERLAPS),
             ("score_threshold", self.score_threshold, np.isfinite, "finite numbers"),
@@ -90,8 +90,9 @@ class Settings:
                 lambda n: np.isfinite(n) and n > 0,
                 "a number of people above 0, or none",
             ),
-        ):
-            wrong = [value for value in values if not is_possible(value)]  # type: ignore[operator]
+        )
+        for name, values, is_possible, expected in rules:
+            wrong = [value for value in values if not is_possible(value)]
             if wrong:
                 raise SpecError(f"{name} cannot be that", expected=expected, found=repr(wrong[0]))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from isolux.vocabulary.errors import JoinError
+from isolux.tasks._ids import refuse_no_match
 from isolux.vocabulary.notes import Caution
 
 _RUN = 4  # rows that a run must have, in the mean, for runs to be quicker
@@ -80,20 +80,17 @@ def in_pictures(
     notes: list[str] = []
     if strange.height:
         placed = placed.drop_nulls("image")
-        if images.height and not placed.height:
-            raise _none_met(images, frame)
+        refuse_no_match(
+            "no prediction is for an image of the dataset",
+            frame["image_id"],
+            images["image_id"],
+            n_matched=placed.height,
+            expected="image ids such as ",
+            where=None,
+        )
         notes += _on_strangers(strange, placed, withdrawn)
     kept, said = _with_box(placed)
     return kept, (*notes, *said)
-
-
-def _none_met(images: pl.DataFrame, frame: pl.DataFrame) -> JoinError:
-    shown = [", ".join(repr(i) for i in t["image_id"].head(_SHOWN)) for t in (images, frame)]
-    return JoinError(
-        "no prediction is for an image of the dataset",
-        expected=f"image ids such as {shown[0]}",
-        found=shown[1],
-    )
 
 
 def _on_strangers(
@@ -122,16 +119,13 @@ def _with_box(placed: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """Leave out boxes without numbers: shares of a picture whose size is not known."""
     if "box_x" not in placed.columns or {"mask_counts", "keypoints_x"} & set(placed.columns):
         return placed, []
-    lacking = placed["box_x"].is_null()
-    if not lacking.any():
-        return placed, []
-    pictures = placed.filter(lacking)["image_id"].n_unique()
+    bare = placed.filter(pl.col("box_x").is_null())
     note = (
-        f"{int(lacking.sum()):,} of {placed.height:,} predictions, in {pictures:,} pictures, have"
-        " no box in pixels, since the sizes of those pictures are not known, and were left out."
-        " --data-option sizes=PATH gives the dataset all sizes."
+        f"{bare.height:,} of {placed.height:,} predictions, in {bare['image_id'].n_unique():,}"
+        " pictures, have no box in pixels, since the sizes of those pictures are not known, and"
+        " were left out. --data-option sizes=PATH gives the dataset all sizes."
     )
-    return placed.filter(~lacking), [Caution(note)]
+    return placed.drop_nulls("box_x"), [Caution(note)] if bare.height else []
 
 
 def on_silent(peopled: np.ndarray, drawn: np.ndarray, model: str) -> list[str]:

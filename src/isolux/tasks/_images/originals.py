@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +37,10 @@ def originals_of(
             found="none" if uris.drop_nulls().is_empty() else "web addresses, which are not opened",
             hint="a table's column `file` or `path` names them",
         )
-    base = _given(root) if root is not None else _found(dataset, known)
+    base = _found(dataset, known) if root is None else Path(root).expanduser()
+    if not base.is_dir():
+        raise FileError("there is no such folder of original pictures", where=str(base), hint=_HINT)
+    base = base.resolve()
     files = {uri: inside(base, uri) for uri in known.to_list()}
     there = {uri: path for uri, path in files.items() if path.is_file()}
     if not there:
@@ -53,17 +56,12 @@ def originals_of(
     return there, tuple(notes)
 
 
-def _given(root: str) -> Path:
-    base = Path(root).expanduser()
-    if not base.is_dir():
-        raise FileError("there is no such folder of original pictures", where=str(base), hint=_HINT)
-    return base.resolve()
-
-
 def _found(dataset: Dataset, uris: pl.Series) -> Path:
     for base in _candidates(dataset):
-        if any(_is_file_below(base, uri) for uri in uris[:_TRIED]):
-            return base
+        for uri in uris[:_TRIED]:
+            with suppress(FileError, OSError):
+                if inside(base, uri).is_file():
+                    return base
     raise SpecError(
         "the original pictures were not found",
         expected=f"{uris[0]!r} in the dataset's folder or one of three above it",
@@ -72,21 +70,13 @@ def _found(dataset: Dataset, uris: pl.Series) -> Path:
     )
 
 
-def _candidates(dataset: Dataset) -> Iterator[Path]:
-    seen: set[Path] = set()
-    for name in dataset.inputs:
-        path = Path(name).expanduser().resolve()
-        for base in [path, *path.parents[:_UPWARDS]] if path.is_dir() else path.parents[:_UPWARDS]:
-            if base not in seen:
-                seen.add(base)
-                yield base
-
-
-def _is_file_below(base: Path, uri: str) -> bool:
-    try:
-        return inside(base, uri).is_file()
-    except (FileError, OSError):
-        return False
+def _candidates(dataset: Dataset) -> dict[Path, None]:
+    paths = [Path(name).expanduser().resolve() for name in dataset.inputs]
+    return dict.fromkeys(
+        base
+        for path in paths
+        for base in [*([path] if path.is_dir() else []), *path.parents[:_UPWARDS]]
+    )
 
 
 _ORIGINAL = "original_embeddings"

@@ -87,7 +87,7 @@ def error_rows(
 ) -> pl.DataFrame:
     """Write the errors of ``names``; ``others`` are more values by metric and threshold."""
     none, size = pl.lit(None, dtype=pl.String), pl.col("absolute_error")
-    values = {
+    values: dict[tuple[str, float | None], tuple[pl.Expr, pl.Expr]] = {
         ("mean_absolute_error", None): (size, none),
         ("bias", None): (pl.col("error"), none),
         **{("share_within", float(d)): (size <= d, none) for d in within},

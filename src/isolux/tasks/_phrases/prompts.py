@@ -68,12 +68,10 @@ def labels_to_classes(
     ['nurse', 'astronaut', 'dog']
     """
     labels = predictions["label"].drop_nulls().unique().sort().to_list()
-    renamed = dict(prediction_map or {})
-    spelled = _spellings(classes, templates)
-    exact = set(classes)
-    meaning = {}
+    spelled, exact = _spellings(classes, templates), set(classes)
+    meaning: dict[str, str] = {}
     for label in labels:
-        named = renamed.get(label, label)
+        named = (prediction_map or {}).get(label, label)
         found = {named} if named in exact else spelled.get(_spelling(named), set())
         if len(found) > 1:
             raise SpecError(
@@ -82,7 +80,7 @@ def labels_to_classes(
                 found=", ".join(map(repr, sorted(found))),
                 where="predictions, column 'label'",
             )
-        meaning.update(dict.fromkeys([label] if found else (), next(iter(found), "")))
+        meaning.update((label, name) for name in found)
     if predictions.height and classes and not meaning:
         raise _no_class(labels, classes, templates)
     rows = predictions.with_columns(pl.col("label").replace(meaning))
@@ -111,16 +109,18 @@ def _spellings(classes: Sequence[str], templates: Sequence[str]) -> dict[str, se
 
 def _no_class(labels: Sequence[str], classes: Sequence[str], templates: Sequence[str]) -> SpecError:
     asked = [t.replace(_SLOT, classes[0]) for t in templates[:1]]
-    numbers = bool(labels) and all(label.isdigit() for label in labels)
+    hint = "give the template of the prompts as prompt='… {} …', or a prediction_map"
+    if labels and all(label.isdigit() for label in labels):
+        hint = (
+            "COCO results name categories by number: read them with categories=…, or give a "
+            "prediction_map from numbers to classes"
+        )
     return SpecError(
         "no prediction names a class of the dataset",
         expected=" or ".join(map(repr, [classes[0], *asked])),
         found=", ".join(map(repr, labels[:3])) or "no labels at all",
         where="predictions, column 'label'",
-        hint="COCO results name categories by number: read them with categories=…, or give a "
-        "prediction_map from numbers to classes"
-        if numbers
-        else "give the template of the prompts as prompt='… {} …', or a prediction_map",
+        hint=hint,
     )
 
 

@@ -282,7 +282,8 @@ def _rows(
     grown = pl.when(age >= legal_age).then(pl.lit("of legal age"))
     young = grown.when(age < youngest).then(pl.lit("younger than those who count"))
     minor = pl.when(age < legal_age).then(pl.lit("under the legal age"))
-    checks = {(_FPR, float(t)): (given >= t, young) for t in challenge_age}
+    checks: dict[tuple[str, float | None], tuple[pl.Expr, pl.Expr]] = {}
+    checks |= {(_FPR, float(t)): (given >= t, young) for t in challenge_age}
     checks |= {(_FNR, float(t)): (given < t, minor) for t in challenge_age}
     return error_rows(errors, "age_estimation", names, within, checks)
 

@@ -96,14 +96,11 @@ def with_cells(
     """Put people into the cells of a mix."""
     year = errors["truth"].floor().to_numpy()  # 17.9 is 17 years of age
     place = np.searchsorted(mix.low, year, side="right") - 1
-    inside = (place >= 0) & ~np.isnan(year)
-    inside &= year <= mix.high[np.maximum(place, 0)]
+    of_age = (place >= 0) & ~np.isnan(year) & (year <= mix.high[np.maximum(place, 0)])
     kinds, of_kind = _sexes(errors, mix, dataset, unknown_values)
-    of_age = inside.copy()
-    inside &= of_kind >= 0
+    inside = of_age & (of_kind >= 0)
     cell = np.where(inside, place * len(kinds) + of_kind, -1)
     cells = len(mix.low) * len(kinds)
-    weight = np.repeat(mix.weight / len(kinds), len(kinds))
     known = inside & errors["reason"].is_null().to_numpy()
     models = errors["model"].rank("dense").to_numpy().astype(np.int64) - 1
     n_models = int(models.max(initial=0)) + 1
@@ -111,26 +108,22 @@ def with_cells(
     counts = counts.reshape(n_models, cells).min(axis=0)
     there = np.bincount(cell[inside], minlength=cells)
     if len(errors) and there.min() == 0:
-        at = int(np.argmin(there))
-        b, k = divmod(at, len(kinds))
+        b, k = divmod(int(np.argmin(there)), len(kinds))
+        low, high = mix.low[b], mix.high[b]
+        years = f"{low:g} years" if low == high else f"{low:g} to {high:g} years"
         raise _refused(
             "one of its ages has nobody", "people with a known age in each part of the mix",
-            f"nobody of {_years(mix, b)}" + (f" with {mix.sex}={kinds[k]}" if mix.sex else ""),
+            f"nobody of {years}" + (f" with {mix.sex}={kinds[k]}" if mix.sex else ""),
         )  # fmt: skip
     notes = [*_on_cells(counts, len(errors)), *_spelt_twice(kinds, mix)]
     notes += _on_unknown(errors["unit_id"], of_age, inside, mix)
+    weight = np.repeat(mix.weight / len(kinds), len(kinds))[np.maximum(cell, 0)]
+    is_inside = pl.Series(inside)
     held = errors.with_columns(
-        pl.Series("cell", np.where(inside, cell, -1)).cast(pl.Int64).replace({-1: None}),
-        pl.Series("cell_weight", np.where(inside, weight[np.maximum(cell, 0)], np.nan)).fill_nan(
-            None
-        ),
+        cell=pl.when(is_inside).then(pl.Series(cell, dtype=pl.Int64)),
+        cell_weight=pl.when(is_inside).then(pl.Series(weight)),
     )
     return held, tuple(notes)
-
-
-def _years(mix: Mix, b: int) -> str:
-    low, high = mix.low[b], mix.high[b]
-    return f"{low:g} years" if low == high else f"{low:g} to {high:g} years"
 
 
 def _on_cells(counts: IntArray, n: int) -> list[str]:
@@ -152,13 +145,12 @@ def _on_cells(counts: IntArray, n: int) -> list[str]:
 def _on_unknown(units: pl.Series, of_age: BoolArray, inside: BoolArray, mix: Mix) -> list[str]:
     """Count the people of the mix's ages who are of no known sex; a caution where they are many."""
     asked, held = (units.filter(pl.Series(part)).n_unique() for part in (of_age, inside))
-    if asked == held:
-        return []
     text = (
         f"{asked - held:,} of {asked:,} people of the mix's ages have no known {mix.sex!r}, or"
         " several values, and do not count at the mix."
     )
-    return [Caution(text) if asked - held > _MANY * asked else text]
+    told = Caution(text) if asked - held > _MANY * asked else text
+    return [told] if asked > held else []
 
 
 def _spelt_twice(kinds: Sequence[str], mix: Mix) -> list[Caution]:
@@ -166,15 +158,12 @@ def _spelt_twice(kinds: Sequence[str], mix: Mix) -> list[Caution]:
     seen: dict[str, list[str]] = {}
     for kind in kinds:
         seen.setdefault(kind.strip().casefold(), []).append(kind)
-    twins = [" and ".join(map(repr, one)) for one in seen.values() if len(one) > 1]
-    if not twins:
-        return []
-    return [
-        Caution(
-            f"Values of {mix.sex!r} differ in their spelling alone ({'; '.join(twins)}): each of"
-            " them counts alike within an age, as if they were other people."
-        )
-    ]
+    twins = "; ".join(" and ".join(map(repr, one)) for one in seen.values() if len(one) > 1)
+    text = (
+        f"Values of {mix.sex!r} differ in their spelling alone ({twins}): each of them counts alike"
+        " within an age, as if they were other people."
+    )
+    return [Caution(text)] if twins else []
 
 
 def _sexes(
@@ -185,13 +174,11 @@ def _sexes(
     dataset.values_of(mix.sex)
     rows = dataset.instance_attributes().filter(pl.col("attribute") == mix.sex)
     unknown = [word.strip().lower() for word in unknown_values]
-    known = rows.drop_nulls("value").filter(
-        ~pl.col("value").str.strip_chars().str.to_lowercase().is_in(unknown)
+    word = pl.col("value").str.strip_chars().str.to_lowercase()
+    known = (
+        rows.drop_nulls("value").filter(~word.is_in(unknown)).select("unit_id", "value").unique()
     )
-    one = (
-        known.select("unit_id", "value").unique()
-        .filter(~pl.col("unit_id").is_duplicated())
-    )  # fmt: skip
+    one = known.filter(~pl.col("unit_id").is_duplicated())
     kinds = one["value"].unique().sort().to_list()
     code = {name: k for k, name in enumerate(kinds)}
     of_unit = one.select(

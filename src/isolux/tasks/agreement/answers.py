@@ -73,13 +73,9 @@ def in_circles(rows: pl.DataFrame, by: str | None) -> tuple[pl.DataFrame, list[s
             where=place(_WHERE, column=by),
         )
     sizes = theirs.drop_nulls().group_by("group").len().sort("group")
-    alone = sizes.filter(pl.col("len") < 2)["group"].to_list()
-    notes: list[str] = []
-    if alone:
-        notes.append(
-            Caution(f"Annotators with nobody else of their {by}: {', '.join(map(str, alone))}."
-                    " Agreement among them is not measured.")
-        )  # fmt: skip
+    alone = ", ".join(sizes.filter(pl.col("len") < 2)["group"])
+    text = f"Annotators with nobody else of their {by}: {alone}."
+    notes: list[str] = [Caution(f"{text} Agreement among them is not measured.")] if alone else []
     unknown = theirs["group"].null_count()
     if unknown:
         notes.append(f"{unknown:,} annotators have no {by}; they count among all annotators alone.")

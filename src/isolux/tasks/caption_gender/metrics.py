@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import polars as pl
 
 from isolux.stats.statistic import FloatArray, SumStatistic
-from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
+from isolux.vocabulary.info import Metric, Reference, TaskInfo
 
 _CELLS = 9
 
@@ -22,13 +25,21 @@ def _columns(evidence: pl.DataFrame) -> FloatArray:
     there, named = (_held(evidence[name], objects) for name in ("objects", "said_objects"))
     out = np.zeros((rows, len(genders), len(objects), _CELLS))
     for i, gender in enumerate(genders):
-        true, said = ((evidence[name] == gender).fill_null(value=False).to_numpy().astype(float)
-                      for name in ("truth", "gender"))  # fmt: skip
+        true, said = (
+            (evidence[name] == gender).fill_null(value=False).to_numpy().astype(float)
+            for name in ("truth", "gender")
+        )
         cells = (
-            np.ones_like(there), np.broadcast_to(true[:, None], there.shape), there,
-            there * true[:, None], there * said[:, None], named * true[:, None],
-            named * said[:, None], named, np.full_like(there, 1.0 / len(genders)),
-        )  # fmt: skip
+            np.ones_like(there),
+            np.broadcast_to(true[:, None], there.shape),
+            there,
+            there * true[:, None],
+            there * said[:, None],
+            named * true[:, None],
+            named * said[:, None],
+            named,
+            np.full_like(there, 1.0 / len(genders)),
+        )
         out[:, i] = np.stack(cells, axis=-1)
     out[~used] = 0.0
     return out.reshape(rows, -1) if out.size else np.zeros((rows, _CELLS))
@@ -65,27 +76,6 @@ def _mean(values: FloatArray) -> FloatArray:
     return found
 
 
-def _sign(cells: FloatArray) -> FloatArray:
-    """1 where gender and object go together more than by chance, −1 less, 0 as often."""
-    n, gender, thing, both = (cells[..., i] for i in range(4))
-    found: FloatArray = np.sign(both * n - gender * thing)
-    return found
-
-
-def _object_to_gender(sums: FloatArray) -> FloatArray:
-    """Wang & Russakovsky's T → A: the gender said, given the object that is there."""
-    cells = _cells(sums)
-    change = _divided(cells[..., 4] - cells[..., 3], cells[..., 2])
-    return _mean(_sign(cells) * change)
-
-
-def _gender_to_object(sums: FloatArray) -> FloatArray:
-    """Wang & Russakovsky's A → T: the object said, given the gender that is true."""
-    cells = _cells(sums)
-    change = _divided(cells[..., 5] - cells[..., 3], cells[..., 1])
-    return _mean(_sign(cells) * change)
-
-
 def _bias_amplification(sums: FloatArray) -> FloatArray:
     """Zhao et al.: a gender's share of an object's captions, less that of its pictures."""
     cells = _cells(sums)
@@ -98,8 +88,20 @@ def _bias_amplification(sums: FloatArray) -> FloatArray:
     return found
 
 
-OBJECT_TO_GENDER = SumStatistic(_columns, _object_to_gender)
-GENDER_TO_OBJECT = SumStatistic(_columns, _gender_to_object)
+def _directional(said: int, given: int) -> Callable[[FloatArray], FloatArray]:
+    """Make the mean change of a cell, said minus there, over those of the condition."""
+
+    def change(sums: FloatArray) -> FloatArray:
+        cells = _cells(sums)
+        n, gender, thing, both = (cells[..., i] for i in range(4))
+        sign = np.sign(both * n - gender * thing)
+        return _mean(sign * _divided(cells[..., said] - both, cells[..., given]))
+
+    return change
+
+
+OBJECT_TO_GENDER = SumStatistic(_columns, _directional(4, 2))
+GENDER_TO_OBJECT = SumStatistic(_columns, _directional(5, 1))
 BIAS_AMPLIFICATION = SumStatistic(_columns, _bias_amplification)
 
 AMPLIFICATION = ("object_to_gender", "gender_to_object", "bias_amplification")
@@ -128,11 +130,10 @@ WANG = Reference(
 )
 
 
-def _share(name: str, title: str, definition: str, direction: Direction = "none") -> Metric:
-    return Metric(
-        name=name, title=title, definition=definition, direction=direction, reference=HENDRICKS
-    )
+_share = partial(Metric, direction="none", reference=HENDRICKS)
 
+
+_amplified = partial(Metric, direction="none", low=-1.0, evidence="captions", reference=WANG)
 
 INFO = TaskInfo(
     title="Captions and gender",
@@ -145,58 +146,66 @@ INFO = TaskInfo(
     ),
     metrics=(
         _share(
-            "wrong_gender", "Wrong gender",
-            "Share of people whose caption names only the other gender.", "lower",
+            name="wrong_gender",
+            title="Wrong gender",
+            definition="Share of people whose caption names only the other gender.",
+            direction="lower",
         ),
         _share(
-            "wrong_when_gendered", "Wrong where a gender is said",
-            "Share of captions that name one gender in which it is the wrong one (Hendricks et "
-            "al.'s error rate).", "lower",
+            name="wrong_when_gendered",
+            title="Wrong where a gender is said",
+            definition="Share of captions that name one gender in which it is the wrong one "
+            "(Hendricks et al.'s error rate).",
+            direction="lower",
         ),
-        _share("neutral", "Neutral", ("Share of people whose caption mentions a person, but no "
-                                     "gender.")),
-        _share("both_genders", "Both genders", "Share of people whose caption names both genders."),
         _share(
-            "right_gender", "Right gender",
-            "Share of people whose caption names only their perceived gender.", "higher",
+            name="neutral",
+            title="Neutral",
+            definition="Share of people whose caption mentions a person, but no gender.",
         ),
-        _share("no_person", "No person", "Share of people whose caption has no word for a person."),
         _share(
-            "said_gender", "Gender said",
-            "Share of people whose caption names only that gender, whatever theirs is."),
-        Metric(
+            name="both_genders",
+            title="Both genders",
+            definition="Share of people whose caption names both genders.",
+        ),
+        _share(
+            name="right_gender",
+            title="Right gender",
+            definition="Share of people whose caption names only their perceived gender.",
+            direction="higher",
+        ),
+        _share(
+            name="no_person",
+            title="No person",
+            definition="Share of people whose caption has no word for a person.",
+        ),
+        _share(
+            name="said_gender",
+            title="Gender said",
+            definition="Share of people whose caption names only that gender, whatever theirs is.",
+        ),
+        _amplified(
             name="object_to_gender",
             title="Bias amplification, object to gender",
             definition="How much more often captions name the gender that goes with an object, "
             "given that it is there, than pictures show it; 0: as often.",
-            direction="none",
-            low=-1.0,
-            evidence="captions",
             statistic=OBJECT_TO_GENDER,
-            reference=WANG,
         ),
-        Metric(
+        _amplified(
             name="gender_to_object",
             title="Bias amplification, gender to object",
             definition="How much more often captions name the object that goes with a gender, "
             "given that gender, than pictures show it; 0: as often.",
-            direction="none",
-            low=-1.0,
-            evidence="captions",
             statistic=GENDER_TO_OBJECT,
-            reference=WANG,
         ),
-        Metric(
+        _amplified(
             name="bias_amplification",
             title="Bias amplification",
             definition="For each object, the share of the gender with more than an equal share, "
             "in captions minus in pictures, mean over objects.",
-            direction="none",
-            low=-1.0,
-            evidence="captions",
             statistic=BIAS_AMPLIFICATION,
             reference=ZHAO,
         ),
     ),
     defaults=("wrong_gender", "neutral", "both_genders", "wrong_when_gendered"),
-)  # fmt: skip
+)

@@ -75,19 +75,54 @@ def doubts(judged: pl.DataFrame, words: Mapping[str, Sequence[str]], listed: Wor
     used = judged.filter(pl.col("reason").is_null())
     if not used.height:
         return []
-    there = _counts(used.unique("unit_id"), "objects")
-    said = _counts(used, "said_objects")
+    pictures = used.unique("unit_id")
+    there, said = _counts(pictures, "objects"), _counts(used, "said_objects")
     unnamed = [name for name, n in there.items() if n >= _FEW and not said.get(name)]
-    notes: list[str] = []
-    if unnamed:
-        notes.append(
-            Caution(
-                f"{len(unnamed):,} of {len(there):,} objects are named in no caption: "
-                f"{_listed(unnamed)}. Do they have other names there (--object-words FILE), or are "
-                "several in one cell (--separator)?"
-            )
-        )
-    return [*notes, *_of_people(there, words, listed), *_twice(there), *_rare(there), *_none(used)]
+    text = (
+        f"{len(unnamed):,} of {len(there):,} objects are named in no caption: "
+        f"{_listed(unnamed)}. Do they have other names there (--object-words FILE), or are "
+        "several in one cell (--separator)?"
+    )
+    notes: list[str] = [Caution(text)] if unnamed else []
+    none = int((pictures["objects"].list.len() == 0).sum())
+    empty = (
+        f"{none:,} of {pictures.height:,} pictures list no object, and count as pictures without"
+        " any. If nothing was annotated there, leave them out (--only)."
+    )
+    many = none > _EMPTY * pictures.height
+    last = [Caution(empty) if many else empty] if none else []
+    return [*notes, *_on_names(there, words, listed), *last]
+
+
+def _on_names(
+    there: Mapping[str, int], words: Mapping[str, Sequence[str]], listed: WordList
+) -> list[Caution]:
+    """Caution about objects that are people, are spelt in two ways, or are in few pictures."""
+    people = frozenset().union(*listed.groups.values())
+    of_people = [
+        name
+        for name in there
+        if any(set(words_of(pl.Series([one]))[0]) & people for one in words.get(name, (name,)))
+    ]
+    spelt: dict[str, list[str]] = {}
+    for name in there:
+        spelt.setdefault(_APART.sub(" ", name.casefold()).strip(), []).append(name)
+    twins = [" and ".join(map(repr, one)) for one in spelt.values() if len(one) > 1]
+    shown = "; ".join(twins[:_SHOWN]) + ("; …" if len(twins) > _SHOWN else "")
+    rare = [name for name, n in there.items() if n < _FEW]
+    gendered = (
+        f"Objects that are words for people of a gender: {_listed(of_people)}. They go with it by"
+        " their name alone: leave them out of the objects."
+    )
+    alike = f"Objects differ in their spelling alone: {shown}. They count as two."
+    seldom = (
+        f"{len(rare):,} of {len(there):,} objects are in fewer than {_FEW} pictures:"
+        f" {_listed(rare)}. Each weighs as much as the others in bias amplification, and one that"
+        " is there once can only be joined less often: leave them out of the objects."
+    )
+    is_rare = rare and len(rare) >= _MANY * len(there)
+    told = ((of_people, gendered), (twins, alike), (is_rare, seldom))
+    return [Caution(text) for is_told, text in told if is_told]
 
 
 def _counts(rows: pl.DataFrame, column: str) -> dict[str, int]:
@@ -98,58 +133,3 @@ def _counts(rows: pl.DataFrame, column: str) -> dict[str, int]:
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     return ", ".join(map(repr, names[:_SHOWN])) + more
-
-
-def _of_people(
-    there: Mapping[str, int], words: Mapping[str, Sequence[str]], listed: WordList
-) -> list[Caution]:
-    """Objects that are called as a gender is: they go with it by their name alone."""
-    people = frozenset().union(*listed.groups.values())
-    found = [
-        name for name in there
-        if any(set(words_of(pl.Series([one]))[0]) & people for one in words.get(name, (name,)))
-    ]  # fmt: skip
-    if not found:
-        return []
-    return [
-        Caution(
-            f"Objects that are words for people of a gender: {_listed(found)}. They go with it by"
-            " their name alone: leave them out of the objects."
-        )
-    ]
-
-
-def _twice(there: Mapping[str, int]) -> list[Caution]:
-    seen: dict[str, list[str]] = {}
-    for name in there:
-        seen.setdefault(_APART.sub(" ", name.casefold()).strip(), []).append(name)
-    twins = [" and ".join(map(repr, one)) for one in seen.values() if len(one) > 1]
-    if not twins:
-        return []
-    shown = "; ".join(twins[:_SHOWN]) + ("; …" if len(twins) > _SHOWN else "")
-    return [Caution(f"Objects differ in their spelling alone: {shown}. They count as two.")]
-
-
-def _rare(there: Mapping[str, int]) -> list[Caution]:
-    rare = [name for name, n in there.items() if n < _FEW]
-    if len(rare) < _MANY * len(there) or not rare:
-        return []
-    return [
-        Caution(
-            f"{len(rare):,} of {len(there):,} objects are in fewer than {_FEW} pictures:"
-            f" {_listed(rare)}. Each weighs as much as the others in bias amplification, and one"
-            " that is there once can only be joined less often: leave them out of the objects."
-        )
-    ]
-
-
-def _none(used: pl.DataFrame) -> list[str]:
-    each = used.unique("unit_id")
-    none = int((each["objects"].list.len() == 0).sum())
-    if not none:
-        return []
-    text = (
-        f"{none:,} of {each.height:,} pictures list no object, and count as pictures without any."
-        " If nothing was annotated there, leave them out (--only)."
-    )
-    return [Caution(text) if none > _EMPTY * each.height else text]

@@ -10,14 +10,13 @@ import numpy as np
 import polars as pl
 
 from isolux.stats.roc import auc
+from isolux.tasks._ids import refuse_no_match
 from isolux.tasks.classification.vocabulary import Words
 from isolux.vocabulary.counts import TIMES, people_at
-from isolux.vocabulary.errors import JoinError, SpecError
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.places import places
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check, to_polars
-
-_UNNAMED = "model"
 
 # Looking for a repeated key in the raw table takes longer than the rest of the task; in sorted
 # units it is a glance, and only where it finds one is the raw table asked for the place.
@@ -64,7 +63,7 @@ def read_answers(
 ) -> Answers:
     """Reduce raw labels to classes, and number the units that they were given to."""
     table = check(to_polars(predictions), _UNKEYED, where="predictions")
-    models = tuple(sorted(table["model"].unique())) or (model or _UNNAMED,)
+    models = tuple(sorted(table["model"].unique())) or (model or "model",)
     rows, notes = _numbered(table, units["unit_id"], models)
     times = units[TIMES] if TIMES in units.columns else None
     rows, said = _without_unknown(rows, words, times)
@@ -124,16 +123,13 @@ def _numbered(
 ) -> tuple[pl.DataFrame, list[str]]:
     row = places(table["instance_id"], instance_ids.cast(pl.String))
     placed = table.with_columns(row=row).filter(pl.col("row") >= 0)
-    strangers = table.height - placed.height
-    if table.height and len(instance_ids) and not placed.height:
-        raise JoinError(
-            "no prediction is for a unit of the dataset",
-            expected="instance ids such as " + _three(instance_ids),
-            found=_three(table["instance_id"]),
-        )
-    notes = [
-        f"{strangers:,} predictions are for units that the dataset has not; they were left out."
-    ]
+    refuse_no_match(
+        "no prediction is for a unit of the dataset",
+        table["instance_id"],
+        instance_ids,
+        n_matched=placed.height,
+        where=None,
+    )
     number = pl.col("row").cast(pl.Int64)
     if len(models) > 1:
         order = {name: i * len(instance_ids) for i, name in enumerate(models)}
@@ -142,7 +138,9 @@ def _numbered(
     repeated = pl.struct("unit", "rank") == pl.struct("unit", "rank").shift()
     if rows.select(repeated.any()).item():
         check(table, LABEL_PREDICTIONS, where="predictions")
-    return rows, notes if strangers else []
+    strangers = table.height - placed.height
+    note = f"{strangers:,} predictions are for units that the dataset has not; they were left out."
+    return rows, [note] if strangers else []
 
 
 def _to_classes(
@@ -156,20 +154,13 @@ def _to_classes(
     kept = mapped.drop_nulls("label").sort(
         "unit", "score", "place", descending=[False, True, False], nulls_last=True
     )
-    notes: list[str] = []
-    if dropped.height:
-        only = dropped.select("unit").unique().join(kept, on="unit", how="anti")
-        left = people_at(_row_of(only, times), times)
-        notes.append(
-            f"{people_at(_row_of(dropped, times), times):,} answers with "
-            f"{dropped['raw'].n_unique():,} labels that the prediction map does not name "
-            f"were dropped; {left:,} units had no other answer, which counts as a mistake."
-        )
-    return kept.select("unit", "label", "score"), notes
-
-
-def _three(ids: pl.Series) -> str:
-    return ", ".join(repr(i) for i in ids.head(3))
+    only = dropped.select("unit").unique().join(kept, on="unit", how="anti")
+    n, left = (people_at(_row_of(rows, times), times) for rows in (dropped, only))
+    note = (
+        f"{n:,} answers with {dropped['raw'].n_unique():,} labels that the prediction map does not"
+        f" name were dropped; {left:,} units had no other answer, which counts as a mistake."
+    )
+    return kept.select("unit", "label", "score"), [note] if dropped.height else []
 
 
 ScoreOf = Literal["answer", "positive"]
@@ -218,25 +209,25 @@ def _read(
     units: pl.DataFrame, answers: Answers, positive: str | None, score_of: ScoreOf | None
 ) -> Confidence:
     _refuse(score_of, positive, several=answers.several)
+    lacking = ("roc_auc", "calibration_error")
+    none = pl.lit(None, dtype=pl.Float64)
     if not units["score"].is_not_null().any():
         lacks = "a score for each answer; the predictions have none"
-        empty = pl.repeat(None, units.height, dtype=pl.Float64, eager=True)
-        columns = pl.DataFrame({"confidence": empty, "positive_score": empty})
-        return Confidence(columns, dict.fromkeys(("roc_auc", "calibration_error"), lacks))
-    if positive is None or answers.several:
+        empty = units.with_columns(confidence=none, positive_score=none)
+        columns = empty.select("confidence", "positive_score")
+        return Confidence(columns, dict.fromkeys(lacking, lacks))
+    if positive is None or answers.several or score_of == "answer":
         return _of_answer(units, answers, positive)
-    if score_of is None and not _agrees(units, positive):
+    area = _area(units, positive)
+    if score_of is None and area < _AGREES:  # where there is no area (NaN), scores are believed
         lacks = (
             f"a known meaning of the score: it does not rise with the answer {positive!r}, so it "
             "seems to be the confidence in whatever was answered; say score_of='answer' or "
             "score_of='positive'"
         )
-        columns = _of_answer(units, answers, None).columns
-        columns = columns.with_columns(confidence=pl.lit(None, dtype=pl.Float64))
-        return Confidence(columns, dict.fromkeys(("roc_auc", "calibration_error"), lacks))
-    if score_of == "answer":
-        return _of_answer(units, answers, positive)
-    return _of_positive(units, positive)
+        columns = _of_answer(units, answers, None).columns.with_columns(confidence=none)
+        return Confidence(columns, dict.fromkeys(lacking, lacks))
+    return _of_positive(units, positive, area)
 
 
 def _refuse(score_of: str | None, positive: str | None, *, several: bool) -> None:
@@ -252,11 +243,6 @@ def _refuse(score_of: str | None, positive: str | None, *, several: bool) -> Non
             found="several answers, each with its own score",
             hint="leave score_of out",
         )
-
-
-def _agrees(units: pl.DataFrame, positive: str) -> bool:
-    area = _area(units, positive)
-    return bool(np.isnan(area) or area >= _AGREES)
 
 
 def _area(units: pl.DataFrame, positive: str) -> float:
@@ -295,27 +281,19 @@ def _of_answer(units: pl.DataFrame, answers: Answers, positive: str | None) -> C
     return Confidence(columns, missing, () if answers.several else (_reading("the answer"),))
 
 
-def _of_positive(units: pl.DataFrame, positive: str) -> Confidence:
+def _of_positive(units: pl.DataFrame, positive: str, area: float) -> Confidence:
     outside = outside_of_shares(units["score"])
     two = _only_two(units, units["prediction"], positive)
     other = (1 - pl.col("score")) if two else pl.lit(None, dtype=pl.Float64)
     sure = pl.when(pl.col("prediction") == positive).then("score").otherwise(other)
     columns = units.select(confidence=sure, positive_score="score")
-    missing = {}
-    if outside or not two:
-        missing["calibration_error"] = outside or (
-            f"the confidence in every answer; the scores are of {positive!r} alone"
-        )
-    notes: tuple[str, ...] = (_reading(repr(positive)),)
-    area = _area(units, positive)
-    if area < _TURNED:
-        notes = (
-            Caution(
-                f"The scores fall where the answer is {positive!r} (area under the curve"
-                f" {area:.2f}): are they the other class's, or distances?"
-            ),
-            *notes,
-        )
+    alone = f"the confidence in every answer; the scores are of {positive!r} alone"
+    missing = {} if two and not outside else {"calibration_error": outside or alone}
+    turned = Caution(
+        f"The scores fall where the answer is {positive!r} (area under the curve {area:.2f}): are"
+        " they the other class's, or distances?"
+    )
+    notes = (*([turned] if area < _TURNED else []), _reading(repr(positive)))
     return Confidence(columns, missing, notes)
 
 

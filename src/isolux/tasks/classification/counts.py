@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.tasks.classification.vocabulary import list_classes
 from isolux.vocabulary.counts import how_often, people_in
 from isolux.vocabulary.notes import Caution
 
@@ -26,18 +27,16 @@ def silent_people(
     notes: list[str] = []
     for (model,), mine in known.group_by(["model"], maintain_order=True):
         n, every = people_in(mine.filter("silent")), people_in(mine)
-        if not n:
-            continue
         said = f"{n:,} of {every:,} people have no answer of {str(model)!r}"
-        if undetected == "leave-out":
-            notes.append(f"{said} and are left out.")
-            continue
         told = (
             f"{said} (an empty cell, or a word for unknown). They count as not detected, so as"
             f" {counted_as}. If the file should have an answer for them, correct it; --undetected"
             " leave-out leaves them out; --detected-column says who was not detected."
         )
-        notes.append(Caution(told) if n >= _MANY * every else told)
+        if n and undetected == "leave-out":
+            notes.append(f"{said} and are left out.")
+        elif n:
+            notes.append(Caution(told) if n >= _MANY * every else told)
     return notes
 
 
@@ -55,48 +54,30 @@ def tallies(units: pl.DataFrame, undetected: str, *, has_truth: bool = True) -> 
 
 def _unjudged(units: pl.DataFrame, undetected: str) -> list[str]:
     unjudged, answer, score = pl.col("unjudged"), pl.col("prediction"), pl.col("score")
-    judged = unjudged.is_null()
+    judged, detected = unjudged.is_null(), pl.col("detected")
     scored = units.filter(judged)["score"].is_not_null().any()
     no_score = "; metrics of scores leave them out" if scored else ""
+    lost = f"were not detected: {_POLICY[undetected]}{no_score}"
+    unsure = judged & score.is_null() & answer.is_not_null() & scored
     rows = (
         (unjudged == "unknown truth", "have no known truth and count in no metric"),
         (unjudged == "no prediction", "have no prediction and count in no metric"),
+        (judged & ~detected & ~pl.col("silent"), lost),
         (
-            judged & ~pl.col("detected") & ~pl.col("silent"),
-            f"were not detected: {_POLICY[undetected]}{no_score}",
-        ),
-        (
-            judged & pl.col("detected") & answer.is_null(),
+            judged & detected & answer.is_null(),
             "were detected but not answered: counted as mistakes",
         ),
-        (
-            judged & score.is_null() & answer.is_not_null() & scored,
-            "have an answer without a score; metrics of scores leave them out",
-        ),
+        (unsure, "have an answer without a score; metrics of scores leave them out"),
     )
     counts = [(people_in(units.filter(which)), what) for which, what in rows]
-    every = people_in(units)
-    return [f"{n:,} of {every:,} units {what}." for n, what in counts if n]
+    return [f"{n:,} of {people_in(units):,} units {what}." for n, what in counts if n]
 
 
 def _classes(units: pl.DataFrame) -> list[str]:
     known = units.filter(pl.col("unjudged").is_null())
-    true = how_often(known, pl.col("truth"))
-    given = how_often(known, pl.col("prediction"))
-    answers = given.join(true, on="label", how="anti")
-    never = true.join(given, on="label", how="anti")
-    return [
-        f"{what}: {_listed(classes)}."
-        for what, classes in (
-            ("Answers never seen as truth", answers),
-            ("Classes never answered", never),
-        )
-        if classes.height
-    ]
-
-
-def _listed(classes: pl.DataFrame) -> str:
-    top = classes.sort("count", "label", descending=[True, False]).head(_SHOWN)
-    shown = [f"{label} ({n:,})" for label, n in top.select("label", "count").iter_rows()]
-    more = classes.height - len(shown)
-    return ", ".join(shown) + (f" and {more:,} more" if more else "")
+    true, given = (how_often(known, pl.col(side)) for side in ("truth", "prediction"))
+    sides = {
+        "Answers never seen as truth": given.join(true, on="label", how="anti"),
+        "Classes never answered": true.join(given, on="label", how="anti"),
+    }
+    return [f"{what}: {list_classes(rows, _SHOWN)}." for what, rows in sides.items() if rows.height]

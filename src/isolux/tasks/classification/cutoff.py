@@ -13,7 +13,13 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray
 from isolux.stats.verification import threshold_at_far
-from isolux.tasks._threshold import other_rates, out_of_reach, part_to_set_on, shared_between
+from isolux.tasks._threshold import (
+    other_rates,
+    out_of_reach,
+    parse_number,
+    part_to_set_on,
+    shared_between,
+)
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
@@ -111,14 +117,14 @@ def read_cutoff(
 ) -> Cutoff | None:
     """Read the two settings; None where no threshold was asked for."""
     rule = _rule(threshold)
-    if rule is None or threshold_on is None:
-        if threshold_on is not None:
-            raise SpecError(
-                "threshold_on says on whom the threshold is set, and there is none to set",
-                expected=f"threshold: {_FORM}",
-                found=f"threshold_on={threshold_on!r} alone",
-            )
+    if threshold_on is None:
         return None if rule is None else Cutoff(rule)
+    if rule is None:
+        raise SpecError(
+            "threshold_on says on whom the threshold is set, and there is none to set",
+            expected=f"threshold: {_FORM}",
+            found=f"threshold_on={threshold_on!r} alone",
+        )
     if rule.kind == "value":
         raise SpecError(
             "a threshold that is given is not set on anyone",
@@ -132,29 +138,18 @@ def read_cutoff(
 def _rule(threshold: float | str | None) -> Rule | None:
     if threshold is None:
         return None
-    if isinstance(threshold, int | float) and not isinstance(threshold, bool):
-        if math.isfinite(threshold):
-            return Rule("value", float(threshold))
-    else:
-        name, equals, text = str(threshold).strip().partition("=")
-        name = name.strip().lower().replace("_", "-")
-        if name == "best-accuracy" and not equals:
-            return Rule("best-accuracy")
-        share = _number(text)
-        if name in ("fpr", "fnr") and 0.0 < share < 1.0:
-            return Rule("fpr" if name == "fpr" else "fnr", share)
-        if not equals and math.isfinite(_number(name)):
-            return Rule("value", _number(name))
+    name, equals, text = str(threshold).strip().partition("=")
+    name = name.strip().lower().replace("_", "-")
+    share, number = parse_number(text), parse_number(name)
+    if name == "best-accuracy" and not equals:
+        return Rule("best-accuracy")
+    if name in ("fpr", "fnr") and 0.0 < share < 1.0:
+        return Rule("fpr" if name == "fpr" else "fnr", share)
+    if not equals and math.isfinite(number) and not isinstance(threshold, bool):
+        return Rule("value", number)
     raise SpecError(
         "the threshold cannot be used", expected=_FORM, found=repr(threshold), where="threshold"
     )
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
 
 
 def set_on(
@@ -182,18 +177,17 @@ def on_reach(
 
     Shapes: ``scores`` [n], ``positive`` [n].
     """
-    on = cutoff.on
+    on, known = cutoff.on, ~np.isnan(scores)
+    held_on = np.zeros(len(scores), np.bool_) if on is None else on
+    for kind, what in ((~positive, classes[1]), (positive, classes[0])) if on is not None else ():
+        held = known & kind
+        told = other_rates(
+            scores[held] >= at, held_on[held], what=f"people of class {what!r}",
+            where=cutoff.where, model=model,
+        )  # fmt: skip
+        if told:
+            return told
     judged = scores if on is None else scores[~on]
-    if on is not None:
-        known = ~np.isnan(scores)
-        for kind, what in ((~positive, classes[1]), (positive, classes[0])):
-            held = known & kind
-            told = other_rates(
-                scores[held] >= at, on[held], what=f"people of class {what!r}", where=cutoff.where,
-                model=model,
-            )  # fmt: skip
-            if told:
-                return told
     settings = {} if cutoff.rule.kind == "value" else {"ask": _NONE_FITS}
     return out_of_reach(
         model, sign * judged, sign * at, falling=sign < 0, none=f"no answer is {classes[0]!r}",

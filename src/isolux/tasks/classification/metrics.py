@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -98,7 +98,7 @@ class Entry:
     metric: Metric
     needs: tuple[Need, ...]
     value: pl.Expr | None = None
-    of: pl.Expr | None = None
+    of: pl.Expr = field(default_factory=lambda: pl.lit(value=True))
     by_class: bool = False
     reason: str | None = None
     on_detected: str | None = None
@@ -251,7 +251,6 @@ ENTRIES = (
         VERMA,
         "none",
         in_people="the model selects {n}",
-        of=pl.lit(value=True),
         value=_IS_GIVEN,
     ),
     _measured_of_class(

@@ -136,7 +136,7 @@ def _rows(
         units,
         "classification",
         entry.metric.name,
-        entry.value,
+        pl.lit(None) if entry.value is None else entry.value,
         label=label,
         threshold=threshold,
         reason=entry.reason or judged.reason,

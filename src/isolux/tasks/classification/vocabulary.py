@@ -100,7 +100,7 @@ def refuse_twins(units: pl.DataFrame) -> None:
         raise TableError(
             "classes of the truth differ by case or blanks alone",
             expected="one spelling for each class",
-            found=_listed(one),
+            found=list_classes(one, quoted=True),
             hint=f'if they are one class, --label-map "{kept}={others}"',
         )
 
@@ -112,62 +112,50 @@ def foreign_answers(units: pl.DataFrame, ranked: pl.DataFrame) -> list[Caution]:
     for (model,), mine in judged.group_by(["model"], maintain_order=True):
         true, given = (how_often(mine, pl.col(side)) for side in ("truth", "prediction"))
         foreign = given.join(true, on="label", how="anti")
-        n, every = int(foreign["count"].sum()), people_in(mine)
-        if not n:
-            if true.height == 1 and every >= _LEAST:
-                notes.append(
-                    Caution(
-                        f"Truth and answers of {model!r} are one class, {true['label'][0]!r}: no"
-                        " answer can be wrong, so nothing is shown of the model."
-                    )
-                )
-            continue
-        # Lower ranks may hold the truth's classes where the first answers do not.
-        lower = ranked.join(mine.select("unit", "prediction"), on="unit")
-        others = lower.filter(pl.col("label") != pl.col("prediction"))["label"]
-        met = bool(others.is_in(true["label"].implode()).any())
-        never = true.join(given, on="label", how="anti")["label"].to_list()
-        share = n / every if not met else min(n / every, 1 - _FEW)
-        _refuse_foreign(str(model), true, given, foreign, never, share)
-        # Where one class is true of everyone, each mistake names another.
-        told = _TOLD if true.height > 1 else 0.5
-        if n / every >= told and every >= _LEAST:
-            notes.append(
-                Caution(
+        n, every, text = int(foreign["count"].sum()), people_in(mine), ""
+        if n:
+            # Lower ranks may hold the truth's classes where the first answers do not.
+            lower = ranked.join(mine.select("unit", "prediction"), on="unit")
+            others = lower.filter(pl.col("label") != pl.col("prediction"))["label"]
+            met = bool(others.is_in(true["label"].implode()).any())
+            share = n / every if not met else min(n / every, 1 - _FEW)
+            _refuse_foreign(str(model), true, given, foreign, share)
+            # Where one class is true of everyone, each mistake names another.
+            if n / every >= (_TOLD if true.height > 1 else 0.5):
+                text = (
                     f"{n:,} of {every:,} answers of {model!r} name classes that are true of nobody "
-                    f"here, and count as mistakes: {_listed(foreign)}."
+                    f"here, and count as mistakes: {list_classes(foreign, quoted=True)}."
                 )
+        elif true.height == 1:
+            text = (
+                f"Truth and answers of {model!r} are one class, {true['label'][0]!r}: no answer can"
+                " be wrong, so nothing is shown of the model."
             )
+        if text and every >= _LEAST:
+            notes.append(Caution(text))
     return notes
 
 
 def _refuse_foreign(
-    model: str,
-    true: pl.DataFrame,
-    given: pl.DataFrame,
-    foreign: pl.DataFrame,
-    never: list[str],
-    share: float,
+    model: str, true: pl.DataFrame, given: pl.DataFrame, foreign: pl.DataFrame, share: float
 ) -> None:
-    classes = true["label"].sort().to_list()
-    alike = _spelled_alike(foreign["label"].to_list(), classes, never)
-    numbers = _are_scores(foreign["label"].to_list(), classes)
+    classes, labels = true["label"].sort().to_list(), foreign["label"].to_list()
+    never = true.join(given, on="label", how="anti")["label"].to_list()
+    alike, numbers = _spelled_alike(labels, classes, never), _are_scores(labels, classes)
     if share <= 1 - _FEW and not alike and not numbers:
         return
-    problem = (
-        f"the answers of {model!r} look like scores, not classes"
-        if numbers
-        else f"no answer of {model!r} is a class that is true of anyone"
-        if share == 1
-        else f"some answers of {model!r} are other spellings of the truth's classes"
-        if alike
-        else f"hardly any answer of {model!r} is a class that is true of anyone"
-    )
+    problem = f"hardly any answer of {model!r} is a class that is true of anyone"
+    if numbers:
+        problem = f"the answers of {model!r} look like scores, not classes"
+    elif share == 1:
+        problem = f"no answer of {model!r} is a class that is true of anyone"
+    elif alike:
+        problem = f"some answers of {model!r} are other spellings of the truth's classes"
     raise TableError(
         problem,
-        expected=f"the truth's classes: {_listed(true)}",
-        found=f"answers: {_listed(given)}",
-        hint=_advice(alike, numbers, classes, foreign["label"].to_list()),
+        expected=f"the truth's classes: {list_classes(true, quoted=True)}",
+        found=f"answers: {list_classes(given, quoted=True)}",
+        hint=_advice(alike, numbers, classes, labels),
     )
 
 
@@ -195,16 +183,14 @@ def _spelled_alike(foreign: list[str], classes: list[str], never: list[str]) -> 
     """Map answers to the class that they seem to spell: other case, blanks or signs; initials."""
     folded = {_folded(label): label for label in classes}
     found = {f: folded[_folded(f)] for f in foreign if _folded(f) in folded}
-    rest = [f for f in foreign if f not in found and _number(f) is None]
-    for answer in rest:
+    for answer in foreign:
+        short = _folded(answer)
+        if answer in found or not short or _number(answer) is not None:
+            continue
         near = [
             label
             for label in never
-            if _folded(answer)
-            and (
-                _folded(label).startswith(_folded(answer))
-                or (_folded(label) and _folded(answer).startswith(_folded(label)))
-            )
+            if (long := _folded(label)) and (long.startswith(short) or short.startswith(long))
         ]
         if len(near) == 1:
             found[answer] = near[0]
@@ -213,12 +199,14 @@ def _spelled_alike(foreign: list[str], classes: list[str], never: list[str]) -> 
 
 def _are_scores(foreign: list[str], classes: list[str]) -> bool:
     """Tell a column of scores: fractions where no class has one, or many different numbers."""
-    numbers = [value for label in foreign if (value := _number(label)) is not None]
-    fractions = [value for value in numbers if value != round(value)]
-    own = [value for label in classes if (value := _number(label)) is not None]
+    numbers, own = (
+        {value for label in labels if (value := _number(label)) is not None}
+        for labels in (foreign, classes)
+    )
     if any(value != round(value) for value in own):
         return False
-    return bool(fractions) or len(set(numbers)) > max(10, 2 * len(classes))
+    is_fraction = any(value != round(value) for value in numbers)
+    return is_fraction or len(numbers) > max(10, 2 * len(classes))
 
 
 def _number(label: str) -> float | None:
@@ -237,9 +225,11 @@ def _folded(label: str) -> str:
     return signs[0] + inner + signs[1] if inner else label
 
 
-def _listed(counts: pl.DataFrame) -> str:
-    top = counts.sort("count", "label", descending=[True, False]).head(_SHOWN)
-    shown = [f"{label!r} ({n:,})" for label, n in top.select("label", "count").iter_rows()]
+def list_classes(counts: pl.DataFrame, n: int = _SHOWN, *, quoted: bool = False) -> str:
+    """List the commonest classes with their counts, and how many more there are."""
+    top = counts.sort("count", "label", descending=[True, False]).head(n)
+    rows = top.select("label", "count").iter_rows()
+    shown = [f"{repr(label) if quoted else label} ({count:,})" for label, count in rows]
     more = counts.height - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more else "")
 

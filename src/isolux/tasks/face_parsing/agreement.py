@@ -68,11 +68,8 @@ def other_faces(
 
 
 def _on_empty(model: str, judged: int, empty: int) -> list[Caution]:
-    if judged < _FEWEST or empty < _EMPTY * judged:
-        return []
-    return [
-        Caution(
-            f"{empty:,} of {judged:,} faces have no mask of {model!r} at all and score 0. Is the"
-            " folder whole?"
-        )
-    ]
+    text = (
+        f"{empty:,} of {judged:,} faces have no mask of {model!r} at all and score 0. Is the folder"
+        " whole?"
+    )
+    return [Caution(text)] if judged >= _FEWEST and empty >= _EMPTY * judged else []

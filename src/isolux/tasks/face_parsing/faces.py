@@ -13,6 +13,7 @@ import polars as pl
 
 from isolux.geometry.masks import Masks
 from isolux.io.paths import inside
+from isolux.tasks._ids import refuse_no_match
 from isolux.tasks._parts import (
     Parts,
     image_sizes,
@@ -114,21 +115,18 @@ def truth_of(
     blank = [pl.lit(None).alias(c) for c in COLUMNS.values() if c not in sized.columns]
     folder = None
     if chosen in ("picture", "files") and rows.height:
-        folder = _root(dataset, _first_path(rows[COLUMNS[chosen]]), root, COLUMNS[chosen])
+        folder = _root(dataset, rows[COLUMNS[chosen]], root, COLUMNS[chosen])
     return Truth(sized.with_columns(blank), chosen, folder, dataset.name)
 
 
-def _first_path(cells: pl.Series) -> str:
-    held = cells.drop_nulls()
-    if held.dtype != pl.String:
-        held = held.explode().drop_nulls().struct.field("uri")
-    return str(held[0]) if len(held) else ""
-
-
-def _root(dataset: Dataset, first: str, root: str | Path | None, column: str) -> Path:
+def _root(dataset: Dataset, cells: pl.Series, root: str | Path | None, column: str) -> Path:
     """Take the folder that was named, or the nearest above the dataset's files with that one."""
     if root is not None:
         return Path(root).expanduser()
+    held = cells.drop_nulls()
+    if held.dtype != pl.String:
+        held = held.explode().drop_nulls().struct.field("uri")
+    first = str(held[0]) if len(held) else ""
     for file in dataset.inputs:
         for folder in Path(file).expanduser().resolve().parents:
             if not Path(first).is_absolute() and (folder / first).is_file():
@@ -144,29 +142,29 @@ def _root(dataset: Dataset, first: str, root: str | Path | None, column: str) ->
 def judged_faces(dataset: Dataset) -> pl.DataFrame:
     """Give the instances with a reason for those that are not judged."""
     rows = INSTANCES.conform(dataset.instances)
-    flags = {"is_crowd": False, "ignore": False, "judged": True}
-    said = ("a crowd, not one person", "marked to be ignored", "takes part in matching only")
+    said = {
+        "is_crowd": (False, "a crowd, not one person"),
+        "ignore": (False, "marked to be ignored"),
+        "judged": (True, "takes part in matching only"),
+    }
     reason = [
         pl.when((pl.col(flag) != usual).fill_null(value=False)).then(pl.lit(words))
-        for (flag, usual), words in zip(flags.items(), said, strict=True)
+        for flag, (usual, words) in said.items()
         if flag in rows.columns
     ]
-    none = pl.lit(None, dtype=pl.String)
-    return rows.with_columns(pl.coalesce(*reason, none).alias("reason"))
+    return rows.with_columns(reason=pl.coalesce(*reason, pl.lit(None, dtype=pl.String)))
 
 
 def joined_files(predictions: object, rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Bring each file to its face: to the instance of that id, else to the one of that image."""
     given = check(to_polars(predictions), PART_MASK_FILES, where="predictions")
     given = given.select("model", "image_id", "part", "uri").with_row_index("file_row")
-    faces = rows.with_row_index("row").select(
-        pl.col("row").cast(pl.Int64), "image_id", "instance_id"
-    )
+    faces = rows.select("image_id", "instance_id", row=pl.int_range(pl.len(), dtype=pl.Int64))
     own = faces.select("row", image_id="instance_id")
-    of_image = faces.group_by("image_id").agg(pl.col("row").first(), n=pl.len())
-    joined = given.join(own, on="image_id", how="left", maintain_order="left").join(
-        of_image, on="image_id", how="left", maintain_order="left", suffix="_image"
-    )
+    of_image = faces.group_by("image_id").agg(row_image=pl.col("row").first(), n=pl.len())
+    joined = given
+    for other in (own, of_image):
+        joined = joined.join(other, on="image_id", how="left", maintain_order="left")
     unclear = joined.filter(pl.col("row").is_null() & (pl.col("n") > 1))
     if unclear.height:
         raise JoinError(
@@ -176,13 +174,14 @@ def joined_files(predictions: object, rows: pl.DataFrame) -> tuple[pl.DataFrame,
             where=f"predictions, row {unclear['file_row'][0] + 1}",
         )
     placed = joined.with_columns(row=pl.coalesce("row", "row_image")).drop_nulls("row")
-    if given.height and rows.height and not placed.height:
-        shown = [", ".join(repr(i) for i in t["image_id"].head(3)) for t in (rows, given)]
-        raise JoinError(
-            "no part mask is of a face of the dataset",
-            expected=f"image ids such as {shown[0]}",
-            found=shown[1],
-        )
+    refuse_no_match(
+        "no part mask is of a face of the dataset",
+        given["image_id"],
+        rows["image_id"],
+        n_matched=placed.height,
+        expected="image ids such as ",
+        where=None,
+    )
     left = given.height - placed.height
     note = f"{left:,} part masks are of images that the dataset has not; they were left out."
     return placed, (note,) if left else ()

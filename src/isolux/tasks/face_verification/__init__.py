@@ -202,8 +202,8 @@ def score(
                 found="embeddings",
             )
     else:
-        turned = _as_similarities(frame) if smaller == "alike" else frame
-        compared = read_pairs(turned, units, model=model)
+        pairs = _as_similarities(frame) if smaller == "alike" else frame
+        compared = read_pairs(pairs, units, model=model)
     if smaller == "alike" and threshold is not None:
         threshold = -threshold
     thresholds, unset = _thresholds(compared, far, threshold)

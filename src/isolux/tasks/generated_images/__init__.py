@@ -232,52 +232,38 @@ def _evidence(rows: pl.DataFrame, asked: _Asked) -> dict[str, pl.DataFrame]:
 def _doubts(rows: pl.DataFrame, asked: _Asked, *, by_people: bool) -> list[str]:
     """Caution where shares are the instrument's, or the matrix is not that of these judgements."""
     if asked.matrix is None:
-        if by_people or not asked.values:
-            return []
-        return [
-            Caution(
-                "These shares are the classifier's: no confusion matrix was given, so its errors "
-                "are in every number and in no interval. Judge some pictures by hand and give "
-                "--matrix FILE (true, labelled, count), or say --by-people if people judged."
-            )
-        ]
+        text = (
+            "These shares are the classifier's: no confusion matrix was given, so its errors "
+            "are in every number and in no interval. Judge some pictures by hand and give "
+            "--matrix FILE (true, labelled, count), or say --by-people if people judged."
+        )
+        return [] if by_people or not asked.values else [Caution(text)]
     notes: list[str] = [*doubts_of(asked.matrix)]
-    for (model,), part in rows.group_by("model", maintain_order=True):
-        said = part["said"].drop_nulls()
-        if not len(said):
-            continue
-        share = np.array([(said == value).mean() for value in asked.values], dtype=np.float64)
+    for (model,), part in rows.drop_nulls("said").group_by("model", maintain_order=True):
+        share = np.array([(part["said"] == v).mean() for v in asked.values], dtype=np.float64)
         undone = np.linalg.solve(asked.matrix.share.T, share)
-        if undone.min() < -_OUTSIDE:
-            value = asked.values[int(undone.argmin())]
-            notes.append(
-                Caution(
-                    f"By the confusion matrix {undone.min():.0%} of the pictures that {model!r} "
-                    f"judged would be {value!r}: it errs otherwise here than where the matrix was "
-                    "counted. Count it on pictures such as these."
-                )
-            )
+        text = (
+            f"By the confusion matrix {undone.min():.0%} of the pictures that {model!r} judged"
+            f" would be {asked.values[int(undone.argmin())]!r}: it errs otherwise here than where"
+            " the matrix was counted. Count it on pictures such as these."
+        )
+        notes += [Caution(text)] if undone.min() < -_OUTSIDE else []
     return notes
 
 
 def _told(asked: _Asked) -> tuple[str, ...]:
     if not asked.values:
         return ()
-    aim = ", ".join(
-        f"{value} {share:.1%}" for value, share in zip(asked.values, asked.aim, strict=True)
-    )
-    notes = [f"Distances are to {aim}."]
-    if asked.matrix is not None and asked.matrix.counts is not None:
-        n = ", ".join(
-            f"{int(total):,} {name}"
-            for name, total in zip(
-                asked.matrix.groups, asked.matrix.counts.sum(axis=1), strict=True
-            )
-        )
+    shares = zip(asked.values, asked.aim, strict=True)
+    notes = [f"Distances are to {', '.join(f'{value} {share:.1%}' for value, share in shares)}."]
+    matrix = asked.matrix
+    if matrix is not None and matrix.counts is not None:
+        totals = zip(matrix.groups, matrix.counts.sum(axis=1), strict=True)
+        n = ", ".join(f"{int(total):,} {name}" for name, total in totals)
         notes.append(
             f"The classifier's errors are undone by a matrix counted on {n}; what these leave open "
             "is in every interval. It is taken to err here as it did there."
         )
-    elif asked.matrix is not None:
+    elif matrix is not None:
         notes.append("The confusion matrix has shares and no counts: intervals take it as exact.")
     return tuple(notes)

@@ -51,7 +51,6 @@ def photos_at_home(
 
 def _homes(dataset: Dataset, household: str | None) -> pl.Series:
     instances = dataset.instances
-    ids = instances["instance_id"].cast(pl.String)
     known = set(dataset.attributes["attribute"].unique())
     if household is None and "household_id" in instances.columns:
         return instances["household_id"].cast(pl.String)
@@ -60,9 +59,8 @@ def _homes(dataset: Dataset, household: str | None) -> pl.Series:
         dataset.values_of(name)  # which names those there are
         of = dataset.instance_attributes().filter(attribute=name).drop_nulls("value")
         one = of.unique("unit_id", keep="first", maintain_order=True).select("unit_id", "value")
-        return ids.to_frame("unit_id").join(one, on="unit_id", how="left", maintain_order="left")[
-            "value"
-        ]
+        ids = instances.select(unit_id=pl.col("instance_id").cast(pl.String))
+        return ids.join(one, on="unit_id", how="left", maintain_order="left")["value"]
     clusters = INSTANCES.conform(instances)["cluster_id"]
     if instances.height and clusters.is_null().all():
         raise SpecError(
@@ -117,32 +115,25 @@ def hits(
 def odd_incomes(dataset: Dataset) -> list[Caution]:
     """Caution where homes have an income of 0 or less: bins take them for the poorest."""
     incomes = dataset.attributes.filter(pl.col("attribute") == "income")
-    if "number" not in incomes.columns:
-        return []
-    odd = int((incomes["number"] <= 0).sum())
-    if not odd:
-        return []
-    return [
-        Caution(
-            f"{odd:,} photos have an income of 0 or less, which bins take for the lowest: if it"
-            " means that none is known, leave them out (--only 'income>0')."
-        )
-    ]
+    odd = int((incomes["number"] <= 0).sum()) if "number" in incomes.columns else 0
+    text = (
+        f"{odd:,} photos have an income of 0 or less, which bins take for the lowest: if it means"
+        " that none is known, leave them out (--only 'income>0')."
+    )
+    return [Caution(text)] if odd else []
 
 
 def missing_told(judged: pl.DataFrame) -> list[Caution]:
     """Caution where many photos have no prediction; of rows in ``scores`` every task says it."""
     notes = []
     for (model,), own in judged.sort("model").group_by(["model"], maintain_order=True):
-        scored = int(own["reason"].is_null().sum())
         missing = int((own["reason"] == _MISSING).sum())
-        if scored + missing >= _LEAST and missing >= _FEW * (scored + missing):
-            notes.append(
-                Caution(
-                    f"{missing:,} of {scored + missing:,} photos have no prediction of {model!r}:"
-                    " every number is about the others alone. Is the file whole?"
-                )
-            )
+        asked = missing + own["reason"].null_count()
+        text = (
+            f"{missing:,} of {asked:,} photos have no prediction of {model!r}: every number is"
+            " about the others alone. Is the file whole?"
+        )
+        notes += [Caution(text)] if asked >= _LEAST and missing >= _FEW * asked else []
     return notes
 
 
@@ -156,14 +147,12 @@ def doubts(
         told = first.filter(pl.col("model") == model)
         scored = own.filter(pl.col("reason").is_null())
         few = int((told.group_by("photo").len()["len"] < top_k).sum())
-        if few >= _FEW * max(scored.height, 1):
-            notes.append(
-                Caution(
-                    f"{few:,} of {scored.height:,} photos have fewer than {top_k} labels by"
-                    f" {model!r}: fewer labels are fewer chances of a hit. Compare with models of"
-                    " as many alone, or say --top-k."
-                )
-            )
+        text = (
+            f"{few:,} of {scored.height:,} photos have fewer than {top_k} labels by {model!r}:"
+            " fewer labels are fewer chances of a hit. Compare with models of as many alone, or"
+            " say --top-k."
+        )
+        notes += [Caution(text)] if few >= _FEW * max(scored.height, 1) else []
         notes += _by_chance(str(model), scored, photos, told)
     return notes
 
@@ -182,17 +171,13 @@ def _by_chance(
         .agg((pl.col("n").fill_null(0).sum() / told["photo"].n_unique()).clip(0.0, 1.0).alias("p"))
     )["p"].to_numpy()
     spread = float(np.sqrt((chance * (1 - chance)).sum()))
-    if spread == 0.0:
-        return []
     found = float(scored["hit"].sum())
-    if found - chance.sum() > _CHANCE * spread:
-        return []
-    return [
-        Caution(
-            f"The labels of {model!r} are true of {found / scored.height:.0%} of the photos, and"
-            f" dealt to photos at random of {chance.mean():.0%}. Are they of these photos?"
-        )
-    ]
+    text = (
+        f"The labels of {model!r} are true of {found / scored.height:.0%} of the photos, and dealt"
+        f" to photos at random of {chance.mean():.0%}. Are they of these photos?"
+    )
+    is_chance = spread > 0.0 and found - chance.sum() <= _CHANCE * spread
+    return [Caution(text)] if is_chance else []
 
 
 def homes_told(judged: pl.DataFrame) -> list[str]:

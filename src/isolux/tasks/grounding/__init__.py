@@ -15,11 +15,11 @@ from typing import Unpack
 
 import polars as pl
 
-from isolux.tasks._boxes.matching import Asked, chosen, measured, settings_of
+from isolux.tasks._boxes.matching import Asked, chosen, settings_of
 from isolux.tasks._boxes.metrics import FACET
 from isolux.tasks._boxes.scoring import predictions_as_xywh
-from isolux.tasks._phrases.class_recalls import DEFAULTS, class_metrics, class_recalls
-from isolux.tasks._phrases.person_classes import asked_by_class, notes_on_people, people_by_class
+from isolux.tasks._phrases.class_recalls import DEFAULTS, class_metrics
+from isolux.tasks._phrases.person_classes import notes_on_people, people_by_class, score_phrases
 from isolux.tasks._phrases.prompts import PhraseSettings, templates_of
 from isolux.tasks.grounding.one_of_phrase import Images, leave_out
 from isolux.vocabulary.containers import Dataset, Scores
@@ -133,29 +133,19 @@ def score(
     """
     given = with_defaults(PhraseSettings, phrases)
     settings = settings_of(iou_thresholds=given["iou_thresholds"], max_detections=1)
-    names = chosen(INFO, metrics, settings)
-    templates = templates_of(prompt)
+    names, templates = chosen(INFO, metrics, settings), templates_of(prompt)
     people, left = leave_out(
         people_by_class(dataset, given["target"], given["unknown_values"]), images
     )
     frame = predictions_as_xywh(predictions, given["box_format"], people)
     if "score" not in frame.columns:
         frame = frame.with_columns(score=pl.lit(1.0))
-    asked, notes = asked_by_class(
-        check(frame, BOX_PREDICTIONS, where="predictions"),
-        people,
-        settings,
-        templates=templates,
-        prediction_map=given["prediction_map"],
-        model=given["model"],
+    read = check(frame, BOX_PREDICTIONS, where="predictions")
+    scores, asked = score_phrases(
+        "grounding", INFO, names, read, people, settings, templates, given
     )
-    units, evidence = class_recalls("grounding", asked, names)
-    return Scores(
-        units=units,
-        info=measured(INFO, names),
-        evidence=evidence,
-        notes=(*left, *notes, *_on_boxes(asked), *notes_on_people(people)),
-    )
+    notes = (*left, *scores.notes, *_on_boxes(asked), *notes_on_people(people))
+    return replace(scores, notes=notes)
 
 
 def _on_boxes(asked: Sequence[Asked]) -> tuple[str, ...]:

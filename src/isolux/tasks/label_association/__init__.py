@@ -9,6 +9,7 @@ for each person, metric and threshold goes out.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import polars as pl
 
@@ -31,16 +32,7 @@ __all__ = ["INFO", "score"]
 _PAPER = works.FAIRNESS_INDICATORS.at("section 3.1, Table 3")
 
 
-def _metric(name: str, title: str, what: str, direction: Direction) -> Metric:
-    return Metric(
-        name=name,
-        title=title,
-        definition=f"Share of people of whom {what}, those included whom the classifier is not "
-        "sure enough of to give any label.",
-        direction=direction,
-        reference=_PAPER,
-        at="from a confidence of",
-    )
+_metric = partial(Metric, reference=_PAPER, at="from a confidence of")
 
 
 _GIVEN = "one of the first labels, sure enough, is of the type"
@@ -50,14 +42,24 @@ _DIRECTIONS: dict[str, Direction] = {
     "possibly_non_human": "lower",
     "crime": "lower",
 }
-METRICS = (
-    _metric("harmful", "Harmful label rate", f"{_GIVEN} Non-human or Crime", "lower"),
-    _metric("non_harmful", "Non-harmful label rate", f"{_GIVEN} Human", "higher"),
+_UNSURE = "those included whom the classifier is not sure enough of to give any label"
+_LABELS: tuple[tuple[str, str, str, Direction], ...] = (
+    ("harmful", "Harmful label rate", f"{_GIVEN} Non-human or Crime", "lower"),
+    ("non_harmful", "Non-harmful label rate", f"{_GIVEN} Human", "higher"),
     *(
-        _metric(name, f"{TYPES[name]} label rate", f"{_GIVEN} {TYPES[name]}", direction)
+        (name, f"{TYPES[name]} label rate", f"{_GIVEN} {TYPES[name]}", direction)
         for name, direction in _DIRECTIONS.items()
     ),
-    _metric("no_label", "Rate without a label", "no label at all is sure enough", "none"),
+    ("no_label", "Rate without a label", "no label at all is sure enough", "none"),
+)
+METRICS = tuple(
+    _metric(
+        name=name,
+        title=title,
+        definition=f"Share of people of whom {what}, {_UNSURE}.",
+        direction=direction,
+    )
+    for name, title, what, direction in _LABELS
 )
 
 INFO = TaskInfo(

@@ -323,16 +323,13 @@ def _on_few(known: pl.DataFrame, top_k: int) -> Sequence[str]:
     counts = known.group_by("model", "unit_id").agg(n=pl.col("label").drop_nulls().len())
     notes = []
     for (model,), own in counts.sort("model").group_by(["model"], maintain_order=True):
-        few = int((own["n"] < top_k).sum())
-        if few >= _MANY * own.height:
-            most = int(own["n"].max() or 0)  # type: ignore[arg-type]
-            notes.append(
-                Caution(
-                    f"{few:,} of {own.height:,} people have fewer than {top_k} labels by {model!r}"
-                    f" (at most {most:,}): fewer labels are fewer chances of a harmful one. Compare"
-                    f" with models of as many alone, or say --top-k {max(most, 1)}."
-                )
-            )
+        few, most = int((own["n"] < top_k).sum()), int(str(own["n"].max() or 0))
+        text = (
+            f"{few:,} of {own.height:,} people have fewer than {top_k} labels by {model!r} (at most"
+            f" {most:,}): fewer labels are fewer chances of a harmful one. Compare with models of"
+            f" as many alone, or say --top-k {max(most, 1)}."
+        )
+        notes += [Caution(text)] if few >= _MANY * own.height else []
     return notes
 
 
@@ -344,29 +341,23 @@ def _on_types(named: pl.DataFrame, taxonomy: Taxonomy) -> Sequence[str]:
         own = named.filter(pl.col("model") == model)
         of = f" by {model!r}" if len(models) > 1 else ""
         given = own.drop_nulls("type").group_by("type", "label").agg(n=pl.len())
-        told = [
+        told = "; ".join(
             f"{title}: {_listed(given.filter(pl.col('type') == name))}"
             for name, title in TYPES.items()
             if name in given["type"]
-        ]
-        if told:
-            notes.append(f"Labels{of} among the first, however sure: {'; '.join(told)}.")
-        if not given["type"].is_in(HARMFUL).any():
-            words = [label for kind in HARMFUL for label in taxonomy.labels(kind)]
-            notes.append(
-                Caution(
-                    f"No label{of} is Non-human or Crime: the rate of harmful labels is 0 for all."
-                    " That is good news only if the model knows such labels:"
-                    f" {', '.join(words) or 'the taxonomy names none'}."
-                )
-            )
+        )
+        notes += [f"Labels{of} among the first, however sure: {told}."] if told else []
+        words = ", ".join(label for kind in HARMFUL for label in taxonomy.labels(kind))
+        text = (
+            f"No label{of} is Non-human or Crime: the rate of harmful labels is 0 for all. That is"
+            f" good news only if the model knows such labels: {words or 'the taxonomy names none'}."
+        )
+        notes += [] if given["type"].is_in(HARMFUL).any() else [Caution(text)]
     return notes
 
 
 def _listed(given: pl.DataFrame) -> str:
-    rows = given.sort("n", "label", descending=[True, False])
-    shown = ", ".join(
-        f"{label} {n:,}" for label, n in rows.head(_SHOWN).select("label", "n").rows()
-    )
-    more = rows.height - _SHOWN
+    rows = given.sort("n", "label", descending=[True, False]).select("label", "n").rows()
+    shown = ", ".join(f"{label} {n:,}" for label, n in rows[:_SHOWN])
+    more = len(rows) - _SHOWN
     return shown + (f" and {more:,} more" if more > 0 else "")

@@ -35,49 +35,47 @@ def told(
     whole = images.member.sum(axis=0)
     shares = whole / whole.sum()
     named = list(zip(images.groups, shares.tolist(), strict=True))
-    left = len(images.ids) - len(images.known)
+    left, more = len(images.ids) - len(images.known), len(named) - 10
     notes.append(
         f"The database has {len(images.known):,} images of known value ("
         + ", ".join(f"{group} {share:.1%}" for group, share in named[:10])
-        + (f" and {len(named) - 10:,} more" if len(named) > 10 else "")
-        + ")"
+        + (f" and {more:,} more)" if more > 0 else ")")
         + (f"; {left:,} of unknown value are left out." if left else ".")
     )
     least = 1.0 / max(len(images.groups), 1) if asked.against == "uniform" else float(shares.min())
     few = [k for k in asked.ks if least < 1.0 / k]
     if few and asked.zero == "1/k":
         rare = images.groups[int(shares.argmin())]
-        notes.append(
-            Caution(
-                f"With K = {few[0]} a value of {least:.1%} of the images, such as {rare!r}, is "
-                "expected less than once: one that is not there at all counts as one image, more "
-                "than its share. Take a larger top_k, or zero='leave out'."
-            )
+        text = (
+            f"With K = {few[0]} a value of {least:.1%} of the images, such as {rare!r}, is expected"
+            " less than once: one that is not there at all counts as one image, more than its"
+            " share. Take a larger top_k, or zero='leave out'."
         )
+        notes.append(Caution(text))
     return tuple(notes)
 
 
 def _on_ties(one: QueryValues, asked: Asked) -> list[str]:
     """Caution where scores do not choose the first K images, because most of them tie."""
+    what = (
+        "Those queries are not scored."
+        if asked.ties == "shared"
+        else "Those places say how the database is ordered: ties='shared' leaves them out."
+    )
     notes: list[str] = []
     for k, queries in one.tied.items():
-        n = len(queries)
-        if not n or not (one.looks_at_whole if k is None else one.looks_at_first):
-            continue
-        places = "of all images tie for the first place" if k is None else (
-            f"of the first {k} places fall among images of one score, any of which could be there"
-        )  # fmt: skip
-        what = (
-            "Those queries are not scored."
-            if asked.ties == "shared"
-            else "Those places say how the database is ordered: ties='shared' leaves them out."
+        places = (
+            "of all images tie for the first place"
+            if k is None
+            else f"of the first {k} places fall among images of one score, any of which could be"
+            " there"
         )
-        notes.append(
-            Caution(
-                f"In {n:,} of {len(one.listed):,} queries of {one.lists.model!r} most {places}."
-                f" {what} Were scores rounded, or a default filled in?"
-            )
+        text = (
+            f"In {len(queries):,} of {len(one.listed):,} queries of {one.lists.model!r} most"
+            f" {places}. {what} Were scores rounded, or a default filled in?"
         )
+        if queries and (one.looks_at_whole if k is None else one.looks_at_first):
+            notes.append(Caution(text))
     return notes
 
 
