@@ -18,6 +18,7 @@ from PIL import Image
 
 from isolux.cards import read_facts
 from isolux.datasets import load
+from isolux.datasets._files import Inputs
 from isolux.datasets._image_sizes import read_sizes
 from isolux.datasets.bdd100k.districts import read_districts
 from isolux.engine.store import Store
@@ -237,7 +238,7 @@ LISTS: dict[str, Reader] = {
     ),
     "sizes": (
         _text("sizes.csv", "image_id,width,height\ni1,64,48\ni2,64,48\n"),
-        lambda path: read_sizes(path, _IMAGES),
+        lambda path: read_sizes(path, _IMAGES, Inputs()),
     ),
     "attributes": (
         _text("light.csv", "instance_id,light\n" + "".join(f"p{i:02},day\n" for i in range(40))),

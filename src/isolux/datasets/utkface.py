@@ -65,10 +65,8 @@ def load(path: str | Path) -> Dataset:
     ----------
     path : str or Path
         The folder of pictures (those in folders below it too), or a text file with a name a line.
-        The dataset has no splits of its own: give each part's folder or list.
-    malformed : {"leave out", "refuse"}
-        What becomes of a picture whose name does not say age, gender and race. The notes list
-        those that are left out.
+        The dataset has no splits of its own: give each part's folder or list. A picture whose name
+        does not say age, gender and race is left out, and the notes list it.
 
     Returns
     -------
@@ -82,7 +80,7 @@ def load(path: str | Path) -> Dataset:
     FileError
         No such file or folder, or no picture in it that is named so.
     TableError
-        A name that is listed twice, leads out of the folder or, if asked for, is malformed.
+        A name that is listed twice or leads out of the folder.
 
     Examples
     --------

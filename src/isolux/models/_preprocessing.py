@@ -5,7 +5,7 @@ The authors of a model define this; a resize by another filter or another crop i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -222,3 +222,13 @@ def placed(torch: Any, shown: Sequence[Prepared], device: str) -> Any:
     bytes_ = joined.to(device, non_blocking=True)
     known = torch.from_numpy(table).to(device)
     return torch.stack([known[k][bytes_[:, k].long()] for k in range(3)], dim=1)
+
+
+def run_network(
+    torch: Any, network: Callable[[Any], Any], shown: Sequence[Prepared], device: str, width: int
+) -> npt.NDArray[Any]:
+    """Run a network over prepared pictures: ``[n, width]``, also of none."""
+    if not shown:
+        return np.zeros((0, width))
+    with torch.inference_mode():
+        return np.asarray(network(placed(torch, shown, device)).float().cpu().numpy())

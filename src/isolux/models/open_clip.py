@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 import polars as pl
 
 from isolux.models._classes import vector_rows
-from isolux.models._preprocessing import Prepared, Preprocessing, placed
+from isolux.models._preprocessing import Prepared, Preprocessing, run_network
 from isolux.models._prompts import Several, described_rows, directions, read_prompts
 from isolux.models._torch import on_device, put_weights, state_hash, torch_for
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -58,12 +57,8 @@ class OpenClip:
 
     def __call__(self, pictures: Sequence[Prepared]) -> pl.DataFrame:
         """Answer for prepared pictures."""
-        with self.torch.inference_mode():
-            found = (
-                self._run(pictures)
-                if pictures
-                else np.zeros((0, len(self.words) if self.prompts else 1))
-            )
+        width = len(self.words) if self.prompts else 1
+        found = run_network(self.torch, self._run, pictures, self.device, width)
         if self.predicts == "embeddings":
             return vector_rows(found)
         own = getattr(self.inner, "logit_bias", None) is not None
@@ -78,15 +73,13 @@ class OpenClip:
         """Give the vectors of pictures as a tensor, as long as they are: to be fine-tuned."""
         return self.inner.encode_image(values, normalize=False)
 
-    def _run(self, pictures: Sequence[Prepared]) -> np.ndarray[Any, Any]:
-        values = placed(self.torch, pictures, self.device)
+    def _run(self, values: Any) -> Any:
         units = self.inner.encode_image(values, normalize=True)
         if self.predicts == "embeddings":
-            return np.asarray(units.float().cpu().numpy())
+            return units
         logits = self.inner.logit_scale.exp() * units @ self.words.T
         bias = getattr(self.inner, "logit_bias", None)
-        logits = logits if bias is None else logits + bias
-        return np.asarray(logits.float().cpu().numpy())
+        return logits if bias is None else logits + bias
 
 
 def load(

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from math import floor
 from typing import Any, Literal
 
-import numpy as np
 import polars as pl
 
 from isolux.models._classes import (
@@ -24,7 +23,7 @@ from isolux.models._classes import (
     read_names,
     vector_rows,
 )
-from isolux.models._preprocessing import Prepared, Preprocessing, placed
+from isolux.models._preprocessing import Prepared, Preprocessing, run_network
 from isolux.models._torch import fit_weights, on_device, read_weights, state_hash, torch_for
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.extras import needed
@@ -64,18 +63,13 @@ class TimmModel:
 
     def __call__(self, pictures: Sequence[Prepared]) -> pl.DataFrame:
         """Answer for prepared pictures."""
-        with self.torch.inference_mode():
-            found = self._run(pictures) if pictures else np.zeros((0, max(self.classes.count, 1)))
+        network = self.inner if self.predicts == "labels" else self.features
+        width = max(self.classes.count, 1)
+        found = run_network(self.torch, network, pictures, self.device, width)
         if self.predicts == "embeddings":
             return vector_rows(found)
         scores = self.classes(probabilities(found, "softmax"))
         return label_rows(scores, self.classes.names, self.top)
-
-    def _run(self, pictures: Sequence[Prepared]) -> np.ndarray[Any, Any]:
-        values = placed(self.torch, pictures, self.device)
-        if self.predicts == "labels":
-            return np.asarray(self.inner(values).float().cpu().numpy())
-        return np.asarray(self.features(values).float().cpu().numpy())
 
     def features(self, values: Any) -> Any:
         """Give what the last layer is given, of pictures as a tensor: to be fine-tuned."""

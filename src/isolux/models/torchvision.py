@@ -196,7 +196,8 @@ def load(
     """
     purpose = f"the model torchvision:{spec}"
     torch = torch_for(purpose, "torchvision")
-    library = _library(purpose)
+    needed("torchvision", package="torchvision", extra="torchvision", purpose=purpose)
+    library = import_module("torchvision.models")
     _refuse_unknown(library, spec)
     kind = _kind(spec, answers)
     official = library.get_model_weights(spec).DEFAULT
@@ -215,11 +216,6 @@ def load(
         "least_score": least_score, "most": most, "device": device,
     }  # fmt: skip
     return Detector(torch, on_device(inner, device), kind, names, device, identity)
-
-
-def _library(purpose: str) -> Any:
-    needed("torchvision", package="torchvision", extra="torchvision", purpose=purpose)
-    return import_module("torchvision.models")
 
 
 def _refuse_unknown(library: Any, spec: str) -> None:

@@ -28,7 +28,6 @@ from isolux.datasets.fiftyone.files import (
     columns_of,
     field_of,
     items_of,
-    list_column,
     read_export,
     text_of,
 )
@@ -78,6 +77,11 @@ def load(
     masks: bool = True,
 ) -> Dataset:
     r"""Load a dataset that FiftyOne exported.
+
+    In FiftyOne: ``dataset.compute_metadata()``, for pictures' sizes, then
+    ``dataset.export(export_dir, dataset_type=fo.types.FiftyOneDataset)``, with
+    ``export_media=False`` where the pictures stay where they are. Files of the database itself
+    are not read.
 
     ``cluster`` of ``isolux.load`` may be ``image``, ``group`` (of a grouped dataset), ``row``,
     or a field. Not given: the labels' ``cluster_id`` if they have one, else ``group``,
@@ -262,7 +266,7 @@ def _instances(items: Sequence[Item], images: pl.DataFrame, *, whole: bool) -> p
                 name: pl.Series([text_of(i.label.get(key)) for i in items], dtype=pl.String)
                 for name, key in (("subject_id", "subject_id"), ("cluster", "cluster_id"))
             },
-            "classes": list_column("classes", classes),
+            "classes": pl.Series(classes, dtype=pl.List(pl.String)),
         }
     )
     crowds = [i.label.get("iscrowd", i.label.get("is_crowd")) for i in items]

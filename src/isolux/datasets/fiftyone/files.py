@@ -35,6 +35,7 @@ HOLDERS = {
 
 _USUAL = ("people", "ground_truth")
 _NO_NUMBER = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?(?P<no>NaN|Infinity)\b', re.DOTALL)
+_SAID = {"Classification": "label", "Regression": "value", "Classifications": "classifications"}
 _SCALAR = (str, bool, int, float)
 _OTHER = object()
 _EXPECTED = "metadata.json and samples.json, as FiftyOneDataset exports them"
@@ -179,27 +180,19 @@ def columns_of(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> Colum
 
 def _plain(value: object) -> object:
     """Give a value, or a list of them; of a label what it says; ``_OTHER`` for anything else."""
+    if isinstance(value, dict):
+        kind = value.get("_cls")
+        inner = _SAID.get(kind, "$oid") if isinstance(kind, str) else "$oid"
+        value = value.get(inner, _OTHER if inner == "$oid" else None)
+        if isinstance(value, list) != (kind == "Classifications"):
+            return _OTHER
     if value is None or isinstance(value, _SCALAR):
         return value
-    if isinstance(value, Mapping):
-        return _said(value)
     if isinstance(value, list):
         items = [_plain(item) for item in value]
         if all(isinstance(item, _SCALAR) for item in items):
             return items or None
     return _OTHER
-
-
-def _said(value: Mapping[str, Any]) -> object:
-    kind = value.get("_cls")
-    if isinstance(kind, str):
-        if kind in ("Classification", "Regression"):
-            inner = value.get("label" if kind == "Classification" else "value")
-            return inner if inner is None or isinstance(inner, _SCALAR) else _OTHER
-        if kind == "Classifications" and isinstance(value.get("classifications"), list):
-            return _plain(value["classifications"])
-    oid = value.get("$oid")
-    return oid if isinstance(oid, str) else _OTHER
 
 
 def _column(name: str, values: Sequence[Any]) -> pl.Series:
@@ -210,29 +203,9 @@ def _column(name: str, values: Sequence[Any]) -> pl.Series:
         return pl.Series(name, [_number(v) for v in values], dtype=pl.Float64)
     if list in kinds:
         lists = [v if isinstance(v, list) or v is None else [v] for v in values]
-        texts = [None if v is None else [text_of(item) for item in v] for v in lists]
-        return list_column(name, texts)
+        texts = [[text_of(item) for item in v] if v else None for v in lists]
+        return pl.Series(name, texts, dtype=pl.List(pl.String))
     return pl.Series(name, [text_of(v) for v in values], dtype=pl.String)
-
-
-def list_column(name: str, lists: Sequence[Sequence[str | None] | None]) -> pl.Series:
-    """Make a column of lists of text, null where a list is empty or not there.
-
-    Examples
-    --------
-    >>> list_column("tags", [["a", "b"], None, []]).to_list()
-    [['a', 'b'], None, None]
-    """
-    flat = pl.DataFrame(
-        {
-            "row": [k for k, items in enumerate(lists) for _ in items or ()],
-            "item": [item for items in lists for item in items or ()],
-        },
-        schema={"row": pl.UInt32, "item": pl.String},
-    )
-    rows = pl.DataFrame({"row": pl.int_range(len(lists), dtype=pl.UInt32, eager=True)})
-    held = flat.group_by("row", maintain_order=True).agg("item")
-    return rows.join(held, on="row", how="left", maintain_order="left")["item"].alias(name)
 
 
 def _number(value: float | None) -> float | None:

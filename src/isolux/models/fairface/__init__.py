@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from isolux.models._classes import label_rows, probabilities, vector_rows
-from isolux.models._preprocessing import Prepared, Preprocessing, placed
+from isolux.models._preprocessing import Prepared, Preprocessing, run_network
 from isolux.models._torch import fit_weights, on_device, read_weights, torch_for
 from isolux.models.fairface.heads import (
     FAIRFACE_HEADS,
@@ -79,11 +79,8 @@ class FaceModel:
     def __call__(self, pictures: Sequence[Prepared]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         run = features if self.predicts == "embeddings" else logits
-        found = np.zeros((0, self.outputs.stop))
-        if pictures:
-            with self.torch.inference_mode():
-                values = placed(self.torch, pictures, self.device)
-                found = run(self.torch, self.inner, values).float().cpu().numpy()
+        network = partial(run, self.torch, self.inner)
+        found = run_network(self.torch, network, pictures, self.device, self.outputs.stop)
         if self.predicts == "embeddings":
             return vector_rows(found)
         scores = probabilities(found[:, self.outputs], "softmax")

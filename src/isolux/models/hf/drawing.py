@@ -43,13 +43,9 @@ class Detecting(Asking):
                     outputs, threshold=self.least_score, target_sizes=_sizes(torch, part)
                 )
                 for k, one in enumerate(found):
-                    names = [self._name(int(j)) for j in one["labels"]]
+                    names = [_class_name(self.classes, int(j)) for j in one["labels"]]
                     rows += _box_rows(at + k, one, names, part[k], self._numbers)
         return boxes_table(rows)
-
-    def _name(self, number: int) -> str:
-        known = self.classes.names
-        return known[number] if 0 <= number < len(known) else str(number)
 
 
 @dataclass(frozen=True)
@@ -139,11 +135,13 @@ class Masking(Asking):
         for one in found["segments_info"]:
             inside = np.asfortranarray((drawn == one["id"]).astype(np.uint8))
             counts = coco.encode(inside)["counts"].decode()
-            number = int(one["label_id"])
-            known = self.classes.names
-            name = known[number] if 0 <= number < len(known) else str(number)
+            name = _class_name(self.classes, int(one["label_id"]))
             rows.append((picture, name, float(one["score"]), counts, *inside.shape))
         return rows
+
+
+def _class_name(classes: ClassMap, number: int) -> str:
+    return classes.names[number] if 0 <= number < len(classes.names) else str(number)
 
 
 def _sizes(torch: Any, part: Sequence[Shown]) -> Any:

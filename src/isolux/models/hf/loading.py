@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from isolux.io.hashing import sha256_file
-from isolux.models._torch import device_error
+from isolux.models._torch import on_device
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import needed
 
@@ -98,16 +98,14 @@ def open_checkpoint(
             name, local_files_only=True, dtype=dtype, use_safetensors=None if trusted else True,
             output_loading_info=True, ignore_mismatched_sizes=True,
         )  # fmt: skip
-        processor = _processor(library, name, done)
+        kind = library.AutoProcessor if done in _WORDED else library.AutoImageProcessor
+        processor = kind.from_pretrained(name, local_files_only=True)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         raise _not_opened(error, done, spec) from error
     missing = {*told["missing_keys"], *(one[0] for one in told["mismatched_keys"])}
     if done == "embeddings":
         missing -= _without_pooler(model, missing)
-    try:
-        model = model.to(device).eval()
-    except (RuntimeError, AssertionError) as error:
-        raise device_error(error, device) from error
+    model = on_device(model, device)
     pictures = getattr(processor, "image_processor", processor)
     identity = {
         "files": _hashes(folder),
@@ -167,11 +165,6 @@ def _class_of(library: Any, task: str, folder: Path) -> Any:
     named = _config(folder).get("architectures") or ()
     writes = any(str(one).endswith("ForConditionalGeneration") for one in named)
     return getattr(library, _CLASSES["captioning" if task == "question" and writes else task])
-
-
-def _processor(library: Any, name: str, task: str) -> Any:
-    kind = library.AutoProcessor if task in _WORDED else library.AutoImageProcessor
-    return kind.from_pretrained(name, local_files_only=True)
 
 
 def _folder(spec: str, *, online: bool) -> Path:

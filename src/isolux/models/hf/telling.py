@@ -115,8 +115,9 @@ class _Worded:
     def _written(self, tensors: Mapping[str, Any], how: Writing, *, plain: bool) -> list[str]:
         """Let the model write, and leave out what it was told."""
         if how.top_p is not None:
-            each = _one_by_one(tensors)
-            if len(each) > 1:  # what is drawn for a picture does not depend on the others
+            n = min(len(one) for one in tensors.values())
+            each = [{name: one[k : k + 1] for name, one in tensors.items()} for k in range(n)]
+            if n > 1:  # what is drawn for a picture does not depend on the others
                 return [line for one in each for line in self._written(one, how, plain=plain)]
             self.loaded.torch.manual_seed(how.seed)
         drawn = {} if how.top_p is None else {"top_p": how.top_p, "top_k": 0}
@@ -131,12 +132,6 @@ class _Worded:
             kept = one if told is None else _after(one, told[k])
             lines.append(tokenizer.decode(kept, skip_special_tokens=plain))
         return lines
-
-
-def _one_by_one(tensors: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Part a batch into its pictures."""
-    n = min(len(one) for one in tensors.values())
-    return [{name: one[k : k + 1] for name, one in tensors.items()} for k in range(n)]
 
 
 def _after(written: Any, told: Any) -> Any:
