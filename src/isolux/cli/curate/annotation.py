@@ -14,7 +14,7 @@ from isolux.curation.annotation.exchange import push as sent_of
 from isolux.curation.annotation.server import Server
 from isolux.curation.annotation.sheets import read_given, write_answers, write_tasks
 from isolux.curation.annotation.training import golden as made_of
-from isolux.curation.project import open_project
+from isolux.curation.project.folder import open_project
 from isolux.vocabulary.words import numbered
 
 VERBS: dict[str, Any] = {}

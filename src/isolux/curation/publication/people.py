@@ -21,7 +21,8 @@ import polars as pl
 from isolux.curation.annotation.answers import read_answers
 from isolux.curation.annotation.stages import STAGES, UNKNOWN
 from isolux.curation.annotation.tasks import upright
-from isolux.curation.project import Project, read_consent, read_instances
+from isolux.curation.project.folder import Project
+from isolux.curation.project.reading import read_consent, read_instances
 from isolux.curation.publication.photos import together
 from isolux.curation.quality.answers import facts_of_units
 from isolux.curation.user_tables import read_text

@@ -17,7 +17,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from isolux.curation.annotation.following import hold_crowded_photos, note_crowded_photos
-from isolux.curation.project import Project, read_consent, read_images, read_instances, refuse_held
+from isolux.curation.project.decisions import refuse_held
+from isolux.curation.project.folder import Project
+from isolux.curation.project.reading import read_consent, read_images, read_instances
 from isolux.io.consent import Ledger
 from isolux.io.consent.rows import Kind, Scope
 from isolux.vocabulary.errors import FileError, SpecError

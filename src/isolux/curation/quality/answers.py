@@ -13,7 +13,8 @@ import polars as pl
 
 from isolux.curation.annotation.answers import read_answers
 from isolux.curation.annotation.stages import STAGES
-from isolux.curation.project import Project, read_images, read_instances, read_subjects
+from isolux.curation.project.folder import Project
+from isolux.curation.project.reading import read_images, read_instances, read_subjects
 from isolux.curation.user_tables import refuse_missing, refuse_rows, to_text
 from isolux.geometry.keypoints import boxes_around
 from isolux.geometry.masks import Masks

@@ -15,7 +15,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from isolux.curation.project import Project, note, read_images, read_instances, refuse_held
+from isolux.curation.project.decisions import note, refuse_held
+from isolux.curation.project.folder import Project
+from isolux.curation.project.reading import read_images, read_instances
 from isolux.curation.quality.answers import facts_of_units
 from isolux.curation.user_tables import read_text, refuse_missing, refuse_rows, to_text
 from isolux.io.images import Pixels, read_shrunk

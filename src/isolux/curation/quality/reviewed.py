@@ -14,8 +14,9 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.curation.project import Project, decide, note, read_images
-from isolux.curation.project.decisions import OUT, read_verdicts
+from isolux.curation.project.decisions import OUT, decide, note, read_verdicts
+from isolux.curation.project.folder import Project
+from isolux.curation.project.reading import read_images
 from isolux.curation.quality.evidence import STEP
 from isolux.curation.quality.sampling import (
     LEVEL,

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.curation.project import Project, note, refuse_held
+from isolux.curation.project.decisions import note, refuse_held
+from isolux.curation.project.folder import Project
 from isolux.curation.quality.answers import facts_of_units, units_of
 from isolux.curation.user_tables import read_text
 from isolux.io.atomic import staged_directory, write_text
