@@ -194,7 +194,7 @@ USE_NONE = {
                      "anonymise"), "reads files that it is given, and no project"),
 }  # fmt: skip
 QUERY_PHOTOS = {
-    "curation/annotation/exchange.py", "curation/annotation/sheets.py",
+    "curation/annotation/exchange.py",
     "curation/annotation/training.py", "curation/annotation/tasks.py",
     "curation/intake/arrival.py", "curation/project/decisions.py", "curation/project/reading.py",
     "curation/quality/known.py", "curation/withdrawal/project_rows.py",

@@ -24,7 +24,14 @@ from isolux.curation.project.reading import (
     read_images,
     read_instances,
 )
-from isolux.curation.project.tables import annotations_table, annotators, images, passes, tasks
+from isolux.curation.project.tables import (
+    annotations_table,
+    annotators,
+    images,
+    instances,
+    passes,
+    tasks,
+)
 from isolux.io.consent.chain import new_salt, seal_of
 from isolux.io.images import read_image
 from isolux.vocabulary.errors import UnknownNameError
@@ -108,6 +115,17 @@ def _units(project: Project, stage: Stage) -> pl.DataFrame:
     people = read_instances(project)
     drawn = people.filter(pl.col("x").is_not_null())
     return drawn.select("instance_id", "image_id")
+
+
+def open_tasks(stage: str, *, training: bool) -> sa.Select[Any]:
+    """Ask for the tasks of a stage that nobody answered, with their photos and boxes."""
+    return (
+        sa.select(tasks, images.c.file, *(instances.c[side] for side in "xywh"))
+        .join(images, images.c.image_id == tasks.c.image_id)
+        .join(instances, instances.c.instance_id == tasks.c.unit_id, isouter=True)
+        .where(tasks.c.stage == stage, tasks.c.golden.is_(training), tasks.c.status == "open")
+        .order_by(tasks.c.task_id)
+    )
 
 
 def left_ids(project: Project) -> frozenset[str]:
