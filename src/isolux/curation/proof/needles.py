@@ -1,4 +1,8 @@
-"""Files into which no search can look: such a file is never counted as clean.
+"""What is searched for in bytes, and files into which no search can look.
+
+What is searched for in bytes: names in every coding that files write them in.
+
+Files into which no search can look: such a file is never counted as clean.
 
 What can be searched is listed, not what cannot: text, and what ``unpacking`` opens.
 """

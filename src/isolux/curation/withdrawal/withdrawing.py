@@ -1,4 +1,16 @@
-"""Runs that lost people say so first of all, and have their pages made anew."""
+"""A withdrawal from beginning to end: found, taken out, written down, and begun again where it was.
+
+    ledger → plan on the disk → files → server → database → ledger without the id → search → receipt
+
+The database and the ledger come after the files, as they tell what is to be found; until the
+receipt stands the plan tells it too.
+
+Files lose a person: each is looked through, changed or deleted, and the change is noted.
+
+What the annotation server holds of a person: tasks with their answers, and pictures.
+
+Runs that lost people say so first of all, and have their pages made anew.
+"""
 
 from __future__ import annotations
 
