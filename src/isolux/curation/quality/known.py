@@ -200,7 +200,7 @@ def _phashes(data: bytes) -> list[int]:
     try:
         with Image.open(io.BytesIO(data)) as image:
             sides = [image.convert("L"), ImageOps.exif_transpose(image).convert("L")]
-    except Exception:  # noqa: BLE001  (Pillow raises many; what cannot be opened is named)
+    except Exception:  # noqa: BLE001 - what is no picture has no picture's hash
         return []
     small = np.stack(
         [np.asarray(one.resize((SIDE, SIDE), Image.Resampling.LANCZOS)) for one in sides]

@@ -250,7 +250,7 @@ def read_tables(
     for (name,) in connection.execute(query).fetchall():
         if columns == "*" or not name.startswith("sqlite_"):
             quoted = '"' + name.replace('"', '""') + '"'
-            cursor = connection.execute(f"SELECT {columns} FROM {quoted}")  # noqa: S608
+            cursor = connection.execute(f"SELECT {columns} FROM {quoted}")  # noqa: S608 (the file's name)
             names = [one[0] for one in cursor.description]
             names = [f"column {k}" if n in names[:k] else n for k, n in enumerate(names)]
             yield quoted, names, cursor.fetchall()
