@@ -36,6 +36,6 @@ def group() -> typer.Typer:
     app.callback()(curate)
     for step, file in STEPS.items():
         module = importlib.import_module(f"{__name__}.{file}")
-        command = generated(getattr(module, step), module.VERBS.get(step))
-        app.command(step, cls=Command)(command)
+        verb = getattr(module, "VERBS", {}).get(step)
+        app.command(step, cls=Command)(generated(getattr(module, step), verb))
     return app

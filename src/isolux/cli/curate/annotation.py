@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from isolux.cli import document
 from isolux.cli.curate._tell import say_notes, warn_first
@@ -16,8 +15,6 @@ from isolux.curation.annotation.sheets import read_given, write_answers, write_t
 from isolux.curation.annotation.training import golden as made_of
 from isolux.curation.project.folder import open_project
 from isolux.vocabulary.words import numbered
-
-VERBS: dict[str, Any] = {}
 
 
 def push(

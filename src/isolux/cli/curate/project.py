@@ -30,8 +30,6 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import named_options
 from isolux.vocabulary.words import numbered
 
-VERBS: dict[str, Any] = {}
-
 
 def init(project: str, *, name: str | None = None, database: str = "sqlite") -> None:
     """Create a project: its folder, its database and its journal.
