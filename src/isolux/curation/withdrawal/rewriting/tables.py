@@ -268,6 +268,7 @@ def rewrite_database(data: bytes, terms: Terms) -> Rewritten:
                 n += len(gone)
             connection.commit()
             connection.execute("VACUUM")  # free pages hold what was deleted
+            connection.close()  # before, changes may stand in a log beside the file
             new = copy.read_bytes()
     except sqlite3.Error as error:
         raise Blind(f"the database cannot be read: {error}") from error
