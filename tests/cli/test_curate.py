@@ -106,3 +106,19 @@ def test_tasks_say_what_comes_next_only_where_some_are_open(run, tmp_path: Path)
     one = run("tasks", "faces", "--stage", "count", "--out", "work")
     assert "1 open task: work/tasks.csv" in one.out
     assert "next: isolux curate answers" in one.out
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("journal", "faces", "--stage", "count"), "curate show journal does not take this flag"),
+        (("hashes", "faces", "--head", "00"), "curate show hashes does not take this flag"),
+        (("hashes", "faces"), "what is to be done is not said, or twice"),
+        (("tasks", "faces"), "there is no part of a project named 'tasks'"),
+    ],
+)
+def test_what_is_shown_has_flags_of_its_own(run, args: tuple[str, ...], said: str) -> None:
+    run("init", "faces")
+    shown = run("show", *args)
+    assert shown.code == 2
+    assert said in shown.err

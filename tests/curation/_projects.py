@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
 
 from isolux.curation.intake.arrival import bring_in
-from isolux.curation.project import Project, create
+from isolux.curation.project.folder import Project, create
 
 
 def project_of(

@@ -23,17 +23,9 @@ from isolux.curation.annotation.server import Server
 from isolux.curation.annotation.sheets import read_given, write_tasks
 from isolux.curation.intake.arrival import add
 from isolux.curation.intake.judging import judge
-from isolux.curation.project import (
-    Project,
-    check_journal,
-    create,
-    funnel,
-    left_out,
-    open_project,
-    read_images,
-    read_instances,
-)  # fmt: skip
 from isolux.curation.project.database import writing
+from isolux.curation.project.folder import Project, check_journal, create, open_project
+from isolux.curation.project.reading import funnel, left_out, read_images, read_instances
 from isolux.curation.project.tables import settings
 from isolux.io.consent import append
 from isolux.vocabulary.errors import FileError, TableError
@@ -202,7 +194,7 @@ USE_NONE = {
                      "anonymise"), "reads files that it is given, and no project"),
 }  # fmt: skip
 QUERY_PHOTOS = {
-    "curation/annotation/exchange.py", "curation/annotation/sheets.py",
+    "curation/annotation/exchange.py",
     "curation/annotation/training.py", "curation/annotation/tasks.py",
     "curation/intake/arrival.py", "curation/project/decisions.py", "curation/project/reading.py",
     "curation/quality/known.py", "curation/withdrawal/project_rows.py",

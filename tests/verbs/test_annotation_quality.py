@@ -12,7 +12,7 @@ from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from tests.curation._projects import project_of
 
 from isolux.curation.intake.arrival import bring_in  # isort: skip
-from isolux.curation.project import Project, create  # isort: skip
+from isolux.curation.project.folder import Project, create  # isort: skip
 from isolux.curation.quality.sampling import draw_sample  # isort: skip
 from isolux.verbs.annotation_quality import annotation_quality, vendor_consistency  # isort: skip
 

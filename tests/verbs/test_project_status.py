@@ -11,7 +11,9 @@ from isolux.vocabulary.errors import UnknownNameError
 from tests.curation._projects import create, refused
 
 from isolux.curation.intake.arrival import bring_in  # isort: skip
-from isolux.curation.project import Project, decide  # isort: skip
+from isolux.curation.project.folder import Project
+
+from isolux.curation.project.decisions import decide  # isort: skip
 from isolux.verbs.project_status import project_status  # isort: skip
 
 N = 600  # photos, two of each subject; every second subject is older

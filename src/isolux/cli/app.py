@@ -126,7 +126,9 @@ def _group(name: str) -> typer.Typer:
     app.callback()(command)
     for step, file in module.STEPS.items():
         part = _module(f"{name}.{file}")
-        app.command(step, cls=Command)(generated(getattr(part, step), _verb(part.VERBS.get(step))))
+        app.command(step, cls=Command)(
+            generated(getattr(part, step), _verb(getattr(part, "VERBS", {}).get(step)))
+        )
     return app
 
 

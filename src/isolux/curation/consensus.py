@@ -1,4 +1,11 @@
-"""The majority rule: who has enough votes, and what becomes of an item on which nobody agrees."""
+"""Consensus: one label an item, of what several annotators answered, with how sure it is.
+
+Sources: Kärkkäinen & Joo (2021), section 3.3 (FairFace: two of three annotators, else three new
+ones, else the photo is discarded); Gustafson et al. (2023), section 4 (FACET: votes are summed and
+kept); Dawid & Skene (1979); Whitehill et al. (2009).
+
+The majority rule: who has enough votes, and what becomes of an item on which nobody agrees.
+"""
 
 from __future__ import annotations
 

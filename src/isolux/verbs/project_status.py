@@ -19,7 +19,7 @@ from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.notes import Caution
 
 if TYPE_CHECKING:
-    from isolux.curation.project import Project
+    from isolux.curation.project.folder import Project
 
 __all__ = ["Status", "project_status"]
 
@@ -52,7 +52,7 @@ def project_status(
     project: Project, *, by: Sequence[str] = (), replicates: int = 2000, seed: int = 0
 ) -> Status:
     """Reckon the funnel, and whom each step left out."""
-    from isolux.curation.project import first_reasons, funnel
+    from isolux.curation.project.reading import first_reasons, funnel
 
     table = funnel(project)
     people = _people(project, by) if by else None
@@ -83,7 +83,8 @@ _SCHEMA = {
 
 
 def _people(project: Project, by: Sequence[str]) -> pl.DataFrame:
-    from isolux.curation.project import came_in, read_instances, read_subjects
+    from isolux.curation.project.decisions import came_in
+    from isolux.curation.project.reading import read_instances, read_subjects
 
     people = read_instances(project, everything=True).filter(pl.col("origin") == "submitted")
     subjects = read_subjects(project)

@@ -19,8 +19,8 @@ import sqlalchemy as sa
 from isolux.curation.annotation import exchange
 from isolux.curation.annotation.exchange import pull, push
 from isolux.curation.annotation.server import Server
-from isolux.curation.project import open_project
 from isolux.curation.project.database import _WRITES
+from isolux.curation.project.folder import open_project
 
 _BATCH = 4
 

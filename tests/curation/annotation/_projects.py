@@ -14,7 +14,7 @@ pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[cur
 
 from isolux.curation.annotation.sheets import read_given
 from isolux.curation.intake.arrival import add
-from isolux.curation.project import Project, create, open_project
+from isolux.curation.project.folder import Project, create, open_project
 
 CLASSES = ["guitarist", "nurse"]
 

@@ -22,8 +22,9 @@ from isolux.curation.annotation.answers import read_answers
 from isolux.curation.annotation.exchange import pull, push
 from isolux.curation.annotation.server import Server
 from isolux.curation.annotation.sheets import read_given, write_answers, write_tasks
+from isolux.curation.project.folder import Project
 
-from isolux.curation.project import Project, read_table  # isort: skip
+from isolux.curation.project.reading import read_table  # isort: skip
 from isolux.verbs.consensus_shapes import consensus_shapes  # isort: skip
 
 GOLDEN = [0, 0, 0, 96, 57, 27, 254, 31, 0, 183, 255, 108, 2, 223, 252, 96, 17, 255, 225, 48, 0]

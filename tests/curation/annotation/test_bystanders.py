@@ -17,9 +17,10 @@ from tests.curation.annotation._projects import annotated_project
 from isolux.curation.annotation.sheets import read_given, write_tasks  # isort: skip
 from isolux.io.consent import append  # isort: skip
 from isolux.curation.intake.arrival import add  # isort: skip
-from isolux.curation.project import (  # isort: skip
-    Project, decide, funnel, left_out, read_images, read_instances,
-)  # fmt: skip
+from isolux.curation.project.decisions import decide
+from isolux.curation.project.folder import Project
+from isolux.curation.project.reading import funnel, left_out, read_images, read_instances
+
 from isolux.curation.project.database import writing  # isort: skip
 from isolux.curation.project.tables import instances  # isort: skip
 from isolux.verbs.release import publish_dataset  # isort: skip

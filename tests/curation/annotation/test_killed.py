@@ -15,9 +15,8 @@ from tests.curation.annotation._fake import fake as fake  # noqa: PLC0414 (a fix
 from tests.curation.annotation._projects import annotated_project, chosen
 
 from isolux.curation.annotation.exchange import pull, push  # isort: skip
-from isolux.curation.project import (  # isort: skip
-    Project, check_journal, open_project, read_table,
-)  # fmt: skip
+from isolux.curation.project.folder import Project, check_journal, open_project
+from isolux.curation.project.reading import read_table
 
 _PHOTOS, _KILLS = 80, 10
 _SCRIPT = Path(__file__).with_name("_killed.py")

@@ -25,7 +25,9 @@ from tests.curation.annotation._projects import annotated_project, box, chosen
 from tests.curation.annotation.test_killed import killed_and_whole
 
 from isolux.curation.annotation.answers import read_answers  # isort: skip
-from isolux.curation.project import check_journal, read_instances  # isort: skip
+from isolux.curation.project.folder import check_journal
+
+from isolux.curation.project.reading import read_instances  # isort: skip
 
 _STARTS_S = 600
 

@@ -18,10 +18,8 @@ from tests.curation.annotation._projects import annotated_project, box, chosen, 
 from isolux.curation.annotation.answers import read_answers  # isort: skip
 from isolux.curation.annotation.exchange import TASK  # isort: skip
 from isolux.io.consent import append  # isort: skip
-from isolux.curation.project import (  # isort: skip
-    Project, check_journal, left_out, open_project, read_images, read_instances, read_journal,
-    read_table,
-)  # fmt: skip
+from isolux.curation.project.folder import Project, check_journal, open_project, read_journal
+from isolux.curation.project.reading import left_out, read_images, read_instances, read_table
 
 
 @pytest.fixture

@@ -14,7 +14,9 @@ from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNa
 from tests.curation.annotation._projects import annotated_project, brought
 
 from isolux.io.consent import append  # isort: skip
-from isolux.curation.project import Project, read_instances, read_table  # isort: skip
+from isolux.curation.project.folder import Project
+
+from isolux.curation.project.reading import read_instances, read_table  # isort: skip
 
 
 @pytest.fixture

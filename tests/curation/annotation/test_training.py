@@ -12,12 +12,13 @@ from isolux.curation.annotation.exchange import pull, push
 from isolux.curation.annotation.server import Server
 from isolux.curation.annotation.sheets import read_given
 from isolux.curation.annotation.training import examine, golden, graduate, know_raters, raters
+from isolux.curation.project.folder import Project, check_journal
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from tests.curation.annotation._fake import Fake
 from tests.curation.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
 from tests.curation.annotation._projects import annotated_project, box, chosen
 
-from isolux.curation.project import Project, check_journal, read_table  # isort: skip
+from isolux.curation.project.reading import read_table  # isort: skip
 
 
 @pytest.fixture

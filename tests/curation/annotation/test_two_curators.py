@@ -13,14 +13,16 @@ from tests.curation.annotation._fake import fake as fake  # noqa: PLC0414 (a fix
 from tests.curation.annotation._projects import annotated_project
 
 from isolux.curation.annotation.server import Server  # isort: skip
-from isolux.curation.project import Project, check_journal, read_table  # isort: skip
+from isolux.curation.project.folder import Project, check_journal
+
+from isolux.curation.project.reading import read_table  # isort: skip
 
 _PHOTOS = 50
 _PUSH = """
 import sys
 from isolux.curation.annotation.server import Server
 from isolux.curation.annotation.exchange import push
-from isolux.curation.project import open_project
+from isolux.curation.project.folder import open_project
 folder, who, url, token = sys.argv[1:]
 project, server = open_project(folder, who=who), Server(url, token)
 sys.stdin.readline()

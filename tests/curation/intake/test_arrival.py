@@ -18,9 +18,8 @@ from tests.curation.intake._photos import photo, write
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
 
 from isolux.curation.intake.arrival import Added, add  # isort: skip
-from isolux.curation.project import (  # isort: skip
-    check_journal, create, open_project, read_images, read_instances, read_journal, read_subjects,
-)  # fmt: skip
+from isolux.curation.project.folder import check_journal, create, open_project, read_journal
+from isolux.curation.project.reading import read_images, read_instances, read_subjects
 
 
 def _sheet(folder: Path, text: str) -> Path:
@@ -144,7 +143,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(tmp_path: Path) -> None:
     create(tmp_path / "p")
     program = (
         "import sys\nfrom isolux.curation.intake import add\n"
-        "from isolux.curation.project import open_project\n"
+        "from isolux.curation.project.folder import open_project\n"
         "import isolux.curation.intake.arrival as m\n"
         "m._TOGETHER = 20\nprint('go', flush=True)\nadd(open_project(sys.argv[1]), sys.argv[2],"
         " photos=sys.argv[3])\n"

@@ -19,9 +19,8 @@ from isolux.curation.intake.arrival import add, bring_in
 
 from isolux.curation.intake.judging import judge, letters  # isort: skip
 from isolux.curation.intake.rules import aspect, zoom  # isort: skip
-from isolux.curation.project import (  # isort: skip
-    Project, create, funnel, left_out, open_project, read_images,
-)  # fmt: skip
+from isolux.curation.project.folder import Project, create, open_project
+from isolux.curation.project.reading import funnel, left_out, read_images
 
 PLANTED = {
     "aspect": photo((5800, 1400)),

@@ -8,12 +8,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from isolux.curation.project.decisions import decide
+from isolux.curation.project.folder import open_project, read_journal
+from isolux.curation.project.reading import funnel, left_out, read_images, read_instances
 from isolux.vocabulary.errors import UnknownNameError
 from tests.curation._projects import project_of, refused
 
-from isolux.curation.project import (  # isort: skip
-    decide, funnel, left_out, open_project, read_images, read_journal, read_instances,
-)  # fmt: skip
 from isolux.curation.project.reading import funnel_of  # isort: skip
 
 
@@ -99,7 +99,7 @@ def test_a_photo_that_is_not_in_the_project_is_refused(tmp_path: Path) -> None:
 
 
 def test_curators_who_decide_at_once_wait_for_one_another(tmp_path: Path) -> None:
-    from isolux.curation.project import check_journal
+    from isolux.curation.project.folder import check_journal
 
     photos = [f"i{k}" for k in range(20)]
     project_of(tmp_path / "p", photos)

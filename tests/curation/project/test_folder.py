@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from isolux.curation.project.folder import create, open_project, read_journal
 from isolux.vocabulary.errors import FileError, OutputError, SpecError
 from tests.curation._projects import project_of
 
-from isolux.curation.project import create, open_project, read_images, read_journal  # isort: skip
+from isolux.curation.project.reading import read_images  # isort: skip
 from isolux.curation.project import database, folder  # isort: skip
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from isolux.curation.project.folder import Project, check_journal, read_journal
 from isolux.vocabulary.errors import TableError
 from tests.curation._projects import project_of, refused
 
-from isolux.curation.project import Project, check_journal, decide, read_journal  # isort: skip
+from isolux.curation.project.decisions import decide  # isort: skip
 
 
 @pytest.fixture

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from isolux.curation.project.decisions import decide
+from isolux.curation.project.folder import check_journal, open_project
 from isolux.vocabulary.errors import IsoluxError, OutputError
 from tests.curation._postgres import Postgres
 from tests.curation._postgres import postgres as postgres  # noqa: PLC0414 (a fixture)
 from tests.curation._projects import project_of, refused
 
-from isolux.curation.project import check_journal, decide, funnel, open_project  # isort: skip
+from isolux.curation.project.reading import funnel  # isort: skip
 from isolux.curation.project.database import writing  # isort: skip
 
 

@@ -19,14 +19,10 @@ from isolux.curation.annotation.sheets import write_answers, write_tasks  # isor
 from isolux.curation.intake.arrival import add
 
 from isolux.curation.intake.judging import judge, letters  # isort: skip
-from isolux.curation.project import (  # isort: skip
-    Project,
-    check_journal,
-    create,
-    listed,
-    read_images,
-    read_journal,
-)
+from isolux.curation.project.decisions import listed
+from isolux.curation.project.folder import Project, check_journal, create, read_journal
+from isolux.curation.project.reading import read_images
+
 from isolux.curation.quality.evidence import gather_suspects  # isort: skip
 from isolux.curation.quality.known import read_hash_list  # isort: skip
 from isolux.curation.quality.known import decide_matches, match_photos  # isort: skip

@@ -12,15 +12,10 @@ from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from tests.curation._projects import project_of, refused
 
 from isolux.curation.intake.arrival import add, bring_in  # isort: skip
-from isolux.curation.project import (  # isort: skip
-    Project,
-    check_journal,
-    create,
-    decide,
-    funnel,
-    read_images,
-    read_journal,
-)
+from isolux.curation.project.decisions import decide
+from isolux.curation.project.folder import Project, check_journal, create, read_journal
+from isolux.curation.project.reading import funnel, read_images
+
 from isolux.curation.quality.evidence import gather_suspects  # isort: skip
 from isolux.curation.quality.reviewed import bring_review  # isort: skip
 from isolux.curation.quality.sampling import draw_sample  # isort: skip

@@ -8,10 +8,11 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.curation.project.folder import check_journal
 from isolux_worlds.rehearsal.predicting import predict
 from tests.curation.story._story import Lab
 
-from isolux.curation.project import check_journal, first_reasons, funnel, read_table  # isort: skip
+from isolux.curation.project.reading import first_reasons, funnel, read_table  # isort: skip
 from isolux.verbs.withdraw import prove, verify  # isort: skip
 
 __all__ = ["check_audit", "check_funnel", "check_withdrawal"]

@@ -35,9 +35,9 @@ from isolux.io.consent import append  # isort: skip
 from isolux.curation.intake.arrival import add
 
 from isolux.curation.intake.judging import judge  # isort: skip
-from isolux.curation.project import (  # isort: skip
-    Project, create, open_project, read_images, read_instances,
-)  # fmt: skip
+from isolux.curation.project.folder import Project, create, open_project
+from isolux.curation.project.reading import read_images, read_instances
+
 from isolux.curation.project.decisions import decide_by_sheet  # isort: skip
 from isolux.curation.quality.evidence import gather_suspects  # isort: skip
 from isolux.curation.quality.reviewed import Reviewed, bring_review  # isort: skip

@@ -26,9 +26,8 @@ from isolux.curation.annotation.server import Server
 from isolux.curation.annotation.stages import STAGES
 
 from isolux.curation.annotation.training import raters  # isort: skip
-from isolux.curation.project import (  # isort: skip
-    check_journal, first_reasons, funnel, left_out, read_images, read_table,
-)  # fmt: skip
+from isolux.curation.project.folder import check_journal
+from isolux.curation.project.reading import first_reasons, funnel, left_out, read_images, read_table
 
 _SIDES = ("x", "y", "w", "h")
 _Seen = dict[str, pl.DataFrame]

@@ -23,7 +23,9 @@ from tests.curation.story._story import Lab  # isort: skip
 from isolux.curation.annotation.stages import STAGES
 
 from isolux.curation.annotation.server import Server  # isort: skip
-from isolux.curation.project import check_journal, read_table  # isort: skip
+from isolux.curation.project.folder import check_journal
+
+from isolux.curation.project.reading import read_table  # isort: skip
 
 _PHOTOS = 120
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 import isolux
 from isolux.curation.intake.arrival import add
-from isolux.curation.project import Project, create
+from isolux.curation.project.folder import Project, create
 from isolux.io.consent import append
 
 PER = 4

@@ -14,8 +14,10 @@ import sqlalchemy as sa
 
 from isolux.curation.annotation.exchange import pull, push
 from isolux.curation.annotation.server import Server
-from isolux.curation.project import check_journal, decide, open_project, read_images
 from isolux.curation.project.database import reading
+from isolux.curation.project.decisions import decide
+from isolux.curation.project.folder import check_journal, open_project
+from isolux.curation.project.reading import read_images
 from isolux.curation.project.tables import META
 from isolux.curation.withdrawal.replacing import closest
 from isolux.io.consent import append

@@ -18,7 +18,8 @@ from PIL import Image
 
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
 
-from isolux.curation.project import check_journal, open_project, read_images, read_subjects
+from isolux.curation.project.folder import check_journal, open_project
+from isolux.curation.project.reading import read_images, read_subjects
 from isolux.io import run_directory
 from isolux.io.consent import append, read_ledger
 from isolux.io.run_changes import changed_files

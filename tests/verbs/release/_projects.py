@@ -11,7 +11,9 @@ from tests.curation.annotation._projects import annotated_project
 
 from isolux.curation.annotation.sheets import read_given, write_tasks  # isort: skip
 from isolux.curation.intake.arrival import add  # isort: skip
-from isolux.curation.project import Project, read_instances  # isort: skip
+from isolux.curation.project.folder import Project
+
+from isolux.curation.project.reading import read_instances  # isort: skip
 from isolux.verbs.consent import add_consent  # isort: skip
 from isolux.verbs.release import Written, publish_dataset  # isort: skip
 

@@ -18,7 +18,9 @@ import isolux  # isort: skip
 from isolux.curation.annotation.sheets import read_given, write_tasks  # isort: skip
 from isolux.curation.intake.arrival import add  # isort: skip
 from isolux.curation.privacy.table import anonymised  # isort: skip
-from isolux.curation.project import create, open_project, read_instances  # isort: skip
+from isolux.curation.project.folder import create, open_project
+
+from isolux.curation.project.reading import read_instances  # isort: skip
 from isolux.verbs.consent import add_consent  # isort: skip
 from isolux.verbs.release.tables import composition_of  # isort: skip
 from tests.verbs.release._projects import published  # isort: skip

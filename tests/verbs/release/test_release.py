@@ -27,7 +27,9 @@ from isolux.vocabulary.errors import (
 
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
 
-from isolux.curation.project import check_journal, decide, read_journal  # isort: skip
+from isolux.curation.project.folder import check_journal, read_journal
+
+from isolux.curation.project.decisions import decide  # isort: skip
 from isolux.verbs.consent import add_consent  # isort: skip
 from tests.curation._projects import project_of, refused  # isort: skip
 from tests.verbs.release._projects import project_to_publish, published  # isort: skip
@@ -54,7 +56,7 @@ def test_whoever_did_not_agree_is_not_in_it(world) -> None:
 
 def test_no_id_of_the_project_is_in_any_file(world) -> None:
     folder, project, _ = world
-    from isolux.curation.project import read_instances
+    from isolux.curation.project.reading import read_instances
 
     held = read_instances(project, everything=True)
     ids = {*held["instance_id"], *held["subject_id"].drop_nulls()} - {str(k) for k in range(100)}
@@ -224,7 +226,7 @@ def test_killed_at_any_moment_nothing_is_half_written(tmp_path: Path) -> None:
     whole = {p.name: p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file()}
     code = (
         "import sys; from pathlib import Path\n"
-        "from isolux.curation.project import open_project\n"
+        "from isolux.curation.project.folder import open_project\n"
         "from isolux.verbs.release import publish_dataset\n"
         "import isolux.verbs.release.writing, isolux.verbs.release.told, isolux.cards\n"
         "print('go', flush=True)\n"

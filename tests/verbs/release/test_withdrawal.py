@@ -15,7 +15,9 @@ from isolux.io.hashing import sha256_file
 
 pytest.importorskip("sqlalchemy", reason="not installed: pip install 'isolux[curate]'")
 
-from isolux.curation.project import check_journal, read_images  # isort: skip
+from isolux.curation.project.folder import check_journal
+
+from isolux.curation.project.reading import read_images  # isort: skip
 from isolux.io.consent import append  # isort: skip
 from isolux.verbs.withdraw import prove, withdraw  # isort: skip
 from isolux.vocabulary.errors import SpecError  # isort: skip

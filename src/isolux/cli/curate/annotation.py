@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from isolux.cli import document
 from isolux.cli.curate._tell import say_notes, warn_first
@@ -14,10 +13,8 @@ from isolux.curation.annotation.exchange import push as sent_of
 from isolux.curation.annotation.server import Server
 from isolux.curation.annotation.sheets import read_given, write_answers, write_tasks
 from isolux.curation.annotation.training import golden as made_of
-from isolux.curation.project import open_project
+from isolux.curation.project.folder import open_project
 from isolux.vocabulary.words import numbered
-
-VERBS: dict[str, Any] = {}
 
 
 def push(

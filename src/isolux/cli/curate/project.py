@@ -16,15 +16,19 @@ from isolux.curation.annotation.training import examine, know_raters, raters
 from isolux.curation.intake.arrival import add as bring
 from isolux.curation.intake.judging import judge
 from isolux.curation.intake.judging import letters as written
-from isolux.curation.project import Project, check_journal, create, open_project, read_journal
 from isolux.curation.project.decisions import decide_by_sheet
+from isolux.curation.project.folder import (
+    Project,
+    check_journal,
+    create,
+    open_project,
+    read_journal,
+)
 from isolux.curation.quality.known import decide_matches, match_photos, read_hash_list
 from isolux.verbs.project_status import project_status
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import named_options
 from isolux.vocabulary.words import numbered
-
-VERBS: dict[str, Any] = {}
 
 
 def init(project: str, *, name: str | None = None, database: str = "sqlite") -> None:

@@ -11,7 +11,7 @@ from isolux.cli import document
 from isolux.cli.curate._tell import refuse_folder, say_notes, warn_first
 from isolux.cli.screen import show_wide
 from isolux.cli.streams import say
-from isolux.curation.project import open_project
+from isolux.curation.project.folder import open_project
 from isolux.verbs import anonymise as privacy
 from isolux.verbs import consensus as labels
 from isolux.verbs import consensus_shapes as drawings

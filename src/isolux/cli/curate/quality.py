@@ -11,7 +11,7 @@ from isolux.cli import document
 from isolux.cli.curate._tell import refuse_folder, say_notes, warn_first, write_csv
 from isolux.cli.screen import show_wide
 from isolux.cli.streams import say
-from isolux.curation.project import open_project
+from isolux.curation.project.folder import open_project
 from isolux.curation.quality.evidence import gather_suspects
 from isolux.curation.quality.reviewed import bring_review
 from isolux.curation.quality.sampling import METHOD, draw_sample

@@ -1,4 +1,13 @@
-"""Bring answers back: each version once, whoever brings them and wherever it was stopped."""
+"""Tasks go to the annotation server and answers come back, each once, wherever it was stopped.
+
+Send tasks to the server: each once, whoever sends them and wherever it was stopped.
+
+A part of the tasks is sent while the project's database is held, so that two curators never send
+the same ones. What the server took and the database does not know (a kill in between) is found
+by the tasks' ids before more is sent.
+
+Bring answers back: each version once, whoever brings them and wherever it was stopped.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +29,7 @@ from isolux.curation.annotation.tasks import (
     Given,
     Willing,
     left_ids,
+    open_tasks,
     plan,
     record,
     shown,
@@ -30,7 +40,7 @@ from isolux.curation.project.database import reading, update_rows, writing
 from isolux.curation.project.decisions import refuse_held
 from isolux.curation.project.folder import MARK, Project, add_row
 from isolux.curation.project.reading import find_revoked_photos
-from isolux.curation.project.tables import annotations_table, images, instances, settings, tasks
+from isolux.curation.project.tables import annotations_table, images, settings, tasks
 from isolux.io.consent.chain import digest_of
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
@@ -247,14 +257,8 @@ def _waiting(
     connection: Connection, stage: str, gone: Collection[str], *, training: bool
 ) -> Sequence[Mapping[Any, Any]]:
     """Take the next tasks; photos and people who left since they were planned are not sent."""
-    query = (
-        sa.select(tasks, images.c.file, *(instances.c[side] for side in "xywh"))
-        .join(images, images.c.image_id == tasks.c.image_id)
-        .join(instances, instances.c.instance_id == tasks.c.unit_id, isouter=True)
-        .where(tasks.c.stage == stage, tasks.c.golden.is_(training))
-        .where(tasks.c.status == "open", tasks.c.server_task.is_(None), images.c.file.is_not(None))
-        .order_by(tasks.c.task_id)
-    )
+    query = open_tasks(stage, training=training)
+    query = query.where(tasks.c.server_task.is_(None), images.c.file.is_not(None))
     rows = connection.execute(query).mappings()
     stand = (row for row in rows if row["image_id"] not in gone and row["unit_id"] not in gone)
     batch = list(islice(stand, _SENT_TOGETHER))

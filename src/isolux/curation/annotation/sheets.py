@@ -1,4 +1,13 @@
-"""What annotators drew as a COCO file, one annotation a drawing, with who drew it.
+"""Answers in tables and COCO files: what comes in without a server, and what goes out.
+
+Answers in tables and COCO files, for golden sets and for labs without a server.
+
+A table has a row an answer to a question, a box or an outline: the unit (``task_id``, ``image_id``
+or ``instance_id``), ``annotator``, and ``question, answer``, ``label, x, y, w, h`` (pixels of the
+photo turned upright; ``secondary`` where there is a second class) or ``label, points`` (JSON). COCO
+files hold boxes; those that go out hold whatever was drawn, with who drew it.
+
+What annotators drew as a COCO file, one annotation a drawing, with who drew it.
 
 ``isolux curate shapes coco:drawn.json`` takes it: one box or mask an object, of all drawings.
 """
@@ -6,7 +15,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,18 +32,17 @@ from isolux.curation.annotation.tasks import (
     Given,
     Willing,
     left_ids,
+    open_tasks,
     plan,
     record,
     shown,
-    sizes,
     stage_of,
     upright,
 )
-from isolux.curation.project.database import reading
 from isolux.curation.project.decisions import refuse_held
 from isolux.curation.project.folder import Project
 from isolux.curation.project.reading import read_images, read_instances
-from isolux.curation.project.tables import images, instances, tasks
+from isolux.curation.project.tables import tasks
 from isolux.curation.user_tables import read_text, refuse_missing
 from isolux.geometry.masks import masks_from_coco
 from isolux.io.atomic import write_bytes, write_text
@@ -53,7 +61,7 @@ def write_drawn(project: Project, stage: Stage, answers: pl.DataFrame, file: Pat
             "nothing is drawn in this stage", expected="boxes or masks, for a file of COCO's form",
             found=stage.name, where=str(file), hint="a CSV holds the answers to questions",
         )  # fmt: skip
-    size = {row["image_id"]: _size(row) for row in read_images(project).iter_rows(named=True)}
+    size = _sizes(read_images(project))
     held = answers.filter(pl.col("image_id").is_in(list(size)))
     number = {name: k for k, name in enumerate(held["image_id"].unique(maintain_order=True), 1)}
     labels = stage.labels or project.classes
@@ -64,20 +72,28 @@ def write_drawn(project: Project, stage: Stage, answers: pl.DataFrame, file: Pat
          "attributes": {"annotator": row["annotator"], "unit": row["instance_id"]}}
         for k, row in enumerate(held.iter_rows(named=True), 1)
     ]  # fmt: skip
-    coco = {
-        "images": [
-            {"id": k, "file_name": name, "width": size[name][0], "height": size[name][1]}
-            for name, k in number.items()
-        ],
-        "categories": [{"id": k, "name": name} for name, k in category.items()],
-        "annotations": rows,
-    }
-    write_text(file, json.dumps(coco))
+    write_text(file, _coco(number, size, category, rows))
     return len(rows)
 
 
-def _size(row: Mapping[str, Any]) -> tuple[int, int]:
-    return upright(row["width"] or 0, row["height"] or 0, row.get("orientation"))
+def _sizes(photos: pl.DataFrame) -> dict[str, tuple[int, int]]:
+    return {
+        row["image_id"]: upright(row["width"] or 0, row["height"] or 0, row.get("orientation"))
+        for row in photos.iter_rows(named=True)
+    }
+
+
+def _coco(
+    number: Mapping[str, int], size: Mapping[str, tuple[int, int]], category: Mapping[str, int],
+    rows: Sequence[Mapping[str, Any]],
+) -> str:  # fmt: skip
+    """Write a COCO file of photos, classes and annotations."""
+    photos = [
+        {"id": k, "file_name": name, "width": size[name][0], "height": size[name][1]}
+        for name, k in number.items()
+    ]
+    categories = [{"id": k, "name": name} for name, k in category.items()]
+    return json.dumps({"images": photos, "categories": categories, "annotations": rows})
 
 
 def _shape(row: Mapping[str, Any], size: tuple[int, int]) -> dict[str, Any]:
@@ -125,16 +141,7 @@ def write_tasks(project: Project, stage: str, folder: str | Path, *, training: b
     gone = left_ids(project)
     root = Path(folder).expanduser()
     (root / "pictures").mkdir(parents=True, exist_ok=True)
-    query = (
-        sa.select(
-            tasks.c.task_id, tasks.c.unit_id, tasks.c.image_id, tasks.c.round, tasks.c.wanted,
-            images.c.file, *(instances.c[side] for side in _SIDES),
-        )
-        .join(images, images.c.image_id == tasks.c.image_id)
-        .join(instances, instances.c.instance_id == tasks.c.unit_id, isouter=True)
-        .where(tasks.c.stage == stage, tasks.c.status == "open", tasks.c.golden.is_(training))
-        .order_by(tasks.c.task_id)
-    )  # fmt: skip
+    query = open_tasks(stage, training=training)
     rows = [r for r in project.rows(query) if r.image_id not in gone and r.unit_id not in gone]
     for row in rows:
         box = None if row.x is None else (float(row.x), float(row.y), float(row.w), float(row.h))
@@ -146,35 +153,23 @@ def write_tasks(project: Project, stage: str, folder: str | Path, *, training: b
     frame = pl.DataFrame(table, schema=columns, orient="row")
     write_text(root / "tasks.csv", csv_text(frame))
     if one.draws == "boxes":
-        write_text(root / "coco.json", json.dumps(_coco(project, stage)))
+        write_text(root / "coco.json", _boxes_so_far(project, stage))
     return len(rows)
 
 
-def _coco(project: Project, stage: str) -> dict[str, Any]:
+def _boxes_so_far(project: Project, stage: str) -> str:
     """Write boxes that stand as a COCO file; ``id`` of images and annotations count from 1."""
-    photos = read_images(project)
-    number = {name: k for k, name in enumerate(photos["image_id"], 1)}
+    size = _sizes(read_images(project))
+    number = {name: k for k, name in enumerate(size, 1)}
     category = {name: k for k, name in enumerate(project.classes, 1)}
-    with reading(project.engine) as connection:
-        query = sa.select(tasks.c.task_id, tasks.c.image_id).where(tasks.c.stage == stage)
-        names = connection.execute(query).all()
-        size = sizes(connection, [task for task, _ in names])
-    by_image = {image: size[task] for task, image in names}
     people = read_instances(project).filter(pl.col("origin") == stage)
-    return {
-        "images": [
-            {"id": number[n], "file_name": n, "width": by_image.get(n, (0, 0))[0],
-             "height": by_image.get(n, (0, 0))[1]}
-            for n in photos["image_id"]
-        ],
-        "categories": [{"id": k, "name": name} for name, k in category.items()],
-        "annotations": [
-            {"id": k, "image_id": number[row["image_id"]], "category_id": category[row["primary"]],
-             "bbox": [row[side] for side in _SIDES], "area": row["w"] * row["h"], "iscrowd": 0,
-             "instance_id": row["instance_id"]}
-            for k, row in enumerate(people.iter_rows(named=True), 1)
-        ],
-    }  # fmt: skip
+    rows = [
+        {"id": k, "image_id": number[row["image_id"]], "category_id": category[row["primary"]],
+         "bbox": [row[side] for side in _SIDES], "area": row["w"] * row["h"], "iscrowd": 0,
+         "instance_id": row["instance_id"]}
+        for k, row in enumerate(people.iter_rows(named=True), 1)
+    ]  # fmt: skip
+    return _coco(number, size, category, rows)
 
 
 def read_given(

@@ -1,4 +1,18 @@
-"""Which units become tasks, what annotators are shown, and answers written down: a version each."""
+"""Which units become tasks, what annotators are shown, and answers written down.
+
+Which units become tasks of a stage and round; the same unit never twice.
+
+What annotators are shown: the photo turned upright, made smaller, without Exif, with one box.
+
+The picture is written anew, so that nothing of the file but its pixels leaves the project. Its name
+on the server is the task's keyed id.
+
+Write answers down: a version each, never one twice; and what follows for tasks and photos.
+
+Who may annotate a stage: everyone, or those who graduated from its golden tasks.
+
+Annotators who took back that their answers may be used: these count no longer, new or old.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +38,14 @@ from isolux.curation.project.reading import (
     read_images,
     read_instances,
 )
-from isolux.curation.project.tables import annotations_table, annotators, images, passes, tasks
+from isolux.curation.project.tables import (
+    annotations_table,
+    annotators,
+    images,
+    instances,
+    passes,
+    tasks,
+)
 from isolux.io.consent.chain import new_salt, seal_of
 from isolux.io.images import read_image
 from isolux.vocabulary.errors import UnknownNameError
@@ -108,6 +129,17 @@ def _units(project: Project, stage: Stage) -> pl.DataFrame:
     people = read_instances(project)
     drawn = people.filter(pl.col("x").is_not_null())
     return drawn.select("instance_id", "image_id")
+
+
+def open_tasks(stage: str, *, training: bool) -> sa.Select[Any]:
+    """Ask for the tasks of a stage that nobody answered, with their photos and boxes."""
+    return (
+        sa.select(tasks, images.c.file, *(instances.c[side] for side in "xywh"))
+        .join(images, images.c.image_id == tasks.c.image_id)
+        .join(instances, instances.c.instance_id == tasks.c.unit_id, isouter=True)
+        .where(tasks.c.stage == stage, tasks.c.golden.is_(training), tasks.c.status == "open")
+        .order_by(tasks.c.task_id)
+    )
 
 
 def left_ids(project: Project) -> frozenset[str]:

@@ -1,10 +1,23 @@
-"""Concepts: the part of WordNet under *person*, and what FACET's rules leave of it.
+"""Which classes of people, by WordNet, and which photos to look at, by their captions.
+
+Concepts: the part of WordNet under *person*, and what FACET's rules leave of it.
 
 FACET (section 3) takes all synsets under *person*, leaves out offensive ones, those that are not in
 ImageNet-21k or have fewer than 500 examples there, and those more than five steps below *person*;
 no class lies under another (A.1). The rest it chose by hand: occupations, sports, art and leisure.
 That choice has no rule, so the 52 classes of the paper cannot be made by this file alone: what
 stands after the rules is a list for people to choose from.
+
+Candidates: photos whose caption and tags speak of a class, the most of them first.
+
+FACET (section 5.1, appendix A.2.1): a class has terms, the lemmas of its synset and related nouns
+(*flute* for *flutist*); captions are lemmatised; the overlap counts terms. Of a first 50 photos a
+class the share of true positives says how much to over-sample; later rounds go to classes that
+are short.
+
+FACET lemmatises with NLTK. Here a word stands for everything that WordNet's rules of inflection
+(morphy) make of it, and matches if one of these is a term: a caption needs no dictionary, and a
+rare wrong match (a *fluted* column, for *flute*) is left out by the people of the stage ``count``.
 """
 
 from __future__ import annotations

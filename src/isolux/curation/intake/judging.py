@@ -70,9 +70,8 @@ def judge(
         found = registry.load("rules", name).refuse(seen, **settings[name])
         looked = seen["image_id"].unique(maintain_order=True)
         refused = found.select(unit_id="image_id", reason="reason")
-        new = decide(
-            project, info.step, name, refused, looked_at=looked, said=_said(settings[name])
-        )
+        said = {k: list(v) if isinstance(v, tuple) else v for k, v in settings[name].items()}
+        new = decide(project, info.step, name, refused, looked_at=looked, said=said)
         rows.append((info.step, name, len(looked), refused.height, new))
     schema = {"step": pl.String, "rule": pl.String, **dict.fromkeys(_COUNTS, pl.Int64)}
     return Judged(pl.DataFrame(rows, schema=schema, orient="row"), tuple(notes))
@@ -103,10 +102,6 @@ def _settings(project: Project, name: str) -> dict[str, Any]:
         refuse_unknown(key, found, where=where)
         found[key] = read_value(function, key, value, owner=f"the rule {name}", called=key)
     return found
-
-
-def _said(settings: dict[str, Any]) -> dict[str, Any]:
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in settings.items()}
 
 
 def _not_asked(name: str, info: RuleInfo) -> str:

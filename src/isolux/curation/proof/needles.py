@@ -1,4 +1,8 @@
-"""Files into which no search can look: such a file is never counted as clean.
+"""What is searched for in bytes, and files into which no search can look.
+
+What is searched for in bytes: names in every coding that files write them in.
+
+Files into which no search can look: such a file is never counted as clean.
 
 What can be searched is listed, not what cannot: text, and what ``unpacking`` opens.
 """
@@ -181,10 +185,14 @@ class Needles:
     def _is_theirs(self, name: str, data: bytes, start: int, end: int) -> bool:
         """Tell a name from a part of a longer one: of a word, or of a name that is someone's."""
         before = data[max(0, start - _LONGEST_ESCAPE) : start]
-        within = _ends_in_letter(before) and _is_letter(data[start : start + 1])
+        within = _is_text_letter(before[-k:] for k in range(1, 5)) and _is_letter(
+            data[start : start + 1]
+        )
         if within and _ESCAPE.search(before) is None:  # after "%20" or "\\n" a word begins
             return False
-        if _begins_with_letter(data[end : end + 4]) and _is_letter(data[end - 1 : end]):
+        if _is_text_letter(data[end : end + k] for k in range(1, 5)) and _is_letter(
+            data[end - 1 : end]
+        ):
             return False
         for other in self._longer[name]:
             near = data.find(other, max(0, start - len(other)))
@@ -208,16 +216,8 @@ def _is_letter(one: bytes) -> bool:
     return bool(one) and (_WORD.match(one) is not None or one[0] >= 0xC3)
 
 
-def _ends_in_letter(data: bytes) -> bool:
-    """Tell whether bytes end in a letter; a byte that is no text, as in a picture, is none."""
-    return _one_letter(data[-k:] for k in range(1, 5))
-
-
-def _begins_with_letter(data: bytes) -> bool:
-    return _one_letter(data[:k] for k in range(1, 5))
-
-
-def _one_letter(pieces: Iterable[bytes]) -> bool:
+def _is_text_letter(pieces: Iterable[bytes]) -> bool:
+    """Tell whether the first piece that is text is a letter; of a picture, none is."""
     for piece in pieces:
         try:
             return _LETTER.fullmatch(piece.decode()) is not None

@@ -142,7 +142,8 @@ class _Search:
         others = [name for kind in terms.others for name in terms.others[kind]]
         # Words and numbers that stand everywhere are looked for as cells of ids.
         # So are names that someone else has too, as one of another kind.
-        self.needles = Needles.of(_searched(terms) - set(others), others)
+        searched = {name for name in terms.every if name.lower() not in _WORDS}
+        self.needles = Needles.of(searched - set(others), others)
         self.short = frozenset(
             name for name in terms.every if len(name) < LEAST and not name.isdigit()
         )
@@ -338,11 +339,6 @@ def _nameless(table: pl.DataFrame, numbers: frozenset[str]) -> str:
         if is_bare and not numbers.isdisjoint(table[name].cast(pl.String)):
             return "a column without a name holds numbers that are spelt as their ids"
     return ""
-
-
-def _searched(terms: Terms) -> set[str]:
-    """Choose the names to search bytes for: all but words of letters that files are full of."""
-    return {name for name in terms.every if name.lower() not in _WORDS}
 
 
 _WORDS = frozenset(

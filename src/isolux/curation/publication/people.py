@@ -1,4 +1,12 @@
-"""What annotators said of a person, as a published row has it.
+"""The people of a published dataset, with what annotators said of them.
+
+The people of a published dataset: one row a person in a photo, with what was said of them.
+
+Attributes are answers of annotators (``settling.py`` says which), labels of a consensus, and facts
+that people gave, where they are named. Answers of single annotators go along in a table of their
+own, as FHIBE's and FACET's do.
+
+What annotators said of a person, as a published row has it.
 
 Of each question, the answers that more than half of those who answered gave. Of a scale on which
 each annotator marks several values (FACET's skin tones) **one** of these, the one with the most
@@ -21,7 +29,8 @@ import polars as pl
 from isolux.curation.annotation.answers import read_answers
 from isolux.curation.annotation.stages import STAGES, UNKNOWN
 from isolux.curation.annotation.tasks import upright
-from isolux.curation.project import Project, read_consent, read_instances
+from isolux.curation.project.folder import Project
+from isolux.curation.project.reading import read_consent, read_instances
 from isolux.curation.publication.photos import together
 from isolux.curation.quality.answers import facts_of_units
 from isolux.curation.user_tables import read_text

@@ -1,4 +1,12 @@
-"""Splits by subject: whoever shares a photo with someone is in one split with them.
+"""Which photos may be published, and in which split each of their people is.
+
+Which photos may be published: those that passed, and of which everyone concerned agreed.
+
+Consent is asked of the project's ledger alone: a sheet's "yes" says nothing of publication. Every
+subject in a photo must have granted it, and whoever holds the copyright where the ledger knows
+copyright holders.
+
+Splits by subject: whoever shares a photo with someone is in one split with them.
 
 Parts of the population that are to be alike in every split (strata) are filled side by side: each
 next subject goes to the split that is furthest behind its share, in the stratum and on the whole.
@@ -17,7 +25,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from isolux.curation.annotation.following import hold_crowded_photos, note_crowded_photos
-from isolux.curation.project import Project, read_consent, read_images, read_instances, refuse_held
+from isolux.curation.project.decisions import refuse_held
+from isolux.curation.project.folder import Project
+from isolux.curation.project.reading import read_consent, read_images, read_instances
 from isolux.io.consent import Ledger
 from isolux.io.consent.rows import Kind, Scope
 from isolux.vocabulary.errors import FileError, SpecError

@@ -1,4 +1,15 @@
-"""Units of a project that can be reviewed, with their facts: subjects, photos, people, answers."""
+"""Units that can be reviewed, and answers about them in one form, given or collected.
+
+Units of a project that can be reviewed, with their facts: subjects, photos, people, answers.
+
+Answers of any type in one form: choices, boxes, masks and keypoints that someone gave of a unit.
+
+A table has ``unit, annotator, type`` and one of ``answer`` (a choice; several in several rows),
+``x, y, w, h`` (a box in pixels), ``points`` (a polygon ``[[x, y], …]``; several make one mask) and
+``keypoints`` (``[[x, y, v], …]``, v as in COCO).
+
+What a project collected of each type, in the form of a table of answers.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +24,8 @@ import polars as pl
 
 from isolux.curation.annotation.answers import read_answers
 from isolux.curation.annotation.stages import STAGES
-from isolux.curation.project import Project, read_images, read_instances, read_subjects
+from isolux.curation.project.folder import Project
+from isolux.curation.project.reading import read_images, read_instances, read_subjects
 from isolux.curation.user_tables import refuse_missing, refuse_rows, to_text
 from isolux.geometry.keypoints import boxes_around
 from isolux.geometry.masks import Masks

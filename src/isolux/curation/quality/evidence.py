@@ -1,4 +1,11 @@
-"""What a photo's pixels say of where it was taken: a sky over a scene that is said to be indoors.
+"""Suspicious photos: rows of evidence become a sheet of subjects and photos for people to review.
+
+FHIBE (Methods, "Detection and removal of suspicious images"): photos found on the web, places that
+contradict what was said, patterns that reviewers noticed. A subject with one such photo leaves with
+every photo, so subjects are reviewed; logos are about one photo. No row decides anything by itself:
+62 % of what the web detector found was wrong.
+
+What a photo's pixels say of where it was taken: a sky over a scene that is said to be indoors.
 
 FHIBE (Methods, "Quality control and data filtering") compared scenes that were said to be outdoors
 with what the pixels show, and does not print how. Ours is one rule without a model: sky is bright,
@@ -15,7 +22,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from isolux.curation.project import Project, note, read_images, read_instances, refuse_held
+from isolux.curation.project.decisions import note, refuse_held
+from isolux.curation.project.folder import Project
+from isolux.curation.project.reading import read_images, read_instances
 from isolux.curation.quality.answers import facts_of_units
 from isolux.curation.user_tables import read_text, refuse_missing, refuse_rows, to_text
 from isolux.io.images import Pixels, read_shrunk

@@ -4,6 +4,11 @@ isolux has no such list and fetches none: the National Center for Missing & Expl
 others give theirs to those who may hold them. FHIBE (Methods, "Quality control and data filtering")
 compared hashes with the former's. A match is told by its id alone. Nothing of it is copied, shown,
 made smaller or written; where the list holds perceptual hashes, pixels are reduced in memory.
+
+A project's photos against a list of known illegal material, and what people decided of matches.
+
+Photos that match are out at once; nothing leaves the project until each is decided
+(``isolux.curation.project.held``).
 """
 
 from __future__ import annotations
@@ -195,7 +200,7 @@ def _phashes(data: bytes) -> list[int]:
     try:
         with Image.open(io.BytesIO(data)) as image:
             sides = [image.convert("L"), ImageOps.exif_transpose(image).convert("L")]
-    except Exception:  # noqa: BLE001  (Pillow raises many; what cannot be opened is named)
+    except Exception:  # noqa: BLE001 - what is no picture has no picture's hash
         return []
     small = np.stack(
         [np.asarray(one.resize((SIDE, SIDE), Image.Resampling.LANCZOS)) for one in sides]

@@ -14,8 +14,9 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.curation.project import Project, decide, note, read_images
-from isolux.curation.project.decisions import OUT, read_verdicts
+from isolux.curation.project.decisions import OUT, decide, note, read_verdicts
+from isolux.curation.project.folder import Project
+from isolux.curation.project.reading import read_images
 from isolux.curation.quality.evidence import STEP
 from isolux.curation.quality.sampling import (
     LEVEL,
@@ -98,7 +99,10 @@ def bring_review(
     if said.is_empty():
         raise TableError("nothing was reviewed yet", expected="verdicts in some rows: out, or in",
                          where=str(path))  # fmt: skip
-    notes = _on_open(whole.height - said.height, whole.height)
+    n_open, notes = whole.height - said.height, list[str]()
+    if n_open:
+        words = f"{n_open:,} of {whole.height:,} rows have no verdict yet: nothing is decided about"
+        notes.append(Caution(f"{words} them."))
     design = None if sample is None else read_design(sample)
     estimate = None
     told: dict[str, object] = {}
@@ -116,12 +120,6 @@ def bring_review(
     left = before - set(read_images(project)["image_id"])
     out = said.filter(verdict=OUT).height
     return Reviewed(new, said.height, out, len(left), _by_kind(said, level), estimate, tuple(notes))
-
-
-def _on_open(n: int, of: int) -> list[str]:
-    if not n:
-        return []
-    return [Caution(f"{n:,} of {of:,} rows have no verdict yet: nothing is decided about them.")]
 
 
 def _told(estimate: Share, level: float) -> Mapping[str, object]:

@@ -1,4 +1,9 @@
-"""One box, mask or pose of several drawings of one object."""
+"""One box, mask or pose of several drawings of an object, and how well each annotator draws.
+
+One box, mask or pose of several drawings of one object.
+
+How well each annotator draws, judged by the others alone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Pictures that look like someone's: perceptual hashes, and thumbnails laid over one another."""
+"""What names a person in tables that lie about, and pictures that look like theirs.
+
+What names a person in tables that lie about: photos and files by rows with their id.
+
+Pictures that look like someone's: perceptual hashes, and thumbnails laid over one another.
+"""
 
 from __future__ import annotations
 

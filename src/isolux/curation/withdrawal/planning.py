@@ -1,16 +1,18 @@
-"""Who withdrew and is back, since a backup was restored: known by the marks of ledger and receipts.
+"""The plan of a withdrawal, of someone who asks for it or is back from a backup.
+
+What names a person below folders, found before anything is changed: the plan of a withdrawal.
+
+Who withdrew and is back, since a backup was restored: known by the marks of ledger and receipts.
 
 Every id and every name of a file that stands in the folders is hashed under the key and looked up.
 """
 
 from __future__ import annotations
 
-import hashlib
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from isolux.curation.project.folder import now, open_project
 from isolux.curation.withdrawal.gathering import find_in_tables, known_pictures, tables_in
@@ -23,13 +25,14 @@ from isolux.curation.withdrawal.progress import (
     receipts_of,
     work_path,
 )
-from isolux.curation.withdrawal.project_rows import Found, find_in, people_of
+from isolux.curation.withdrawal.project_rows import Found, find_in, people_of, tasks_of
 from isolux.curation.withdrawal.pseudonymised import published_as, replaced_columns
 from isolux.curation.withdrawal.rewriting import PICTURES
 from isolux.curation.withdrawal.terms import Terms, is_distinctive, short_names
 from isolux.curation.withdrawal.walking import Place, files_below, of_project, projects_in
 from isolux.io.consent import KINDS, Kind, Scope, read_ledger
 from isolux.io.consent.chain import mark_of
+from isolux.io.hashing import sha256_file
 from isolux.vocabulary.id_columns import kinds_of_column
 
 
@@ -55,7 +58,9 @@ def who_is_back(
 ) -> list[Back]:
     """Find those who revoked a scope, did not grant it again, and stand in folders."""
     names, columns = _names(folders, places), replaced_columns(places)
-    gone = _revoked(ledger, scope)
+    gone, receipts = _revoked(ledger, scope), receipts_of(ledger)
+    photos = [one.path for one in places if one.path.suffix.lower() in PICTURES]
+    sums = {sha256_file(path) for path in photos} if receipts else set()
     found = []
     for kind in KINDS:
         told = {mark_of(kind, one, key): one for one in names.get(kind, ())}
@@ -64,7 +69,7 @@ def who_is_back(
         marks = {mark for mark in gone[kind] if mark in told}
         named: dict[str, frozenset[str]] = {}
         pictures: frozenset[str] = frozenset()
-        for path in receipts_of(ledger):
+        for path in receipts:
             said = check_receipt(path, ledger=ledger)
             if said["kind"] != kind or not set(said["people"]) <= set(gone[kind]):
                 continue
@@ -72,7 +77,7 @@ def who_is_back(
             for of, some in names.items():
                 mine = frozenset(one for one in some if mark_of(of, one, key) in held)
                 named[of] = named.get(of, frozenset()) | mine
-            seen = frozenset(one for one in _sums(places) if mark_of("picture", one, key) in held)
+            seen = frozenset(one for one in sums if mark_of("picture", one, key) in held)
             pictures |= seen
             if seen or any(named.values()):
                 marks |= set(said["people"])
@@ -128,19 +133,6 @@ def _names(folders: Sequence[Path], places: Sequence[Place]) -> dict[str, set[st
     return found
 
 
-def _sums(places: Sequence[Place]) -> set[str]:
-    return {
-        hashlib.sha256(one.path.read_bytes()).hexdigest()
-        for one in places if one.path.suffix.lower() in PICTURES
-    }  # fmt: skip
-
-
-def apart_of(ledger: Path, key: Path, projects: Sequence[Path]) -> list[Path]:
-    """Name what is left where it is: ledgers, keys, receipts, databases, the plan."""
-    own = [ledger, key, work_path(ledger), folder_of(ledger)]
-    return [*own, *(one for project in projects for one in of_project(project))]
-
-
 def plan_of(
     folders: Sequence[Path],
     ledger: Path,
@@ -162,7 +154,7 @@ def plan_of(
     return Plan(
         kind, marks, tuple(scopes), tuple(map(str, folders)), named,
         tuple(sorted(found.pictures)), now(), secrets.token_hex(8), tuple(looks),
-        tuple(_server_tasks(projects, found)),
+        tuple(one for at in projects for one in tasks_of(open_project(at), found)),
     )  # fmt: skip
 
 
@@ -243,15 +235,9 @@ def _known(
 
 def places_of(folders: Sequence[Path], ledger: Path, projects: Sequence[Path]) -> list[Place]:
     """List the files that are looked through: all but ledgers, keys, receipts and databases."""
-    apart = apart_of(ledger, Path(f"{ledger}.key"), projects)
+    apart = [ledger, Path(f"{ledger}.key"), work_path(ledger), folder_of(ledger)]
+    apart += [one for project in projects for one in of_project(project)]
     return list(files_below(folders, apart=apart))
-
-
-def _server_tasks(projects: Sequence[Path], found: Found) -> Iterable[Mapping[str, Any]]:
-    from isolux.curation.withdrawal.withdrawing import tasks_of
-
-    for folder in projects:
-        yield from tasks_of(open_project(folder), found)
 
 
 def everyone_else(folders: Sequence[Path], places: Sequence[Place]) -> Mapping[str, frozenset[str]]:

@@ -1,9 +1,17 @@
-"""What a withdrawal is to take out and has taken out, on the disk, so that a killed one goes on.
+"""What a withdrawal is to take out and has taken out, and the receipt when it is done.
+
+What a withdrawal is to take out and has taken out, on the disk, so that a killed one goes on.
 
 The file lies beside the ledger, can be read by its owner alone and names the person: it is gone
 when the work is done. Its first line is the plan, each further line an artefact, written before
 the artefact is changed and with the hash of what it will be: a change is in the receipt once,
 whenever the work was stopped.
+
+The receipt of a withdrawal: what was taken out where, with hashes, signed; it names no one.
+
+Paths are without the person's names, hashes of what was theirs are under the project's key: who
+holds a copy of a photo cannot find it here, and the project can. Its ``marks`` are the keyed hashes
+of every name, by which a backup that was restored is known (``--replay``).
 """
 
 from __future__ import annotations
@@ -13,7 +21,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +134,7 @@ class Work:
 
     def begin(self, plan: Plan) -> None:
         """Write the plan, whole or not at all; what was noted under an earlier one stays."""
-        told = {"version": _VERSION, **{name: getattr(plan, name) for name in Plan.__slots__}}
+        told = {"version": _VERSION, **asdict(plan)}
         noted = [json.dumps(line) + "\n" for line in self._lines()[1:]]
         descriptor = os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600)
         os.close(descriptor)
@@ -135,8 +143,7 @@ class Work:
 
     def note(self, one: Artefact, *, sum_before: str = "") -> None:
         """Write down a change before it is made; it is on the disk when this returns."""
-        told = {name: getattr(one, name) for name in Artefact.__slots__}
-        line = json.dumps(told | {_SUM: sum_before}) + "\n"
+        line = json.dumps(asdict(one) | {_SUM: sum_before}) + "\n"
         with self.path.open("ab") as stream:
             stream.write(line.encode())
             stream.flush()
@@ -218,12 +225,6 @@ def receipts_of(ledger: Path) -> list[Path]:
     return [one for one in held if _NAME.fullmatch(one.name)]
 
 
-def next_number(ledger: Path) -> int:
-    """Give the number of the next receipt."""
-    held = receipts_of(ledger)
-    return int(held[-1].stem) + 1 if held else 1
-
-
 def write_receipt(
     ledger: Path,
     key: bytes,
@@ -237,32 +238,23 @@ def write_receipt(
     replaced: Sequence[Mapping[str, Any]] = (),
 ) -> Path:
     """Write the receipt of a finished withdrawal, and return its path."""
-    number = next_number(ledger)
     before = receipts_of(ledger)
+    number = int(before[-1].stem) + 1 if before else 1
+    marks = {mark_of(kind, one, key) for kind, names in plan.named.items() for one in names}
+    marks |= {mark_of("picture", one, key) for one in plan.pictures}
     fields = {
         "format": FORMAT, "number": number, "begun": plan.at, "ended": at, "made_by": made_by,
         "kind": plan.kind, "scopes": list(plan.scopes), "people": list(plan.marks),
-        "ledger_head": head, "previous": _sum_of(before[-1]) if before else None,
-        "artefacts": [
-            {name: getattr(one, name) for name in Artefact.__slots__} for one in artefacts
-        ],
+        "ledger_head": head, "previous": str(read_receipt(before[-1])["hash"]) if before else None,
+        "artefacts": [asdict(one) for one in artefacts],
         "replaced": [dict(one) for one in replaced], "searched": dict(searched),
-        "marks": sorted(_marks(plan, key)),
+        "marks": sorted(marks),
     }  # fmt: skip
     digest = digest_of(fields)
     whole = fields | {"hash": digest, "signature": signature_of(digest, key)}
     path = folder_of(ledger) / f"{number:04d}.json"
     path.parent.mkdir(exist_ok=True)
     return write_text(path, json.dumps(whole, ensure_ascii=False, indent=1) + "\n")
-
-
-def _sum_of(path: Path) -> str:
-    return str(json.loads(path.read_text(encoding="utf-8"))["hash"])
-
-
-def _marks(plan: Plan, key: bytes) -> set[str]:
-    named = {mark_of(kind, one, key) for kind, names in plan.named.items() for one in names}
-    return named | {mark_of("picture", one, key) for one in plan.pictures}
 
 
 def read_receipt(path: str | Path) -> dict[str, Any]:

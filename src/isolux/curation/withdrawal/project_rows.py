@@ -210,3 +210,18 @@ def people_of(project: Project) -> Mapping[str, Sequence[str]]:
         raters = connection.execute(sa.select(META.tables["annotators"].c.annotator_id)).scalars()
         holders = {str(one["copyright_holder"]) for one in facts if one.get("copyright_holder")}
         return {"subject": list(held), "copyright": sorted(holders), "annotator": list(raters)}
+
+
+def tasks_of(project: Project, found: Found) -> Iterator[Mapping[str, Any]]:
+    """List tasks that were sent, and single answers of annotators who withdrew."""
+    mine, gone = found.named.get("task", set()), found.named.get("annotation", set())
+    with reading(project.engine) as connection:
+        columns = (tasks.c.task_id, tasks.c.server, tasks.c.server_project, tasks.c.server_task)
+        for row in connection.execute(sa.select(*columns).where(tasks.c.server.is_not(None))):
+            if row.task_id in mine:
+                yield dict(row._mapping)  # noqa: SLF001 (SQLAlchemy's own way to a mapping)
+        table = annotations_table.c
+        query = sa.select(table.annotation_id, table.task_id, table.source, table.source_id)
+        for row in connection.execute(query):
+            if row.annotation_id in gone and row.task_id not in mine and "://" in row.source:
+                yield {"server": row.source, "answer": int(row.source_id)}

@@ -1,4 +1,11 @@
-"""What `isolux curate publish` and `anonymise` called someone under a key."""
+"""Folders and tables that name people by pseudonyms: without the key, no search finds anyone there.
+
+``isolux curate publish`` and ``anonymise`` write down under which key ids were replaced (its mark,
+not the key). Older folders are known by their records, runs by the dataset that they name, and
+copied tables by what pseudonyms look like. There, a key fits if someone is found by it.
+
+What `isolux curate publish` and `anonymise` called someone under a key.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""Runs that lost people say so first of all, and have their pages made anew."""
+"""A withdrawal from beginning to end: found, taken out, written down, and begun again where it was.
+
+    ledger → plan on the disk → files → server → database → ledger without the id → search → receipt
+
+The database and the ledger come after the files, as they tell what is to be found; until the
+receipt stands the plan tells it too.
+
+Files lose a person: each is looked through, changed or deleted, and the change is noted.
+
+What the annotation server holds of a person: tasks with their answers, and pictures.
+
+Runs that lost people say so first of all, and have their pages made anew.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +22,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
-
-from isolux.curation.project.database import reading
 from isolux.curation.project.folder import CONSENT, Project, now, open_project, read_journal
-from isolux.curation.project.tables import annotations_table, tasks
 from isolux.curation.withdrawal.planning import everyone_else, places_of
 from isolux.curation.withdrawal.progress import Artefact, Plan, Work, work_path, write_receipt
-from isolux.curation.withdrawal.project_rows import Found, take_out
+from isolux.curation.withdrawal.project_rows import take_out
 from isolux.curation.withdrawal.replacing import Replacing, put_in
 from isolux.curation.withdrawal.rewriting import Blind, rewrite
 from isolux.curation.withdrawal.terms import Terms
@@ -31,6 +39,7 @@ from isolux.curation.withdrawal.walking import (
 from isolux.io.atomic import RUN_MARK, write_bytes
 from isolux.io.consent import SCOPES, erase, key_of, read_ledger, revoke
 from isolux.io.consent.chain import mark_of
+from isolux.io.hashing import sha256_file
 from isolux.vocabulary.errors import FileError, OutputError, SpecError
 from isolux.vocabulary.notes import Caution
 
@@ -53,30 +62,12 @@ def mend_runs(
             continue
         run = place.path.parent
         changed = changed_files(run) or []
-        sums = {name: _sum(run / name) for name in changed}
+        paths = {name: run / name for name in changed}
+        sums = {name: sha256_file(at) if at.is_file() else None for name, at in paths.items()}
         if changed and all(one in ours or name == RUN_MARK for name, one in sums.items()):
             tell(run, _TOLD)
             if remake is not None:
                 remake(run, _TOLD)
-
-
-def _sum(path: Path) -> str | None:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
-
-
-def tasks_of(project: Project, found: Found) -> Iterator[Mapping[str, Any]]:
-    """List tasks that were sent, and single answers of annotators who withdrew."""
-    mine, gone = found.named.get("task", set()), found.named.get("annotation", set())
-    with reading(project.engine) as connection:
-        columns = (tasks.c.task_id, tasks.c.server, tasks.c.server_project, tasks.c.server_task)
-        for row in connection.execute(sa.select(*columns).where(tasks.c.server.is_not(None))):
-            if row.task_id in mine:
-                yield dict(row._mapping)  # noqa: SLF001 (SQLAlchemy's own way to a mapping)
-        table = annotations_table.c
-        query = sa.select(table.annotation_id, table.task_id, table.source, table.source_id)
-        for row in connection.execute(query):
-            if row.annotation_id in gone and row.task_id not in mine and "://" in row.source:
-                yield {"server": row.source, "answer": int(row.source_id)}
 
 
 def delete_on_server(

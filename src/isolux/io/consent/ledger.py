@@ -1,4 +1,13 @@
-"""A ledger of consent: read and checked, what stands, and rows that are added or lose a person."""
+"""A ledger of consent: read and checked, what stands, and how it is written.
+
+A ledger as it is read: its chain and signatures are checked, and it tells what stands.
+
+What stands for each person after all rows: the last act of each scope decides.
+
+Rows are added at a ledger's end, and lose people who withdrew; one writer at a time.
+
+The key of a ledger: the project's, in a file beside it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Rows of a ledger of consent: what one says, its hash and signature, and how bytes become rows."""
+"""Rows of a ledger of consent: what one says, and how bytes become rows.
+
+One row of a ledger: what it says, its hash and its signature.
+
+The hash is not over the person's id but over its mark, a hash under the project's key, and over a
+seal of the id and the note. So a withdrawal can take both out of the row: the chain still holds,
+and by the mark alone the person is known again, when a backup brings them back.
+
+A ledger's bytes as rows, each of which follows the one before it and is what was signed.
+"""
 
 from __future__ import annotations
 

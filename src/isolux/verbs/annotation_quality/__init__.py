@@ -17,7 +17,8 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from isolux.curation.project import Project, note
+from isolux.curation.project.decisions import note
+from isolux.curation.project.folder import Project
 from isolux.curation.quality.agreement import INTER as BETWEEN
 from isolux.curation.quality.agreement import UNITS, of_specialists, of_vendors
 from isolux.curation.quality.answers import (

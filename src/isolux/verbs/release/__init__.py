@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from isolux.curation.project import Project
+from isolux.curation.project.folder import Project
 from isolux.datasets import FORMAT
 from isolux.vocabulary.errors import SpecError
 
@@ -131,7 +131,7 @@ def publish_dataset(
     """
     from isolux.cards import read_facts
     from isolux.curation.privacy import key_at
-    from isolux.curation.project import note
+    from isolux.curation.project.decisions import note
     from isolux.curation.publication.people import published_people
     from isolux.curation.publication.photos import chosen_photos, read_shares
     from isolux.io.atomic import staged_directory

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 if TYPE_CHECKING:
-    from isolux.curation.project import Project
+    from isolux.curation.project.folder import Project
 
 _OURS = ("publish", "withdraw")  # steps after which nothing of the dataset's making is told
 
@@ -51,7 +51,7 @@ class Told:
 
 def told_by(project: Project, least: int) -> Told:
     """Gather what a project says of itself."""
-    from isolux.curation.project import funnel, read_table
+    from isolux.curation.project.reading import funnel, read_table
 
     given = read_table(project, "annotations").filter(pl.col("status") != "withdrawn")
     asked = read_table(project, "tasks").filter(~pl.col("golden"))
@@ -81,7 +81,7 @@ def told_by(project: Project, least: int) -> Told:
 
 def journal_of(project: Project) -> pl.DataFrame:
     """Bring the journal's rows together by step and rule; publishing itself is left out."""
-    from isolux.curation.project import read_journal
+    from isolux.curation.project.folder import read_journal
 
     rows = read_journal(project).filter(~pl.col("step").is_in(_OURS))
     found: dict[tuple[str, str], dict[str, Any]] = {}

@@ -13,7 +13,7 @@ import polars as pl
 from isolux.curation.privacy import KEY_MARK, NO_KEY, key_mark
 from isolux.curation.privacy.photos import Box, copy_photos, filler, read_regions
 from isolux.curation.privacy.table import AGGREGATE_ONLY, Told, anonymised, identified, pseudonym
-from isolux.curation.project import read_bystanders, read_images
+from isolux.curation.project.reading import read_bystanders, read_images
 from isolux.curation.publication.people import FIXED, Published
 from isolux.curation.publication.photos import split_by_subject
 from isolux.datasets import TERMS
@@ -26,7 +26,7 @@ from isolux.vocabulary.notes import Caution
 
 if TYPE_CHECKING:
     from isolux.cards import Card, Facts
-    from isolux.curation.project import Project
+    from isolux.curation.project.folder import Project
     from isolux.curation.publication.photos import Chosen
     from isolux.verbs.release.told import Told as Journal
 

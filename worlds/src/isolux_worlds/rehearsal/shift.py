@@ -8,7 +8,8 @@ from pathlib import Path
 import polars as pl
 
 from isolux.curation.annotation.server import Server
-from isolux.curation.project import Project, open_project, read_table
+from isolux.curation.project.folder import Project, open_project
+from isolux.curation.project.reading import read_table
 from isolux.vocabulary.errors import SpecError
 from isolux_worlds.rehearsal.crew import CREW, Annotator
 from isolux_worlds.rehearsal.desks import ServerDesk, SheetDesk, accounts

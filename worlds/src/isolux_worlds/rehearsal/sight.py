@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 
 from isolux.curation.annotation.stages import STAGES
-from isolux.curation.project import Project, read_instances, read_table
+from isolux.curation.project.folder import Project
+from isolux.curation.project.reading import read_instances, read_table
 from isolux.geometry.boxes import pairs_iou_xywh
 
 __all__ = ["Asked", "Box", "box_of", "box_text", "iou", "read_people", "tasks_of"]

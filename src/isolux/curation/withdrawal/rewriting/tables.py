@@ -1,4 +1,13 @@
-"""Tables without their rows: the rule that all follow, Parquet and Arrow, SQLite, NumPy."""
+"""Tables without their rows: the rule that all follow, Parquet and Arrow, SQLite, NumPy.
+
+Rows of a table without those of people who withdrew: the one rule that every format follows.
+
+Parquet and Arrow: read, and written again without their rows.
+
+SQLite: rows of every table, and what the file keeps of rows that were deleted.
+
+NumPy's files: arrays beside an array of ids lose the same places.
+"""
 
 from __future__ import annotations
 
@@ -236,7 +245,7 @@ def read_tables(
     for (name,) in connection.execute(query).fetchall():
         if columns == "*" or not name.startswith("sqlite_"):
             quoted = '"' + name.replace('"', '""') + '"'
-            cursor = connection.execute(f"SELECT {columns} FROM {quoted}")  # noqa: S608
+            cursor = connection.execute(f"SELECT {columns} FROM {quoted}")  # noqa: S608 (the file's name)
             names = [one[0] for one in cursor.description]
             names = [f"column {k}" if n in names[:k] else n for k, n in enumerate(names)]
             yield quoted, names, cursor.fetchall()
@@ -254,6 +263,7 @@ def rewrite_database(data: bytes, terms: Terms) -> Rewritten:
                 n += len(gone)
             connection.commit()
             connection.execute("VACUUM")  # free pages hold what was deleted
+            connection.close()  # before, changes may stand in a log beside the file
             new = copy.read_bytes()
     except sqlite3.Error as error:
         raise Blind(f"the database cannot be read: {error}") from error
