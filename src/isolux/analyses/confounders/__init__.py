@@ -55,8 +55,8 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.analyses._found import settings_of
 from isolux.analyses._judged import nothing_to_judge
+from isolux.analyses._regrouping import settings_of
 from isolux.analyses._sampled import FIXED
 from isolux.analyses.confounders.cases import Case, case_of, find_bearing, regress
 from isolux.analyses.confounders.cells import laid_out
