@@ -79,7 +79,7 @@ def explain(run: Run, *, most_groups: int = 12) -> Explained:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}

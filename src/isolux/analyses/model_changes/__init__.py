@@ -79,7 +79,8 @@ def explain(run: Run) -> Explained:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, COMPARISONS, GROUP_METRICS, SCORES
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, COMPARISONS, FINDINGS
+    >>> from isolux.vocabulary.tables import GROUP_METRICS, SCORES
     >>> empty = Run({}, SCORES.empty(), ATTRIBUTES.empty(), GROUP_METRICS.empty(),
     ...             COMPARISONS.empty(), FINDINGS.empty())
     >>> explain(empty).findings.height
