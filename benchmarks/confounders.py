@@ -81,7 +81,7 @@ def ours(layout: Layout, boxes: tuple[Boxes, ...], n_clusters: int, how: Precisi
         row = {"model": "m", "metric": metric.name, "label": label, "threshold": None}
         facts = facts_of(layout, cells, Rules())
         cases.append(case_of(row, metric, layout, cells, facts, family, 0.95))
-    tables = tables_of(cases, family, 0.01)
+    tables = tables_of(cases, family)
     if not all(isinstance(table, pl.DataFrame) for table in tables.values()):
         raise SystemExit("no tables")
     return measured

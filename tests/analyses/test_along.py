@@ -198,8 +198,8 @@ def test_it_is_the_same_for_the_same_seed_and_any_order(world):
         ({"bins": {"luminance": "edges:5"}}, r"in one bin(.|\n)*edges 5"),
         ({"bins": {"luminance": "thirds"}}, "the bins cannot be used"),
         ({"by": ["tone"]}, r"not audited(.|\n)*found: tone"),
-        ({"quantiles": 1}, r"quantiles cannot be that(.|\n)*2 or more"),
-        ({"replicates": 10}, r"replicates cannot be that(.|\n)*100"),
+        ({"quantiles": 1}, r"quantiles cannot be used(.|\n)*2 or more"),
+        ({"replicates": 10}, r"replicates cannot be used(.|\n)*100"),
     ],
 )
 def test_settings_that_cannot_be(world, options, words):

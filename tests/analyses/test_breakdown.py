@@ -128,9 +128,3 @@ def test_group_names_of_any_kind_stay_apart(ran):
 def test_a_run_without_the_evidence_is_refused(ran):
     with pytest.raises(SpecError, match="this run does not say at which overlaps"):
         explain(replace(ran[0], evidence={}))
-
-
-@pytest.mark.parametrize("name", ["replicates", "most_groups"])
-def test_settings_that_are_too_small_are_refused(ran, name):
-    with pytest.raises(SpecError, match=f"{name} cannot be that"):
-        explain(ran[0], **{name: 0})

@@ -91,5 +91,5 @@ def test_a_run_without_the_evidence_is_refused(ran):
 
 @pytest.mark.parametrize("name", ["replicates", "most_groups"])
 def test_settings_that_are_too_small_are_refused(ran, name):
-    with pytest.raises(SpecError, match=f"{name} cannot be that"):
+    with pytest.raises(SpecError, match=f"{name} cannot be used"):
         explain(ran[0], **{name: 0})

@@ -19,7 +19,7 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.tables import ATTRIBUTES, COMPARISONS, FINDINGS, SCORES, check
 from tests.laws._discovery import a_run, a_world
 
-LIMITS = Limits(0.05, 3, 10, 0.1, 10, 5)
+LIMITS = Limits(0.05, 3, 10, 10, 5)
 
 
 def planted(subjects=200, **more):

@@ -279,9 +279,9 @@ def test_a_comparison_of_models_has_none():
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"min_subjects": 1}, "min_subjects is too small"),
-        ({"min_scores": 0}, "min_scores is too small"),
-        ({"replicates": 10}, "replicates is too small"),
+        ({"min_subjects": 1}, "min_subjects cannot be used"),
+        ({"min_scores": 0}, "min_scores cannot be used"),
+        ({"replicates": 10}, "replicates cannot be used"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, text):

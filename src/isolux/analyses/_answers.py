@@ -12,8 +12,6 @@ from collections.abc import Iterable, Sequence
 
 from isolux.vocabulary.spec import Predictions
 
-__all__ = ["answer_columns"]
-
 _NAMED = ("prediction_column", "score_column", "detected_column")
 
 

@@ -22,8 +22,6 @@ from isolux.stats.multiplicity import max_t
 from isolux.stats.shares import are_shares, cluster_means, pooled_correlation
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Contrasts", "Sums", "adjusted_p", "cluster_sums", "contrast", "of_known_value"]
-
 _ROUNDING = 1e-12
 
 

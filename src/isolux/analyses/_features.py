@@ -16,16 +16,15 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.analyses._answers import answer_columns
+from isolux.analyses._judged import check_attributes
 from isolux.groups import groupings, membership
 from isolux.groups.no_groups import MOST_NUMBERS
 from isolux.groups.unknown import mark_unknown
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import AuditSpec, Grouping, Groups
-
-__all__ = ["Features", "Kinds", "columns_of", "items_of", "kinds_of", "known_numbers", "without"]
 
 MOST_VALUES = 100
 """Of an attribute that is not a number; one with more values only names its units."""
@@ -68,11 +67,8 @@ def kinds_of(
     run: Run, spec: AuditSpec, units: pl.Series, asked: Sequence[str], *, analysis: str
 ) -> Kinds:
     """Sort the attributes of units into numbers and words."""
+    check_attributes(run, asked, f"--analysis-option {analysis}.attributes")
     known = run.attributes["attribute"].unique(maintain_order=True).to_list()
-    for name in asked:
-        if name not in known:
-            where = f"--analysis-option {analysis}.attributes"
-            raise UnknownNameError("attribute", name, known, where=where)
     rows, facts = _known(run, spec, units, asked)
     constant = (pl.col("values") == 1) & (pl.col("units") == len(units))
     number = pl.col("all_numbers") & (pl.col("numbers") > MOST_NUMBERS)

@@ -13,34 +13,16 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.analyses._regrouping import task_info_of
 from isolux.statements.words import Words, lowered, words_of
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Explained, Run
-from isolux.vocabulary.errors import IsoluxError, SpecError, UnknownNameError
-from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.info import Direction, Metric
 from isolux.vocabulary.plugin_options import Shared
 from isolux.vocabulary.spec import Task
-from isolux.vocabulary.tables import FINDINGS
-
-__all__ = [
-    "Judged",
-    "Low",
-    "OneModel",
-    "ScoreSettings",
-    "Worse",
-    "check_attributes",
-    "check_least",
-    "compared",
-    "findings_table",
-    "judged_of",
-    "low_of",
-    "nothing_to_judge",
-    "number_of",
-    "together",
-    "words_for",
-]
+from isolux.vocabulary.tables import FINDINGS, SCORES
 
 Worse = Literal["auto", "lower", "higher"]
 
@@ -55,9 +37,6 @@ class ScoreSettings(TypedDict, total=False):
     attributes: Annotated[
         Sequence[str], Shared((), "Which to look at; default: all that the run has.")
     ]
-
-
-"""Which scores are worse; ``auto``: as the metric's direction says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +73,6 @@ class Judged:
     ) -> dict[str, Any]:
         """Write a row of the table ``findings``, of no attribute, groups or test as yet."""
         return {
-            "rank": 0,
             "analysis": analysis,
             "claim": claim,
             "effect": effect,
@@ -104,12 +82,37 @@ class Judged:
             "reference": reference,
             "status": "ok",
             "metric": self.row["metric"],
-            "label": None,
-            "attribute": None,
-            "group_a": None,
-            "group_b": None,
-            "p_adjusted": None,
         }
+
+    def metric(self, words: Words) -> Metric:
+        """Return the metric as a mean of scores, with its bounds where it is known."""
+        name = str(self.row["metric"])
+        direction: Direction = "higher" if self.higher_is_better else "lower"
+        known = words.metrics.get(name)
+        if known is not None:
+            return replace(known, direction=direction, evidence=None, statistic=None)
+        inside = self.value.min(initial=0.0) >= 0.0 and self.value.max(initial=1.0) <= 1.0
+        low, high, unit = (0.0, 1.0, "fraction") if inside else (None, None, "")
+        return Metric(
+            name=name, title=name, definition="", direction=direction, low=low, high=high, unit=unit
+        )
+
+    def scores(self, task: str, rows: npt.NDArray[np.bool_] | slice = slice(None)) -> pl.DataFrame:
+        """Give some units one score again: table ``scores``."""
+        units = pl.DataFrame({"unit_id": self.units, "value": self.value, "cluster": self.cluster})
+        kept = np.zeros(len(self.units), dtype=np.bool_)
+        kept[rows] = True
+        return SCORES.conform(
+            units.filter(pl.Series(kept)).select(
+                "unit_id",
+                "value",
+                cluster_id=pl.col("cluster").cast(pl.String),
+                model=pl.lit(self.model),
+                task=pl.lit(task),
+                metric=pl.lit(str(self.row["metric"])),
+                unit_kind=pl.lit("instance"),
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,26 +163,10 @@ def check_attributes(run: Run, names: Sequence[str], where: str) -> None:
             raise UnknownNameError("attribute", name, present, where=where)
 
 
-def compared(run: Run) -> bool:
-    """Tell a run of two models compared, which these analyses leave alone."""
-    return "model_a" in run.disparities.columns
-
-
 def nothing_to_judge(run: Run) -> bool:
     """Tell a run that these analyses leave alone: two models compared, or no people."""
-    return compared(run) or (run.scores.is_empty() and not run.evidence)
-
-
-def check_least(analysis: str, **settings: tuple[int, int]) -> None:
-    """Refuse a setting of an analysis below the least that it can be: ``name=(value, least)``."""
-    for name, (value, least) in settings.items():
-        if value < least:
-            raise SpecError(
-                f"{name} cannot be used",
-                expected=f"{least} or more",
-                found=str(value),
-                where=f"--analysis-option {analysis}.{name}",
-            )
+    is_comparison = "model_a" in run.disparities.columns
+    return is_comparison or (run.scores.is_empty() and not run.evidence)
 
 
 def words_for(run: Run) -> Words:
@@ -187,17 +174,15 @@ def words_for(run: Run) -> Words:
     words = words_of(run)
     if words.metrics or run.scores.is_empty():
         return words
-    try:
-        info: TaskInfo = registry.task_info(str(run.scores["task"][0]))
-    except IsoluxError:  # a run read back where the task's package is not installed
-        return words
-    return replace(words, metrics={metric.name: metric for metric in info.metrics})
+    info = task_info_of(str(run.scores["task"][0]))
+    return replace(words, metrics={m.name: m for m in info.metrics}) if info else words
 
 
 def judged_of(
-    run: Run, task: Task, words: Words, *, metric: str, worse: Worse, analysis: str
+    run: Run, task: Task, words: Words, analysis: str, scores: ScoreSettings
 ) -> list[Judged]:
     """Take each model's scores of a metric."""
+    metric, worse = scores.get("metric", ""), scores.get("worse", "auto")
     if run.scores.is_empty():
         if any(table.height for table in run.evidence.values()):
             raise _no_scores(run, analysis)
@@ -211,7 +196,7 @@ def judged_of(
         raise _no_scores(run, analysis)
     ordered = [*task.metrics, *words.metrics, *names]
     name = metric or next(entry for entry in ordered if entry in names)
-    better = _better(name, words, worse, analysis)
+    better = _is_higher_better(name, words, worse, analysis)
     rows = run.scores.filter(pl.col("metric") == name)
     first = rows["threshold"].min()
     rows = rows.filter(pl.col("threshold").eq_missing(pl.lit(first, dtype=pl.Float64)))
@@ -262,7 +247,7 @@ def _of_two(judged: Judged, measure: str, worse: float, better: float) -> str:
     return f"{measure} of {worse:g}" if plain else f"a value of {worse:g} of {measure}"
 
 
-def _better(name: str, words: Words, worse: Worse, analysis: str) -> bool:
+def _is_higher_better(name: str, words: Words, worse: Worse, analysis: str) -> bool:
     if worse != "auto":
         return worse == "lower"
     metric = words.metrics.get(name)

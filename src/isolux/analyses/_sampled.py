@@ -19,8 +19,6 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["FIXED", "Sampled", "is_sampled", "refuse_two_ways", "rows_of_units", "sampled_of"]
-
 FIXED = (
     "weights that were adjusted to a population are treated as fixed here: these intervals may be "
     "slightly too wide"

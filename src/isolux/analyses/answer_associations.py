@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._found import check_settings, groups_of, settings_of
+from isolux.analyses._regrouping import IS_SOUND, groups_of, settings_of
 from isolux.statements.words import Words, words_of
 from isolux.stats.odds import LogOdds, log_odds_ratio
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo
-from isolux.vocabulary.tables import FINDINGS, Status
+from isolux.vocabulary.tables import FINDINGS
 
 __all__ = ["CAPTION", "INFO", "explain"]
 
@@ -38,17 +38,17 @@ INFO = AnalysisInfo(
 CAPTION = "Answers by group: counts, and the log odds of a group against all others"
 _EVIDENCE = "answers"
 _DIGITS = 4
+_MAX_ROWS = 60
+"""Of the table, the associations furthest from 0 first."""
 
 
-def explain(run: Run, *, most_rows: int = 60) -> Explained:
+def explain(run: Run) -> Explained:
     """Count answers by group and set the odds of each group against those of all others.
 
     Parameters
     ----------
     run : Run
         Of the task ``answers``.
-    most_rows : int
-        Rows of the table, the associations furthest from 0 first.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def explain(run: Run, *, most_rows: int = 60) -> Explained:
     Raises
     ------
     SpecError
-        A run of another task; a setting that is too small.
+        A run of another task.
 
     Examples
     --------
@@ -72,7 +72,6 @@ def explain(run: Run, *, most_rows: int = 60) -> Explained:
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}
     """
-    check_settings(most_rows=(most_rows, 1))
     if "model_a" in run.disparities.columns or not run.scores.height:
         return Explained(FINDINGS.empty())
     if _EVIDENCE not in run.evidence:
@@ -91,11 +90,11 @@ def explain(run: Run, *, most_rows: int = 60) -> Explained:
         "nearest", "size", "answer", "attribute", "group",
         descending=[True, True, False, False, False],
     )  # fmt: skip
-    shown = order.drop("nearest", "size").head(most_rows)
+    shown = order.drop("nearest", "size").head(_MAX_ROWS)
     shown = shown.with_columns(pl.selectors.float().round(_DIGITS))
     left = table.height - shown.height
     note = (
-        f"Associations of answers: the {most_rows} of {table.height:,} furthest from 0 are listed."
+        f"Associations of answers: the {_MAX_ROWS} of {table.height:,} furthest from 0 are listed."
     )
     listed = shown if words.models > 1 else shown.drop("model")
     return Explained(FINDINGS.empty(), {CAPTION: listed}, (note,) if left else ())
@@ -107,9 +106,8 @@ def _rows(run: Run, words: Words, level: float) -> Iterator[dict[str, object]]:
     units = run.scores["unit_id"].unique(maintain_order=True)
     members = groups_of(run, spec.groups, units)
     keys = ["model", "metric", "label", "threshold"]
-    judged = run.group_metrics.filter(
-        pl.col("attribute").is_not_null() & pl.col("status").is_in([Status.OK, Status.BOUNDARY])
-    ).select(*keys, "attribute", "group")
+    judged = run.group_metrics.filter(pl.col("attribute").is_not_null() & IS_SOUND)
+    judged = judged.select(*keys, "attribute", "group")
     tested = run.disparities.filter(kind="difference_to_overall").select(
         *keys, "attribute", "p_adjusted", group="group_a"
     )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 import polars as pl
 
+from isolux.analyses._regrouping import at_least, check_settings
 from isolux.disparity.biometrics import (
     RATES,
     differentials,
@@ -62,11 +63,13 @@ SUMMARY = "How far apart the groups' errors are, beside the errors of everyone"
 _CROSSED = "False match rate between people of two groups"
 _TAKEN = "Searches for people who are not enrolled, and the enrolled people whom they return"
 _GALLERY = "Who is enrolled, by group"
+_MAX_GROUPS = 8
+"""Attributes with more groups have no table between two groups."""
 _KEEP = "Between groups: not measured, as this run does not keep its pairs (--keep-pairs)."
 _ALL = "Between groups all pairs count; the rates by group are of those that max_per_group drew."
 
 
-def explain(run: Run, *, replicates: int = 500, most_groups: int = 8) -> Explained:
+def explain(run: Run, *, replicates: int = 500) -> Explained:
     """Lay out the tables of a biometric test.
 
     Parameters
@@ -75,8 +78,6 @@ def explain(run: Run, *, replicates: int = 500, most_groups: int = 8) -> Explain
         Of ``face_verification`` or ``identification``.
     replicates : int
         Replicates for the intervals between two groups.
-    most_groups : int
-        Attributes with more groups have no table between two groups.
 
     Returns
     -------
@@ -95,16 +96,12 @@ def explain(run: Run, *, replicates: int = 500, most_groups: int = 8) -> Explain
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}
     """
-    if replicates < 100 or most_groups < 2:
-        raise SpecError(
-            "too few replicates or groups", expected="100 or more, and 2 or more",
-            found=f"{replicates} and {most_groups}",
-        )  # fmt: skip
+    check_settings("biometrics", replicates=at_least(100, replicates))
     if not is_biometric(run):
         if run.scores.height:
             performance(run)  # which says what is expected
         return Explained(FINDINGS.empty())
-    found = dict(_tables(run, replicates, most_groups))
+    found = dict(_tables(run, replicates))
     verified = run.record.get("task") == "face_verification"
     notes = (_KEEP,) if verified and "pairs" not in run.evidence else ()
     if verified and "most" in run.evidence.get("pairs", pl.DataFrame()).columns:
@@ -113,14 +110,14 @@ def explain(run: Run, *, replicates: int = 500, most_groups: int = 8) -> Explain
     return Explained(FINDINGS.empty(), tables, notes)
 
 
-def _tables(run: Run, replicates: int, most: int) -> Iterator[tuple[str, pl.DataFrame]]:
+def _tables(run: Run, replicates: int) -> Iterator[tuple[str, pl.DataFrame]]:
     yield PERFORMANCE, _performance(performance(run))
     yield SUMMARY, _quietly(lambda: _summary(differentials(run)))
     if {"candidates", "gallery"} <= run.evidence.keys():
         yield _GALLERY, _gallery(gallery_by_group(run))
-        yield _TAKEN, _taken(false_positive_matrix(run, most_groups=most))
+        yield _TAKEN, _taken(false_positive_matrix(run, most_groups=_MAX_GROUPS))
     elif "pairs" in run.evidence:
-        crossed = impostor_matrix(run, replicates=replicates, most_groups=most)
+        crossed = impostor_matrix(run, replicates=replicates, most_groups=_MAX_GROUPS)
         yield _CROSSED, _crossed(crossed)
 
 

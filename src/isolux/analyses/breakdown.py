@@ -14,17 +14,25 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from isolux.analyses._found import check_settings, found_of, groups_of, measured_again, settings_of
+from isolux.analyses._regrouping import (
+    ROUNDED,
+    found_of,
+    groups_of,
+    largest_groups,
+    measure_strata,
+    settings_of,
+    task_info_of,
+)
 from isolux.geometry.matching import AREA_RANGES_PX
 from isolux.groups import membership, natural_order
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
 from isolux.statements.words import words_of
-from isolux.vocabulary import registry, works
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
-from isolux.vocabulary.errors import IsoluxError, UnknownNameError
+from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import AnalysisInfo, Metric
 from isolux.vocabulary.spec import Statistics, Task
-from isolux.vocabulary.tables import FINDINGS, MEMBERSHIP
+from isolux.vocabulary.tables import FINDINGS
 
 __all__ = ["CAPTION", "INFO", "SIZE", "explain"]
 
@@ -48,14 +56,13 @@ SIZE = "size"
 
 _OCCLUSION = ("occlusion", "occluded", "visible")
 """What datasets call it: WIDER FACE, BDD100K, FACET."""
-_MOST_VALUES = 6
-_DIGITS = 5
+_MAX_VALUES = 6
+_REPLICATES, _MAX_GROUPS = 200, 24
+"""Fewer replicates than in the audit are enough, because nothing is tested here."""
 _ORDER = ("small", "medium", "large", "none", "partial", "heavy", "false", "true")
 
 
-def explain(
-    run: Run, *, by: Sequence[str] = (), replicates: int = 200, most_groups: int = 24
-) -> Explained:
+def explain(run: Run, *, by: Sequence[str] = ()) -> Explained:
     """Lay out each group's people by size and occlusion, and the audit's first metric in each.
 
     Parameters
@@ -65,11 +72,6 @@ def explain(
     by : sequence of str
         What to divide people by: ``"size"`` or attributes of the dataset with few values. Default:
         size, and ``occlusion``, ``occluded`` or ``visible`` where the dataset has it.
-    replicates : int
-        Replicates for the intervals, 100 or more; fewer than in the audit are enough, because
-        nothing is tested here.
-    most_groups : int
-        Per attribute; the largest are kept.
 
     Returns
     -------
@@ -81,7 +83,7 @@ def explain(
     Raises
     ------
     SpecError
-        A run of another task, or without average recall; a setting that is too small.
+        A run of another task, or without average recall.
     UnknownNameError
         People have no such attribute.
 
@@ -92,14 +94,13 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}
     """
-    check_settings(replicates=(replicates, 100), most_groups=(most_groups, 1))
     found = found_of(run)
     if found is None:
         return Explained(FINDINGS.empty())
-    spec = settings_of(run, replicates=replicates)
+    spec = settings_of(run, replicates=_REPLICATES)
     units, metric = _main_scores(run, spec.task)
     members = groups_of(run, spec.groups, units["unit_id"].unique(maintain_order=True))
-    members = _largest(members, most_groups)
+    members = largest_groups(members, _MAX_GROUPS)
     names = _divisions(run, by)
     parts = {}
     for name in names:
@@ -119,21 +120,17 @@ def explain(
 def _main_scores(run: Run, asked: Task) -> tuple[pl.DataFrame, Metric]:
     """Take the scores of the audit's first metric, and its first threshold, of all classes."""
     measured = run.scores["metric"].unique(maintain_order=True).to_list()
-    task = str(run.scores["task"][0])
-    try:
-        info = registry.task_info(task)
-        wanted = [*asked.metrics, *info.defaults, *measured]
-        declared = {m.name: m for m in info.metrics}
-    except IsoluxError:  # a run read back where the task's package is not installed
-        wanted, declared = [*asked.metrics, *measured], {}
-    name = next(metric for metric in wanted if metric in measured)
+    info = task_info_of(str(run.scores["task"][0]))
+    defaults, metrics = (info.defaults, info.metrics) if info else ((), ())
+    name = next(name for name in (*asked.metrics, *defaults, *measured) if name in measured)
     rows = run.scores.filter(pl.col("metric") == name)
     first = rows["threshold"].min()
     rows = rows.filter(pl.col("threshold").eq_missing(pl.lit(first, dtype=pl.Float64)))
     fallback = Metric(name=name, title=name, definition="", direction="none")
     # Class by class a person has one score, under his own class.
-    one = rows.unique(["model", "unit_id"], keep="first", maintain_order=True)
-    return one.with_columns(label=pl.lit(None, pl.String)), declared.get(name, fallback)
+    rows = rows.unique(["model", "unit_id"], keep="first", maintain_order=True)
+    metric = {metric.name: metric for metric in metrics}.get(name, fallback)
+    return rows.with_columns(label=pl.lit(None, pl.String)), metric
 
 
 def _divisions(run: Run, by: Sequence[str]) -> list[str]:
@@ -142,13 +139,6 @@ def _divisions(run: Run, by: Sequence[str]) -> list[str]:
         if name not in (SIZE, *known):
             raise UnknownNameError("attribute", name, [SIZE, *known], where="by")
     return list(dict.fromkeys(by)) or [SIZE, *(name for name in _OCCLUSION if name in known)]
-
-
-def _largest(members: pl.DataFrame, most: int) -> pl.DataFrame:
-    sizes = members.group_by("attribute", "group", maintain_order=True).len("n")
-    rank = pl.col("n").rank("ordinal", descending=True).over("attribute")
-    kept = sizes.filter(rank <= most)
-    return members.join(kept, on=["attribute", "group"], how="semi", maintain_order="left")
 
 
 def _sizes(found: pl.DataFrame) -> pl.DataFrame:
@@ -168,7 +158,7 @@ def _sizes(found: pl.DataFrame) -> pl.DataFrame:
 
 def _values(run: Run, attribute: str, units: pl.Series) -> pl.DataFrame:
     """Give each person their values of an attribute; none at all if it has too many."""
-    if run.attributes.filter(pl.col("attribute") == attribute)["value"].n_unique() > _MOST_VALUES:
+    if run.attributes.filter(pl.col("attribute") == attribute)["value"].n_unique() > _MAX_VALUES:
         return pl.DataFrame(schema={"unit_id": pl.String, "stratum": pl.String})
     held = membership(run.attributes, [attribute], units=units).frame
     return held.select("unit_id", stratum="group")
@@ -183,56 +173,29 @@ def _divided(
     spec: Statistics,
 ) -> pl.DataFrame:
     """Measure each group's people of each stratum, and everyone's."""
-    everyone = units.select("unit_id").unique(maintain_order=True)
-    alone = everyone.select(
-        attribute=pl.lit(None, pl.String), group=pl.lit("everyone"), unit_id="unit_id"
-    )
     own = pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX) == name
-    grouped = pl.concat([alone, members.filter(~own).select(alone.columns)])
-    names = grouped.select("attribute", "group").unique(maintain_order=True).with_row_index("at")
-    # Groups are numbered: their names may hold anything, and one group is an attribute here.
-    cells = (
-        grouped.join(names, on=["attribute", "group"], nulls_equal=True, maintain_order="left")
-        .join(strata, on="unit_id", maintain_order="left")
-        .select(
-            attribute=pl.col("at").cast(pl.String),
-            group="stratum",
-            values=pl.concat_list("stratum"),
-            unit_id="unit_id",
-        )
-    )
     task = str(units["task"][0])
-    measured = measured_again(units, MEMBERSHIP.conform(cells), task, metric, spec)
-    numbered = measured.drop_nulls("attribute").with_columns(at=pl.col("attribute").cast(pl.UInt32))
-    words = strata["stratum"].unique().sort().to_list()
+    measured = measure_strata(units, members.filter(~own), strata, task, metric, spec)
+    order = _order(strata["stratum"].unique().sort().to_list())
+    place = pl.col("stratum").replace_strict(order, range(len(order)), return_dtype=pl.Int64)
+    total = pl.col("n_units").sum().over("model", "at")
+    # Null where no person is scored.
+    share = pl.when(total > 0).then(pl.col("n_units") / total).round(5)
+    columns = ("model", "attribute", "group", pl.lit(name).alias("by"), "stratum")
     return (
-        numbered.select(
-            "model", "at", pl.lit(name).alias("by"), stratum="group", people="n_units",
-            value=pl.col("value").round(_DIGITS), low=pl.col("low").round(_DIGITS),
-            high=pl.col("high").round(_DIGITS), status="status",
-        )
-        .with_columns(share=_share().round(_DIGITS), place=_place(words))
-        .join(names, on="at", maintain_order="left")
-        .sort("model", "at", "place", maintain_order=True)
-        .select("model", "attribute", "group", "by", "stratum", "people", "share", "value", "low",
-                "high", "status")
-    )  # fmt: skip
+        measured.with_columns(share=share, people="n_units")
+        .sort("model", "at", place, maintain_order=True)
+        .select(*columns, "people", "share", ROUNDED, "status")
+    )
 
 
-def _share() -> pl.Expr:
-    """Divide a cell's people by those of its group; null where no person is scored."""
-    whole = pl.col("people").sum().over("model", "at")
-    return pl.when(whole > 0).then(pl.col("people") / whole)
-
-
-def _place(words: Sequence[str]) -> pl.Expr:
+def _order(words: Sequence[str]) -> list[str]:
     """Put strata in the order of their sense where that is known, else in their natural one."""
     rest = natural_order([word for word in words if word not in _ORDER])
-    order = [word for word in (*_ORDER, *rest) if word != UNKNOWN] + [UNKNOWN]
-    return pl.col("stratum").replace_strict(order, list(range(len(order))), return_dtype=pl.Int64)
+    return [word for word in (*_ORDER, *rest) if word != UNKNOWN] + [UNKNOWN]
 
 
 def _notes(names: Sequence[str], kept: Sequence[str]) -> tuple[str, ...]:
     left = [name for name in names if name not in kept]
     said = f"People were not divided by {', '.join(left)}: it has one value or more than "
-    return (f"{said}{_MOST_VALUES}.",) if left else ()
+    return (f"{said}{_MAX_VALUES}.",) if left else ()

@@ -11,12 +11,21 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from isolux.analyses._found import check_settings, groups_of, measured_again, settings_of
+from isolux.analyses._regrouping import (
+    IS_SOUND,
+    ROUNDED,
+    at_least,
+    check_settings,
+    groups_of,
+    measure_again,
+    scores_at,
+    settings_of,
+)
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Metric
-from isolux.vocabulary.tables import FINDINGS, SCORES, Status
+from isolux.vocabulary.tables import FINDINGS
 
 __all__ = ["CAPTION", "INFO", "explain"]
 
@@ -39,7 +48,6 @@ CAPTION = "Share of each group that is given harmful and non-harmful labels, at 
 
 _RATES = {"harmful": ("non_human", "crime"), "non-harmful": ("human",)}
 _STEPS = 20
-_DIGITS = 5
 _METRIC = Metric(
     name="label_rate", title="Rate of labels at a confidence",
     definition="Share of people given such a label with at least the confidence.",
@@ -71,36 +79,41 @@ def explain(run: Run, *, most_groups: int = 12) -> Explained:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}
     """
-    check_settings(most_groups=(most_groups, 1))
+    check_settings("confidence_curves", most_groups=at_least(1, most_groups))
     sure = _evidence(run)
     if sure is None or (sure["any"].fill_null(0.0) == 0.0).all():
         return Explained(FINDINGS.empty())  # labels without confidence have no curve
     spec = settings_of(run)
     members = groups_of(run, spec.groups, sure["unit_id"].unique(maintain_order=True))
     measured = pl.concat(
-        measured_again(_units(sure, types), members, EVIDENCE, _METRIC, spec.statistics)
-        .with_columns(labels=pl.lit(labels))
+        measure_again(
+            _units(sure, types), members, EVIDENCE, _METRIC, spec.statistics
+        ).with_columns(labels=pl.lit(labels))
         for labels, types in _RATES.items()
     )  # fmt: skip
-    sound = measured.filter(
-        pl.col("value").is_not_null() & pl.col("status").is_in([Status.OK, Status.BOUNDARY])
-    )
+    sound = measured.filter(pl.col("value").is_not_null() & IS_SOUND)
     sizes = sound.group_by("attribute", "group").agg(pl.col("n_units").max())
     kept = sizes.filter(
         pl.col("n_units").rank("ordinal", descending=True).over("attribute") <= most_groups
     )
     shown = sound.join(kept, on=["attribute", "group"], how="semi", nulls_equal=True)
+    table = (
+        shown.with_columns(confidence=pl.col("threshold").round(2), people="n_units")
+        .sort("model", "labels", "attribute", "group", "confidence", maintain_order=True)
+        .select("model", "attribute", "group", "labels", "confidence", ROUNDED, "people", "status")
+        .rename({"value": "rate"})
+    )
     left = sizes.height - kept.height
     note = (
         f"Curves of labels by confidence: of {left:,} groups none is drawn; of each attribute the "
         f"{most_groups} largest are."
     )
-    return Explained(FINDINGS.empty(), {CAPTION: _table(shown)}, (note,) if left else ())
+    return Explained(FINDINGS.empty(), {CAPTION: table}, (note,) if left else ())
 
 
 def _evidence(run: Run) -> pl.DataFrame | None:
@@ -121,24 +134,6 @@ def _evidence(run: Run) -> pl.DataFrame | None:
 def _units(sure: pl.DataFrame, types: tuple[str, ...]) -> pl.DataFrame:
     """Make a score of 0 or 1 for each person and confidence: table ``scores``."""
     highest = pl.max_horizontal(*types)
-    parts = [
-        sure.select(
-            "model", "unit_id", "cluster_id",
-            task=pl.lit(EVIDENCE), metric=pl.lit(_METRIC.name), threshold=pl.lit(at),
-            unit_kind=pl.lit("instance"),
-            value=(highest >= at).fill_null(value=False).cast(pl.Float64),
-        )
-        for at in np.linspace(0.0, 1.0, _STEPS + 1).round(2).tolist()
-    ]  # fmt: skip
-    return SCORES.conform(pl.concat(parts))
-
-
-def _table(measured: pl.DataFrame) -> pl.DataFrame:
-    return measured.select(
-        "model", "attribute", "group", "labels",
-        confidence=pl.col("threshold").round(2),
-        rate=pl.col("value").round(_DIGITS),
-        low=pl.col("low").round(_DIGITS),
-        high=pl.col("high").round(_DIGITS),
-        people="n_units", status="status",
-    ).sort("model", "labels", "attribute", "group", "confidence", maintain_order=True)  # fmt: skip
+    confidences = np.linspace(0.0, 1.0, _STEPS + 1).round(2).tolist()
+    values = {at: (highest >= at).fill_null(value=False) for at in confidences}
+    return scores_at(sure, EVIDENCE, _METRIC.name, values)

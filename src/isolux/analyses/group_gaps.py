@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import polars as pl
-
+from isolux.analyses._judged import findings_table
 from isolux.statements.answer import word_answer
 from isolux.statements.choice import Choice, choose_statements
 from isolux.statements.text import (
@@ -26,7 +25,6 @@ from isolux.statements.text import (
 from isolux.statements.unjudged import describe_unjudged, find_unjudged
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
-from isolux.vocabulary.tables import FINDINGS
 
 __all__ = ["INFO", "explain"]
 
@@ -80,20 +78,16 @@ def explain(run: Run) -> Explained:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import DISPARITIES, GROUP_METRICS, SCORES, ATTRIBUTES
+    >>> from isolux.vocabulary.tables import FINDINGS, DISPARITIES, GROUP_METRICS, SCORES
+    >>> from isolux.vocabulary.tables import ATTRIBUTES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
     choice = choose_statements(run)
-    rows = list(_findings(run, choice))
-    if not rows:
-        return Explained(FINDINGS.empty())
-    columns = {name: [row.get(name) for row in rows] for name in FINDINGS.schema}
-    columns["rank"] = list(range(1, len(rows) + 1))
-    columns["analysis"] = ["group_gaps"] * len(rows)
-    columns["status"] = [row.get("status") or "ok" for row in rows]
-    return Explained(pl.DataFrame(columns, schema=FINDINGS.schema))
+    rows = _findings(run, choice)
+    common = {"analysis": "group_gaps", "status": "ok"}
+    return Explained(findings_table([common | row for row in rows]))
 
 
 def _findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:

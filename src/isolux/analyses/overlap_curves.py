@@ -12,13 +12,23 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.analyses._found import check_settings, found_of, groups_of, measured_again, settings_of
+from isolux.analyses._regrouping import (
+    IS_SOUND,
+    ROUNDED,
+    at_least,
+    check_settings,
+    found_of,
+    groups_of,
+    measure_again,
+    scores_at,
+    settings_of,
+    task_info_of,
+)
 from isolux.geometry.matching import IOU_THRESHOLDS
-from isolux.vocabulary import registry, works
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
-from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.info import AnalysisInfo, Metric
-from isolux.vocabulary.tables import FINDINGS, SCORES, Status
+from isolux.vocabulary.tables import FINDINGS
 
 __all__ = ["CAPTION", "INFO", "explain"]
 
@@ -41,8 +51,6 @@ _RECALL = Metric(
     definition="Share of people found at an overlap of at least the threshold.",
     direction="higher",
 )
-_OVERLAP, _SIMILARITY = "overlap", "similarity"
-_DIGITS = 5
 
 
 def explain(run: Run, *, replicates: int = 200, most_groups: int = 12) -> Explained:
@@ -74,87 +82,57 @@ def explain(run: Run, *, replicates: int = 200, most_groups: int = 12) -> Explai
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}
     """
-    check_settings(replicates=(replicates, 100), most_groups=(most_groups, 1))
+    check_settings(
+        "overlap_curves", replicates=at_least(100, replicates), most_groups=at_least(1, most_groups)
+    )
     found = found_of(run)
     if found is None:
         return Explained(FINDINGS.empty())
     spec = settings_of(run, replicates=replicates)
     task = str(run.scores["task"].first() or spec.task.name)
     members = groups_of(run, spec.groups, found["unit_id"].unique(maintain_order=True))
-    measured = measured_again(_units(found, task), members, task, _RECALL, spec.statistics)
+    bit = pl.col("at").cast(pl.Int64)
+    values = {overlap: (bit // 2**t) % 2 for t, overlap in enumerate(IOU_THRESHOLDS)}
+    units = scores_at(found, task, _RECALL.name, values)
+    measured = measure_again(units, members, task, _RECALL, spec.statistics)
     shown, left = _furthest(measured, most_groups)
     note = (
         f"Curves of recall by overlap: of {left:,} groups none is drawn; of each attribute the "
         f"{most_groups} furthest from everyone are."
     )
-    table = _table(shown, _SIMILARITY if _of_poses(task) else _OVERLAP)
-    return Explained(FINDINGS.empty(), {CAPTION: table}, (note,) if left else ())
-
-
-def _of_poses(task: str) -> bool:
-    """Whether people were found by the similarity of poses (OKS) and not by an overlap."""
-    try:
-        return any(metric.name == "recall_at_oks" for metric in registry.task_info(task).metrics)
-    except IsoluxError:  # a run read back where the task's package is not installed
-        return False
-
-
-def _units(found: pl.DataFrame, task: str) -> pl.DataFrame:
-    """Make a score of 0 or 1 for each person and overlap: table ``scores``."""
-    bit = pl.col("at").cast(pl.Int64)
-    parts = [
-        found.select(
-            "model",
-            pl.lit(task).alias("task"),
-            pl.lit(_RECALL.name).alias("metric"),
-            pl.lit(overlap).alias("threshold"),
-            pl.lit("instance").alias("unit_kind"),
-            "unit_id",
-            "cluster_id",
-            ((bit // 2**t) % 2).cast(pl.Float64).alias("value"),
+    info = task_info_of(task)
+    is_of_poses = info is not None and any(m.name == "recall_at_oks" for m in info.metrics)
+    table = (
+        shown.sort("model", "attribute", "group", pl.col("threshold").round(2), maintain_order=True)
+        .with_columns(
+            measure=pl.lit("similarity" if is_of_poses else "overlap"),
+            overlap=pl.col("threshold").round(2),
+            people="n_units",
         )
-        for t, overlap in enumerate(IOU_THRESHOLDS)
-    ]
-    return SCORES.conform(pl.concat(parts))
+        .select("model", "attribute", "group", "measure", "overlap", ROUNDED, "people", "status")
+        .rename({"value": "recall"})
+    )
+    return Explained(FINDINGS.empty(), {CAPTION: table}, (note,) if left else ())
 
 
 def _furthest(measured: pl.DataFrame, most: int) -> tuple[pl.DataFrame, int]:
     """Keep of each attribute the groups furthest from everyone; count the others."""
     keys = ["model", "attribute", "group"]
+    is_judged = pl.col("value").is_not_null() & IS_SOUND
+    sound = measured.filter(is_judged).select(keys).unique()
     mean = measured.group_by(keys, maintain_order=True).agg(pl.col("value").mean())
     everyone = mean.filter(pl.col("attribute").is_null()).select("model", everyone="value")
     far = (
         mean.join(everyone, on="model", how="left")
-        .join(_sound(measured), on=keys, how="semi", nulls_equal=True, maintain_order="left")
+        .join(sound, on=keys, how="semi", nulls_equal=True, maintain_order="left")
         .with_columns(far=(pl.col("value") - pl.col("everyone")).abs())
         .with_columns(rank=pl.col("far").rank("ordinal", descending=True).over(keys[:2]))
     )
     kept = far.filter(pl.col("rank") <= most).select(keys)
     shown = measured.join(kept, on=keys, how="semi", nulls_equal=True, maintain_order="left")
     return shown, far.height - kept.height
-
-
-def _sound(measured: pl.DataFrame) -> pl.DataFrame:
-    """Name the groups that are large enough to be judged."""
-    judged = pl.col("value").is_not_null() & pl.col("status").is_in([Status.OK, Status.BOUNDARY])
-    return measured.filter(judged).select("model", "attribute", "group").unique()
-
-
-def _table(measured: pl.DataFrame, word: str) -> pl.DataFrame:
-    return measured.select(
-        "model",
-        "attribute",
-        "group",
-        measure=pl.lit(word),
-        overlap=pl.col("threshold").round(2),
-        recall=pl.col("value").round(_DIGITS),
-        low=pl.col("low").round(_DIGITS),
-        high=pl.col("high").round(_DIGITS),
-        people="n_units",
-        status="status",
-    ).sort("model", "attribute", "group", "overlap", nulls_last=False, maintain_order=True)

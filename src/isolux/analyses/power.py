@@ -19,6 +19,7 @@ from statistics import NormalDist
 
 import polars as pl
 
+from isolux.analyses._judged import findings_table
 from isolux.groups.unknown import UNKNOWN
 from isolux.statements.leading import MEASURE
 from isolux.statements.numbers import points
@@ -104,7 +105,6 @@ def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> Explained:
     needed = _needed(pairs, words, tuple(targets), list(targets) == [0.05, 0.02])
     told = _one_of_all_classes(needed.filter(first=True))
     rows = [_finding(row, words) for row in told.iter_rows(named=True)]
-    findings = pl.DataFrame(rows, infer_schema_length=None) if rows else FINDINGS.empty()
     tables = {}
     if needed.height:
         tables[f"Whom to add to detect a difference with power 0.8 (first {_SHOWN})"] = _shown(
@@ -113,9 +113,7 @@ def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> Explained:
     small = _small(run, words)
     if small.height:
         tables[f"Groups below the audit's minimum (first {_SHOWN})"] = small
-    return Explained(
-        FINDINGS.conform(findings.with_columns(rank=pl.int_range(1, pl.len() + 1))), tables
-    )
+    return Explained(findings_table(rows), tables)
 
 
 def _worst_pairs(run: Run) -> pl.DataFrame:
@@ -240,7 +238,6 @@ def _finding(row: dict[str, object], words: Words) -> dict[str, object]:
     if row["target"] is not None:
         told += " " + _advice(row, points(float(str(row["target"])), unit), words)
     return {
-        "rank": 0,
         "analysis": "power",
         "claim": words.start(str(row["model"]), told),
         "effect": detectable,

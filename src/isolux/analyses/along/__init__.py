@@ -23,10 +23,20 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux.analyses._found import check_settings, groups_of, settings_of
 from isolux.analyses._judged import judged_of, nothing_to_judge, words_for
-from isolux.analyses.along.bins import binned_numbers, chosen_numbers, spread_by_group
-from isolux.analyses.along.curves import curve_by_group
+from isolux.analyses._regrouping import (
+    at_least,
+    check_settings,
+    groups_of,
+    largest_groups,
+    settings_of,
+)
+from isolux.analyses.along.bins import (
+    binned_numbers,
+    chosen_numbers,
+    curve_by_group,
+    spread_by_group,
+)
 from isolux.analyses.along.findings import Ends, ends_of, findings_of
 from isolux.groups.unknown import KNOWN_SUFFIX
 from isolux.statements.words import Words, lowered
@@ -117,12 +127,16 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    check_settings(quantiles=(quantiles, 2), most_groups=(most_groups, 1))
-    check_settings(replicates=(100 if replicates is None else replicates, 100))
+    check_settings(
+        "along",
+        quantiles=at_least(2, quantiles),
+        most_groups=at_least(1, most_groups),
+        replicates=at_least(100, replicates),
+    )
     if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
     spec, words = settings_of(run, replicates=replicates), replace(words_for(run), corrected=True)
-    several = judged_of(run, spec.task, words, metric=metric, worse="auto", analysis="along")
+    several = judged_of(run, spec.task, words, "along", {"metric": metric})
     names = chosen_numbers(run, spec.groups, attribute)
     _refuse_stray(bins, names)
     told: list[Ends] = []
@@ -139,7 +153,8 @@ def explain(
             curve = curve_by_group(judged, numbered, others, words, spec.statistics)
             spread = spread_by_group(numbered, others)
             spread = spread.select(pl.lit(judged.model).alias("model"), pl.all())
-            tables.setdefault(_capital(CURVE.format(measure, title)), []).append(curve)
+            caption = CURVE.format(measure, title)
+            tables.setdefault(caption[:1].upper() + caption[1:], []).append(curve)
             tables.setdefault(SPREAD.format(title), []).append(spread)
     findings = findings_of(told, words, spec.statistics)
     notes = [note for judged in several for note in judged.notes]
@@ -174,10 +189,7 @@ def _groups(
     members = groups_of(run, settings, units)
     if by:
         members = members.filter(pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX).is_in(list(by)))
-    sizes = members.group_by("attribute", "group", maintain_order=True).len("n")
-    rank = pl.col("n").rank("ordinal", descending=True).over("attribute")
-    kept = sizes.filter(rank <= most)
-    return members.join(kept, on=["attribute", "group"], how="semi", maintain_order="left")
+    return largest_groups(members, most)
 
 
 def _mentions(name: str) -> pl.Expr:
@@ -190,7 +202,3 @@ def _unknown(one: Ends, words: Words) -> list[str]:
     lacking = int((one.numbered.code < 0).sum())
     title = words.title(one.numbered.name)
     return [f"Along {title}: {lacking:,} unit(s) of unknown {title} are left out"] * bool(lacking)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

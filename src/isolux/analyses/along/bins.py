@@ -9,16 +9,17 @@ import numpy as np
 import polars as pl
 
 from isolux import derive
+from isolux.analyses._features import known_numbers
+from isolux.analyses._judged import Judged, check_attributes
+from isolux.analyses._regrouping import ROUNDED, measure_strata
 from isolux.groups.binning import bin_labels, parse_bins
-from isolux.groups.unknown import mark_unknown
+from isolux.statements.words import Words
 from isolux.stats.design import IntArray
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import Groups
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import Groups, Statistics
 
-__all__ = ["QUANTILES", "Numbered", "binned_numbers", "chosen_numbers", "spread_by_group"]
-
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """What describes a distribution; the middle one is the median."""
 
 _MOST = 4  # attributes, where none is named
@@ -45,20 +46,16 @@ class Numbered:
     labels: tuple[str, ...]
     code: IntArray
 
-    def members(self) -> pl.DataFrame:
-        """Return ``unit_id, bin`` of whose number is known."""
-        placed = self.numbers.select("unit_id").with_columns(bin=pl.Series(self.code))
-        return placed.filter(pl.col("bin") >= 0)
+    def strata(self) -> pl.DataFrame:
+        """Return ``unit_id, stratum`` of whose number is known: the bin, as text."""
+        placed = self.numbers.select("unit_id", stratum=pl.Series(self.code))
+        return placed.filter(pl.col("stratum") >= 0).with_columns(pl.col("stratum").cast(pl.String))
 
 
 def chosen_numbers(run: Run, settings: Groups, names: Sequence[str]) -> list[str]:
     """Name the attributes to go along: those asked for, else those computed, else any number."""
     present = run.attributes["attribute"].unique(maintain_order=True).to_list()
-    for name in names:
-        if name not in present:
-            raise UnknownNameError(
-                "attribute", name, present, where="--analysis-option along.attribute"
-            )
+    check_attributes(run, names, "--analysis-option along.attribute")
     numeric = {name: _values(run, settings, name) for name in (names or present)}
     kept = [name for name, rows in numeric.items() if rows is not None]
     lost = [name for name in names if name not in kept]
@@ -111,7 +108,7 @@ def spread_by_group(numbered: Numbered, members: pl.DataFrame) -> pl.DataFrame:
     rows = rows.join(numbered.numbers, on="unit_id", how="inner", maintain_order="left")
     spread = [
         pl.col("number").quantile(q, "linear").round_sig_figs(4).alias(f"{100 * q:g} %")
-        for q in QUANTILES
+        for q in _QUANTILES
     ]
     return rows.group_by("attribute", "group", maintain_order=True).agg(
         pl.col("number").count().alias("people"),
@@ -122,10 +119,24 @@ def spread_by_group(numbered: Numbered, members: pl.DataFrame) -> pl.DataFrame:
 
 def _values(run: Run, settings: Groups, name: str) -> pl.DataFrame | None:
     """Return ``unit_id, number`` of an attribute; None where a known value is not a number."""
-    rows = mark_unknown(run.attributes.filter(attribute=name), settings.unknown_values)
-    parsed = pl.col("value").str.strip_chars().cast(pl.Float64, strict=False)
-    known = rows.drop_nulls("value").with_columns(number=pl.coalesce("number", parsed))
+    known = known_numbers(run, settings, name)
     number = known["number"]
     if number.null_count() or not number.is_finite().all() or number.n_unique() < _LEAST_VALUES:
         return None
     return known.select("unit_id", "number")
+
+
+def curve_by_group(
+    judged: Judged, numbered: Numbered, members: pl.DataFrame, words: Words, spec: Statistics
+) -> pl.DataFrame:
+    """Measure everyone and each group in each bin (FairFace, Figure 6)."""
+    measured = measure_strata(
+        judged.scores("along"), members, numbered.strata(), "along", judged.metric(words), spec
+    )
+    place = measured["stratum"].cast(pl.Int64)
+    bins = pl.Series("bin", list(numbered.labels)).gather(place)
+    return (
+        measured.with_columns(bins, people="n_units")
+        .sort("at", place)
+        .select("model", "attribute", "group", "bin", "people", ROUNDED, "status")
+    )

@@ -10,15 +10,13 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses._contrasts import Contrasts, adjusted_p, cluster_sums, contrast
-from isolux.analyses._judged import Judged
+from isolux.analyses._judged import Judged, findings_table
 from isolux.analyses.along.bins import Numbered
 from isolux.statements.numbers import interval, points
 from isolux.statements.words import Words, level_of, lowered
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import FINDINGS, Status
-
-__all__ = ["Ends", "ends_of", "findings_of"]
+from isolux.vocabulary.tables import Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +46,7 @@ def findings_of(told: Sequence[Ends], words: Words, spec: Statistics) -> pl.Data
         for k, one in enumerate(told)
     ]
     rows.sort(key=lambda row: (row["p_adjusted"] is None, row["p_adjusted"] or 0.0))
-    for rank, row in enumerate(rows, start=1):
-        row["rank"] = rank
-    return FINDINGS.conform(pl.DataFrame(rows, infer_schema_length=None))
+    return findings_table(rows)
 
 
 def _is_large(ends: Contrasts, spec: Statistics) -> bool:
@@ -84,23 +80,18 @@ def _row(
         status = Status.BOUNDARY
     ends = (low, high) if known else (None, None)
     labels = one.numbered.labels
-    return {
-        "rank": 0,
-        "analysis": "along",
-        "claim": words.start(one.judged.model, _claim(one, words, spec, ends, p, large=large)),
-        "effect": float(one.ends.difference[0]) if large else None,
-        "low": ends[0],
-        "high": ends[1],
-        "n": int(one.ends.n[0] + one.ends.n_other[0]),
-        "reference": "fairface",
-        "status": status.value,
-        "metric": one.judged.row["metric"],
-        "label": None,
-        "attribute": one.numbered.name,
-        "group_a": labels[0],
-        "group_b": labels[-1],
-        "p_adjusted": p,
-    }
+    claim = words.start(one.judged.model, _claim(one, words, spec, ends, p, large=large))
+    row = one.judged.finding(
+        "along",
+        claim,
+        reference="fairface",
+        n=int(one.ends.n[0] + one.ends.n_other[0]),
+        effect=float(one.ends.difference[0]) if large else None,
+        low=ends[0],
+        high=ends[1],
+    )
+    named = {"attribute": one.numbered.name, "group_a": labels[0], "group_b": labels[-1]}
+    return row | named | {"status": status.value, "p_adjusted": p}
 
 
 def _claim(

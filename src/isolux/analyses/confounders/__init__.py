@@ -55,8 +55,8 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.analyses._found import settings_of
 from isolux.analyses._judged import nothing_to_judge
+from isolux.analyses._regrouping import settings_of
 from isolux.analyses._sampled import FIXED
 from isolux.analyses.confounders.cases import Case, case_of, find_bearing, regress
 from isolux.analyses.confounders.cells import laid_out
@@ -85,7 +85,6 @@ from isolux.analyses.confounders.tables import tables_of
 from isolux.analyses.confounders.tests import Family, audited_gaps
 from isolux.statements.words import words_of
 from isolux.stats.confounding import Spread
-from isolux.stats.precision_recall import Reading
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError
@@ -167,10 +166,8 @@ def explain(
     quantiles: int = 4,
     dispersion: Spread = "standard deviation",
     ddof: Literal[0, 1] | None = None,
-    probable: float = 0.01,
     min_cell: int | None = None,
     normalised: bool = True,
-    ap: Reading = "101 points",
     false_alarms: Alarms = "every image",
     count: Count = "everyone",
     regression: bool = True,
@@ -214,9 +211,6 @@ def explain(
         Bins of numbers that ``bins`` does not name.
     dispersion, ddof : {"standard deviation", "variance"}, {0, 1}
         How the spread of groups is measured; ``ddof`` defaults to the audit's.
-    probable : float
-        Standard deviation of ProxyAP above which an attribute is a probable explanation, in the
-        metric's unit: the paper's 1 point.
     min_cell : int
         Fewest people per group at a value that is controlled for, and per group of a pair at a
         value where they are compared at an equal mix. Default: the audit's ``min_units``; but 5
@@ -224,9 +218,6 @@ def explain(
         and what was measured: ``facts``). In either case of 5 clusters, or as many as people.
     normalised : bool
         Normalised precision for every average precision; false: for metrics that are normalised.
-    ap : {"101 points", "area"}
-        How precision is averaged over recall: at COCO's 101 recalls, or the area under the same
-        interpolated curve. The other one is given with it.
     false_alarms : {"every image", "class and value"}
         A group's false alarms: all, or those of images that hold a person of the class and group
         (the paper's).
@@ -289,7 +280,7 @@ def explain(
     plan = _Plan(
         run, numbers, statistics, rules, means, regression, audited_gaps(run), standing, Family()
     )
-    how = Precision(reading=ap, normalised=normalised, alarms=false_alarms, count=count)
+    how = Precision(normalised=normalised, alarms=false_alarms, count=count)
     cases = [
         case
         for measure in measures_of(run, numbers, metrics, how)
@@ -297,16 +288,14 @@ def explain(
         for case in _cases(plan, measure, one, strata[one.name])
     ]
     words = words_of(run)
-    findings = findings_of(
-        cases, words, plan.family, probable=probable, alpha=1.0 - statistics.level
-    )
+    findings = findings_of(cases, words, plan.family, alpha=1.0 - statistics.level)
     computed = [] if explanatory else computed_names(run, whose)
     notes = [*standing.notes(whose, names, computed, annotated), *notes_of(cases, least)]
     if how.alarms == "class and value" and normalised:
         notes.append(_FEWER)
     if numbers.sampled is not None and numbers.sampled.calibrated:
         notes.append(f"confounders: {FIXED}")
-    tables = tables_of(cases, plan.family, probable, corrected=words.corrected)
+    tables = tables_of(cases, plan.family, corrected=words.corrected)
     return Explained(findings, tables, tuple(dict.fromkeys(notes)))
 
 
@@ -331,9 +320,8 @@ def _cases(
     layout, scored = laid_out(sensitive, strata), measure.scored
     rules = plan.rules if scored is None else plan.means
     others = []
-    if measure.boxes:  # average precision the other way, on the data alone
-        reading: Reading = "area" if measure.how.reading == "101 points" else "101 points"
-        how = replace(measure.how, reading=reading)
+    if measure.boxes:  # the area under the curve beside COCO's 101 points, on the data alone
+        how = replace(measure.how, reading="area")
         others = precision_of_cells(layout, measure.boxes, plan.numbers.n_clusters, None, how)
     measured = values_of(plan.run, measure, layout, plan.numbers, plan.spec)
     for i, (row, cells) in enumerate(measured):

@@ -32,6 +32,8 @@ from isolux.vocabulary.info import Metric
 
 OVERLAP = 0.8
 """Share of each group's people that must be compared, or a gap at an equal mix is of others."""
+PROBABLE_SIGMA = 0.01
+"""Standard deviation of ProxyAP above which an attribute is a probable explanation: 1 point."""
 PROBABLE, AGAINST, IMPROBABLE = "probable explanation", "persists after control", "not probable"
 """The paper's verdicts: its dispersion is above 1 point and control lowers it; it is and control
 does not; it is not."""
@@ -254,13 +256,13 @@ class Case:
         ends = middle(Estimate(np.asarray(share), drawn), self.level)
         return Number.of(share, ends.low, ends.high)
 
-    def verdict(self, s: int, probable: float) -> str:
+    def verdict(self, s: int) -> str:
         """Word what the paper would say of an explanatory attribute."""
         one = self.of(s)
         if one.status or not np.isfinite(one.sigma.value):
             return one.status or "undefined"
         sigma = float(one.sigma.value) ** (0.5 if self.squared else 1.0)
-        if sigma <= probable:
+        if sigma <= PROBABLE_SIGMA:
             return IMPROBABLE
         return PROBABLE if float(one.reduction.value) > 0 else AGAINST
 

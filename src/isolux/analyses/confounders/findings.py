@@ -24,10 +24,10 @@ _MAX_LISTED = 5
 
 
 def findings_of(
-    cases: Sequence[Case], words: Words, family: Family, *, probable: float, alpha: float
+    cases: Sequence[Case], words: Words, family: Family, *, alpha: float
 ) -> pl.DataFrame:
     """Say what was found: table ``findings``, what is established first."""
-    rows = [row for case in cases for row in _rows(Sentences(case, words, probable, alpha), family)]
+    rows = [row for case in cases for row in _rows(Sentences(case, words, alpha), family)]
     # What is established first; what holds for all classes before a single one; what cannot be
     # told last. Within that, in the order of metrics and attributes.
     rows.sort(
@@ -64,7 +64,7 @@ def _rows(say: Sentences, family: Family) -> Iterator[dict[str, Any]]:
     else:
         s = case.ranked[0]
         proxy_p = family.smallest_p(case.proxies[s])
-        verdict, delta = case.verdict(s, say.probable), case.spread_of(case.of(s).reduction)
+        verdict, delta = case.verdict(s), case.spread_of(case.of(s).reduction)
         sure = proxy_p is not None and proxy_p <= say.alpha
         claim = say.explanation(s, p, verdict=verdict, sure=sure)
         larger = max(p, proxy_p) if verdict == PROBABLE and proxy_p is not None else p

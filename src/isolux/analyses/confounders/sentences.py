@@ -13,7 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.analyses.confounders.cases import AGAINST, OVERLAP, PROBABLE, Case, Mix, Number
+from isolux.analyses.confounders.cases import (
+    AGAINST,
+    OVERLAP,
+    PROBABLE,
+    PROBABLE_SIGMA,
+    Case,
+    Mix,
+    Number,
+)
 from isolux.analyses.confounders.graph import Adjustment
 from isolux.statements.numbers import interval, points, value_text
 from isolux.statements.words import Words, level_of, lowered
@@ -25,11 +33,10 @@ _MAX_LISTED = 3
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """What is said of one case; ``probable`` is the paper's 1 point."""
+    """What is said of one case."""
 
     case: Case
     words: Words
-    probable: float
     alpha: float
 
     @property
@@ -108,7 +115,7 @@ class Sentences:
         else:
             claim = (
                 f"none of the attributes examined is a probable explanation; {name} ranks first, "
-                f"and {proxies}, not above {points(self.probable, case.info.unit)}. {ranks}"
+                f"and {proxies}, not above {points(PROBABLE_SIGMA, case.info.unit)}. {ranks}"
             )
         return self._start(f"{what}: {claim}")
 

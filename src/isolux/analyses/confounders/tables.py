@@ -21,15 +21,13 @@ Row = dict[str, Any]
 
 
 def tables_of(
-    cases: Sequence[Case], family: Family, probable: float, *, corrected: bool = True
+    cases: Sequence[Case], family: Family, *, corrected: bool = True
 ) -> dict[str, pl.DataFrame]:
     """Lay the cases out, by caption; tables without rows are left out."""
     audit = "the audit" if corrected else "the audit, not adjusted"
     layouts: dict[str, Callable[[Case], Iterator[Row]]] = {
         "Values by group, and their dispersion": _groups,
-        "Explanatory attributes by the dispersion of ProxyAP, and what control leaves": (
-            lambda case: _ranking(case, probable)
-        ),
+        "Explanatory attributes by the dispersion of ProxyAP, and what control leaves": _ranking,
         "Gaps at an equal mix of explanatory values": (
             lambda case: _equal_mix(case, family, audit)
         ),
@@ -90,9 +88,9 @@ def _in_order(case: Case) -> list[int]:
     return [*case.ranked, *(s for s in case.singles if s not in case.ranked)]
 
 
-def _ranking(case: Case, probable: float) -> Iterator[Row]:
+def _ranking(case: Case) -> Iterator[Row]:
     for rank, s in enumerate(_in_order(case), start=1):
-        one, is_ranked, verdict = case.of(s), s in case.ranked, case.verdict(s, probable)
+        one, is_ranked, verdict = case.of(s), s in case.ranked, case.verdict(s)
         if verdict == PROBABLE and not case.standing[s].may_cause:
             verdict = "associated (role not known)"
         yield {

@@ -30,24 +30,21 @@ distance from the chord, and clusters, are ours.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal, Unpack
 
 import numpy as np
 
 from isolux.analyses._features import Features, Kinds, columns_of, items_of, kinds_of, without
-from isolux.analyses._found import settings_of
 from isolux.analyses._judged import (
     Judged,
     OneModel,
     ScoreSettings,
-    check_least,
     judged_of,
     nothing_to_judge,
     together,
     words_for,
 )
-from isolux.analyses._sources import FHIBE
+from isolux.analyses._regrouping import at_least, check_settings, settings_of
 from isolux.analyses.error_model import words as say
 from isolux.analyses.error_model.forest import (
     Checked,
@@ -61,9 +58,9 @@ from isolux.analyses.error_model.forest import (
 from isolux.analyses.error_model.groups import Scale, grow_tree, r2_interval, subgroups_of
 from isolux.statements.words import Words
 from isolux.stats.design import IntArray
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
-from isolux.vocabulary.plugin_options import with_defaults
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import FINDINGS
 
@@ -76,7 +73,7 @@ INFO = AnalysisInfo(
         "direction."
     ),
     references=(
-        replace(FHIBE, place="Methods: direct error modelling"),
+        works.FHIBE.at("Methods: direct error modelling"),
         Reference(
             "breiman-2001",
             "Breiman, L. (2001). Random forests. Machine Learning 45, 5-32.",
@@ -105,16 +102,16 @@ INFO = AnalysisInfo(
     ),
 )
 _LARGEST = 20
+_MAX_FEATURES = 6
+"""Attributes that the elbow chooses at the most: the paper's "top six in most experiments"."""
 
 
 def explain(
     run: Run,
     *,
     importance: Literal["permutation", "impurity"] = "permutation",
-    most_features: int = 6,
     trees: int = 100,
     check_trees: int = 30,
-    min_leaf: int | None = None,
     folds: int = 5,
     permutations: int | None = None,
     depth: int = 3,
@@ -131,14 +128,9 @@ def explain(
         Its ``scores``, ``attributes`` and settings are read.
     importance : {"permutation", "impurity"}
         The importance used for the elbow; ``impurity`` as published.
-    most_features : int
-        Upper limit of attributes that the elbow chooses.
     trees, check_trees : int
         Number of trees in the forest that gives impurity importance, and in each forest that is
         checked on unseen people.
-    min_leaf : int, optional
-        Fewest units in a leaf of a forest's tree; default: the square root of their number, at
-        least ten.
     folds, permutations : int, optional
         Folds and permutations of the check; default for permutations: the fewest that suffice at
         the audit's level, 19 for one model and intervals of 95 %.
@@ -180,24 +172,27 @@ def explain(
     if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
     spec, words = settings_of(run, replicates=bootstrap, seed=seed), words_for(run)
-    which = with_defaults(ScoreSettings, scores)
-    several = judged_of(
-        run, spec.task, words, metric=which["metric"], worse=which["worse"], analysis="error_model"
-    )
+    several = judged_of(run, spec.task, words, "error_model", scores)
     alpha = (1.0 - words.level) / max(len(several), 1)
     fewest = int(np.ceil(1 / alpha - 1e-9)) - 1
     permutations = fewest if permutations is None else permutations
-    check_least(
-        "error_model", folds=(folds, 2), most_features=(most_features, 1), depth=(depth, 1),
-        bins=(bins, 2), trees=(trees, 1), check_trees=(check_trees, 1),
-        min_leaf=(1 if min_leaf is None else min_leaf, 1), permutations=(permutations, fewest),
-    )  # fmt: skip
+    check_settings(
+        "error_model",
+        folds=at_least(2, folds),
+        depth=at_least(1, depth),
+        bins=at_least(2, bins),
+        trees=at_least(1, trees),
+        check_trees=at_least(1, check_trees),
+        permutations=at_least(fewest, permutations),
+    )
     plan = say.Plan(
-        Forest(check_trees, min_leaf, seed=spec.statistics.seed),
-        Forest(trees, min_leaf, seed=spec.statistics.seed),
-        importance, most_features, folds, permutations, depth, bins, alpha,
+        Forest(check_trees, seed=spec.statistics.seed),
+        Forest(trees, seed=spec.statistics.seed),
+        importance, folds, permutations, depth, bins, alpha,
     )  # fmt: skip
-    parts = [_one_model(run, one, spec, words, plan, which["attributes"]) for one in several]
+    parts = [
+        _one_model(run, one, spec, words, plan, scores.get("attributes", ())) for one in several
+    ]
     return together(several, parts)
 
 
@@ -244,7 +239,7 @@ def _explained(
     seed = spec.statistics.seed
     lost[asked] = permutation_importance(x, y, fold, checked, of_column, asked, seed)
     by = np.nan_to_num(lost) if plan.importance == "permutation" else impurity
-    chosen = elbow(by, plan.most_features)
+    chosen = elbow(by, _MAX_FEATURES)
     items = items_of(run, spec, judged.units, kinds, bins=plan.bins)
     differences = subgroups_of(
         items, y, judged.cluster, judged.n_clusters, spec.statistics,

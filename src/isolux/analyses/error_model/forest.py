@@ -17,17 +17,6 @@ from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.extras import needed
 
-__all__ = [
-    "Checked",
-    "Forest",
-    "check_target",
-    "elbow",
-    "folds_of",
-    "impurity_importance",
-    "permutation_importance",
-    "permuted_target",
-]
-
 _FEW = 10
 """Clusters of one size that are shuffled among themselves; rarer sizes are pooled."""
 _REPEATS = 5
@@ -42,14 +31,13 @@ def _learn(part: str) -> ModuleType:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """Settings of a random forest; ``features`` is the share of columns tried at a split.
+    """Settings of a random forest.
 
-    ``min_leaf`` by default: the square root of the number of units, at least ten.
+    A leaf holds the square root of the number of units, at least ten; a third of the columns is
+    tried at a split.
     """
 
     trees: int = 100
-    min_leaf: int | None = None
-    features: float = 1 / 3
     seed: int = 0
 
     def fit(self, x: FloatArray, y: FloatArray) -> Any:
@@ -57,8 +45,8 @@ class Forest:
         learn = _learn("ensemble")
         forest = learn.RandomForestRegressor(
             n_estimators=self.trees,
-            min_samples_leaf=self.min_leaf or max(10, round(len(y) ** 0.5)),
-            max_features=self.features,
+            min_samples_leaf=max(10, round(len(y) ** 0.5)),
+            max_features=1 / 3,
             random_state=self.seed,
         )
         return forest.fit(x, y)

@@ -28,16 +28,6 @@ from isolux.stats.weights import blocks, multinomial
 from isolux.vocabulary.extras import needed
 from isolux.vocabulary.spec import Bootstrap
 
-__all__ = [
-    "Scale",
-    "Subgroups",
-    "Tree",
-    "bootstrap_error",
-    "grow_tree",
-    "r2_interval",
-    "subgroups_of",
-]
-
 _FAR = 300.0
 """Times their range that scores lie from 0, beyond which squares lose what differs."""
 _SMALL = 1e-6

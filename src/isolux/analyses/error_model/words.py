@@ -20,8 +20,6 @@ from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.words import listed
 
-__all__ = ["Plan", "Told"]
-
 _SHOWN = 40
 
 
@@ -32,7 +30,6 @@ class Plan:
     check: Forest
     whole: Forest
     importance: Literal["permutation", "impurity"]
-    most_features: int
     folds: int
     permutations: int
     depth: int

@@ -25,21 +25,24 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._found import settings_of
+from isolux.analyses._judged import check_attributes, findings_table, number_of
+from isolux.analyses._regrouping import settings_of
 from isolux.analyses.label_errors.annotators import doubts_of as doubts_of_annotators
 from isolux.analyses.label_errors.gaps import (
+    ANNOTATORS_METHOD,
     Corrected,
     Gap,
     by_annotators,
     by_matrix,
     gap_of,
-    nothing_by_annotators,
+    not_corrected,
     of_each,
     sides,
 )
 from isolux.analyses.label_errors.people import (
+    MEASURE,
     People,
-    groups_of,
+    labels_of,
     people_of,
     unused_answers,
     votes_of,
@@ -54,7 +57,7 @@ from isolux.analyses.label_errors.words import (
 from isolux.statements.words import Words, words_of
 from isolux.stats.confusion import doubts_of, read_matrix
 from isolux.vocabulary.containers import Explained, Run
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import AuditSpec
@@ -70,7 +73,6 @@ _TURNED = (
     "round: check that its columns and names are not exchanged"
 )
 _MOST = 72
-_GROUPS_NEEDED = 2
 
 INFO = AnalysisInfo(
     tests=False,
@@ -179,46 +181,36 @@ def explain(
     rows: list[dict[str, Any]] = []
     tables: dict[str, list[dict[str, Any]]] = {_GROUPS: [], _GAPS: []}
     notes: list[str] = []
-    names = _attributes(run, spec, attribute)
+    check_attributes(run, attribute, "--analysis-option label_errors.attribute")
+    names = list(dict.fromkeys(attribute)) or [one for one in spec.groups.by if "*" not in one]
     for name in names:
-        if not attribute and len(names) > 1 and len(groups_of(run, spec, name)) < _GROUPS_NEEDED:
+        labels, groups = labels_of(run, spec, name)
+        if not attribute and len(names) > 1 and len(groups) < 2:
             notes.append(f"label_errors: {name} has one group with scores and is left out")
             continue
-        for people in people_of(run, spec, name, metric):
+        which = sides(len(groups))
+        level = of_each(spec.statistics.level, len(which))
+        for people in people_of(run, labels, name, groups, metric):
             found = _corrected(run, people, spec, matrix, annotators=annotators, notes=notes)
-            which = sides(len(people.groups))
-            level = of_each(spec.statistics.level, len(which))
             gaps = [gap_of(people, g, wrong, level, spec.statistics.seed) for g in which]
             rows += _findings(people, found, gaps, wrong, words)
             tables[_GROUPS] += _groups(people, found)
             tables[_GAPS] += [_gap_row(people, found, gap, k) for k, gap in enumerate(gaps)]
-    ranked = [{**row, "rank": i} for i, row in enumerate(rows, start=1)]
     drawn = {c: pl.DataFrame(r[:_MOST], infer_schema_length=None) for c, r in tables.items() if r}
-    findings = pl.DataFrame(ranked, infer_schema_length=None) if ranked else FINDINGS.empty()
-    return Explained(FINDINGS.conform(findings), drawn, tuple(dict.fromkeys(notes)))
-
-
-def _attributes(run: Run, spec: AuditSpec, asked: Sequence[str]) -> list[str]:
-    known = run.attributes["attribute"].unique(maintain_order=True).to_list()
-    for name in asked:
-        if name not in known:
-            raise UnknownNameError(
-                "attribute", name, known, where="--analysis-option label_errors.attribute"
-            )
-    return list(dict.fromkeys(asked)) or [one for one in spec.groups.by if "*" not in one]
+    return Explained(findings_table(rows), drawn, tuple(dict.fromkeys(notes)))
 
 
 def _corrected(
     run: Run, people: People, spec: AuditSpec, matrix: str, *, annotators: bool, notes: list[str]
-) -> Corrected | None:
-    """Correct by the matrix, else by several annotators; None where there is neither."""
+) -> Corrected:
+    """Correct by the matrix, else by several annotators, where there is either."""
     how = (spec.statistics.replicates, spec.statistics.level, spec.statistics.seed)
+    where = f"label_errors, {people.attribute}"
     if matrix:
         read = read_matrix(
             matrix, people.attribute, people.groups,
             without="without a matrix, bounds are given: leave out label_errors.matrix",
         )  # fmt: skip
-        where = f"label_errors, {people.attribute}"
         doubts = doubts_of(read)
         notes += [Caution(f"{where}: {told[:1].lower()}{told[1:]}") for told in doubts]
         if read.counts is None:
@@ -231,65 +223,67 @@ def _corrected(
                 f"{where}: people whom the matrix has as labelled unknown are left out of it"
             )
         return replace(by_matrix(people, read, *how), doubt=_TURNED if doubts else "")
-    where = f"label_errors, {people.attribute}"
-    found = votes_of(run, people) if annotators else None
-    if annotators:
-        notes += unused_answers(run, people, where, used=found is not None)
+    if not annotators:
+        return not_corrected(people, "")
+    found = votes_of(run, people)
+    notes += [f"{where}: {text}" for text in unused_answers(run, people, used=found is not None)]
     if found is None:
-        return None
+        return not_corrected(people, "")
     votes, who = found
     against = doubts_of_annotators(votes, who, spec.statistics.seed)
     notes += [Caution(f"{where}: {told}") for told in against.told()]
     if against.nothing:
-        return nothing_by_annotators(people, against.nothing)
+        return not_corrected(people, ANNOTATORS_METHOD, against.nothing)
     left = int((votes.sum(axis=(1, 2)) == 0).sum())
     if left:
         notes.append(
             f"{where}: {left:,} people without a named annotator's label "
             "are left out of the correction"
         )
-    doubt = "; ".join(against.boundary)
-    return replace(by_annotators(people, votes, *how), doubt=doubt)
+    return replace(by_annotators(people, votes, *how), doubt="; ".join(against.boundary))
 
 
 def _findings(
-    people: People, found: Corrected | None, gaps: Sequence[Gap], wrong: float, words: Words
+    people: People, found: Corrected, gaps: Sequence[Gap], wrong: float, words: Words
 ) -> Iterator[dict[str, Any]]:
     sizes = [abs(gap.labelled) for gap in gaps]
     if not np.isfinite(sizes).any():
         return
     k = int(np.nanargmax(sizes))
     gap = gaps[k]
-    named = {name: people.row[name] for name in ("metric", "label")}
-    others = people.groups[1 - gap.group] if len(people.groups) == 2 else None
     common = {
-        "analysis": "label_errors", "n": len(people.score), **named,
-        "attribute": people.attribute, "group_a": people.groups[gap.group], "group_b": others,
-        "p_adjusted": None, "status": Status.OK.value,
-    }  # fmt: skip
-    if found is not None:
+        "analysis": "label_errors",
+        "n": len(people.score),
+        "metric": people.row["metric"],
+        "label": people.row["label"],
+        "attribute": people.attribute,
+        "group_a": people.groups[gap.group],
+        "group_b": people.groups[1 - gap.group] if len(people.groups) == 2 else None,
+        "status": Status.OK.value,
+    }
+    if found.method:
         value, low, high = (float(x[k]) for x in (found.gap, found.gap_low, found.gap_high))
         yield {
             **common,
             "claim": corrected_sentence(people, found, gap, k, words),
-            "effect": _number(value), "low": _number(low), "high": _number(high),
-            "reference": MATRIX_METHOD if found.method == "confusion matrix" else ANNOTATORS,
+            "effect": _number(value),
+            "low": _number(low),
+            "high": _number(high),
+            "reference": ANNOTATORS if found.method == ANNOTATORS_METHOD else MATRIX_METHOD,
             "status": _status(people, found, k),
-        }  # fmt: skip
-    of_bounds = {**common, "effect": gap.labelled, "reference": BOUNDS}
-    yield {
-        **of_bounds,
-        "claim": bounds_sentence(people, gap, wrong, words),
-        "low": _number(gap.sampled.low),
-        "high": _number(gap.sampled.high),
-    }
-    if gap.unknown is not None and gap.unknown_sampled is not None:
+        }
+    texts = [(bounds_sentence(people, gap, wrong, words), gap.sampled)]
+    if gap.unknown is not None:
         n_unknown = int((people.code < 0).sum())
+        texts.append((unknown_sentence(people, gap, n_unknown, words), gap.unknown_sampled))
+    for claim, ends in texts:
         yield {
-            **of_bounds,
-            "claim": unknown_sentence(people, gap, n_unknown, words),
-            "low": _number(gap.unknown_sampled.low),
-            "high": _number(gap.unknown_sampled.high),
+            **common,
+            "claim": claim,
+            "effect": gap.labelled,
+            "low": _number(ends.low),
+            "high": _number(ends.high),
+            "reference": BOUNDS,
         }
 
 
@@ -302,27 +296,27 @@ def _status(people: People, found: Corrected, k: int) -> str:
     return (Status.BOUNDARY if doubted or is_outside(people, found) else Status.OK).value
 
 
-def _groups(people: People, found: Corrected | None) -> Iterator[dict[str, Any]]:
+def _groups(people: People, found: Corrected) -> Iterator[dict[str, Any]]:
     for g, group in enumerate(people.groups):
         own = people.score[people.code == g]
         yield {
-            **{name: people.row[name] for name in ("model", "metric", "label", "threshold")},
+            **{name: people.row[name] for name in MEASURE},
             "attribute": people.attribute,
             "group": group,
             "n": len(own),
             "as labelled": _number(float(own.mean())) if len(own) else None,
-            "corrected": None if found is None else _number(float(found.value[g])),
-            "low": None if found is None else _number(float(found.low[g])),
-            "high": None if found is None else _number(float(found.high[g])),
+            "corrected": _number(found.value[g]),
+            "low": _number(found.low[g]),
+            "high": _number(found.high[g]),
         }
 
 
-def _gap_row(people: People, found: Corrected | None, gap: Gap, k: int) -> dict[str, Any]:
-    shown = {
+def _gap_row(people: People, found: Corrected, gap: Gap, k: int) -> dict[str, Any]:
+    numbers = {
         "as labelled": gap.labelled,
-        "corrected": None if found is None else float(found.gap[k]),
-        "corrected_low": None if found is None else float(found.gap_low[k]),
-        "corrected_high": None if found is None else float(found.gap_high[k]),
+        "corrected": found.gap[k],
+        "corrected_low": found.gap_low[k],
+        "corrected_high": found.gap_high[k],
         "least": gap.wrong.low,
         "largest": gap.wrong.high,
         "interval_low": gap.sampled.low,
@@ -332,12 +326,13 @@ def _gap_row(people: People, found: Corrected | None, gap: Gap, k: int) -> dict[
         "largest with unknown": gap.unknown.high if gap.unknown else None,
     }
     return {
-        **{name: people.row[name] for name in ("model", "metric", "label", "threshold")},
+        **{name: people.row[name] for name in MEASURE},
         "attribute": people.attribute,
         "group": people.groups[gap.group],
-        **{name: None if x is None else _number(x) for name, x in shown.items()},
+        **{name: _number(x) for name, x in numbers.items()},
     }
 
 
-def _number(x: float) -> float | None:
-    return round(x, 6) if np.isfinite(x) else None
+def _number(x: Any) -> float | None:
+    finite = number_of(x)
+    return None if finite is None else round(finite, 6)

@@ -10,8 +10,6 @@ import numpy as np
 from isolux.stats.annotator_fit import AnnotatorFit, annotator_fit
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Doubts", "doubts_of"]
-
 _INFORMED = 0.01
 """The p of agreement below which annotators are taken to know something of the groups."""
 _FITS = 0.02

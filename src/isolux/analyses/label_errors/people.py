@@ -15,15 +15,13 @@ import polars as pl
 from isolux.groups import groupings, membership
 from isolux.groups.unknown import UNKNOWN
 from isolux.stats.design import IntArray
+from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import AuditSpec
 
-__all__ = ["People", "groups_of", "labelled", "people_of", "unused_answers", "votes_of"]
-
-_MEASURE = ("model", "metric", "label", "threshold")
-_ANNOTATORS = 2
+MEASURE = ("model", "metric", "label", "threshold")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,33 +49,58 @@ class People:
     code: IntArray
     cluster: IntArray
 
-    def draws(self, replicates: int, seed: int) -> Iterator[FloatArray]:
-        """Draw how often each cluster is in a sample of as many: blocks of ``[r, clusters]``."""
-        from isolux.stats.weights import blocks, multinomial
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.cluster.max(initial=-1)) + 1
 
-        n = int(self.cluster.max(initial=-1)) + 1
-        for rng, size in blocks(replicates, seed, "bootstrap"):
-            yield multinomial(rng, np.ones(n, dtype=np.int64), size).T
+    @property
+    def possible(self) -> tuple[float, float]:
+        """What scores can be: shares and rates are 0 to 1, of others nothing is known."""
+        is_share = len(self.score) > 0 and self.score.min() >= 0 and self.score.max() <= 1
+        return (0.0, 1.0) if is_share else (-np.inf, np.inf)
 
-    def side(self, g: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Scores of those labelled g, of those labelled otherwise, and of unknown label."""
-        known = self.code >= 0
-        own = self.code == g
-        return self.score[own], self.score[known & ~own], self.score[~known]
+    def rows(self, g: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the rows of those labelled g, labelled otherwise, and of unknown label."""
+        masks = self.code == g, (self.code >= 0) & (self.code != g), self.code < 0
+        first, second, unknown = (np.flatnonzero(mask) for mask in masks)
+        return first, second, unknown
 
-    def clusters(self, g: int) -> int:
+    def fewest_clusters(self, g: int) -> int:
         """Count clusters with people labelled g, and with others; return the fewer."""
-        own = self.code == g
-        rest = (self.code >= 0) & ~own
-        return min(len(np.unique(self.cluster[own])), len(np.unique(self.cluster[rest])))
+        return min(len(np.unique(self.cluster[rows])) for rows in self.rows(g)[:2])
+
+    def by_cluster(self) -> tuple[FloatArray, FloatArray]:
+        """Count people, and sum scores, of each cluster by label: ``[clusters, g]``."""
+        known = self.code >= 0
+        g, n = len(self.groups), self.n_clusters
+        cell = self.cluster[known] * g + self.code[known]
+        count = np.bincount(cell, minlength=n * g).astype(np.float64)
+        sums = np.bincount(cell, self.score[known], minlength=n * g).astype(np.float64)
+        return count.reshape(n, g), sums.reshape(n, g)
+
+    def means(self, sides: Sequence[Sequence[int]]) -> ClusterMeans | None:
+        """Return shares of sets of labels, as the audit's intervals see them; None: no shares."""
+        from scipy.sparse import csr_array
+
+        from isolux.stats.shares import are_shares, cluster_means, pooled_correlation
+
+        count, sums = self.by_cluster()
+        n, s = (
+            csr_array(np.stack([x[:, side].sum(axis=1) for side in sides])) for x in (count, sums)
+        )
+        if not are_shares(s, n):
+            return None
+        copies = np.ones(len(count), dtype=np.int64)
+        all_s, all_n = (csr_array(x.sum(axis=1)[None, :]) for x in (sums, count))
+        return cluster_means(s, n, copies, float(pooled_correlation(all_s, all_n, copies)[0]))
 
 
-def labelled(run: Run, spec: AuditSpec, attribute: str) -> pl.DataFrame:
-    """Give every scored unit its one label of an attribute: ``unit_id, group``; unknown is null."""
+def labels_of(run: Run, spec: AuditSpec, attribute: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Give every scored unit its one label, ``unit_id, group`` (null: unknown), and list labels."""
     units = run.scores.drop_nulls("value")["unit_id"].unique(maintain_order=True)
     asked = spec.updated(by=tuple(dict.fromkeys([*spec.groups.by, attribute])))
-    rule = groupings(asked.groups, run.attributes)[attribute]
-    rule = replace(rule, unknown="drop")
+    rule = replace(groupings(asked.groups, run.attributes)[attribute], unknown="drop")
     members = membership(run.attributes, [attribute], {attribute: rule}, units=units).frame
     several = members.filter(pl.col("unit_id").is_duplicated())
     if several.height:
@@ -87,22 +110,14 @@ def labelled(run: Run, spec: AuditSpec, attribute: str) -> pl.DataFrame:
             found=f"{several['unit_id'].n_unique():,} people in two or more",
             hint="audit with --votes top-or-none",
         )
-    return pl.DataFrame({"unit_id": units}).join(
+    labels = pl.DataFrame({"unit_id": units}).join(
         members.select("unit_id", "group"), on="unit_id", how="left", maintain_order="left"
     )
-
-
-def groups_of(run: Run, spec: AuditSpec, attribute: str) -> tuple[str, ...]:
-    """List the groups of an attribute that anyone with a score is labelled with."""
-    return _named(labelled(run, spec, attribute))
-
-
-def _named(labels: pl.DataFrame) -> tuple[str, ...]:
-    return tuple(labels["group"].drop_nulls().unique().sort().to_list())
+    return labels, tuple(labels["group"].drop_nulls().unique().sort().to_list())
 
 
 def people_of(
-    run: Run, spec: AuditSpec, attribute: str, metrics: Sequence[str]
+    run: Run, labels: pl.DataFrame, attribute: str, groups: tuple[str, ...], metrics: Sequence[str]
 ) -> Iterator[People]:
     """Take the people of every metric that is a mean of scores."""
     measured = run.scores["metric"].unique(maintain_order=True).to_list()
@@ -111,9 +126,6 @@ def people_of(
             raise UnknownNameError(
                 "metric", name, measured, where="--analysis-option label_errors.metric"
             )
-    wanted = list(dict.fromkeys(metrics)) or measured[:1]
-    labels = labelled(run, spec, attribute)
-    groups = _named(labels)
     if len(groups) < 2:
         raise SpecError(
             f"{attribute} has fewer than two groups with scores",
@@ -121,18 +133,22 @@ def people_of(
             found=", ".join(groups) or UNKNOWN,
         )
     place = {name: i for i, name in enumerate(groups)}
-    scores = run.scores.filter(pl.col("metric").is_in(wanted)).drop_nulls("value")
-    for key, part in scores.group_by(_MEASURE, maintain_order=True):
-        told = part.join(labels, on="unit_id", how="left", maintain_order="left")
-        cluster = told.select(
-            pl.coalesce(pl.format("c:{}", "cluster_id"), pl.format("u:{}", "unit_id"))
-        ).to_series()
-        code = told["group"].replace_strict(place, default=-1, return_dtype=pl.Int64)
+    scores = run.scores.filter(pl.col("metric").is_in(list(metrics) or measured[:1]))
+    cluster = pl.coalesce(pl.format("c:{}", "cluster_id"), pl.format("u:{}", "unit_id"))
+    for key, part in scores.drop_nulls("value").group_by(MEASURE, maintain_order=True):
+        rows = part.join(labels, on="unit_id", how="left", maintain_order="left").with_columns(
+            code=pl.col("group").replace_strict(place, default=-1, return_dtype=pl.Int64),
+            cluster=cluster.rank("dense").cast(pl.Int64) - 1,
+        )
         yield People(
-            dict(zip(_MEASURE, key, strict=True)), attribute, groups,
-            told["unit_id"].to_list(), told["value"].to_numpy(), code.fill_null(-1).to_numpy(),
-            cluster.rank("dense").to_numpy().astype(np.int64) - 1,
-        )  # fmt: skip
+            dict(zip(MEASURE, key, strict=True)),
+            attribute,
+            groups,
+            rows["unit_id"].to_list(),
+            rows["value"].to_numpy(),
+            rows["code"].fill_null(-1).to_numpy(),
+            rows["cluster"].to_numpy(),
+        )
 
 
 def votes_of(run: Run, people: People) -> tuple[FloatArray, list[str]] | None:
@@ -143,43 +159,41 @@ def votes_of(run: Run, people: People) -> tuple[FloatArray, list[str]] | None:
         (pl.col("attribute") == people.attribute)
         & pl.col("annotator").is_not_null()
         & pl.col("value").is_in(list(people.groups))
-    )
-    place = pl.DataFrame({"unit_id": people.unit}).with_row_index("_person")
-    at = rows.join(place, on="unit_id")
-    several = at.group_by("unit_id").agg(pl.col("annotator").n_unique() >= _ANNOTATORS)
-    if not several["annotator"].any():
+    ).join(pl.DataFrame({"unit_id": people.unit}).with_row_index("_person"), on="unit_id")
+    if not (rows.group_by("unit_id").agg(pl.col("annotator").n_unique())["annotator"] > 1).any():
         return None
-    names = at["annotator"].unique().sort().to_list()
+    names = rows["annotator"].unique().sort().to_list()
     votes = np.zeros((len(people.unit), len(names), len(people.groups)))
-    who = at["annotator"].replace_strict({n: i for i, n in enumerate(names)}).to_numpy()
-    what = at["value"].replace_strict({n: i for i, n in enumerate(people.groups)}).to_numpy()
-    counted = at["votes"].fill_null(1) if "votes" in at.columns else pl.repeat(1, at.height)
-    weight = pl.select(counted).to_series().to_numpy().astype(np.float64)
-    np.add.at(votes, (at["_person"].to_numpy(), who, what), weight)
+    who = rows["annotator"].replace_strict({n: i for i, n in enumerate(names)}).to_numpy()
+    what = rows["value"].replace_strict({n: i for i, n in enumerate(people.groups)}).to_numpy()
+    weight: FloatArray | float = 1.0
+    if "votes" in rows.columns:
+        weight = rows["votes"].fill_null(1).to_numpy().astype(np.float64)
+    np.add.at(votes, (rows["_person"].to_numpy(), who, what), weight)
     # An annotator is one witness of a person, however often asked or written down.
     votes /= np.maximum(votes.sum(axis=2, keepdims=True), 1e-12)
     return votes, [str(name) for name in names]
 
 
-def unused_answers(run: Run, people: People, where: str, *, used: bool) -> list[str]:
+def unused_answers(run: Run, people: People, *, used: bool) -> list[str]:
     """Say which answers do not enter a correction: those without a name, or of one annotator alone.
 
     ``used``: whether some person has answers of two annotators.
     """
     if "annotator" not in run.attributes.columns:
         return []
-    mine = pl.DataFrame({"unit_id": people.unit}, schema={"unit_id": pl.String})
     rows = run.attributes.filter(pl.col("attribute") == people.attribute)
-    annotator = rows.join(mine, on="unit_id", how="semi")["annotator"]
+    units = pl.DataFrame({"unit_id": people.unit}, schema={"unit_id": pl.String})
+    annotator = rows.join(units, on="unit_id", how="semi")["annotator"]
     nameless = annotator.null_count()
     if nameless == len(annotator):
         return []
-    said = []
+    notes = []
     if nameless:
-        said.append(f"{nameless:,} labels without an annotator's name do not enter the correction")
+        notes.append(f"{nameless:,} labels without an annotator's name do not enter the correction")
     if not used:
-        said.append(
+        notes.append(
             "no person has labels of two annotators, whose disagreements would tell how they err; "
             "a confusion matrix would tell too"
         )
-    return [f"{where}: {text}" for text in said]
+    return notes

@@ -6,18 +6,9 @@ import numpy as np
 
 from isolux.analyses.label_errors.gaps import Corrected, Gap
 from isolux.analyses.label_errors.people import People
-from isolux.analyses.label_errors.sampling import possible
 from isolux.statements.numbers import fixed, points, signed_points, value_text
 from isolux.statements.words import Words, level_of, lowered
 from isolux.stats.mislabelled import Bounds
-
-__all__ = [
-    "bounds_sentence",
-    "corrected_sentence",
-    "is_outside",
-    "says_nothing",
-    "unknown_sentence",
-]
 
 _ANYTHING = 0.75
 """Share of all that a gap can be from which an interval is said to say nothing."""
@@ -63,7 +54,7 @@ def corrected_sentence(people: People, found: Corrected, gap: Gap, k: int, words
 
 def is_outside(people: People, found: Corrected) -> bool:
     """Tell whether a corrected mean lies outside what scores can be, or outside those seen."""
-    least, largest = possible(people)
+    least, largest = people.possible
     low = least if np.isfinite(least) else people.score.min()
     high = largest if np.isfinite(largest) else people.score.max()
     return bool(((found.value < low) | (found.value > high)).any())
@@ -71,7 +62,7 @@ def is_outside(people: People, found: Corrected) -> bool:
 
 def says_nothing(people: People, low: float, high: float) -> bool:
     """Tell whether an interval is nearly all that a gap of such scores can be."""
-    least, largest = possible(people)
+    least, largest = people.possible
     return bool(np.isfinite(least)) and high - low >= _ANYTHING * 2 * (largest - least)
 
 
@@ -107,12 +98,11 @@ def unknown_sentence(people: People, gap: Gap, n_unknown: int, words: Words) -> 
     """Say how far the gap could be if people of unknown group are of any group."""
     unit = words.unit(people.row)
     what, who, others = _names(people, gap, words)
-    if gap.unknown is None or gap.unknown_sampled is None:
-        return ""
-    all_in, none_in = (signed_points(x or 0.0, unit) for x in (gap.all_in, gap.none_in))
+    all_in, none_in = (signed_points(x, unit) for x in (gap.all_in, gap.none_in))
+    range_text = _range(gap.unknown or gap.wrong, unit)
     told = (
         f"{n_unknown:,} people are of unknown group. Whichever group each belongs to, "
-        f"{lowered(what)} of {who} minus that of {others} is {_range(gap.unknown, unit)} "
+        f"{lowered(what)} of {who} minus that of {others} is {range_text} "
         f"({level_of(words)} interval {_range(gap.unknown_sampled, unit)}): {all_in} if all are "
         f"{who}, {none_in} if none is, {signed_points(gap.labelled, unit)} without them."
     )

@@ -15,8 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import polars as pl
-
+from isolux.analyses._judged import findings_table
 from isolux.analyses.model_changes.changes import (
     ChangeFinding,
     ModelChanges,
@@ -27,7 +26,6 @@ from isolux.statements.words import HIDDEN_COMPARED
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo
-from isolux.vocabulary.tables import FINDINGS
 
 __all__ = ["INFO", "ChangesAnswer", "answer_of_changes", "explain", "say_gaps"]
 
@@ -47,6 +45,8 @@ INFO = AnalysisInfo(
 
 _NAME = "model_changes"
 _MAX_FURTHER = 3
+_SAME = ("status", "metric", "label", "attribute", "group_a", "group_b", "p_adjusted")
+"""Columns of findings that are the comparison's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,8 @@ def explain(run: Run) -> Explained:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, COMPARISONS, GROUP_METRICS, SCORES
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, COMPARISONS, FINDINGS
+    >>> from isolux.vocabulary.tables import GROUP_METRICS, SCORES
     >>> empty = Run({}, SCORES.empty(), ATTRIBUTES.empty(), GROUP_METRICS.empty(),
     ...             COMPARISONS.empty(), FINDINGS.empty())
     >>> explain(empty).findings.height
@@ -94,8 +95,7 @@ def explain(run: Run) -> Explained:
     rows = [_cells(finding) for finding in [*shown, *unshown]]
     rows += [{"analysis": _NAME, **row} for row in changes.count_unshown()]
     rows += [{"analysis": _NAME, **row} for row in changes.count_unjudged()]
-    frame = pl.DataFrame(rows, infer_schema_length=None) if rows else FINDINGS.empty()
-    return Explained(FINDINGS.conform(frame.with_columns(rank=pl.int_range(1, pl.len() + 1))))
+    return Explained(findings_table(rows))
 
 
 def answer_of_changes(run: Run) -> ChangesAnswer:
@@ -146,11 +146,5 @@ def _cells(finding: ChangeFinding) -> dict[str, Any]:
         "high": high,
         "n": row["n_units_a"],
         "reference": "facet",
-        "status": row["status"],
-        "metric": row["metric"],
-        "label": row["label"],
-        "attribute": row["attribute"],
-        "group_a": row["group_a"],
-        "group_b": row["group_b"],
-        "p_adjusted": row["p_adjusted"],
+        **{name: row[name] for name in _SAME},
     }

@@ -18,8 +18,6 @@ from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.tables import Status
 from isolux.vocabulary.words import UNTESTED, listed, numbered
 
-__all__ = ["ChangeFinding", "ModelChanges", "Row", "line_of", "simultaneous_ends"]
-
 _MAX_LISTED, _MAX_GAPS = 3, 10
 _MAX_PHRASE, _MAX_PAIRED_PHRASE = 5, 4
 """Words of a group in a sentence of at most 30 words, and in one about two groups."""

@@ -26,7 +26,7 @@ numbers of step 2 are not reported here as evidence, and the thresholds are sett
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
@@ -34,26 +34,25 @@ import polars as pl
 
 from isolux.analyses._contrasts import Contrasts, adjusted_p, contrast, of_known_value
 from isolux.analyses._features import Features, items_of, kinds_of, without
-from isolux.analyses._found import settings_of
 from isolux.analyses._judged import (
     Judged,
     OneModel,
     ScoreSettings,
-    check_least,
     judged_of,
     low_of,
     nothing_to_judge,
+    number_of,
     together,
     words_for,
 )
-from isolux.analyses._sources import FHIBE
+from isolux.analyses._regrouping import at_least, check_settings, settings_of
 from isolux.analyses.patterns import words as say
 from isolux.analyses.patterns.rules import Confirmed, Half, Limits, confirm, halves, mine
 from isolux.disparity.detectable import least_detectable
 from isolux.statements.words import Words, lowered
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
-from isolux.vocabulary.plugin_options import with_defaults
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import FINDINGS
 
@@ -64,7 +63,7 @@ INFO = AnalysisInfo(
     summary="Which attribute values, alone or together, are associated with low performance, "
     "confirmed on people who did not suggest them.",
     references=(
-        replace(FHIBE, place="Methods: error pattern recognition"),
+        works.FHIBE.at("Methods: error pattern recognition"),
         Reference(
             "han-2000",
             "Han, J., Pei, J. & Yin, Y. (2000). Mining frequent patterns without candidate "
@@ -98,11 +97,8 @@ def explain(
     low_threshold: float | None = None,
     min_support: float = 0.05,
     max_length: int = 3,
-    min_improvement: float = 0.1,
     most_rules: int = 10,
     bins: int = 3,
-    min_units: int | None = None,
-    min_clusters: int | None = None,
     replicates: int | None = None,
     seed: int | None = None,
     **scores: Unpack[ScoreSettings],
@@ -121,14 +117,10 @@ def explain(
         Smallest share of one half's low-performing units that must have a pattern.
     max_length : int
         Most values in a pattern.
-    min_improvement : float
-        A rule's confidence exceeds that of each rule within it by at least this share of it.
     most_rules : int
         Rules that are tested on the second half.
     bins : int
         Quantile bins of attributes that are numbers.
-    min_units, min_clusters : int, optional
-        What a pattern needs in each half; default: the audit's own.
     replicates, seed : int, optional
         For the test and the halves; default: the audit's own.
     **scores
@@ -158,20 +150,20 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    check_least("patterns", most_rules=(most_rules, 1), max_length=(max_length, 1), bins=(bins, 2))
+    check_settings(
+        "patterns",
+        most_rules=at_least(1, most_rules),
+        max_length=at_least(1, max_length),
+        bins=at_least(2, bins),
+    )
     if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
     spec, words = settings_of(run, replicates=replicates, seed=seed), words_for(run)
-    limits = Limits(
-        min_support, max_length, most_rules, min_improvement,
-        spec.statistics.min_units if min_units is None else min_units,
-        spec.statistics.min_clusters if min_clusters is None else min_clusters,
-    )  # fmt: skip
-    which = with_defaults(ScoreSettings, scores)
-    how = _How(low_quantile, low_threshold, tuple(which["attributes"]), bins, limits)
-    several = judged_of(
-        run, spec.task, words, metric=which["metric"], worse=which["worse"], analysis="patterns"
-    )
+    least = spec.statistics.min_units, spec.statistics.min_clusters
+    limits = Limits(min_support, max_length, most_rules, *least)
+    attributes = tuple(scores.get("attributes", ()))
+    how = _How(low_quantile, low_threshold, attributes, bins, limits)
+    several = judged_of(run, spec.task, words, "patterns", scores)
     parts = [_one_model(run, one, spec, words, how, len(several)) for one in several]
     return together(several, parts)
 
@@ -258,16 +250,12 @@ def _row(
     told: say.Told, claim: str, found: Contrasts | None, k: int, p: float | None
 ) -> dict[str, Any]:
     row = told.judged.finding("patterns", claim, reference="fhibe", n=len(told.judged.value))
-    row["p_adjusted"] = p
+    row |= {"p_adjusted": p}
     if found is not None:
         low, high = found.interval(told.words.level)
-        row |= {"effect": float(found.difference[k]), "low": _or_none(low[k])}
-        row |= {"high": _or_none(high[k]), "n": int(found.n[k])}
+        row |= {"effect": float(found.difference[k]), "low": number_of(low[k])}
+        row |= {"high": number_of(high[k]), "n": int(found.n[k])}
     return row
-
-
-def _or_none(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
 
 
 def _by_value(told: say.Told, half: Half, held: Any) -> pl.DataFrame:

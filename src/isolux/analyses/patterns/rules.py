@@ -17,13 +17,13 @@ from isolux.stats.design import IntArray
 from isolux.stats.itemsets import Itemsets, best_part, frequent_itemsets, itemset_counts
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Confirmed", "Half", "Limits", "Mined", "confirm", "halves", "mine"]
-
 _Bools = npt.NDArray[np.bool_]
 _SHORTLIST = 400
 _LEAST_T = 1.0
 _BEYOND_PART = 2.0
 """Standard errors by which a longer rule must exceed each of its parts to be kept."""
+_MIN_IMPROVEMENT = 0.1
+"""Share by which a rule's confidence exceeds that of each rule within it."""
 _SAME = 0.7
 """Rules whose units overlap by more (Jaccard) are one rule said twice."""
 
@@ -65,7 +65,6 @@ class Limits:
     min_support: float
     max_length: int
     most_rules: int
-    min_improvement: float
     min_units: int
     min_clusters: int
 
@@ -141,7 +140,7 @@ def mine(half: Half, limits: Limits) -> Mined:
     share = sets.count / np.maximum(held, 1)
     base = float(half.low.mean())
     part = best_part(sets, share, base)
-    new = share >= part * (1.0 + limits.min_improvement)
+    new = share >= part * (1.0 + _MIN_IMPROVEMENT)
     rest = len(half.low) - held
     able = new & (held >= limits.min_units) & (rest >= limits.min_units)
     error = np.sqrt(base * (1 - base) * (1 / np.maximum(held, 1) + 1 / np.maximum(rest, 1)))

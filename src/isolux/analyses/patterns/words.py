@@ -16,8 +16,6 @@ from isolux.analyses.patterns.rules import Confirmed, Mined
 from isolux.statements.numbers import fixed, interval, value_text
 from isolux.statements.words import Words, level_of
 
-__all__ = ["Told", "group_claim", "nothing_claim", "pattern_claim", "pattern_name", "rules_table"]
-
 
 @dataclass(frozen=True, slots=True)
 class Told:

@@ -36,8 +36,9 @@ from typing import Any, Literal
 
 import polars as pl
 
-from isolux.analyses._found import settings_of
-from isolux.analyses._sampled import FIXED, is_sampled, sampled_of
+from isolux.analyses._judged import findings_table
+from isolux.analyses._regrouping import at_least, check_settings, settings_of
+from isolux.analyses._sampled import FIXED, sampled_of
 from isolux.analyses.rank_tests.judged import (
     Correction,
     Test,
@@ -53,7 +54,6 @@ from isolux.statements.words import Words, words_of
 from isolux.stats.ranks.weighted import Weights
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
-from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
@@ -145,7 +145,12 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    _check_settings(min_subjects, min_scores, replicates)
+    check_settings(
+        "rank_tests",
+        min_subjects=at_least(2, min_subjects),
+        min_scores=at_least(1, min_scores),
+        replicates=at_least(100, replicates),
+    )
     if "model_a" in run.disparities.columns or _nobody(run):
         return Explained(FINDINGS.empty())
     spec = settings_of(run, replicates=replicates)
@@ -155,13 +160,17 @@ def explain(
             expected="an audit with --by",
             hint="--analysis-option rank_tests.attributes=all takes all that the dataset has",
         )
-    ranked = _drawn(run, ranked_scores(run.scores))
+    ranked = ranked_scores(run.scores)
+    sampled = sampled_of(run, ranked.units, ranked.cluster, "the analysis rank_tests")
+    if sampled is not None:
+        weights = Weights(sampled.weight, ranked.cluster, sampled.strata)
+        ranked = replace(ranked, drawn=weights)
     grouped, left_out = grouped_by(run, spec, ranked, every=attributes == "all")
     pairs, small = rank_pairs(ranked, grouped, min_subjects=min_subjects, min_scores=min_scores)
     words = words_of(run)
     notes = [
         *_notes(run, ranked, words),
-        *_calibrated(run),
+        *([f"rank_tests: {FIXED}"] if sampled is not None and sampled.calibrated else []),
         *left_out,
         *_too_small(small, words, min_subjects),
     ]
@@ -182,24 +191,6 @@ def explain(
     how = f"{name}, {CORRECTIONS[correction].format(m=judged['p'].count())}"
     findings = _findings(lead, words, name, how, spec.statistics.level)
     return Explained(findings, _tables(lead, words, how), tuple(notes))
-
-
-def _drawn(run: Run, ranked: Ranked) -> Ranked:
-    """Add how units were drawn, of a sample."""
-    found = sampled_of(run, ranked.units, ranked.cluster, "the analysis rank_tests")
-    if found is None:
-        return ranked
-    return replace(ranked, drawn=Weights(found.weight, ranked.cluster, found.strata))
-
-
-def _check_settings(min_subjects: int, min_scores: int, replicates: int | None) -> None:
-    for name, value, least in (
-        ("min_subjects", min_subjects, 2),
-        ("min_scores", min_scores, 1),
-        ("replicates", 100 if replicates is None else replicates, 100),
-    ):
-        if value < least:
-            raise SpecError(f"{name} is too small", expected=f"{least} or more", found=str(value))
 
 
 def _nobody(run: Run) -> bool:
@@ -240,11 +231,6 @@ def _notes(run: Run, ranked: Ranked, words: Words) -> list[str]:
     return notes
 
 
-def _calibrated(run: Run) -> list[str]:
-    told = is_sampled(run) and "base_weight" in run.evidence[SAMPLE].columns
-    return [f"rank_tests: {FIXED}"] if told else []
-
-
 def _too_small(small: pl.DataFrame, words: Words, min_subjects: int) -> list[str]:
     notes = []
     for (attribute,), rows in small.partition_by("attribute", as_dict=True).items():
@@ -274,26 +260,19 @@ def _findings(lead: pl.DataFrame, words: Words, test: str, how: str, level: floa
                 "label": lines[0]["label"],
             }
         )
-    frame = pl.DataFrame(rows, infer_schema_length=None)
-    return FINDINGS.conform(frame.with_columns(rank=pl.int_range(1, pl.len() + 1)))
+    return findings_table(rows)
 
 
 def _finding(row: Mapping[str, Any], words: Words, how: str) -> dict[str, Any]:
+    names = ("low", "high", "metric", "label", "attribute", "group_a", "group_b", "p_adjusted")
     return {
         "analysis": "rank_tests",
         "claim": differs(row, words, how),
         "effect": row["disparity"],
-        "low": row["low"],
-        "high": row["high"],
         "n": row["n_a"] + row["n_b"],
         "reference": "fhibe",
         "status": "ok" if row["disparity"] is not None else "undefined",
-        "metric": row["metric"],
-        "label": row["label"],
-        "attribute": row["attribute"],
-        "group_a": row["group_a"],
-        "group_b": row["group_b"],
-        "p_adjusted": row["p_adjusted"],
+        **{name: row[name] for name in names},
     }
 
 

@@ -18,13 +18,10 @@ from isolux.statements.leading import MEASURE
 from isolux.stats.design import IntArray
 from isolux.stats.multiplicity import benjamini_hochberg, bonferroni, holm
 from isolux.stats.ranks import disparity_of_medians, median_replicates
-from isolux.stats.ranks.weighted import Weights
 from isolux.stats.sampling import rao_wu
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, multinomial
 from isolux.vocabulary.info import Metric
-
-__all__ = ["Correction", "Test", "adjusted", "leading", "ordered_sides", "with_intervals"]
 
 Test = Literal["clustered", "naive"]
 Correction = Literal["holm", "bh", "published"]
@@ -151,43 +148,28 @@ def with_intervals(
 def _disparities(
     values: FloatArray, ranked: Ranked, sides: list[IntArray], replicates: int, seed: int
 ) -> FloatArray:
-    """D of two groups, the lower first, on resampled clusters: ``[r]``."""
-    if ranked.drawn is not None:
-        return _weighted_disparities(values, ranked.drawn, sides, replicates, seed)
-    cluster = ranked.cluster
+    """D of two groups, the lower first, on clusters drawn anew, within strata if any: ``[r]``."""
+    cluster, drawn = ranked.cluster, ranked.drawn
     owners, code = np.unique(cluster[np.concatenate(sides)], return_inverse=True)
     codes = np.split(code, [len(sides[0])])
-    once = np.ones(len(owners), dtype=np.int64)
     parts = []
     for rng, size in blocks(replicates, seed, "rank bootstrap"):
-        weights = multinomial(rng, once, size)
-        low, high = (
-            median_replicates(values[units], own, weights)
-            for units, own in zip(sides, codes, strict=True)
-        )
-        parts.append(_one_less_ratio(low, high))
-    return np.concatenate(parts)
-
-
-def _weighted_disparities(
-    values: FloatArray, drawn: Weights, sides: list[IntArray], replicates: int, seed: int
-) -> FloatArray:
-    """D of two groups of a sample, on clusters drawn anew within strata: ``[r]``."""
-    n_clusters = int(drawn.cluster.max(initial=-1)) + 1
-    parts = []
-    for rng, size in blocks(replicates, seed, "rank bootstrap"):
-        times = rao_wu(rng, n_clusters, drawn.strata, size)
-        low, high = (
-            median_replicates(
-                values[units], np.arange(len(units)),
-                drawn.weight[units][:, None] * times[drawn.cluster[units]],
+        if drawn is None:
+            weights = multinomial(rng, np.ones(len(owners), dtype=np.int64), size)
+            low, high = (
+                median_replicates(values[units], own, weights)
+                for units, own in zip(sides, codes, strict=True)
             )
-            for units in sides
-        )  # fmt: skip
-        parts.append(_one_less_ratio(low, high))
+        else:
+            times = rao_wu(rng, int(cluster.max(initial=-1)) + 1, drawn.strata, size)
+            low, high = (
+                median_replicates(
+                    values[units],
+                    np.arange(len(units)),
+                    drawn.weight[units][:, None] * times[cluster[units]],
+                )
+                for units in sides
+            )
+        defined = (high > 0.0) & (low >= 0.0)
+        parts.append(1.0 - np.where(defined, low, np.nan) / np.where(defined, high, np.nan))
     return np.concatenate(parts)
-
-
-def _one_less_ratio(low: FloatArray, high: FloatArray) -> FloatArray:
-    defined = (high > 0.0) & (low >= 0.0)
-    return 1.0 - np.where(defined, low, np.nan) / np.where(defined, high, np.nan)

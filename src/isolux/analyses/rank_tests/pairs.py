@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses._answers import answer_columns
-from isolux.analyses._found import groups_of
+from isolux.analyses._regrouping import groups_of
 from isolux.statements.leading import MEASURE
 from isolux.stats.design import IntArray
 from isolux.stats.ranks import RankTests, cells_of, compare_groups, sort_scores
@@ -23,8 +23,6 @@ from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.spec import AuditSpec
-
-__all__ = ["Grouped", "Ranked", "grouped_by", "rank_pairs", "ranked_scores"]
 
 _AT_ONCE = 64
 """Vectors compared at once: they hold a table of groups by groups each."""

@@ -13,8 +13,6 @@ from isolux.statements.numbers import fixed, interval, signed_points
 from isolux.statements.words import Words, level_of, lowered
 from isolux.vocabulary.words import listed
 
-__all__ = ["CORRECTIONS", "TESTS", "differs", "nothing_more"]
-
 CORRECTIONS = {
     "holm": "Holm over {m:,} tests",
     "bh": "false discovery rate over {m:,} tests, Benjamini and Hochberg",

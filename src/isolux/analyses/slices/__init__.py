@@ -24,8 +24,14 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses._features import Features, items_of, kinds_of, without
-from isolux.analyses._found import settings_of
-from isolux.analyses._judged import Judged, ScoreSettings, judged_of, nothing_to_judge
+from isolux.analyses._judged import (
+    Judged,
+    ScoreSettings,
+    findings_table,
+    judged_of,
+    nothing_to_judge,
+)
+from isolux.analyses._regrouping import at_least, check_settings, settings_of
 from isolux.analyses._sampled import FIXED, rows_of_units, sampled_of
 from isolux.analyses.slices.searching import Search, Suggested, asked, search
 from isolux.statements.numbers import points, value_text
@@ -34,9 +40,7 @@ from isolux.stats.multiplicity import holm
 from isolux.stats.slices import LONGEST
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import AnalysisInfo, Direction, Metric, Reference
-from isolux.vocabulary.plugin_options import with_defaults
+from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import FINDINGS
 
@@ -157,19 +161,26 @@ def explain(
     0
     """
     how = Search(most, max_attributes, alpha, min_support, overlap, held_out)
-    _refuse_settings(how, bins)
+    is_length = 1 <= max_attributes <= LONGEST
+    check_settings(
+        "slices",
+        most=at_least(1, most),
+        max_attributes=(max_attributes, is_length, "1, 2 or 3"),
+        alpha=(alpha, 0.0 < alpha <= 1.0, "above 0, at most 1"),
+        min_support=(min_support, 0.0 < min_support < 1.0, "above 0 and below 1"),
+        overlap=(overlap, 0.0 <= overlap <= 1.0, "0 to 1"),
+        held_out=(held_out, 0.0 < held_out < 1.0, "above 0 and below 1"),
+        bins=at_least(2, bins),
+    )
     if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
     spec, words = settings_of(run), replace(words_of(run), corrected=True)
-    which = with_defaults(ScoreSettings, scores)
-    several = judged_of(
-        run, spec.task, words, metric=which["metric"], worse=which["worse"], analysis="slices"
-    )
+    several = judged_of(run, spec.task, words, "slices", scores)
     told, notes = [], []
     for judged in several:
-        items, said = _items(run, judged, which["attributes"], spec, bins)
+        items, said = _items(run, judged, scores.get("attributes", ()), spec, bins)
         notes += [*judged.notes, *said]
-        own = _metric(judged, words)
+        own = judged.metric(words)
         sampled = sampled_of(run, judged.units, judged.cluster, "the analysis slices")
         suggested = search(judged, items, own, how, spec.comparing, sampled)
         task = str(run.scores["task"][0])
@@ -182,28 +193,9 @@ def explain(
         return Explained(FINDINGS.empty(), notes=tuple(notes))
     told = _corrected(told)
     rows = [row for one in told for row in _findings(one, spec.statistics.level)]
-    findings = pl.DataFrame(rows, infer_schema_length=None)
-    findings = FINDINGS.conform(findings.with_columns(rank=pl.int_range(1, pl.len() + 1)))
     table = pl.concat([_table(one, several=len(told) > 1) for one in told])
     tables = {CAPTION: table} if table.height else {}
-    return Explained(findings, tables, tuple(dict.fromkeys(notes)))
-
-
-def _refuse_settings(how: Search, bins: int) -> None:
-    for name, value, right, expected in (
-        ("most", how.most, how.most >= 1, "1 or more"),
-        ("max_attributes", how.max_attributes, 1 <= how.max_attributes <= LONGEST, "1, 2 or 3"),
-        ("alpha", how.alpha, 0.0 < how.alpha <= 1.0, "above 0, at most 1"),
-        ("min_support", how.min_support, 0.0 < how.min_support < 1.0, "above 0 and below 1"),
-        ("overlap", how.overlap, 0.0 <= how.overlap <= 1.0, "0 to 1"),
-        ("held_out", how.held_out, 0.0 < how.held_out < 1.0, "above 0 and below 1"),
-        ("bins", bins, bins >= 2, "2 or more"),
-    ):
-        if not right:
-            where = f"--analysis-option slices.{name}"
-            raise SpecError(
-                f"{name} cannot be used", expected=expected, found=str(value), where=where
-            )
+    return Explained(findings_table(rows), tables, tuple(dict.fromkeys(notes)))
 
 
 def _items(
@@ -231,21 +223,6 @@ def _items(
     kinds = kinds_of(run, spec, judged.units, attributes, analysis="slices")
     items = without(items_of(run, spec, judged.units, kinds, bins=bins), judged.value)
     return items, (*notes, *items.notes)
-
-
-def _metric(judged: Judged, words: Words) -> Metric:
-    """Return the metric as a mean of scores, with its bounds where it is known."""
-    name = str(judged.row["metric"])
-    direction: Direction = "higher" if judged.higher_is_better else "lower"
-    known = words.metrics.get(name)
-    if known is None:
-        inside = judged.value.min(initial=0.0) >= 0.0 and judged.value.max(initial=1.0) <= 1.0
-        ends = (0.0, 1.0) if inside else (None, None)
-        return Metric(
-            name=name, title=name, definition="", direction=direction, low=ends[0], high=ends[1],
-            unit="fraction" if inside else "",
-        )  # fmt: skip
-    return replace(known, direction=direction, evidence=None, statistic=None)
 
 
 def _corrected(told: Sequence[_Told]) -> list[_Told]:

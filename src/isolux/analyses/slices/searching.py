@@ -30,9 +30,7 @@ from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.spec import Comparing
-from isolux.vocabulary.tables import MEMBERSHIP, SCORES
-
-__all__ = ["Search", "Suggested", "asked", "held_out_rows", "sample_of_half", "search"]
+from isolux.vocabulary.tables import MEMBERSHIP
 
 _BoolArray = npt.NDArray[np.bool_]
 _STREAM = 67
@@ -178,18 +176,7 @@ def asked(
     names = [f"slice {k}" for k in range(len(suggested.found.score))]
     second = suggested.second
     units = judged.units.filter(pl.Series(second))
-    scores = SCORES.conform(
-        pl.DataFrame(
-            {
-                "unit_id": units,
-                "value": judged.value[second],
-                "cluster_id": judged.cluster[second].astype(str),
-            }
-        ).with_columns(
-            model=pl.lit(judged.model), task=pl.lit(task), metric=pl.lit(metric.name),
-            unit_kind=pl.lit("instance"),
-        )
-    )  # fmt: skip
+    scores = judged.scores(task, second)
     members = _members(names, suggested.inside[second], units)
     info = TaskInfo(title=task, summary=task, references=(), metrics=(metric,))
     sample = {} if held is None else {SAMPLE: sample_of_half(held, judged.cluster, second)}

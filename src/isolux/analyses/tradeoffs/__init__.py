@@ -18,12 +18,13 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from isolux.analyses._found import groups_of, settings_of
-from isolux.analyses._judged import nothing_to_judge
+from isolux.analyses._judged import findings_table, nothing_to_judge
+from isolux.analyses._regrouping import at_least, check_settings, groups_of, settings_of
 from isolux.analyses.tradeoffs.coverage import COVERAGE, add_coverage
 from isolux.analyses.tradeoffs.evidence import (
     CLASSIFICATION,
     DETECTIONS,
+    People,
     Seen,
     found_people,
     graded_people,
@@ -131,36 +132,36 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    _refuse_settings(thresholds, coverages, false_match_rates, most_groups)
+    are_shares = all(0.0 < c <= 1.0 for c in coverages) and min(coverages, default=1.0) < 1.0
+    are_rates = bool(false_match_rates) and all(0.0 < f < 1.0 for f in false_match_rates)
+    of_shares = "shares above 0 and at most 1, one of them below 1"
+    check_settings(
+        "tradeoffs",
+        thresholds=(thresholds, bool(thresholds), "one number or more"),
+        coverages=(coverages, are_shares, of_shares),
+        false_match_rates=(false_match_rates, are_rates, "shares above 0 and below 1"),
+        most_groups=at_least(1, most_groups),
+    )
     if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
     spec, seen, words = settings_of(run, replicates=replicates), Seen(), words_of(run)
-    for people in [*graded_people(run, seen), *found_people(run, seen)]:
+
+    def members_of(people: People) -> pl.DataFrame:
         members = _groups(run, spec.groups, people.rows["unit_id"])
-        members = large_groups(people, members, spec.statistics, most_groups, seen)
+        return large_groups(people, members, spec.statistics, most_groups, seen)
+
+    for people in [*graded_people(run, seen), *found_people(run, seen)]:
+        members = members_of(people)
         add_thresholds(people, members, thresholds, operating, spec.statistics, words, seen)
-    sure = sure_people(run, seen)
-    members_of = {
-        people.model: large_groups(
-            people,
-            _groups(run, spec.groups, people.rows["unit_id"]),
-            spec.statistics,
-            most_groups,
-            seen,
-        )
-        for people in sure
-    }
-    add_coverage(sure, members_of, coverages, spec.statistics, words, seen)
+    sure = [(people, members_of(people)) for people in sure_people(run, seen)]
+    add_coverage(sure, coverages, spec.statistics, words, seen)
     if PAIRS in run.evidence:
         units = _of_pairs(run.evidence[PAIRS])
         add_pairs(run, _groups(run, spec.groups, units), false_match_rates, spec.statistics, seen)
     if not seen.tables:
         raise _nothing(run, seen)
-    findings = pl.DataFrame(seen.findings, infer_schema_length=None)
-    findings = findings if seen.findings else FINDINGS.empty()
-    findings = FINDINGS.conform(findings.with_columns(rank=pl.int_range(1, pl.len() + 1)))
-    lacking = [f"Trade-offs: {why}." for why in seen.lacking]
-    return Explained(findings, seen.tables, tuple(dict.fromkeys([*seen.notes, *lacking])))
+    notes = dict.fromkeys([*seen.notes, *(f"Trade-offs: {why}." for why in seen.lacking)])
+    return Explained(findings_table(seen.findings), seen.tables, tuple(notes))
 
 
 def _groups(run: Run, settings: Groups, units: pl.Series) -> pl.DataFrame:
@@ -183,21 +184,3 @@ def _nothing(run: Run, seen: Seen) -> SpecError:
         hint="audit again with --score-column (and --positive), of detectors with --metric "
         "average_precision, of verifiers with --keep-pairs",
     )
-
-
-def _refuse_settings(
-    thresholds: Sequence[float], coverages: Sequence[float], fars: Sequence[float], most: int
-) -> None:
-    shares = all(0.0 < c <= 1.0 for c in coverages) and min(coverages, default=1.0) < 1.0
-    for name, value, right, expected in (
-        ("thresholds", thresholds, bool(thresholds), "one number or more"),
-        ("coverages", coverages, shares, "shares above 0 and at most 1, one of them below 1"),
-        ("false_match_rates", fars, bool(fars) and all(0.0 < f < 1.0 for f in fars),
-         "shares above 0 and below 1"),
-        ("most_groups", most, most >= 1, "1 or more"),
-    ):  # fmt: skip
-        if not right:
-            raise SpecError(
-                f"{name} cannot be used", expected=expected, found=str(value),
-                where=f"--analysis-option tradeoffs.{name}",
-            )  # fmt: skip

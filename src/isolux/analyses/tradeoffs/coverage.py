@@ -25,8 +25,6 @@ from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
 
-__all__ = ["COVERAGE", "add_coverage"]
-
 COVERAGE = "Coverage and error by group, the least sure answers left out"
 """Caption of the curves."""
 _FLAT = 1e-9
@@ -51,12 +49,12 @@ class _Curve:
 
 
 def add_coverage(
-    several: Sequence[People], members_of: dict[str, pl.DataFrame], coverages: Sequence[float],
-    spec: Statistics, words: Words, seen: Seen,
+    several: Sequence[tuple[People, pl.DataFrame]], coverages: Sequence[float], spec: Statistics,
+    words: Words, seen: Seen,
 ) -> None:  # fmt: skip
     """Add curves of all models, and findings about gaps that abstaining moves."""
     levels = np.unique([*coverages, 1.0])[::-1]
-    curves = [_curve(people, members_of[people.model], coverages, spec) for people in several]
+    curves = [_curve(people, members, coverages, spec) for people, members in several]
     if not curves:
         return
     seen.tables[COVERAGE] = pl.concat([_table(one, levels, spec) for one in curves])

@@ -20,8 +20,6 @@ from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, multinomial, poisson
 from isolux.vocabulary.spec import Statistics
 
-__all__ = ["Kept", "Meeting", "Rows", "kept_by_group", "meeting_thresholds", "rows_of_groups"]
-
 _BoolArray = npt.NDArray[np.bool_]
 _DRAWS = {"multinomial": multinomial, "poisson": poisson}
 
@@ -170,9 +168,8 @@ def _replicated(
 ) -> list[FloatArray]:
     """Evaluate on the data, then on resampled clusters; columns side by side."""
     n = int(rows.cluster.max(initial=-1)) + 1
-    each, bootstrap = np.ones(n, dtype=np.int64), spec
-    draw = _DRAWS[bootstrap.weights]
+    each, draw = np.ones(n, dtype=np.int64), _DRAWS[spec.weights]
     parts = [of(np.ones((1, n)))]
-    for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
+    for rng, size in blocks(spec.replicates, spec.seed, "rank bootstrap"):
         parts.append(of(np.ascontiguousarray(draw(rng, each, size).T)))  # [size, n]
     return [np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True)]

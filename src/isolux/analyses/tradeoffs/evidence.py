@@ -16,9 +16,6 @@ from isolux.statements.words import Words
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import Statistics
 
-__all__ = ["CLASSIFICATION", "DETECTIONS", "People", "Seen", "finding", "found_people",
-           "graded_people", "large_groups", "sure_people"]  # fmt: skip
-
 CLASSIFICATION, DETECTIONS = "classification", "detections"
 
 
@@ -139,9 +136,5 @@ def finding(
     words: Words, model: str, claim: str, numbers: Mapping[str, Any], group: Sequence[str | None]
 ) -> dict[str, Any]:
     """Lay out one row of the table ``findings``; ``group``: attribute and group."""
-    return {
-        "rank": 0, "analysis": "tradeoffs", "claim": words.start(model, claim),
-        "effect": None, "low": None, "high": None, "n": None, "status": "ok", "label": None,
-        "attribute": group[0], "group_a": group[1], "group_b": None, "p_adjusted": None,
-        **numbers,
-    }  # fmt: skip
+    named = {"attribute": group[0], "group_a": group[1], **numbers}
+    return {"analysis": "tradeoffs", "claim": words.start(model, claim)} | named

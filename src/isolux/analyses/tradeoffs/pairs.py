@@ -18,8 +18,6 @@ from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.spec import Statistics
 
-__all__ = ["MATCHES", "PAIRS", "add_pairs"]
-
 PAIRS = "pairs"
 MATCHES = "Match rates by group, at thresholds that accept a share of everyone's impostors"
 """Caption of the table."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._found import measured_again
+from isolux.analyses._regrouping import ROUNDED, measure_again, scores_at
 from isolux.analyses.tradeoffs.curves import Meeting, Rows, meeting_thresholds, rows_of_groups
 from isolux.analyses.tradeoffs.evidence import People, Seen, finding
 from isolux.statements.numbers import value_text
@@ -22,13 +22,10 @@ from isolux.stats.design import IntArray
 from isolux.stats.intervals import KEPT_CLUSTERS, percentile
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import SCORES, Status
-
-__all__ = ["RATES", "add_thresholds", "meets_at"]
+from isolux.vocabulary.tables import Status
 
 RATES = "Rates at each threshold, by group"
 """Caption of the curves."""
-_DIGITS = 5
 
 
 def meets_at(operating: float) -> str:
@@ -104,36 +101,22 @@ def _curves(
     people: People, members: pl.DataFrame, thresholds: Sequence[float], spec: Statistics
 ) -> pl.DataFrame:
     """Measure both rates at fixed thresholds with the audit's own intervals."""
-    parts = []
+    parts, keys = [], ["model", "attribute", "group", "threshold"]
     for name, word, mark in ((people.rate, "", True), (people.false, "false ", False)):
         if not name:
             continue
         own = people.rows.filter(pl.col("mark") == mark)
+        own = own.with_columns(model=pl.lit(people.model))
         metric = Metric(name=name, title=name, definition=name,
                         direction="higher" if mark else "lower")  # fmt: skip
-        scores = SCORES.conform(
-            pl.concat(
-                own.select(
-                    "unit_id", "cluster_id", model=pl.lit(people.model), task=pl.lit("tradeoffs"),
-                    metric=pl.lit(name), threshold=pl.lit(float(t)), unit_kind=pl.lit("instance"),
-                    value=(pl.col("score") >= t).cast(pl.Float64),
-                )
-                for t in thresholds
-            )
-        )  # fmt: skip
+        values = {float(t): pl.col("score") >= t for t in thresholds}
+        scores = scores_at(own, "tradeoffs", name, values)
         inside = members.join(own.select("unit_id"), on="unit_id", how="semi")
-        parts.append((name, word, measured_again(scores, inside, "tradeoffs", metric, spec)))
-    keys = ["model", "attribute", "group", "threshold"]
-    columns = [
-        part.select(
-            *keys, pl.col("value").round(_DIGITS).alias(name),
-            pl.col("low").round(_DIGITS).alias(f"{word}from"),
-            pl.col("high").round(_DIGITS).alias(f"{word}to"),
-        )
-        for name, word, part in parts
-    ]  # fmt: skip
-    whole = columns[0]
-    for other in columns[1:]:
+        measured = measure_again(scores, inside, "tradeoffs", metric, spec)
+        names = {"value": name, "low": f"{word}from", "high": f"{word}to"}
+        parts.append(measured.select(*keys, ROUNDED).rename(names))
+    whole = parts[0]
+    for other in parts[1:]:
         whole = whole.join(other, on=keys, how="left", nulls_equal=True, maintain_order="left")
     return whole.sort("model", "attribute", "group", "threshold", maintain_order=True)
 

@@ -1,0 +1,150 @@
+"""A run's people in its own groups again, and measured again: what several views start from.
+
+By the settings that the run's record echoes, with the audit's own intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import polars as pl
+
+from isolux.groups import groupings, membership
+from isolux.groups.measure import measure_groups
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Run, Scores
+from isolux.vocabulary.errors import IsoluxError, SpecError
+from isolux.vocabulary.info import Metric, TaskInfo
+from isolux.vocabulary.spec import AuditSpec, Groups, Statistics, recorded_spec
+from isolux.vocabulary.tables import MEMBERSHIP, SCORES, Status
+
+FOUND_AT = "found_at"
+"""Name of the evidence table."""
+ROUNDED = pl.col("value", "low", "high").round(5)
+IS_SOUND = pl.col("status").is_in([Status.OK, Status.BOUNDARY])
+"""Whether a group is large enough to be judged."""
+
+
+def check_settings(analysis: str, **settings: tuple[object, bool, str]) -> None:
+    """Refuse settings that cannot be used: ``name=(value, whether it can be, what can be)``."""
+    for name, (value, is_usable, expected) in settings.items():
+        if not is_usable:
+            raise SpecError(
+                f"{name} cannot be used",
+                expected=expected,
+                found=str(value),
+                where=f"--analysis-option {analysis}.{name}",
+            )
+
+
+def at_least(least: int, value: int | None) -> tuple[object, bool, str]:
+    """Ask a setting to be so large, where it is given."""
+    return value, value is None or value >= least, f"{least} or more"
+
+
+def settings_of(run: Run, *, replicates: int | None = None, seed: int | None = None) -> AuditSpec:
+    """Read the settings of a run; with other replicates or another seed, if one is given."""
+    spec = recorded_spec(run.record, **({} if replicates is None else {"replicates": replicates}))
+    return spec if seed is None else spec.updated(seed=seed)
+
+
+def groups_of(run: Run, settings: Groups, units: pl.Series) -> pl.DataFrame:
+    """Put units into the groups of the run: table ``membership``."""
+    by = groupings(settings, run.attributes)
+    return membership(run.attributes, settings.by, by, units=units).frame
+
+
+def largest_groups(members: pl.DataFrame, most: int) -> pl.DataFrame:
+    """Keep the largest groups of each attribute."""
+    sizes = members.group_by("attribute", "group", maintain_order=True).len("n")
+    rank = pl.col("n").rank("ordinal", descending=True).over("attribute")
+    kept = sizes.filter(rank <= most)
+    return members.join(kept, on=["attribute", "group"], how="semi", maintain_order="left")
+
+
+def task_info_of(task: str) -> TaskInfo | None:
+    """Find a task; None for a run read back where the task's package is not installed."""
+    try:
+        return registry.task_info(task)
+    except IsoluxError:
+        return None
+
+
+def measure_again(
+    units: pl.DataFrame, members: pl.DataFrame, task: str, metric: Metric, spec: Statistics
+) -> pl.DataFrame:
+    """Measure a mean of scores by group, with intervals: table ``group_metrics``."""
+    info = task_info_of(task) or TaskInfo(title=task, summary=task, references=(), metrics=())
+    info = replace(info, metrics=(metric,), defaults=(metric.name,))
+    return measure_groups(Scores(units, info, task=task), members, spec).table()
+
+
+def measure_strata(
+    units: pl.DataFrame,
+    members: pl.DataFrame,
+    strata: pl.DataFrame,
+    task: str,
+    metric: Metric,
+    spec: Statistics,
+) -> pl.DataFrame:
+    """Measure everyone (``attribute`` null) and each group in each of ``unit_id, stratum``.
+
+    Returns ``group_metrics`` with ``attribute, group, stratum``, and ``at``, the group's rank.
+    """
+    alone = units.select(
+        attribute=pl.lit(None, pl.String), group=pl.lit("everyone"), unit_id="unit_id"
+    ).unique("unit_id", maintain_order=True)
+    grouped = pl.concat([alone, members.select(alone.columns)])
+    names = grouped.select("attribute", "group").unique(maintain_order=True).with_row_index("at")
+    # Groups are numbered: their names may hold anything, and one group is an attribute here.
+    cells = (
+        grouped.join(names, on=["attribute", "group"], nulls_equal=True, maintain_order="left")
+        .join(strata, on="unit_id", maintain_order="left")
+        .select(
+            attribute=pl.col("at").cast(pl.String),
+            group="stratum",
+            values=pl.concat_list("stratum"),
+            unit_id="unit_id",
+        )
+    )
+    measured = measure_again(units, MEMBERSHIP.conform(cells), task, metric, spec)
+    numbered = measured.drop_nulls("attribute").rename({"group": "stratum"})
+    numbered = numbered.with_columns(at=pl.col("attribute").cast(pl.UInt32)).drop("attribute")
+    return numbered.join(names, on="at", how="left", maintain_order="left")
+
+
+def scores_at(
+    rows: pl.DataFrame, task: str, metric: str, values: Mapping[float, pl.Expr]
+) -> pl.DataFrame:
+    """Make a score of 0 or 1 for each person and threshold: table ``scores``."""
+    parts = (
+        rows.select(
+            "model",
+            "unit_id",
+            "cluster_id",
+            task=pl.lit(task),
+            metric=pl.lit(metric),
+            threshold=pl.lit(threshold),
+            unit_kind=pl.lit("instance"),
+            value=value.cast(pl.Float64),
+        )
+        for threshold, value in values.items()
+    )
+    return SCORES.conform(pl.concat(parts))
+
+
+def found_of(run: Run) -> pl.DataFrame | None:
+    """Return the evidence ``found_at``; None for no people or for two models compared."""
+    found = run.evidence.get(FOUND_AT)
+    if "model_a" in run.disparities.columns:
+        return None
+    if found is None and run.scores.height:
+        raise SpecError(
+            "this run does not say at which overlaps people were found",
+            expected="a task of boxes, masks or poses that measured average_recall",
+            found=f"the task {run.record.get('task')!r} with "
+            + ", ".join(run.scores["metric"].unique().sort()),
+            hint="audit again with --metric average_recall",
+        )
+    return None if found is None or found.is_empty() else found
