@@ -12,7 +12,7 @@ import pytest
 
 import isolux as isolux_library
 from isolux.io import run_directory
-from isolux.io.run_changes import UNHASHED, changed_files
+from isolux.io.run_changes import changed_files
 from isolux.vocabulary.errors import RunError
 from tests.cli._run import isolux
 from tests.viewer._runs import audited
@@ -131,11 +131,9 @@ def test_what_isolux_and_the_system_write_is_no_change(monkeypatch, capsys, tmp_
     assert "power" in run_directory.load(whole).findings["analysis"].to_list()
 
 
-def test_a_run_without_hashes_is_used_with_a_warning_first(monkeypatch, capsys, whole):
+def test_a_run_without_hashes_is_not_used(whole):
     record = json.loads((whole / "audit.json").read_text())
     del record["files"]
     (whole / "audit.json").write_text(json.dumps(record), encoding="utf-8")
-    assert isolux(monkeypatch, capsys, "explain", whole, "--analysis", "power").code == 0
-    again = run_directory.load(whole)
-    assert again.record["warnings"][0] == UNHASHED
-    assert UNHASHED in (whole / "report.html").read_text(encoding="utf-8")
+    with pytest.raises(RunError, match="not as they were written"):
+        run_directory.load(whole)

@@ -103,7 +103,7 @@ def test_arrays_that_cannot_be_used(tmp_path, array, ids, told):
     ("columns", "told"),
     [
         ({"id": ["a", "b"], "x": [1, 2]}, "no column holds vectors"),
-        ({"x": [1, 2], "y": [1, 2], "vector": [[1], [2]]}, "no column says whom a vector is of"),
+        ({"x": [1, 2], "y": [1, 2], "vector": [[1], [2]]}, "no column says whom a vector is about"),
         ({"id": ["a", "b"], "vector": [[1.0], [1.0, 2.0]]}, "vectors are of unequal length"),
         ({"id": ["a", "b"], "vector": [[1.0], []]}, "vectors are of unequal length"),
         (

@@ -8,7 +8,7 @@ import tarfile
 import pytest
 
 from isolux.predictions import image_files
-from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
+from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 
 
 def archive(path, names, kind=tarfile.REGTYPE):
@@ -88,7 +88,7 @@ def test_nothing_to_read(tmp_path):
     with pytest.raises(UnknownNameError, match="no column named 'uri'"):
         image_files.read(path)
     path.write_text("who,uri\n7,a.png\n")
-    with pytest.raises(UnknownNameError, match="no column named 'instance_id'"):
+    with pytest.raises(SpecError, match="no column says whom a picture is about"):
         image_files.read(path)
     path.write_text("id,uri\n7,a.png\n7,b.png\n")
     with pytest.raises(TableError, match=r"two rows have the same model \+ instance_id"):

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from isolux.predictions import unit_values
-from isolux.vocabulary.errors import TableError, UnknownNameError
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 
 
 def written(folder, text):
@@ -60,7 +60,7 @@ def test_types_of_parquet_and_text_of_csv_are_alike(tmp_path):
     ("text", "error", "told"),
     [
         ("id,label\na,x\n", UnknownNameError, "no column named 'lpips'"),
-        ("who,lpips\na,1\n", UnknownNameError, "no column named 'instance_id'"),
+        ("who,lpips\na,1\n", SpecError, "no column says whom a value is about"),
         ("id,lpips\na,low\n", TableError, r"not numbers(.|\n)*'low'(.|\n)*row 1, column 'lpips'"),
         ("id,lpips\na,1\na,2\n", TableError, "two rows have the same model"),
         ("id,lpips\n,1\n", TableError, "have no id"),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import queue
-import threading
+import multiprocessing
 import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing.pool import AsyncResult, ThreadPool
 from typing import Any
 
 import polars as pl
@@ -22,7 +22,7 @@ __all__ = ["LATE", "Answerer", "Asked", "Said"]
 LATE = "not answered within the time limit of its shard"
 
 _PATIENCE = 2.0  # seconds for a batch that nobody waits for any more
-_Done = queue.SimpleQueue[Any]
+_Done = AsyncResult[Any]
 _Told = Callable[[], list["Said"]]
 
 
@@ -77,8 +77,7 @@ class Answerer:
         self.batch = batch
         self._model = model
         self._predictor = model.predictor
-        self._calls: queue.SimpleQueue[Any] | None = None
-        self._thread: threading.Thread | None = None
+        self._calls, self._checks = ThreadPool(1), ThreadPool(1)
         self.hung = 0  # calls that never came back
 
     def ask(self, shown: Sequence[Any], deadline: float) -> list[Said]:
@@ -154,32 +153,29 @@ class Answerer:
         return first + self._tried(part[half:], deadline)
 
     def _call(self, part: Sequence[Any]) -> _Done:
-        """Call the model in its thread."""
-        if self._calls is None:
-            self._calls = queue.SimpleQueue()
-            checks: queue.SimpleQueue[Any] = queue.SimpleQueue()
-            self._thread = threading.Thread(target=_serve, args=(self._calls, checks), daemon=True)
-            self._thread.start()
-            threading.Thread(target=_check, args=(checks,), daemon=True).start()
+        """Call the model in its thread; what it gives is checked by another, while it goes on."""
         predictor, info, name = self._predictor, self._model.info, self._model.name
-        kind, n, now = self._model.predicts, len(part), self.hung
-
-        def call() -> Any:
-            return predictor(part) if now == self.hung else None  # nobody waits for it
+        kind, n, now, checks = self._model.predicts, len(part), self.hung, self._checks
 
         def check(given: Any) -> pl.DataFrame:
             ids = [str(k) for k in range(n)]
             return answers(_Gave(given, kind), info, range(n), ids, model=name)  # type: ignore[arg-type]
 
-        done: _Done = queue.SimpleQueue()
-        self._calls.put((call, check, done))
-        return done
+        def call() -> AsyncResult[Any] | None:
+            if now != self.hung:  # nobody waits for it
+                return None
+            given = predictor(part)
+            return checks.apply_async(_kept, (partial(check, given),))
+
+        return self._calls.apply_async(_kept, (call,))
 
     def _waited(self, done: _Done, deadline: float) -> pl.DataFrame:
         """Wait for an answer, no longer than until the deadline."""
+        result: Any = done
         try:
-            result = done.get(timeout=max(deadline - time.monotonic(), 0.0))
-        except queue.Empty:
+            while isinstance(result, AsyncResult):
+                result = result.get(max(deadline - time.monotonic(), 0.0))
+        except multiprocessing.TimeoutError:
             raise _LateError from None
         if isinstance(result, BaseException):
             raise result
@@ -187,43 +183,24 @@ class Answerer:
 
     def _start_afresh(self) -> None:
         self.hung += 1
-        if self._calls is not None:
-            self._calls.put(None)
-        self._calls = None
+        self._calls.close()
+        self._calls = ThreadPool(1)
         self._predictor = self._model.fresh()
 
     def close(self) -> None:
-        """Let the thread end; of a model on a GPU wait a little for what it is at."""
-        if self._calls is not None and self._thread is not None:
-            self._calls.put(None)
-            self._calls = None
-            if self._model.on_gpu:
-                self._thread.join(_PATIENCE)
+        """Let the threads end; of a model on a GPU wait a little for what it is at."""
+        if self._model.on_gpu:
+            self._calls.apply_async(int).wait(_PATIENCE)
+        self._calls.close()
+        self._checks.close()
 
 
-def _serve(
-    calls: queue.SimpleQueue[tuple[Callable[[], Any], Callable[[Any], Any], _Done] | None],
-    checks: queue.SimpleQueue[tuple[Callable[[Any], Any], Any, _Done] | None],
-) -> None:
-    """Ask the model, and have what it gives checked by another thread while it goes on."""
-    while (job := calls.get()) is not None:
-        call, check, done = job
-        try:
-            checks.put((check, call(), done))
-        except BaseException as error:  # noqa: BLE001 - raised again where it was asked for
-            done.put(error)
-        del job, call, check, done  # the pictures that they hold, while there is nothing to do
-    checks.put(None)
-
-
-def _check(checks: queue.SimpleQueue[tuple[Callable[[Any], Any], Any, _Done] | None]) -> None:
-    while (job := checks.get()) is not None:
-        check, given, done = job
-        try:
-            done.put(check(given))
-        except BaseException as error:  # noqa: BLE001 - raised again where it was asked for
-            done.put(error)
-        del job, check, given, done
+def _kept(call: Callable[[], Any]) -> Any:
+    """Return what a call raises, to be raised where it is waited for: a pool loses a SystemExit."""
+    try:
+        return call()
+    except BaseException as error:  # noqa: BLE001
+        return error
 
 
 def _said(frame: pl.DataFrame, kind: str, n: int) -> list[Said]:

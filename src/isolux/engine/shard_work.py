@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from isolux.engine import pictures as of_pictures
 from isolux.engine.looking import Looker
-from isolux.engine.pictures import Box, Picture, Unit
+from isolux.engine.pictures import Picture
 from isolux.engine.pieces.piece import Tables
 from isolux.engine.settings import Settings
 from isolux.engine.shards import Shard
@@ -71,24 +72,8 @@ class Asked:
 
 
 def given(shard: Shard) -> dict[str, Any]:
-    """Write a shard as JSON has it; ``_shard`` reads it."""
-    return {"index": shard.index, "shard": [asdict(picture) for picture in shard.pictures]}
-
-
-def _shard(index: int, written: Sequence[Mapping[str, Any]]) -> Shard:
-    return Shard(index, tuple(_picture(one) for one in written))
-
-
-def _picture(one: Mapping[str, Any]) -> Picture:
-    units = tuple(Unit(u["id"], u["whole"], _box(u["box"])) for u in one["units"])
-    boxes = one["boxes"]
-    told = {**one, "units": units, "boxes": None if boxes is None else tuple(map(_box, boxes))}
-    return Picture(**told)
-
-
-def _box(sides: Sequence[float] | None) -> Any:
-    box: Box | None = None if sides is None else (sides[0], sides[1], sides[2], sides[3])
-    return box
+    """Write a shard as JSON has it."""
+    return {"index": shard.index, "shard": msgspec.to_builtins(shard.pictures)}
 
 
 def code_hash() -> str:
@@ -110,7 +95,7 @@ def predict_shard(
 ) -> Tables:
     """Predict one shard, wherever an executor runs this."""
     looker = _looker(asked)
-    whole = _shard(index, shard)
+    whole = Shard(index, msgspec.convert(shard, tuple[Picture, ...]))
     if settled:
         key = looker.key(whole)
         if short(key) in settled:

@@ -24,7 +24,14 @@ from isolux.io.sheets import SHEETS, read_sheet
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, files_like, place
 
-__all__ = ["FORMATS", "LARGEST", "format_of", "read_table", "refuse_unless_file"]
+__all__ = [
+    "FORMATS",
+    "LARGEST",
+    "format_of",
+    "read_table",
+    "refuse_huge_cells",
+    "refuse_unless_file",
+]
 
 LARGEST = 4 << 30
 """Bytes of text, unpacked, beyond which a table is refused: it is read whole."""
@@ -106,7 +113,7 @@ def read_table(
         raise FileError(
             "the file cannot be read", found=error.strerror or str(error), where=str(path)
         ) from error
-    _refuse_huge_cells(frame, str(path))
+    refuse_huge_cells(frame, str(path))
     if columns is not None:
         for column in columns:
             if column not in frame.columns:
@@ -122,7 +129,7 @@ def read_table(
     return frame
 
 
-def _refuse_huge_cells(frame: pl.DataFrame, where: str) -> None:
+def refuse_huge_cells(frame: pl.DataFrame, where: str) -> None:
     """Refuse text that no one reads as a value: it would stand in every table that follows."""
     if frame.estimated_size() <= LONGEST_CELL:
         return

@@ -10,15 +10,41 @@ from typing import Literal
 import polars as pl
 
 from isolux.io.cells import as_text, row_of
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import (
+    SpecError,
+    TableError,
+    UnknownNameError,
+    columns_shown,
+    place,
+)
 
-__all__ = ["ID_COLUMNS", "ID_FROM", "IdFrom", "ids_of", "reduced"]
+__all__ = ["ID_COLUMNS", "ID_FROM", "IdFrom", "id_column", "ids_of", "reduced"]
 
 IdFrom = Literal["column", "basename", "stem"]
 ID_FROM: tuple[IdFrom, ...] = ("column", "basename", "stem")
 
 ID_COLUMNS = ("id", "instance_id", "image_id", "file", "filename", "path")
 """The columns that are looked for, in this order, where none is named."""
+
+
+def id_column(frame: pl.DataFrame, named: str | None, where: str, *, what: str) -> str:
+    """Name the column that says whom each row is about: as it is named, or the first of its kind.
+
+    Examples
+    --------
+    >>> id_column(pl.DataFrame({"score": [1], "file": ["a"]}), None, "a.csv", what="a score")
+    'file'
+    """
+    column = named or next((name for name in ID_COLUMNS if name in frame.columns), None)
+    if column is None:
+        raise SpecError(
+            f"no column says whom {what} is about",
+            expected="one of " + ", ".join(ID_COLUMNS),
+            found=columns_shown(frame.columns),
+            where=where,
+            hint="name it with --id (id=…), or --prediction-id where people have a file of theirs",
+        )
+    return column
 
 
 def ids_of(frame: pl.DataFrame, column: str, where: str) -> pl.Series:

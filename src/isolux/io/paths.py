@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from isolux.vocabulary.errors import FileError, OutputError, SpecError
 
-__all__ = ["as_path", "inside", "plain_name"]
+__all__ = ["as_path", "files_below", "inside", "plain_name"]
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
@@ -63,6 +64,22 @@ def inside(root: str | Path, path: str | Path) -> Path:
             found=repr(str(path)),
         )
     return found
+
+
+def files_below(root: Path, suffixes: str | tuple[str, ...]) -> Iterator[Path]:
+    """Yield the files below a folder whose names end so, and every link to a folder there."""
+    try:
+        for folder, folders, names in os.walk(root, onerror=_stop):
+            yield from (path for name in folders if (path := Path(folder) / name).is_symlink())
+            yield from (Path(folder) / name for name in names if name.lower().endswith(suffixes))
+    except OSError as error:
+        raise FileError(
+            "the folder cannot be listed", found=error.strerror, where=str(root)
+        ) from error
+
+
+def _stop(error: OSError) -> None:
+    raise error
 
 
 def plain_name(name: str) -> str:

@@ -15,22 +15,15 @@ from pathlib import Path
 from isolux.io.run_record import FILES, hashes_of, read_record
 from isolux.vocabulary.errors import IsoluxError, RunError
 
-__all__ = ["UNHASHED", "blaming_changes", "changed_files", "changed_words", "refuse_changed"]
-
-UNHASHED = (
-    "This run is of a version that kept no hashes of its files: nothing shows that they are as they"
-    " were written. Make the run again."
-)
-"""The first warning of a run that cannot be held to hashes."""
+__all__ = ["blaming_changes", "changed_files", "changed_words", "refuse_changed"]
 
 
-def changed_files(path: str | Path) -> list[str] | None:
+def changed_files(path: str | Path) -> list[str]:
     """Name the files of a run that are not as they were written: changed, gone or added."""
     root = Path(path).expanduser()
     record = read_record(root)
     kept = record.pop(FILES, None)
-    if not isinstance(kept, Mapping):
-        return None
+    kept = kept if isinstance(kept, Mapping) else {}
     now = hashes_of(root, record)
     return sorted(name for name in kept.keys() | now.keys() if kept.get(name) != now.get(name))
 
@@ -80,18 +73,9 @@ def refuse_changed(
     *,
     what: str = "the run",
     hint: str = "make the run again; `isolux view` alone shows one that was changed, and says so",
-    unhashed: bool = False,
-) -> bool:
+) -> None:
     """Hold a run's files to the hashes that it keeps of them."""
     changed = changed_files(run)
-    if changed is None and not unhashed:
-        raise RunError(
-            f"{what} keeps no hashes of its files, so nothing shows that they are as written",
-            expected="a run of this version of isolux",
-            found="one of an older version",
-            where=str(run),
-            hint="audit again with this version",
-        )
     if changed:
         raise RunError(
             f"files of {what} are not as they were written",
@@ -100,7 +84,6 @@ def refuse_changed(
             where=str(run),
             hint=hint,
         )
-    return changed is not None
 
 
 def _named(changed: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from isolux.io.atomic import RUN_MARK, staged_directory, write_bytes, write_parq
 from isolux.io.binary_tables import first_line, refuse_damaged
 from isolux.io.panics import panics_unprinted
 from isolux.io.paths import plain_name
-from isolux.io.run_changes import UNHASHED, changed_files, refuse_changed
+from isolux.io.run_changes import changed_files, refuse_changed
 from isolux.io.run_record import FILES, TABLES, hashes_of, read_record, record_text
 from isolux.io.stages import is_stage, sweep
 from isolux.vocabulary.containers import Run
@@ -118,11 +118,7 @@ def load(path: str | Path, *, changed: Literal["refuse", "told"] = "refuse") -> 
         )
     evidence = {file.stem: _read(file, changes) for file in files}
     if changes and changed == "refuse":  # last: a file that cannot be read at all is said as such
-        refuse_changed(root, unhashed=True)
-    if changes is None:
-        said = record.get("warnings")
-        said = said if isinstance(said, list) else []
-        record["warnings"] = [UNHASHED, *(text for text in said if text != UNHASHED)]
+        refuse_changed(root)
     return Run(record=record, evidence=evidence, **tables)
 
 
@@ -145,10 +141,10 @@ def _kind(table: Table, frame: pl.DataFrame) -> Table:
     return COMPARISONS if table is DISPARITIES and "model_a" in frame.columns else table
 
 
-def _read(file: Path, changes: list[str] | None) -> pl.DataFrame:
+def _read(file: Path, changes: list[str]) -> pl.DataFrame:
     try:
         with panics_unprinted():
-            if changes != []:  # a file with the hash of what was written is whole
+            if changes:  # a file with the hash of what was written is whole
                 refuse_damaged(file)
             return pl.read_parquet(file, glob=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:

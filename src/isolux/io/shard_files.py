@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from isolux.io.binary_tables import first_line, refuse_damaged, unread_column
-from isolux.io.frames import LONGEST_CELL, refuse_unless_file
+from isolux.io.frames import refuse_huge_cells, refuse_unless_file
 from isolux.io.panics import panics_unprinted
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
 from isolux.vocabulary.table_rows import IntArray, TableRows
@@ -243,19 +243,5 @@ def read_shard(path: str | Path, columns: Sequence[str]) -> pl.DataFrame:
     )
     words = [name for name, dtype in frame.schema.items() if _plain(dtype) != dtype]
     frame = frame.select(columns).with_columns(pl.col(words).cast(pl.String))
-    _refuse_long_cells(frame, str(path))
+    refuse_huge_cells(frame, str(path))
     return frame
-
-
-def _refuse_long_cells(frame: pl.DataFrame, where: str) -> None:
-    for column in frame.get_columns():
-        if column.dtype != pl.String or column.estimated_size() <= LONGEST_CELL:
-            continue
-        longest = int(column.str.len_bytes().fill_null(0).to_numpy().max(initial=0))
-        if longest > LONGEST_CELL:
-            raise FileError(
-                "a cell is too long to be a value",
-                expected=f"at most {LONGEST_CELL >> 20} MiB of text in a cell",
-                found=f"{longest:,} bytes in the column {column.name!r}",
-                where=where,
-            )

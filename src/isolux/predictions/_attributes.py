@@ -6,7 +6,10 @@ import polars as pl
 
 from isolux.predictions._labels.reading import Answers, label_rows
 from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
+
+__all__ = ["from_attributes", "one_value_each"]
 
 
 def from_attributes(
@@ -62,3 +65,18 @@ def from_attributes(
     )
     rows = label_rows(frame, wide["instance_id"], answers, where)
     return check(rows, LABEL_PREDICTIONS, where=where)
+
+
+def one_value_each(dataset: Dataset, column: str) -> pl.DataFrame:
+    """Give each person's value of an attribute: ``instance_id`` and ``value``."""
+    rows = dataset.values_of(column).select(instance_id="unit_id", value="value")
+    twice = rows["instance_id"].is_duplicated()
+    if twice.any():
+        raise TableError(
+            f"a person has several values of {column!r}",
+            expected="one value a person",
+            found=repr(rows["instance_id"].filter(twice)[0]),
+            where=dataset.where,
+        )
+    people = dataset.instances.select("instance_id")
+    return people.join(rows, on="instance_id", how="left", maintain_order="left")

@@ -11,20 +11,15 @@ from pathlib import Path
 import polars as pl
 
 from isolux.io.frames import FORMATS, read_table, refuse_unless_file
-from isolux.io.ids import ID_COLUMNS, IdFrom, ids_of
+from isolux.io.ids import IdFrom, id_column, ids_of
 from isolux.io.text import decodable
+from isolux.predictions._attributes import one_value_each
 from isolux.predictions._detections import model_name
 from isolux.predictions._join import join
 from isolux.predictions._labels.confidences import whether_detected
 from isolux.predictions._labels.reading import models_of_rows
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import (
-    FileError,
-    SpecError,
-    TableError,
-    UnknownNameError,
-    columns_shown,
-)
+from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 
 __all__ = ["detected_from_attributes", "found_or_missed", "read_detected"]
@@ -50,20 +45,8 @@ def detected_from_attributes(
     >>> detected_from_attributes(people, "seen").rows()
     [('seen', 'a', True), ('seen', 'b', False)]
     """
-    where = dataset.where
-    rows = dataset.values_of(column).select(instance_id="unit_id", value="value")
-    twice = rows["instance_id"].is_duplicated()
-    if twice.any():
-        raise TableError(
-            f"a person has several values of {column!r}",
-            expected="one, which says whether the person was found",
-            found=repr(rows["instance_id"].filter(twice)[0]),
-            where=where,
-        )
-    wide = dataset.instances.select("instance_id").join(
-        rows, on="instance_id", how="left", maintain_order="left"
-    )
-    seen = whether_detected(wide["value"].alias(column), where)
+    wide = one_value_each(dataset, column)
+    seen = whether_detected(wide["value"].alias(column), dataset.where)
     return _table(wide["instance_id"], seen, model or column)
 
 
@@ -81,7 +64,7 @@ def read_detected(
     frame = read_table(path, format=format, sheet=sheet)
     if column not in frame.columns:
         raise UnknownNameError("column", column, frame.columns, where=str(path))
-    ids = ids_of(frame, _id_column(frame, id, str(path)), str(path))
+    ids = ids_of(frame, id_column(frame, id, str(path), what="an answer"), str(path))
     table = _table(ids, whether_detected(frame[column], str(path)), model or _called(path))
     models = models_of_rows(frame, model_column, model, str(path))
     if models is not None:
@@ -152,7 +135,7 @@ def _listed(path: str | Path, column: str | None) -> pl.Series:
     if file.name.lower().endswith(tuple(s for known in FORMATS.values() for s in known)):
         frame = read_table(file)
         alone = frame.columns[0] if len(frame.columns) == 1 else None
-        named = column or alone or _id_column(frame, None, str(path))
+        named = column or alone or id_column(frame, None, str(path), what="a line")
         return ids_of(frame, named, str(path)).alias(named)
     refuse_unless_file(file)
     lines = decodable(file.read_bytes(), str(path)).decode().splitlines()
@@ -160,19 +143,6 @@ def _listed(path: str | Path, column: str | None) -> pl.Series:
     if not ids:
         raise FileError("this list names nobody", expected="an id a line", where=str(path))
     return pl.Series(ids, dtype=pl.String)
-
-
-def _id_column(frame: pl.DataFrame, given: str | None, where: str) -> str:
-    named = given or next((name for name in ID_COLUMNS if name in frame.columns), None)
-    if named is None:
-        raise SpecError(
-            "no column says who was found",
-            expected="one of " + ", ".join(ID_COLUMNS),
-            found=columns_shown(frame.columns),
-            where=where,
-            hint="name it with --prediction-id",
-        )
-    return named
 
 
 def _called(path: str | Path) -> str:

@@ -25,7 +25,16 @@ from isolux.vocabulary.tables import (
     check,
 )
 
-__all__ = ["BOX", "KINDS", "Kind", "detections", "kind_of_columns", "model_name", "read_detections"]
+__all__ = [
+    "BOX",
+    "KINDS",
+    "Kind",
+    "detections",
+    "kind_of_columns",
+    "model_name",
+    "read_detections",
+    "with_model",
+]
 
 BOX = ("box_x", "box_y", "box_w", "box_h")
 Kind = Literal["boxes", "masks", "keypoints"]
@@ -55,6 +64,14 @@ def model_name(path: str | Path) -> str:
     known = [*_ENDINGS, *(suffix for group in FORMATS.values() for suffix in group)]
     endings = sorted((e for e in [*known, ".json.gz"] if name.lower().endswith(e)), key=len)
     return (name[: -len(endings[-1])] if endings else name) or name
+
+
+def with_model(frame: pl.DataFrame, model: str | None, path: Path) -> pl.DataFrame:
+    """Name the model of each row: as it is named, as the table says, or by the file's name."""
+    named = pl.lit(model or model_name(path))
+    if model is None and "model" in frame.columns:
+        named = pl.col("model").cast(pl.String).fill_null(model_name(path))
+    return frame.with_columns(named.alias("model"))
 
 
 def kind_of_columns(columns: Sequence[str]) -> Kind | None:

@@ -9,7 +9,8 @@ import polars as pl
 
 from isolux.io.cells import as_numbers
 from isolux.io.frames import read_table
-from isolux.io.ids import ID_COLUMNS, ids_of
+from isolux.io.ids import id_column, ids_of
+from isolux.predictions._attributes import one_value_each
 from isolux.predictions._detections import model_name
 from isolux.predictions._labels.confidences import confidences
 from isolux.predictions._labels.reading import LABEL_COLUMNS, models_of_rows
@@ -49,21 +50,8 @@ def scores_from_attributes(
     >>> scores_from_attributes(people, "logit").rows()
     [('logit', 'a', -2.5)]
     """
-    where = dataset.where
-    rows = dataset.values_of(column)
-    twice = rows.filter(pl.col("unit_id").is_duplicated())
-    if twice.height:
-        raise TableError(
-            f"a person has several values of {column!r}",
-            expected="one score a person",
-            found=repr(twice["unit_id"][0]),
-            where=where,
-        )
-    wide = dataset.instances.select("instance_id").join(
-        rows.select(instance_id="unit_id", value="value"),
-        on="instance_id", how="left", maintain_order="left",
-    )  # fmt: skip
-    return _table(wide["instance_id"], wide["value"], scale, where, column, model or column)
+    wide = one_value_each(dataset, column)
+    return _table(wide["instance_id"], wide["value"], scale, dataset.where, column, model or column)
 
 
 def read_scores(
@@ -81,15 +69,7 @@ def read_scores(
     file = Path(path).expanduser()
     where = str(path)
     frame = read_table(file, format=form, sheet=sheet)
-    named = id or next((name for name in ID_COLUMNS if name in frame.columns), None)
-    if named is None:
-        raise SpecError(
-            "no column says whom a score is about",
-            expected="one of " + ", ".join(ID_COLUMNS),
-            found=columns_shown(frame.columns),
-            where=where,
-            hint="name it with --prediction-id",
-        )
+    named = id_column(frame, id, where, what="a score")
     column = column or next((name for name in _SCORE_COLUMNS if name in frame.columns), None)
     if column is None:
         raise SpecError(

@@ -14,8 +14,8 @@ import polars as pl
 
 from isolux.io.cells import row_of
 from isolux.io.frames import FORMATS, read_table
-from isolux.io.ids import ID_COLUMNS, ids_of
-from isolux.predictions._detections import model_name
+from isolux.io.ids import id_column, ids_of
+from isolux.predictions._detections import with_model
 from isolux.predictions._seen import Seen
 from isolux.vocabulary.errors import (
     FileError,
@@ -23,7 +23,6 @@ from isolux.vocabulary.errors import (
     SpecError,
     TableError,
     UnknownNameError,
-    columns_shown,
     place,
 )
 from isolux.vocabulary.info import FormatInfo, Reference
@@ -111,10 +110,7 @@ def read(
         frame = _of_array(path, ids, id, where)
     else:
         frame = _of_table(path, id, column, where)
-    named = pl.lit(model or model_name(path))
-    if model is None and "model" in frame.columns:
-        named = pl.col("model").cast(pl.String).fill_null(model_name(path))
-    frame = frame.with_columns(named.alias("model"))
+    frame = with_model(frame, model, path)
     return check(frame.select(EMBEDDINGS.schema.keys()), EMBEDDINGS, where=where)
 
 
@@ -224,7 +220,7 @@ def _ids(file: Path, column: str | None) -> pl.Series:
         return pl.Series("instance_id", [str(name) for name in array.tolist()], dtype=pl.String)
     if file.suffix.lower() != ".txt":
         frame = read_table(file)
-        return ids_of(frame, _id_column(frame, column, where), where)
+        return _ids_in(frame, column, where)
     try:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -265,24 +261,14 @@ def _of_table(path: Path, id: str | None, column: str | None, where: str) -> pl.
     _refuse_unequal(vectors, where, named)
     finite = vectors.list.eval(pl.element().is_finite().fill_null(value=False)).list.all()
     _refuse_infinite(finite.fill_null(value=True).to_numpy(), where)
-    names = ids_of(frame, _id_column(frame, id, where), where)
+    names = _ids_in(frame, id, where)
     found = pl.DataFrame([names.alias("instance_id"), vectors.alias("embedding")])
     return found.hstack([frame["model"]]) if "model" in frame.columns else found
 
 
-def _id_column(frame: pl.DataFrame, column: str | None, where: str) -> str:
-    found = column or next((name for name in ID_COLUMNS if name in frame.columns), None)
-    if found is None and len(frame.columns) == 1:
-        found = frame.columns[0]
-    if found is None:
-        raise SpecError(
-            "no column says whom a vector is of",
-            expected="one of " + ", ".join(ID_COLUMNS),
-            found=columns_shown(frame.columns),
-            where=where,
-            hint="name it with --id (id=…)",
-        )
-    return found
+def _ids_in(frame: pl.DataFrame, column: str | None, where: str) -> pl.Series:
+    alone = frame.columns[0] if len(frame.columns) == 1 else None
+    return ids_of(frame, id_column(frame, column or alone, where, what="a vector"), where)
 
 
 def _refuse_unequal(vectors: pl.Series, where: str, column: str) -> None:

@@ -6,7 +6,6 @@ task that compares them with the originals.
 
 from __future__ import annotations
 
-import os
 import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,12 +14,12 @@ from pathlib import Path
 import polars as pl
 
 from isolux.io.frames import read_table
-from isolux.io.ids import ID_COLUMNS, ids_of
+from isolux.io.ids import id_column, ids_of
 from isolux.io.image_tables import ARCHIVED, FHIBE_API, IMAGE_FILES, holds_images
 from isolux.io.images import IMAGE_SUFFIXES
-from isolux.io.paths import inside
+from isolux.io.paths import files_below, inside
 from isolux.io.tar import is_tar, tar_files
-from isolux.predictions._detections import model_name
+from isolux.predictions._detections import with_model
 from isolux.predictions._parts import mostly_parts
 from isolux.predictions._seen import Seen
 from isolux.vocabulary.errors import FileError, UnknownNameError, place
@@ -97,10 +96,7 @@ def read(
         frame = _named(_members(source), where)
     else:
         frame = _of_table(source, id, root)
-    named = pl.lit(model or model_name(source))
-    if model is None and "model" in frame.columns:
-        named = pl.col("model").cast(pl.String).fill_null(model_name(source))
-    frame = frame.with_columns(named.alias("model")).sort("instance_id", "model")
+    frame = with_model(frame, model, source).sort("instance_id", "model")
     return check(frame.select(IMAGE_FILES.schema.keys()), IMAGE_FILES, where=where)
 
 
@@ -117,30 +113,17 @@ def _named(files: Iterator[tuple[str, str]], where: str) -> pl.DataFrame:
 
 def _files(root: Path) -> Iterator[tuple[str, str]]:
     """Walk the folder; a link is refused, for a picture of elsewhere is not the model's."""
-    try:
-        for folder, folders, names in os.walk(root, onerror=_stop):
-            for name in [*folders, *names]:
-                file = Path(folder) / name
-                if file.is_symlink():
-                    raise FileError(
-                        "there is a link among the pictures",
-                        expected="plain files and folders",
-                        found=str(file.relative_to(root)),
-                        where=str(root),
-                        hint="put the file itself there",
-                    )
-            for name in names:
-                if name.lower().endswith(IMAGE_SUFFIXES):
-                    file = Path(folder) / name
-                    yield file.relative_to(root).as_posix(), str(file)
-    except OSError as error:
-        raise FileError(
-            "the folder cannot be listed", found=error.strerror, where=str(root)
-        ) from error
-
-
-def _stop(error: OSError) -> None:
-    raise error
+    for file in files_below(root, ""):
+        if file.is_symlink():
+            raise FileError(
+                "there is a link among the pictures",
+                expected="plain files and folders",
+                found=str(file.relative_to(root)),
+                where=str(root),
+                hint="put the file itself there",
+            )
+        if file.name.lower().endswith(IMAGE_SUFFIXES):
+            yield file.relative_to(root).as_posix(), str(file)
 
 
 def _members(path: Path) -> Iterator[tuple[str, str]]:
@@ -162,9 +145,7 @@ def _of_table(path: Path, column: str | None, root: str | None) -> pl.DataFrame:
         raise
     if "uri" not in frame.columns:
         raise UnknownNameError("column", "uri", frame.columns, where=where)
-    named = column or next((name for name in ID_COLUMNS if name in frame.columns), None)
-    if named is None:
-        raise UnknownNameError("column", "instance_id", frame.columns, where=where)
+    named = id_column(frame, column, where, what="a picture")
     base = Path(root).expanduser() if root is not None else path.parent
     paths = ids_of(frame, "uri", where).to_list()
     files = []

@@ -6,13 +6,12 @@ They are listed here and opened only by the task that compares them. Lee et al. 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
 
-from isolux.io.paths import inside
+from isolux.io.paths import files_below, inside
 from isolux.io.tar import is_tar
 from isolux.predictions._detections import model_name
 from isolux.predictions._parts import PARTS, mostly_parts
@@ -104,21 +103,9 @@ def _empty(path: Path) -> bool:
 
 def _pictures(root: Path) -> Iterator[str]:
     """Walk the folder; links are followed to files inside of it only."""
-    try:
-        for folder, _, names in os.walk(root, onerror=_stop):
-            for name in names:
-                if not name.lower().endswith(".png"):
-                    continue
-                file = Path(folder) / name
-                yield str(inside(root, file.absolute()) if file.is_symlink() else file)
-    except OSError as error:
-        raise FileError(
-            "the folder cannot be listed", found=error.strerror, where=str(root)
-        ) from error
-
-
-def _stop(error: OSError) -> None:
-    raise error
+    for file in files_below(root, ".png"):
+        if not file.is_dir():
+            yield str(inside(root, file.absolute()) if file.is_symlink() else file)
 
 
 def _named(files: pl.Series, parts: Sequence[str], root: Path) -> pl.DataFrame:

@@ -15,7 +15,7 @@ import polars as pl
 
 from isolux.io.cells import as_numbers, as_text, row_of
 from isolux.io.frames import read_table
-from isolux.io.ids import ID_COLUMNS, ids_of
+from isolux.io.ids import id_column, ids_of
 from isolux.io.image_tables import FHIBE_API, UNIT_VALUES, VALUE_COLUMNS, holds_values
 from isolux.predictions._detections import model_name
 from isolux.predictions._seen import Seen
@@ -90,9 +90,7 @@ def read(
     file = Path(path).expanduser()
     where = str(file)
     frame = read_table(file)
-    named = id or next((name for name in ID_COLUMNS if name in frame.columns), None)
-    if named is None:
-        raise UnknownNameError("column", "instance_id", frame.columns, where=where)
+    named = id_column(frame, id, where, what="a value")
     who = [ids_of(frame, named, where)]
     own = model is None and "model" in frame.columns
     if own:

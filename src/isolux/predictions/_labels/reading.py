@@ -13,8 +13,9 @@ from typing import TypedDict
 import polars as pl
 
 from isolux.io.cells import as_labels, as_lists, as_numbers, as_text, filled, row_of
-from isolux.io.frames import FORMATS, read_table
-from isolux.io.ids import ID_COLUMNS, IdFrom, ids_of
+from isolux.io.frames import read_table
+from isolux.io.ids import IdFrom, id_column, ids_of
+from isolux.predictions._detections import model_name
 from isolux.predictions._id_parts import shortened
 from isolux.predictions._labels.confidences import confidences, whether_detected
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown, place
@@ -63,15 +64,7 @@ def read_labels(path: str | Path, form: str, options: LabelOptions) -> pl.DataFr
     """Read a file of that format and give the table predictions."""
     where = str(path)
     frame = read_table(path, format=form, sheet=options.get("sheet"))
-    named = options.get("id") or next((n for n in ID_COLUMNS if n in frame.columns), None)
-    if named is None:
-        raise SpecError(
-            "no column says whom an answer is about",
-            expected="one of " + ", ".join(ID_COLUMNS),
-            found=columns_shown(frame.columns),
-            where=where,
-            hint="name it with --id (id=…)",
-        )
+    named = id_column(frame, options.get("id"), where, what="an answer")
     ids = shortened(ids_of(frame, named, where), options.get("id_from", "column"), where)
     column, score = options.get("column"), options.get("score")
     if column is None:
@@ -84,7 +77,7 @@ def read_labels(path: str | Path, form: str, options: LabelOptions) -> pl.DataFr
         scale=options.get("scale", 1.0),
         detected=options.get("detected"),
         separator=options.get("separator"),
-        model=options.get("model") or _file_model(Path(path).name),
+        model=options.get("model") or model_name(path),
         question=_question_column(frame, ids, options, column, where),
     )
     models = models_of_rows(frame, options.get("model_column"), options.get("model"), where)
@@ -148,12 +141,6 @@ def label_rows(
     several = _holds_several(frame[answers.column], answers.separator)
     rows = (_from_lists if several else _from_cells)(frame, who, answers, where)
     return LABEL_PREDICTIONS.conform(rows.select(LABEL_PREDICTIONS.schema.keys()))
-
-
-def _file_model(name: str) -> str:
-    """Call a model by its file's name, less the suffix of the format."""
-    suffixes = [s for known in FORMATS.values() for s in known if name.lower().endswith(s)]
-    return name[: len(name) - max(map(len, suffixes), default=0)] or name
 
 
 def _answer_column(frame: pl.DataFrame, where: str, more: tuple[str, ...] = ()) -> str:
