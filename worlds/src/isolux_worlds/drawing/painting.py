@@ -29,8 +29,13 @@ from isolux_worlds.drawing.canvas import OCCLUDER, Canvas, Paint
 from isolux_worlds.drawing.light import expose, light_of, soften
 from isolux_worlds.drawing.occluders import paint_occluder
 from isolux_worlds.drawing.person import paint_person
-from isolux_worlds.drawing.setting import Setting
-from isolux_worlds.drawing.weather import haze_colour, haze_of, paint_falling, paint_fog_and_puddles
+from isolux_worlds.drawing.setting import (
+    Setting,
+    haze_colour,
+    haze_of,
+    paint_falling,
+    paint_fog_and_puddles,
+)
 from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["Rendered", "render"]

@@ -18,8 +18,13 @@ import polars as pl
 
 from isolux_worlds.layouts._files import Picture, save_pictures, uuid_of, write_bytes
 from isolux_worlds.layouts._layout import Ids, Layout, Way
-from isolux_worlds.layouts.fhibe.faces import SIDE_PX, Face, write_face
-from isolux_worlds.layouts.fhibe.points import keypoint_cells, segment_cells
+from isolux_worlds.layouts.fhibe.faces import (
+    SIDE_PX,
+    Face,
+    keypoint_cells,
+    segment_cells,
+    write_face,
+)
 from isolux_worlds.layouts.fhibe.spoken import NAMES, answers
 from isolux_worlds.photo_world.world import PhotoWorld
 
