@@ -53,7 +53,7 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
     images = left_join(world.photos, files).select(
         "width", "height", "file_name", "caption", license=pl.lit(1), id="number"
     )
-    people = left_join(world.people_in_photos(width="width", height="height"), files)
+    people = left_join(world.sized_people(), files)
     licences = pl.DataFrame({"id": [1], "name": ["made up: nobody is shown"], "url": [""]})
     plain = pl.DataFrame({"supercategory": ["person"], "id": [1], "name": ["person"]})
     joints = plain.with_columns(

@@ -26,6 +26,7 @@ __all__ = [
     "Answer",
     "Given",
     "Slips",
+    "answer_rows",
     "answered",
     "label_studio",
     "outline_of",
@@ -262,6 +263,16 @@ _ANSWERS: dict[str, Callable[[Asked, Annotator | None, _Draw], Given]] = {
     "count": _count, "boxes": _boxes, "skin_tone": _skin_tone, "attributes": _attributes,
     "masks": _masks,
 }  # fmt: skip
+
+
+def answer_rows(head: Answer, answer: Answer) -> list[Answer]:
+    """Write an answer as rows of a sheet: one for each choice, and for each box."""
+    rows = [
+        head | {"question": question, "answer": choice}
+        for question, choices in answer.get("choices", {}).items()
+        for choice in choices
+    ]
+    return rows + [head | box for box in answer.get("boxes", ())]
 
 
 def label_studio(answer: Answer, size: tuple[int, int]) -> list[dict[str, Any]]:

@@ -150,29 +150,17 @@ def _named(world: PhotoWorld) -> pl.DataFrame:
 
 def _rows(world: PhotoWorld, named: pl.DataFrame) -> pl.DataFrame:
     """Make a row for each person in each photo, lists as lists, joints and parts as text."""
-    sized = world.people_in_photos(width="width", height="height")
-    facts = pl.concat(
-        [
-            named.select(
-                image_id="photo",
-                filepath=pl.format("{}/main_{}.png", "folder", "photo"),
-                json_path=pl.format("{}/main_annos_{}.json", "folder", "photo"),
-                subject_id="subject",
-                is_primary="is_primary",
-                person_id="person_id",
-                folder="folder",
-                person="person",
-            ),
-            sized.select(
-                image_width="width",
-                image_height="height",
-                person_bbox=_box("box"),
-                face_bbox=_box("face"),
-            ),
-            answers(world),
-        ],
-        how="horizontal",
+    sized = world.sized_people()
+    names = named.select(
+        image_id="photo",
+        filepath=pl.format("{}/main_{}.png", "folder", "photo"),
+        json_path=pl.format("{}/main_annos_{}.json", "folder", "photo"),
+        subject_id="subject",
+        **{name: name for name in ("is_primary", "person_id", "folder", "person")},
     )
+    boxes = {"person_bbox": _box("box"), "face_bbox": _box("face")}
+    sides = sized.select(image_width="width", image_height="height", **boxes)
+    facts = pl.concat([names, sides, answers(world)], how="horizontal")
     return facts.with_columns(keypoint_cells(sized), segment_cells(sized), other_face=pl.lit("[]"))
 
 
@@ -214,10 +202,8 @@ def _write_json(rows: pl.DataFrame, root: Path) -> None:
             **{name: subjects[0][name] for name in _OF_IMAGES},
             "humans_per_image": people.height,
         }
-        of_people = [
-            {k: v for k, v in one.items() if k not in (*_OF_IMAGES, "image_id", "json_path")}
-            for one in subjects
-        ]
+        own = (*_OF_IMAGES, "image_id", "json_path")
+        of_people = [{k: v for k, v in one.items() if k not in own} for one in subjects]
         data = msgspec.json.encode({"image_annotation": whole, "subject_annotation": of_people})
         write_bytes(root, people["json_path"][0], data)
 
