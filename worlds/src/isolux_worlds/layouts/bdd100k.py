@@ -96,17 +96,14 @@ def _frame_rows(world: PhotoWorld, frames: pl.DataFrame) -> pl.DataFrame:
     labels = sized.group_by("image_id", maintain_order=True).agg(labels=label)
     photos = left_join(world.photos, frames)
     scene = pl.col("scene").replace_strict(_SCENES, default="undefined", return_dtype=pl.String)
+    hour = pl.col("time_of_day").str.replace("_", "/")
     return left_join(photos, labels).select(
         "name",
         videoName="video",
         frameIndex="index",
         timestamp=pl.lit(10_000),
         size=pl.struct("width", "height"),
-        attributes=pl.struct(
-            weather="weather",
-            scene=scene,
-            timeofday=pl.col("time_of_day").str.replace("_", "/"),
-        ),
+        attributes=pl.struct(weather="weather", scene=scene, timeofday=hour),
         labels="labels",
     )
 
@@ -125,11 +122,9 @@ def _districts(world: PhotoWorld) -> pl.DataFrame:
     within = random.uniform(0.1, 0.9, (homes.height, 2))
     cells = left_join(named, number, "area")
     row, column = np.divmod(cells["number"].to_numpy(), _PER_ROW)
+    names = ("household_id", "area", "income", "number")
     return cells.select(
-        "household_id",
-        "area",
-        "income",
-        "number",
+        *names,
         postalCode=(10_000 + pl.col("number")).cast(pl.String),
         latitude=pl.Series(np.round(_CORNER[0] + _CELL * (row + within[:, 0]), 6)),
         longitude=pl.Series(np.round(_CORNER[1] + _CELL * (column + within[:, 1]), 6)),

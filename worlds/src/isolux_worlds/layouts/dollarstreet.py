@@ -135,21 +135,13 @@ def _addresses(photos: pl.DataFrame) -> pl.DataFrame:
     country = pl.col("country").str.replace_all(" ", "%20")
     number = pl.col("household_id").str.strip_prefix("h").str.strip_chars_start("0")
     place = pl.format("{}%20{}", country, number)
-    url = pl.format(
-        "http://static.dollarstreet.org/media/{}/image/{}/480x480-{}.jpg", place, "uuid", "uuid"
-    )
+    address = "http://static.dollarstreet.org/media/{}/image/{}/480x480-{}.jpg"
+    url = pl.format(address, place, "uuid", "uuid")
     rows = photos.with_columns(url=url, label=_of_topics(0)).explode("label")
-    return rows.select(
-        pl.format("{}-{}", "id", "label").alias("_id"),
-        "id",
-        "label",
-        "country",
-        pl.col("region").replace_strict(_REGIONS, return_dtype=pl.String),
-        "income",
-        "url",
-        lat="latitude",
-        lng="longitude",
-    )
+    row = pl.format("{}-{}", "id", "label").alias("_id")
+    region = pl.col("region").replace_strict(_REGIONS, return_dtype=pl.String)
+    spot = {"lat": "latitude", "lng": "longitude"}
+    return rows.select(row, "id", "label", "country", region, "income", "url", **spot)
 
 
 LAYOUT = Layout(
@@ -159,9 +151,7 @@ LAYOUT = Layout(
     ways=(Way("classification"), Way("geodiversity")),
     names={
         "income_group": Native("income_bucket", {"middle": "medium"}),
-        "region": Native(
-            "region", {"af": "Africa", "am": "The Americas", "as": "Asia", "eu": "Europe"}
-        ),
+        "region": Native("region", _REGIONS),
         "country": Native("country"),
     },
     judges_people=False,

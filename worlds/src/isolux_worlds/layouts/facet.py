@@ -106,13 +106,9 @@ def annotation_table(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
     other = pl.col(second) if second in people.columns else pl.lit(None, dtype=pl.String)
     words = zip(('{"x": ', ', "y": ', ', "width": ', ', "height": '), "xywh", strict=True)
     box = [e for word, s in words for e in (pl.lit(word), pl.col(f"box_{s}").round(2))]
-    head = people.select(
-        "person_id",
-        "filename",
-        class1=first.fill_null(people["occupation"]),
-        class2=other,
-        bounding_box=pl.concat_str(*box, pl.lit("}")),
-    )
+    boxes = pl.concat_str(*box, pl.lit("}"))
+    first = first.fill_null(people["occupation"])
+    head = people.select("person_id", "filename", class1=first, class2=other, bounding_box=boxes)
     marks = [_marks(world, people, *attribute) for attribute in _MARKS]
     marks.insert(1, _tones(world, people))
     light = _marks(world, people, "lighting", "lighting_", _LIGHTING)
@@ -169,13 +165,10 @@ def _visible(people: pl.DataFrame) -> pl.DataFrame:
 def _write_boxes(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None:
     categories = pl.DataFrame({"id": range(1, len(OCCUPATIONS) + 1), "name": OCCUPATIONS})
     of_class = dict(categories.select("name", "id").iter_rows())
-    rows = people.select(
-        id="person_id",
-        image_id="number",
-        category_id=pl.col("occupation").replace_strict(of_class, return_dtype=pl.Int64),
-        bbox=pl.concat_list(pl.col(f"box_{side}").round(2) for side in "xywh"),
-        person_id="person_id",
-    )
+    number = pl.col("occupation").replace_strict(of_class, return_dtype=pl.Int64)
+    box = pl.concat_list(pl.col(f"box_{side}").round(2) for side in "xywh")
+    who = {"id": "person_id", "image_id": "number"}
+    rows = people.select(**who, category_id=number, bbox=box, person_id="person_id")
     parts = {"images": images, "annotations": rows, "categories": categories}
     write_json(root, "annotations/coco_boxes.json", parts)
 
@@ -188,17 +181,16 @@ def _write_masks(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None
         "hair": united_parts(people, HAIR),
     }
     masks = pl.struct(size=pl.concat_list("height", "width"), counts="counts")
-    rows = [
-        part.drop_nulls("counts").select(
-            image_id="number",
-            category_id=pl.lit(k, dtype=pl.Int64),
-            segmentation=masks,
-            iscrowd=pl.lit(0),
-            person_id="person_id",
-        )
-        for k, part in enumerate(parts.values(), start=1)
-    ]
-    annotations = pl.concat(rows).select(pl.int_range(1, pl.len() + 1).alias("id"), pl.all())
+    numbered = [part.with_columns(category=k) for k, part in enumerate(parts.values(), start=1)]
+    masked = pl.concat(numbered, how="diagonal").drop_nulls("counts")
+    annotations = masked.select(
+        id=pl.int_range(1, pl.len() + 1),
+        image_id="number",
+        category_id=pl.col("category").cast(pl.Int64),
+        segmentation=masks,
+        iscrowd=pl.lit(0),
+        person_id="person_id",
+    )
     categories = pl.DataFrame({"id": [1, 2, 3], "name": list(parts)})
     named = {"images": images, "annotations": annotations, "categories": categories}
     write_json(root, "annotations/coco_masks.json", named)
@@ -218,9 +210,7 @@ LAYOUT = Layout(
         Way("segmentation", pictures=True),
     ),
     names={
-        "perceived_gender_presentation": Native(
-            "gender_presentation", {"masculine": "masc", "feminine": "fem"}
-        ),
+        "perceived_gender_presentation": Native("gender_presentation", _SHORT),
         "skin_tone": Native("skin_tone", exact=False),
         "age_group": Native("age_presentation"),
         "hair_color": Native("hair_color", exact=False),

@@ -8,7 +8,6 @@ sample's. People are counted as often as they are in photos.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ from isolux.vocabulary.spec import crossed
 from isolux_worlds._draw import FloatArray, IntArray, stream
 from isolux_worlds.photo_world.joint import Node, ancestors, network, rule_numbers
 from isolux_worlds.populations.planted import GROUP_RATES, group_rows, widest_gaps
-from isolux_worlds.populations.population import check_values, hits
+from isolux_worlds.populations.population import check_cells, check_values, hits
 
 __all__ = [
     "chance",
@@ -202,14 +201,9 @@ def _cells(nodes: Sequence[Node], model: ModelSettings, grouped: Iterable[str]) 
     asked = {name for effect in model.effects for name in effect.where} | set(grouped)
     held = ancestors(nodes, asked)
     lengths = tuple(len(node.values) for node in held)
-    total = math.prod(lengths)
-    if total > MOST_CELLS:
-        raise SpecError(
-            "there are too many combinations of values to list",
-            expected=f"at most {MOST_CELLS:,}",
-            found=f"{total:,} of {', '.join(node.name for node in held)}",
-            hint="intersect fewer attributes, or let fewer hang on one another",
-        )
+    names = tuple(node.name for node in held)
+    hint = "intersect fewer attributes, or let fewer hang on one another"
+    check_cells(names, lengths, MOST_CELLS, hint)
     places = {
         node.name: np.arange(length).reshape([-1 if j == i else 1 for j in range(len(held))])
         for i, (node, length) in enumerate(zip(held, lengths, strict=True))
@@ -219,7 +213,6 @@ def _cells(nodes: Sequence[Node], model: ModelSettings, grouped: Iterable[str]) 
     for node in held:
         share = share * _conditional(node, values, places)
     rate = chance(model, values, places)
-    names = tuple(node.name for node in held)
     return _Cells(names, np.broadcast_to(share, lengths), np.broadcast_to(rate, lengths))
 
 

@@ -173,9 +173,8 @@ def _face_rows(rows: pl.DataFrame, faces: list[Face]) -> pl.DataFrame:
     """Give each aligned face its row: its person's answers, its own joints and parts."""
     cells = dict.fromkeys(("keypoints", "segments", "CelebA"), pl.String())
     own = pl.DataFrame(faces, schema={"person_id": pl.Int64, **cells}, orient="row")
-    joined = rows.drop("keypoints", "segments").join(
-        own, on="person_id", how="inner", maintain_order="left"
-    )
+    others = rows.drop("keypoints", "segments")
+    joined = others.join(own, on="person_id", how="inner", maintain_order="left")
     stem = "{}/faces_crop_and_align_"
     return joined.with_columns(
         image_id="person",

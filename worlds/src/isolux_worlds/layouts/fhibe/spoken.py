@@ -167,9 +167,9 @@ def answers(world: PhotoWorld) -> pl.DataFrame:
     )
     bald = (pl.col("natural_hair_type") == "0. None").alias("bald")
     none = pl.lit(["0. None"])
-    found = found.with_columns(
-        natural_hair_color=pl.when(bald).then(none).otherwise("natural_hair_color")
-    ).with_columns(apparent_hair_type="natural_hair_type", apparent_hair_color="natural_hair_color")
+    hair = pl.when(bald).then(none).otherwise("natural_hair_color")
+    of_hair = {"natural_hair_color": hair, "apparent_hair_type": pl.col("natural_hair_type")}
+    found = found.with_columns(**of_hair, apparent_hair_color=hair)
     bearded = pl.col("facial_hairstyle").list.first() != "0. None"
     beard = pl.when(bearded).then("natural_hair_color").otherwise(none)
     eyes = dict.fromkeys(_EYES, pl.lit(["7. Not listed"]))
