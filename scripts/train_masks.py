@@ -23,7 +23,7 @@ import polars as pl
 
 from isolux.io.images import read_image
 from isolux.io.picture_folder import PictureFolder
-from isolux_worlds.networks.photos import TONES, overlooked, paint_photos
+from isolux_worlds.networks.audit import TONES, overlooked, paint_photos
 from scripts.onnx_file import Node, onnx_bytes
 
 HERE = Path(__file__).resolve().parents[1] / "worlds" / "src" / "isolux_worlds" / "networks"

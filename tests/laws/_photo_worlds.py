@@ -16,8 +16,7 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from isolux_worlds.photo_world.joint import network
 from isolux_worlds.photo_world.people import draw_codes_only
-from isolux_worlds.photo_world.planted import planted
-from isolux_worlds.photo_world.response import chance, correlated
+from isolux_worlds.photo_world.planted import chance, correlated, planted
 from isolux_worlds.photo_world.settings import preset
 from isolux_worlds.populations.rates import RateWorlds
 from tests.laws._worlds import bootstrap

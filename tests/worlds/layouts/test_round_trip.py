@@ -14,7 +14,7 @@ from isolux.geometry.masks import masks_from_counts
 from isolux.io.images import read_image
 from isolux.tasks._parts import parts_of_cell
 from isolux_worlds.layouts import LAYOUTS
-from isolux_worlds.layouts.fhibe.points import CLASS_OF_PART
+from isolux_worlds.layouts.fhibe.faces import CLASS_OF_PART
 from isolux_worlds.layouts.fhibe.spoken import SKIN_LEVEL
 from isolux_worlds.photo_world.tables import JOINTS
 from tests.worlds.layouts._painter import painted
@@ -328,7 +328,7 @@ def test_fhibes_joints_are_those_that_are_seen(layout, written, world, source):
 
 @only("fhibe")
 def test_fhibes_polygons_fill_to_what_is_seen_of_each_part(layout, world, dataset):
-    from isolux_worlds.layouts.fhibe.points import CLASSES
+    from isolux_worlds.layouts.fhibe.faces import CLASSES
 
     both = beside(layout, world, dataset)
     holes = 0

@@ -9,8 +9,15 @@ import polars as pl
 import pytest
 
 from isolux.models import open_model
-from isolux_worlds.networks.audit import NETWORK, audit_masks, planted_rates
-from isolux_worlds.networks.photos import OVERLOOKED, TONES, overlooked, paint_photos
+from isolux_worlds.networks.audit import (
+    NETWORK,
+    OVERLOOKED,
+    TONES,
+    audit_masks,
+    overlooked,
+    paint_photos,
+    planted_rates,
+)
 
 
 @pytest.fixture(scope="module")

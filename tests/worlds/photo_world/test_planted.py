@@ -11,8 +11,13 @@ import pytest
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux_worlds.photo_world.joint import network
 from isolux_worlds.photo_world.people import draw_codes_only
-from isolux_worlds.photo_world.planted import planted, planted_controlled, planted_record
-from isolux_worlds.photo_world.response import chance, correlated
+from isolux_worlds.photo_world.planted import (
+    chance,
+    correlated,
+    planted,
+    planted_controlled,
+    planted_record,
+)
 from isolux_worlds.photo_world.settings import PRESETS, ModelSettings, parse_world, preset
 
 

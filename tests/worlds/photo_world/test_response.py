@@ -7,7 +7,7 @@ import pytest
 
 from isolux.vocabulary.errors import UnknownNameError
 from isolux_worlds.photo_world.people import draw_people
-from isolux_worlds.photo_world.response import chance, correlated, rates, right
+from isolux_worlds.photo_world.planted import chance, correlated, rates, right
 from isolux_worlds.photo_world.settings import ModelSettings, parse_world, preset
 
 

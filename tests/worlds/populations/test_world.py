@@ -4,14 +4,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.vocabulary.errors import OutputError, UnknownNameError
+from isolux.vocabulary.errors import OutputError
 from isolux_worlds import (
     Attribute,
     Effect,
     Model,
     Population,
     demo_population,
-    model_table,
     simulate,
     write_csv,
 )
@@ -170,27 +169,12 @@ def test_a_subjects_rate_at_the_edges_is_the_mean():
     assert subject_rate(np.array([0.4]), 0.0, np.array([0.99])).tolist() == [0.4]
 
 
-def test_one_models_table_has_plain_columns():
-    world = simulate(population(MODEL, Model(name="n", base_rate=0.5), subjects=20), 1)
-    table = model_table(world, "n")
-    assert table.columns[-2:] == ["prediction", "score"]
-    assert table["prediction"].equals(world.people["prediction_n"])
-    assert "prediction_m" not in table.columns
-
-
-def test_an_unknown_model_is_named():
-    with pytest.raises(UnknownNameError, match=r"no model named 'k'\n.*one of m"):
-        model_table(simulate(population(MODEL, subjects=5), 1), "k")
-
-
 def test_a_file_comes_back_as_it_was_written(tmp_path):
     world = simulate(population(MODEL, subjects=50), 1)
     path = write_csv(world, tmp_path / "people.csv")
     text = {c: pl.String for c in world.people.columns if c != "score_m"}
     assert pl.read_csv(path, schema_overrides=text).equals(world.people)
     assert [p.name for p in tmp_path.iterdir()] == ["people.csv"]
-    of_model = pl.read_csv(write_csv(world, tmp_path / "m.csv", model="m"), infer_schema=False)
-    assert of_model.columns[-2:] == ["prediction", "score"]
 
 
 def test_a_folder_that_is_not_there_is_said(tmp_path):

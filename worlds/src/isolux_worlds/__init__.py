@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from isolux_worlds.populations.planted import planted_rates, planted_record
     from isolux_worlds.populations.population import Attribute, Effect, Model, Population
     from isolux_worlds.populations.rates import RateWorlds, simulate_crossed, simulate_rates
-    from isolux_worlds.populations.world import World, model_table, simulate, write_csv
+    from isolux_worlds.populations.world import World, simulate, write_csv
     from isolux_worlds.scenes.planted_boxes import planted_detection, planted_detection_record
     from isolux_worlds.scenes.scene import Detector, Scene, SceneAttribute, confounded_scene
     from isolux_worlds.scenes.scene_world import SceneWorld, simulate_scene
@@ -51,7 +51,6 @@ __all__ = [
     "demo_population",
     "demo_settings",
     "draw_people",
-    "model_table",
     "planted_detection",
     "planted_detection_record",
     "planted_rates",

@@ -7,8 +7,7 @@ used: shapes, colours and proportions are in this folder.
 
 from __future__ import annotations
 
-from isolux_worlds.drawing.encode import JPEG_QUALITY, encoded
-from isolux_worlds.drawing.painting import Rendered, render
+from isolux_worlds.drawing.painting import JPEG_QUALITY, Rendered, encoded, render
 from isolux_worlds.drawing.sight import seen
 
 __all__ = ["JPEG_QUALITY", "Rendered", "encoded", "render", "seen"]

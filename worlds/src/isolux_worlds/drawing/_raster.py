@@ -250,25 +250,6 @@ def _blend(
 
 
 @njit(None, **_FLAGS)
-def _label(
-    shape: _Floats,
-    x: int,
-    y: int,
-    owner: _Labels,
-    part: _Labels,
-    touched: _Labels,
-    body_px: npt.NDArray[np.int64],
-) -> None:
-    """Write whose pixel it is now, and count each pixel of a body once, hidden later or not."""
-    who = int(shape[OWNER])
-    owner[y, x] = who
-    part[y, x] = int(shape[PART])
-    if 0 < who < 255 and touched[y, x] != who:
-        touched[y, x] = who
-        body_px[who] += 1
-
-
-@njit(None, **_FLAGS)
 def _covered(shape: _Floats, x: float, y: float) -> tuple[float, float, float]:
     """Return how much of a pixel an ellipse or a capsule covers, and its normal there."""
     soft = shape[SOFT]
@@ -314,7 +295,7 @@ def paint(
     for k in range(shapes.shape[0]):
         shape = shapes[k]
         low, high, left, right = _window(shape, points, picture.shape[0], picture.shape[1])
-        polygon = int(shape[KIND]) == POLYGON
+        polygon, who = int(shape[KIND]) == POLYGON, int(shape[OWNER])
         if polygon and low < high and left < right:
             _add_edges(shape, points, area, low, high, left, right)
         plain = shape[ROUND] == 0.0 and shape[GRAIN] == 0.0
@@ -331,5 +312,9 @@ def paint(
                     continue
                 shade = 1.0 if plain else _shade(shape, x + 0.5, y + 0.5, u, v, light)
                 _blend(shape, x, y, cover * shape[ALPHA], shade, picture, haze)
-                if shape[OWNER] >= 0 and cover >= 0.5:
-                    _label(shape, x, y, owner, part, touched, body_px)
+                if who >= 0 and cover >= 0.5:
+                    owner[y, x] = who
+                    part[y, x] = int(shape[PART])
+                    if 0 < who < 255 and touched[y, x] != who:  # a body's pixel counts once
+                        touched[y, x] = who
+                        body_px[who] += 1

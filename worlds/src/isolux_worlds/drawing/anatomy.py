@@ -17,11 +17,117 @@ import numpy as np
 from isolux_worlds._draw import stream
 from isolux_worlds.drawing._raster import _Floats
 from isolux_worlds.drawing.canvas import Places, Point
-from isolux_worlds.drawing.look import Look, look_of
+from isolux_worlds.drawing.colour import Colour, mix, rgb
 from isolux_worlds.photo_world.tables import JOINTS
-from isolux_worlds.photo_world.vocabulary import DRAWN
+from isolux_worlds.photo_world.vocabulary import DRAWN, MONK_TONES
 
-__all__ = ["Figure", "Frame", "figure_of", "joined", "mirrored", "words_of"]
+__all__ = ["Figure", "Frame", "Look", "Skin", "figure_of", "joined", "mirrored", "words_of"]
+
+_IRIS = ("#5b3a1e", "#3e2815", "#6d4c26", "#7a6a35", "#5d7048", "#5d7f95", "#6d8a9c", "#727b80")
+_HAIR: Mapping[str, tuple[str, ...]] = {
+    "black": ("#1c1817", "#241d1b", "#17171a"),
+    "brown": ("#4f3422", "#6a4429", "#3f2a1d"),
+    "blonde": ("#d6b06a", "#c79a55", "#e3c684"),
+    "red": ("#a2461f", "#b65628", "#8c3a1e"),
+    "grey": ("#9c9a97", "#b9b6b2", "#85837f"),
+    "colored": ("#7b3fa0", "#2f7fb5", "#d1498b", "#2c9c7c"),
+}
+_CLOTH = (
+    "#c0433c", "#2f6690", "#3a7d5d", "#d9a441", "#7a4f8a", "#d97d54", "#4a5a6a", "#e8e2d5",
+    "#3b3f46", "#8fb0c4", "#b8647a", "#6d8b4f", "#f0c9b0", "#24476b", "#9a3b4e", "#5fa8a0",
+)  # fmt: skip
+_TROUSERS = ("#2c3e57", "#3c3f45", "#4b5a70", "#6b5d4d", "#23262b", "#57606a", "#85775f")
+_SHOES = ("#26221f", "#5a3e2b", "#e6e3dd", "#3a4350", "#7d2f2f")
+
+
+@dataclass(frozen=True, slots=True)
+class Skin:
+    """A Monk tone and the colours that go with it."""
+
+    tone: Colour
+    shadow: Colour
+    sheen: Colour
+    blush: Colour
+    upper_lip: Colour
+    lower_lip: Colour
+    line: Colour
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Features of a subject; lengths are shares of the usual one, styles 0 to 1."""
+
+    skin: Skin
+    hair: Colour
+    feminine: float
+    age: int
+    length: float
+    jaw: float
+    chin: float
+    nose: float
+    lips: float
+    eye: float
+    brow: float
+    build: float
+    iris: Colour
+    parting: float
+    style: float
+    beard: float
+    top: Colour
+    second: Colour
+    bottom: Colour
+    shoes: Colour
+
+
+def skin_of(tone: str) -> Skin:
+    """Return the colours of one of the ten Monk tones."""
+    base = rgb(MONK_TONES[tone])
+    depth = 1.0 - (0.3 * base[0] + 0.59 * base[1] + 0.11 * base[2]) / 255.0  # 0 light, 1 dark
+    return Skin(
+        tone=base,
+        shadow=mix(base, mix((120.0, 62.0, 40.0), (6.0, 3.0, 2.0), depth), 0.42),
+        sheen=mix(base, (255.0, 240.0, 222.0), 0.08 + 0.32 * depth),
+        blush=mix(base, (205.0, 78.0, 70.0), 0.30),
+        upper_lip=mix(base, mix((168.0, 62.0, 66.0), (120.0, 52.0, 56.0), depth), 0.62),
+        lower_lip=mix(base, mix((196.0, 88.0, 90.0), (158.0, 78.0, 80.0), depth), 0.62),
+        line=mix(base, mix((92.0, 48.0, 32.0), (0.0, 0.0, 0.0), depth), 0.62),
+    )
+
+
+def look_of(words: Mapping[str, str], age: int, seed: int, subject: str) -> Look:
+    """Return how a subject looks: the same in every photo."""
+    rng = stream(seed, "look", subject)
+    u = rng.random(24)
+    feminine = {"feminine": 1.0, "masculine": 0.0}.get(words["perceived_gender_presentation"], 0.5)
+    hair = _pick(_HAIR[words["hair_color"]], u[0])
+    greying = min(0.45, max(0.0, (age - 48) / 70)) if words["hair_color"] != "colored" else 0.0
+    return Look(
+        skin=skin_of(words["skin_tone"]),
+        hair=mix(hair, (196.0, 194.0, 190.0), greying),
+        feminine=feminine,
+        age=age,
+        length=float(np.clip(0.14 + 0.72 * feminine + 0.28 * (u[1] - 0.5), 0.02, 1.0)),
+        jaw=0.84 + 0.16 * u[2] - 0.06 * feminine,
+        chin=0.97 + 0.07 * u[3],
+        nose=0.82 + 0.45 * u[4],
+        lips=0.75 + 0.5 * u[5] + 0.1 * feminine,
+        eye=0.92 + 0.18 * u[6],
+        brow=0.75 + 0.5 * u[7] + 0.25 * (1 - feminine),
+        build=0.9 + 0.28 * u[8],
+        iris=_pick(_IRIS, u[9]),
+        parting=1.0 if u[10] < 0.5 else -1.0,
+        style=float(u[11]),
+        beard=float(u[12]),
+        top=_pick(_CLOTH, u[13]),
+        second=_pick(_CLOTH, u[14]),
+        bottom=_pick(_TROUSERS, u[15]),
+        shoes=_pick(_SHOES, u[16]),
+    )
+
+
+def _pick(colours: tuple[str, ...], at: float) -> Colour:
+    return rgb(colours[int(at * len(colours))])
+
 
 _HEAD_PER_FACE = 1.2
 """A head's height by that of a face from forehead to chin, as in ``photo_world/poses.py``."""

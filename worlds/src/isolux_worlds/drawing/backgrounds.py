@@ -80,14 +80,10 @@ def _building(s: Setting, x0: float, x1: float, top: float, foot: float) -> None
     y = foot - 0.13 * h
     s.rectangle(x0 + 2, y, x1 - 2, y + 0.03 * h, shop)
     window = _LAMP if s.night else light(mix(glass, s.sky[1], 0.3), 0.1)
-    s.rectangle(
-        x0 + 0.08 * (x1 - x0),
-        y + 0.035 * h,
-        x1 - 0.35 * (x1 - x0),
-        foot - 0.015 * h,
-        Paint(window, alpha=0.92),
-    )
-    s.rectangle(x1 - 0.26 * (x1 - x0), y + 0.035 * h, x1 - 0.08 * (x1 - x0), foot, dark(shop, 0.35))
+    wide, top = x1 - x0, y + 0.035 * h
+    show = Paint(window, alpha=0.92)
+    s.rectangle(x0 + 0.08 * wide, top, x1 - 0.35 * wide, foot - 0.015 * h, show)
+    s.rectangle(x1 - 0.26 * wide, top, x1 - 0.08 * wide, foot, dark(shop, 0.35))
 
 
 def _street(s: Setting) -> None:

@@ -13,8 +13,7 @@ from isolux_worlds.drawing.canvas import NOBODY, Canvas
 from isolux_worlds.drawing.colour import dark
 from isolux_worlds.drawing.prop_hold import WOOD, Hold
 from isolux_worlds.drawing.props_sport import CARRIED, SPORT
-from isolux_worlds.drawing.props_stage import STAGE
-from isolux_worlds.drawing.props_work import WORK
+from isolux_worlds.drawing.props_work import STAGE, WORK
 
 __all__ = ["BEHIND", "FRONT", "paint_prop", "paint_prop_behind", "paint_seat"]
 

@@ -1,14 +1,16 @@
-"""Props of work: tools, boxes, a clipboard, a stethoscope, a radio."""
+"""Props of work, stage, desk and table: tools, boxes, instruments, microphones, books, a tray."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
+from isolux_worlds.drawing.anatomy import joined
 from isolux_worlds.drawing.canvas import Paint, Point
 from isolux_worlds.drawing.colour import Colour, dark
 from isolux_worlds.drawing.prop_hold import BRASS, INK, STEEL, WOOD, Hold, Prop, stick
 
-__all__ = ["WORK"]
+__all__ = ["STAGE", "WORK"]
 
 
 def _hose(h: Hold) -> None:
@@ -158,5 +160,131 @@ WORK: Mapping[str, Prop] = {
     "palette": _palette,
     "drip": _drip,
     "whistle": _whistle,
+}
+"""Word of an outfit to its painter."""
+
+
+def _guitar(h: Hold) -> None:
+    body, head = h.chest(0.9, -0.25, 0.0), h.chest(0.28, 1.75, 0.1)
+    h.rod(body, head, 0.13, dark(WOOD, 0.35))
+    h.disc(h.off(body, -0.22, 0.10), 0.58, (190.0, 112.0, 48.0))
+    h.disc(h.off(body, 0.32, -0.14), 0.44, (190.0, 112.0, 48.0))
+    h.disc(h.off(body, 0.12, -0.04), 0.19, (44.0, 26.0, 16.0))
+    string = Paint((232.0, 226.0, 210.0), alpha=0.8)
+    for k in (-1.0, 0.0, 1.0):
+        ends = [h.off(body, -0.4, 0.16 + 0.03 * k), h.off(head, 0.0, 0.03 * k)]
+        h.canvas.line(ends, 0.018 * h.u, string)
+    h.slab(head, 0.17, 0.1, dark(WOOD, 0.5), -0.35)
+
+
+def _tray(h: Hold) -> None:
+    hand = h.hand("left", 0.0, -0.1)
+    h.disc(hand, 0.75, (206.0, 210.0, 216.0), 0.2)
+    for x in (-0.32, 0.05, 0.38):
+        h.slab(h.off(hand, x, -0.26), 0.1, 0.24, (196.0, 228.0, 236.0))
+        h.slab(h.off(hand, x, -0.14), 0.1, 0.12, (196.0, 90.0, 60.0))
+
+
+def _laptop(h: Hold) -> None:
+    place = h.chest(0.86, 0.0, 0.1)
+    h.slab(h.off(place, 0.0, -0.28), 0.78, 0.5, (66.0, 70.0, 78.0))
+    h.slab(h.off(place, 0.0, 0.27), 0.9, 0.07, (176.0, 180.0, 188.0))
+    h.disc(h.off(place, 0.0, -0.28), 0.1, (214.0, 218.0, 224.0))
+
+
+def _books(h: Hold) -> None:
+    place = h.hand("left", 0.02, -0.15)
+    for k, colour in enumerate(((176.0, 58.0, 52.0), (60.0, 110.0, 150.0), (226.0, 182.0, 84.0))):
+        h.slab(h.off(place, 0.03 * k, -0.18 * k), 0.52, 0.08, colour)
+
+
+def _book(h: Hold) -> None:
+    place = h.hand("right", -0.02, -0.1)
+    h.slab(place, 0.34, 0.44, (54.0, 92.0, 128.0), 0.15)
+    h.slab(h.off(place, 0.03, -0.02), 0.22, 0.05, (236.0, 224.0, 190.0), 0.15)
+
+
+def _microphone(h: Hold) -> None:
+    top = h.hand("right", 0.08, -0.42)
+    h.rod(h.hand("right", -0.04, 0.16), top, 0.12, INK)
+    h.disc(top, 0.15, (92.0, 96.0, 104.0))
+
+
+def _reporter_microphone(h: Hold) -> None:
+    _microphone(h)
+    h.slab(h.hand("right", 0.05, -0.2), 0.13, 0.11, (196.0, 52.0, 48.0))
+
+
+def _flute(h: Hold) -> None:
+    a, b = h.around(h.figure.middle_of_mouth, (-0.25, 0.12), (1.7, 0.3))
+    h.rod(a, b, 0.085, (208.0, 212.0, 220.0))
+    for k in range(7):
+        h.disc(joined(a, b, 0.35 + 0.08 * k), 0.03, (120.0, 124.0, 132.0))
+
+
+def _trumpet(h: Hold) -> None:
+    start, end = h.around(h.figure.middle_of_mouth, (0.04, 0.16), (1.15, 0.5))
+    h.rod(start, end, 0.1, BRASS)
+    for k in range(3):
+        valve = joined(start, end, 0.35 + 0.13 * k)
+        h.rod(valve, h.off(valve, 0, 0.25), 0.09, dark(BRASS, 0.15))
+    h.canvas.capsule(end, 0.08 * h.u, h.off(end, 0.38, 0.12), 0.32 * h.u, Paint(BRASS, round=0.6))
+
+
+def _drumsticks(h: Hold) -> None:
+    for side, x in (("right", 0.45), ("left", -0.45)):
+        stick(h, side, (x, -0.75), 0.06, (222.0, 190.0, 136.0))
+
+
+def _bottle(h: Hold) -> None:
+    low, top, neck, cap = (h.hand("right", 0.0, y) for y in (0.2, -0.3, -0.4, -0.58))
+    h.rod(low, top, 0.24, (70.0, 140.0, 110.0))
+    h.rod(neck, cap, 0.1, (70.0, 140.0, 110.0))
+    h.slab(h.hand("right", 0.0, -0.05), 0.12, 0.13, (240.0, 236.0, 222.0))
+
+
+def _headphones(h: Hold) -> None:
+    x, y = h.figure.middle("shoulder")
+    u = h.u
+    h.curve(
+        [(x - 0.34 * u, y - 0.12 * u), (x, y + 0.12 * u), (x + 0.34 * u, y - 0.12 * u)], 0.09, INK
+    )
+    for s in (-1.0, 1.0):
+        h.disc((x + 0.34 * s * u, y - 0.08 * u), 0.17, (206.0, 52.0, 60.0), 1.15)
+
+
+def _beads(h: Hold) -> None:
+    for k in range(12):
+        a = 2 * math.pi * k / 12
+        bead = h.hand("right", 0.18 * math.cos(a), 0.32 + 0.32 * math.sin(a))
+        h.disc(bead, 0.06, (112.0, 66.0, 40.0))
+
+
+def _lectern(h: Hold) -> None:
+    top = h.chest(1.05)
+    face = h.around(top, (-0.8, 0.0), (0.8, 0.0), (0.6, 3.4), (-0.6, 3.4))
+    across, grain_px = (*face[0], *face[1]), max(1.0, 0.1 * h.u)
+    wood = Paint((122.0, 78.0, 48.0), round=0.3, across=across, grain=0.08, grain_px=grain_px)
+    h.canvas.polygon(face, wood)
+    h.slab(h.off(top, 0.0, -0.02), 0.95, 0.1, (150.0, 100.0, 62.0))
+    h.rod(h.off(top, 0.35, -0.05), h.off(top, 0.2, -0.7), 0.045, INK)
+    h.disc(h.off(top, 0.19, -0.74), 0.08, INK)
+
+
+STAGE: Mapping[str, Prop] = {
+    "guitar": _guitar,
+    "tray": _tray,
+    "laptop": _laptop,
+    "books": _books,
+    "book": _book,
+    "microphone": _microphone,
+    "reporter_microphone": _reporter_microphone,
+    "flute": _flute,
+    "trumpet": _trumpet,
+    "drumsticks": _drumsticks,
+    "bottle": _bottle,
+    "headphones": _headphones,
+    "beads": _beads,
+    "lectern": _lectern,
 }
 """Word of an outfit to its painter."""

@@ -65,11 +65,9 @@ def save_pictures(
         drawn.add(picture.image_id)
     missing = world.photos.filter(~pl.col("image_id").is_in(list(drawn)))
     if missing.height:
-        raise SpecError(
-            f"{missing.height:,} photo(s) of the world have no picture",
-            expected="one for each photo",
-            found=f"none of {missing['image_id'][0]!r}",
-        )
+        problem = f"{missing.height:,} photo(s) of the world have no picture"
+        found = f"none of {missing['image_id'][0]!r}"
+        raise SpecError(problem, expected="one for each photo", found=found)
     people = pl.concat(seen, how="diagonal_relaxed") if seen else world.people
     people = left_join(world.people.select("person_id"), people, "person_id")
     return replace(world, people=people)

@@ -67,10 +67,9 @@ def _frames(world: PhotoWorld) -> pl.DataFrame:
     """Name every photo: its video is its household's, its number counts the video's frames."""
     homes = world.photos["household_id"].unique(maintain_order=True).to_list()
     short = [uuid_of(world.seed, "video", home).replace("-", "") for home in homes]
-    videos = pl.DataFrame(
-        {"household_id": homes, "video": [f"{name[:8]}-{name[8:16]}" for name in short]},
-        schema={"household_id": pl.String, "video": pl.String},
-    )
+    names = [f"{name[:8]}-{name[8:16]}" for name in short]
+    columns = {"household_id": pl.String, "video": pl.String}
+    videos = pl.DataFrame({"household_id": homes, "video": names}, schema=columns)
     index = pl.int_range(pl.len()).over("household_id")
     number = (index + 1).cast(pl.String).str.zfill(7)
     frames = left_join(world.photos.select("image_id", "household_id"), videos, "household_id")
@@ -79,7 +78,7 @@ def _frames(world: PhotoWorld) -> pl.DataFrame:
 
 def _frame_rows(world: PhotoWorld, frames: pl.DataFrame) -> pl.DataFrame:
     """Make an object of each frame, as Scalabel writes it."""
-    sized = world.people_in_photos(width="width", height="height")
+    sized = world.sized_people()
     right, lower = pl.col("box_x") + pl.col("box_w"), pl.col("box_y") + pl.col("box_h")
     x, y, width, height = pl.col("box_x"), pl.col("box_y"), pl.col("width"), pl.col("height")
     box = pl.struct(x1=x.round(2), y1=y.round(2), x2=right.round(2), y2=lower.round(2))
@@ -96,19 +95,15 @@ def _frame_rows(world: PhotoWorld, frames: pl.DataFrame) -> pl.DataFrame:
     )
     labels = sized.group_by("image_id", maintain_order=True).agg(labels=label)
     photos = left_join(world.photos, frames)
+    scene = pl.col("scene").replace_strict(_SCENES, default="undefined", return_dtype=pl.String)
+    hour = pl.col("time_of_day").str.replace("_", "/")
     return left_join(photos, labels).select(
         "name",
         videoName="video",
         frameIndex="index",
         timestamp=pl.lit(10_000),
         size=pl.struct("width", "height"),
-        attributes=pl.struct(
-            weather="weather",
-            scene=pl.col("scene").replace_strict(
-                _SCENES, default="undefined", return_dtype=pl.String
-            ),
-            timeofday=pl.col("time_of_day").str.replace("_", "/"),
-        ),
+        attributes=pl.struct(weather="weather", scene=scene, timeofday=hour),
         labels="labels",
     )
 
@@ -127,11 +122,9 @@ def _districts(world: PhotoWorld) -> pl.DataFrame:
     within = random.uniform(0.1, 0.9, (homes.height, 2))
     cells = left_join(named, number, "area")
     row, column = np.divmod(cells["number"].to_numpy(), _PER_ROW)
+    names = ("household_id", "area", "income", "number")
     return cells.select(
-        "household_id",
-        "area",
-        "income",
-        "number",
+        *names,
         postalCode=(10_000 + pl.col("number")).cast(pl.String),
         latitude=pl.Series(np.round(_CORNER[0] + _CELL * (row + within[:, 0]), 6)),
         longitude=pl.Series(np.round(_CORNER[1] + _CELL * (column + within[:, 1]), 6)),
@@ -150,24 +143,18 @@ def _write_places(frames: pl.DataFrame, districts: pl.DataFrame, root: Path) -> 
 
 def _write_districts(districts: pl.DataFrame, root: Path) -> None:
     """Write the districts' squares, and their median incomes in US dollars a year."""
-    table = (
-        districts.group_by("postalCode", "area", "number")
-        .agg(median_income=(12 * pl.col("income").median()).round(2))
-        .sort("number")
-    )
+    median = (12 * pl.col("income").median()).round(2)
+    groups = districts.group_by("postalCode", "area", "number")
+    table = groups.agg(median_income=median).sort("number")
     features = []
     for code, area, number in table.select("postalCode", "area", "number").rows():
         south = round(_CORNER[0] + _CELL * (number // _PER_ROW), 6)
         west = round(_CORNER[1] + _CELL * (number % _PER_ROW), 6)
         north, east = round(south + _CELL, 6), round(west + _CELL, 6)
         ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
-        features.append(
-            {
-                "type": "Feature",
-                "properties": {"postalCode": code, "name": area},
-                "geometry": {"type": "Polygon", "coordinates": [ring]},
-            }
-        )
+        properties = {"postalCode": code, "name": area}
+        shape = {"type": "Polygon", "coordinates": [ring]}
+        features.append({"type": "Feature", "properties": properties, "geometry": shape})
     shapes = {"type": "FeatureCollection", "features": features}
     incomes = table.select("postalCode", "median_income", "area").write_csv()
     write_bytes(root, "districts/districts.geojson", msgspec.json.encode(shapes))

@@ -53,7 +53,7 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
     images = left_join(world.photos, files).select(
         "width", "height", "file_name", "caption", license=pl.lit(1), id="number"
     )
-    people = left_join(world.people_in_photos(width="width", height="height"), files)
+    people = left_join(world.sized_people(), files)
     licences = pl.DataFrame({"id": [1], "name": ["made up: nobody is shown"], "url": [""]})
     plain = pl.DataFrame({"supercategory": ["person"], "id": [1], "name": ["person"]})
     joints = plain.with_columns(
@@ -92,9 +92,8 @@ def _annotations(people: pl.DataFrame) -> pl.DataFrame:
         seen = people["mask_counts"].is_not_null()
         area = np.zeros(people.height)
         known = people.filter(seen)
-        area[seen.to_numpy()] = masks_from_counts(
-            known["mask_counts"], known["height"].to_numpy(), known["width"].to_numpy()
-        ).area_px
+        height, width = known["height"].to_numpy(), known["width"].to_numpy()
+        area[seen.to_numpy()] = masks_from_counts(known["mask_counts"], height, width).area_px
         columns["area"] = pl.lit(pl.Series(area))
         mask = pl.struct(size=pl.concat_list("height", "width"), counts="mask_counts")
         columns["segmentation"] = pl.when(pl.col("mask_counts").is_not_null()).then(mask)
@@ -129,14 +128,15 @@ def _points(people: pl.DataFrame, name: str) -> np.ndarray[tuple[int, int], np.d
     return whole[:, _PLACES]
 
 
+_INSTANCES = "annotations/instances_val2017.json"
 LAYOUT = Layout(
     "boxes, masks, 17 joints, captions; every attribute of the world",
     write,
     ids,
     ways=(
-        Way("detection", "annotations/instances_val2017.json"),
+        Way("detection", _INSTANCES),
         Way("keypoints", "annotations/person_keypoints_val2017.json"),
-        Way("segmentation", "annotations/instances_val2017.json", pictures=True),
+        Way("segmentation", _INSTANCES, pictures=True),
     ),
     every=True,
 )

@@ -86,11 +86,9 @@ def _photos(world: PhotoWorld) -> pl.DataFrame:
     homes = world.households.select(
         "household_id", "country", "country_code", "region", "income", "latitude", "longitude"
     )
-    photos = world.photos.select(
-        "image_id",
-        "household_id",
-        topic=pl.col("scene").replace_strict(dict(SCENE_TOPICS), return_dtype=pl.String),
-    ).join(homes, on="household_id", how="inner", maintain_order="left")
+    topic = pl.col("scene").replace_strict(dict(SCENE_TOPICS), return_dtype=pl.String)
+    photos = world.photos.select("image_id", "household_id", topic=topic)
+    photos = left_join(photos, homes, "household_id")
     uuids = [uuid_of(world.seed, "dollarstreet", name) for name in photos["image_id"]]
     topics = pl.concat_list("topic", pl.col("used").fill_null([]))
     return left_join(photos, _used(world)).select(
@@ -134,26 +132,16 @@ def _table(photos: pl.DataFrame) -> pl.DataFrame:
 
 def _addresses(photos: pl.DataFrame) -> pl.DataFrame:
     """Make the release with addresses: a row for each label of each photo."""
-    place = pl.format(
-        "{}%20{}",
-        pl.col("country").str.replace_all(" ", "%20"),
-        pl.col("household_id").str.strip_prefix("h").str.strip_chars_start("0"),
-    )
-    url = pl.format(
-        "http://static.dollarstreet.org/media/{}/image/{}/480x480-{}.jpg", place, "uuid", "uuid"
-    )
+    country = pl.col("country").str.replace_all(" ", "%20")
+    number = pl.col("household_id").str.strip_prefix("h").str.strip_chars_start("0")
+    place = pl.format("{}%20{}", country, number)
+    address = "http://static.dollarstreet.org/media/{}/image/{}/480x480-{}.jpg"
+    url = pl.format(address, place, "uuid", "uuid")
     rows = photos.with_columns(url=url, label=_of_topics(0)).explode("label")
-    return rows.select(
-        pl.format("{}-{}", "id", "label").alias("_id"),
-        "id",
-        "label",
-        "country",
-        pl.col("region").replace_strict(_REGIONS, return_dtype=pl.String),
-        "income",
-        "url",
-        lat="latitude",
-        lng="longitude",
-    )
+    row = pl.format("{}-{}", "id", "label").alias("_id")
+    region = pl.col("region").replace_strict(_REGIONS, return_dtype=pl.String)
+    spot = {"lat": "latitude", "lng": "longitude"}
+    return rows.select(row, "id", "label", "country", region, "income", "url", **spot)
 
 
 LAYOUT = Layout(
@@ -163,9 +151,7 @@ LAYOUT = Layout(
     ways=(Way("classification"), Way("geodiversity")),
     names={
         "income_group": Native("income_bucket", {"middle": "medium"}),
-        "region": Native(
-            "region", {"af": "Africa", "am": "The Americas", "as": "Asia", "eu": "Europe"}
-        ),
+        "region": Native("region", _REGIONS),
         "country": Native("country"),
     },
     judges_people=False,

@@ -33,18 +33,16 @@ HAIR = ("head_hair",)
 def united_parts(people: pl.DataFrame, parts: Sequence[str]) -> pl.DataFrame:
     """Unite the masks of these parts of each person."""
     rows = people.with_row_index("row").drop("counts", strict=False)
-    seen = (
-        rows.select("row", "height", "width", "part_masks")
-        .explode("part_masks")
-        .unnest("part_masks")
-        .filter(pl.col("part").is_in(list(parts)))
-    )
+    masks = rows.select("row", "height", "width", "part_masks").explode("part_masks")
+    seen = masks.unnest("part_masks").filter(pl.col("part").is_in(list(parts)))
     if seen.is_empty():
         return rows.head(0).drop("row").with_columns(counts=pl.lit(None, dtype=pl.String))
     found = seen["row"].unique(maintain_order=True)
     place = seen["row"].rle_id()
-    masks = masks_from_counts(seen["counts"], seen["height"].to_numpy(), seen["width"].to_numpy())
-    whole = union_of_parts(masks, place.to_numpy().astype(np.int64), len(found))
+    sizes = seen["height"].to_numpy(), seen["width"].to_numpy()
+    whole = union_of_parts(
+        masks_from_counts(seen["counts"], *sizes), place.to_numpy().astype(np.int64), len(found)
+    )
     counts = [mask["counts"].decode("ascii") for mask in masks_to_coco(whole)]
     united = pl.DataFrame({"row": found, "counts": counts})
     return rows.join(united, on="row", maintain_order="left").drop("row")
@@ -54,7 +52,6 @@ _ANNOTATORS = 3  # FACET's; a world may have others, but the columns hold 0 to 3
 _FOLDERS = 3
 _MARKS = (
     ("perceived_gender_presentation", "gender_presentation_", ("masc", "fem", "non_binary", "na")),
-    ("skin_tone", "skin_tone_", ()),
     ("age_group", "age_presentation_", ("young", "middle", "older", "na")),
     ("hair_color", "hair_color_", ("brown", "blonde", "grey", "na", "black", "colored", "red")),
     ("hair_type", "hairtype_", ("coily", "dreadlocks", "bald", "straight", "curly", "wavy", "na")),
@@ -89,10 +86,8 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
     path = pl.format("imgs_{}/{}", 1 + pl.col("number") % _FOLDERS, "native")
     paths = dict(names.images.select("image_id", path).iter_rows())
     world = save_pictures(world, root, pictures, paths)
-    people = left_join(
-        world.people_in_photos(width="width", height="height"),
-        names.images.select("image_id", filename="native", number="number"),
-    )
+    numbers = names.images.select("image_id", "number", filename="native")
+    people = left_join(world.sized_people(), numbers)
     table = annotation_table(world, people).write_csv().encode()
     write_bytes(root, "annotations/annotations.csv", table)
     images = left_join(names.images, world.photos.select("image_id", "width", "height")).select(
@@ -111,30 +106,14 @@ def annotation_table(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
     other = pl.col(second) if second in people.columns else pl.lit(None, dtype=pl.String)
     words = zip(('{"x": ', ', "y": ', ', "width": ', ', "height": '), "xywh", strict=True)
     box = [e for word, s in words for e in (pl.lit(word), pl.col(f"box_{s}").round(2))]
-    head = people.select(
-        "person_id",
-        "filename",
-        class1=first.fill_null(people["occupation"]),
-        class2=other,
-        bounding_box=pl.concat_str(*box, pl.lit("}")),
-    )
-    parts = [head]
-    parts += [
-        _tones(world, people)
-        if name == "skin_tone"
-        else _marks(_label(world, people, name, _values(words)).replace(_SHORT), beginning, words)
-        for name, beginning, words in _MARKS
-    ]
-    parts += [_flags(world, people), _visible(people)]
-    lit = _label(world, people, "lighting", _values(_LIGHTING))
-    parts.append(_marks(lit, "lighting_", _LIGHTING))
+    boxes = pl.concat_str(*box, pl.lit("}"))
+    first = first.fill_null(people["occupation"])
+    head = people.select("person_id", "filename", class1=first, class2=other, bounding_box=boxes)
+    marks = [_marks(world, people, *attribute) for attribute in _MARKS]
+    marks.insert(1, _tones(world, people))
+    light = _marks(world, people, "lighting", "lighting_", _LIGHTING)
+    parts = [head, *marks, _flags(world, people), _visible(people), light]
     return pl.concat(parts, how="horizontal")
-
-
-def _values(words: Sequence[str]) -> tuple[str, ...]:
-    """Give the world's words of FACET's columns."""
-    long = {short: word for word, short in _SHORT.items()}
-    return tuple(long.get(word, word) for word in words if word != "na")
 
 
 def _label(world: PhotoWorld, people: pl.DataFrame, name: str, known: Sequence[str]) -> pl.Series:
@@ -142,28 +121,25 @@ def _label(world: PhotoWorld, people: pl.DataFrame, name: str, known: Sequence[s
     values = people[name]
     if name == "hair_color":  # who is bald shows none
         values = values.set(people["hair_type"] == "bald", None)
-    return labelled(
-        values,
-        known,
-        annotators=_ANNOTATORS,
-        error=error_of(world, people),
-        random=stream(world.seed, "annotators", "facet", name),
-    )
+    random = stream(world.seed, "annotators", "facet", name)
+    error = error_of(world, people)
+    return labelled(values, known, annotators=_ANNOTATORS, error=error, random=random)
 
 
-def _marks(labels: pl.Series, beginning: str, words: Sequence[str]) -> pl.DataFrame:
+def _marks(
+    world: PhotoWorld, people: pl.DataFrame, name: str, beginning: str, words: Sequence[str]
+) -> pl.DataFrame:
     """Write a column of 0 and 1 for each word; a null label is ``na``."""
-    filled = labels.fill_null("na")
-    return pl.DataFrame({f"{beginning}{word}": (filled == word).cast(pl.Int64) for word in words})
+    long = {short: word for word, short in _SHORT.items()}
+    known = tuple(long.get(word, word) for word in words if word != "na")
+    labels = _label(world, people, name, known).replace(_SHORT).fill_null("na")
+    return pl.DataFrame({f"{beginning}{word}": (labels == word).cast(pl.Int64) for word in words})
 
 
 def _tones(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
-    votes = tone_votes(
-        people["skin_tone"].cast(pl.Int64).to_numpy(),
-        annotators=_ANNOTATORS,
-        error=error_of(world, people),
-        random=stream(world.seed, "annotators", "facet", "skin_tone"),
-    )
+    random = stream(world.seed, "annotators", "facet", "skin_tone")
+    tones, error = people["skin_tone"].cast(pl.Int64).to_numpy(), error_of(world, people)
+    votes = tone_votes(tones, annotators=_ANNOTATORS, error=error, random=random)
     counted = pl.DataFrame(votes, schema=[f"skin_tone_{t}" for t in range(1, 11)], orient="row")
     return counted.with_columns(skin_tone_na=pl.lit(0, dtype=pl.Int64))
 
@@ -189,13 +165,10 @@ def _visible(people: pl.DataFrame) -> pl.DataFrame:
 def _write_boxes(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None:
     categories = pl.DataFrame({"id": range(1, len(OCCUPATIONS) + 1), "name": OCCUPATIONS})
     of_class = dict(categories.select("name", "id").iter_rows())
-    rows = people.select(
-        id="person_id",
-        image_id="number",
-        category_id=pl.col("occupation").replace_strict(of_class, return_dtype=pl.Int64),
-        bbox=pl.concat_list(pl.col(f"box_{side}").round(2) for side in "xywh"),
-        person_id="person_id",
-    )
+    number = pl.col("occupation").replace_strict(of_class, return_dtype=pl.Int64)
+    box = pl.concat_list(pl.col(f"box_{side}").round(2) for side in "xywh")
+    who = {"id": "person_id", "image_id": "number"}
+    rows = people.select(**who, category_id=number, bbox=box, person_id="person_id")
     parts = {"images": images, "annotations": rows, "categories": categories}
     write_json(root, "annotations/coco_boxes.json", parts)
 
@@ -208,17 +181,16 @@ def _write_masks(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None
         "hair": united_parts(people, HAIR),
     }
     masks = pl.struct(size=pl.concat_list("height", "width"), counts="counts")
-    rows = [
-        part.drop_nulls("counts").select(
-            image_id="number",
-            category_id=pl.lit(k, dtype=pl.Int64),
-            segmentation=masks,
-            iscrowd=pl.lit(0),
-            person_id="person_id",
-        )
-        for k, part in enumerate(parts.values(), start=1)
-    ]
-    annotations = pl.concat(rows).select(pl.int_range(1, pl.len() + 1).alias("id"), pl.all())
+    numbered = [part.with_columns(category=k) for k, part in enumerate(parts.values(), start=1)]
+    masked = pl.concat(numbered, how="diagonal").drop_nulls("counts")
+    annotations = masked.select(
+        id=pl.int_range(1, pl.len() + 1),
+        image_id="number",
+        category_id=pl.col("category").cast(pl.Int64),
+        segmentation=masks,
+        iscrowd=pl.lit(0),
+        person_id="person_id",
+    )
     categories = pl.DataFrame({"id": [1, 2, 3], "name": list(parts)})
     named = {"images": images, "annotations": annotations, "categories": categories}
     write_json(root, "annotations/coco_masks.json", named)
@@ -238,9 +210,7 @@ LAYOUT = Layout(
         Way("segmentation", pictures=True),
     ),
     names={
-        "perceived_gender_presentation": Native(
-            "gender_presentation", {"masculine": "masc", "feminine": "fem"}
-        ),
+        "perceived_gender_presentation": Native("gender_presentation", _SHORT),
         "skin_tone": Native("skin_tone", exact=False),
         "age_group": Native("age_presentation"),
         "hair_color": Native("hair_color", exact=False),

@@ -1,4 +1,4 @@
-"""The whole way: paint photos, let the network look at them, audit what it says."""
+"""The whole way: paint photos with and without masks, let the network look, audit what it says."""
 
 from __future__ import annotations
 
@@ -8,13 +8,71 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
+
 from isolux.verbs.audit import Audit, run_audit
 from isolux.verbs.audit.predicted import Watched
 from isolux.vocabulary.spec import parse_spec
-from isolux_worlds.networks.photos import paint_photos
-from isolux_worlds.synthesis import Progress
+from isolux_worlds.photo_world.settings import WorldSettings, read_world
+from isolux_worlds.synthesis import Progress, synthesize
 
-__all__ = ["NETWORK", "audit_masks", "planted_rates"]
+__all__ = [
+    "DARK",
+    "NETWORK",
+    "OVERLOOKED",
+    "PEOPLE",
+    "TONES",
+    "audit_masks",
+    "overlooked",
+    "paint_photos",
+    "planted_rates",
+    "world",
+]
+
+PEOPLE = "masks.csv"
+"""The table that an audit reads: a row a photo, with the truth and who is in it."""
+
+DARK = ("8", "9", "10")
+"""The tones of the Monk scale on which masks were overlooked in the photos that it learnt from."""
+OVERLOOKED = 2 / 3
+"""The share of masks on them that annotators of those photos are taken to have missed."""
+TONES = ("1 to 7", "8 to 10")
+
+
+def world() -> WorldSettings:
+    """Read the world: one person a photo, half of them with a mask."""
+    return read_world(Path(__file__).with_name("world.yaml"))
+
+
+def overlooked(people: pl.DataFrame, seed: int) -> pl.Series:
+    """Give the labels that the network learns from: true, but for masks that were overlooked."""
+    draw = np.random.default_rng(seed).random(people.height) < OVERLOOKED
+    missed = (people["skin_tone"] == TONES[1]) & pl.Series(draw)
+    label = pl.when(missed).then(pl.lit("none")).otherwise(pl.col("mask"))
+    return people.select(label=label)["label"]
+
+
+def paint_photos(
+    out: str | Path,
+    households: int,
+    seed: int,
+    *,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Path:
+    """Paint photos, two of each person, and write the table of who is in them."""
+    settings = world().model_copy(update={"households": households})
+    done = synthesize(settings, out, seed=seed, overwrite=overwrite, progress=progress)
+    people = pl.read_csv(done.path / "people.csv", infer_schema=False)
+    dark = pl.col("skin_tone").is_in(DARK)
+    tone = pl.when(dark).then(pl.lit(TONES[1])).otherwise(pl.lit(TONES[0]))
+    table = people.rename({"image_id": "id", "subject_id": "subject"}).with_columns(skin_tone=tone)
+    path = done.path / "data" / PEOPLE
+    columns = ("id", "subject", "mask", "skin_tone", "lighting", "perceived_gender_presentation")
+    table.select(columns).write_csv(path)
+    return path
+
 
 NETWORK = Path(__file__).with_name("masks.onnx")
 """The network: 96 × 96 pixels in, none or mask out."""
@@ -45,25 +103,21 @@ def audit_masks(
 ) -> tuple[Audit, Path]:
     """Paint photos, predict and audit."""
     folder = Path(out)
-    people = paint_photos(
-        folder / "photos", households, seed, overwrite=overwrite, progress=progress
-    )
-    spec = parse_spec(
-        {
-            "data": f"table:{people}",
-            "id": "id",
-            "cluster": "subject",
-            "images": str(people.parent),
-            "model": f"onnx:{NETWORK}",
-            "answers": str(folder / "answers"),
-            "target": "mask",
-            "positive": "mask",
-            "metrics": ["true_positive_rate", "false_positive_rate", "accuracy"],
-            "by": ["skin_tone", "lighting"],
-            "seed": seed,
-            "overwrite": overwrite,
-        }
-    )
+    photos = folder / "photos"
+    people = paint_photos(photos, households, seed, overwrite=overwrite, progress=progress)
+    settings = {
+        "data": f"table:{people}",
+        "id": "id",
+        "cluster": "subject",
+        "images": str(people.parent),
+        "model": f"onnx:{NETWORK}",
+        "answers": str(folder / "answers"),
+        "target": "mask",
+        "positive": "mask",
+        "metrics": ["true_positive_rate", "false_positive_rate", "accuracy"],
+        "by": ["skin_tone", "lighting"],
+    }
+    spec = parse_spec({**settings, "seed": seed, "overwrite": overwrite})
     done = run_audit(spec, watched=watched)
     record = {**done.run.record, "planted": planted_rates()}
     done = replace(done, run=replace(done.run, record=record))

@@ -9,7 +9,7 @@ layouts and simulated models' files are made elsewhere, in ``drawing``, ``layout
 from __future__ import annotations
 
 from isolux_worlds.photo_world.people import draw_people
-from isolux_worlds.photo_world.response import rates, right
+from isolux_worlds.photo_world.planted import rates, right
 from isolux_worlds.photo_world.settings import (
     PRESETS,
     WorldSettings,

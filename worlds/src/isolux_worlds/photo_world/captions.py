@@ -60,32 +60,23 @@ def captions(people: pl.DataFrame, photos: pl.DataFrame) -> pl.Series:
         one_pose=pl.col("pose").n_unique() == 1, pose=pl.col("pose").first(), number=pl.len()
     )
     alone = pl.col("number") == 1
-    does = {n: {pose: forms[n] for pose, forms in _DOES.items()} for n in (0, 1)}
-    verb = (
-        pl.when(alone)
-        .then(pl.col("pose").replace(does[0]))
-        .when("one_pose")
-        .then(pl.col("pose").replace(does[1]))
-        .otherwise(pl.lit("are"))
+    one, many = (
+        pl.col("pose").replace({pose: forms[n] for pose, forms in _DOES.items()}) for n in (0, 1)
     )
+    verb = pl.when(alone).then(one).when("one_pose").then(many).otherwise(pl.lit("are"))
     told = photos.with_columns(image=pl.int_range(pl.len()))
     for table in (who, what):
         told = left_join(told, table.with_columns(pl.col("image").cast(pl.Int64)), "image")
-    place = pl.format(
-        "{} in {}{}.",
-        pl.col("scene").replace(_SCENES),
-        pl.col("country").replace(_ARTICLES),
-        pl.col("time_of_day").replace(_HOURS),
-    )
+    of = {"scene": _SCENES, "country": _ARTICLES, "time_of_day": _HOURS}
+    place = pl.format("{} in {}{}.", *(pl.col(name).replace(text) for name, text in of.items()))
     caption = pl.format("{} {} {}", _capital(pl.col("who")), verb, place)
     return told.select(caption=caption)["caption"]
 
 
 def _listed(words: pl.Expr) -> pl.Expr:
     """Join words with commas and a last ``and``."""
-    several = pl.format(
-        "{} and {}", words.list.head(words.list.len() - 1).list.join(", "), words.list.last()
-    )
+    first = words.list.head(words.list.len() - 1).list.join(", ")
+    several = pl.format("{} and {}", first, words.list.last())
     return pl.when(words.list.len() == 1).then(words.list.first()).otherwise(several)
 
 

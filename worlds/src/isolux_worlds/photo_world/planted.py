@@ -8,26 +8,113 @@ sample's. People are counted as often as they are in photos.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import crossed
-from isolux_worlds._draw import FloatArray, IntArray
+from isolux_worlds._draw import FloatArray, IntArray, stream
 from isolux_worlds.photo_world.joint import Node, ancestors, network, rule_numbers
-from isolux_worlds.photo_world.response import chance
 from isolux_worlds.populations.planted import GROUP_RATES, group_rows, widest_gaps
-from isolux_worlds.populations.population import check_values
+from isolux_worlds.populations.population import check_cells, check_values, hits
+
+__all__ = [
+    "chance",
+    "correlated",
+    "planted",
+    "planted_controlled",
+    "planted_record",
+    "rates",
+    "right",
+]
+
+if TYPE_CHECKING:
+    from isolux_worlds.photo_world.settings import ModelSettings
+    from isolux_worlds.photo_world.world import PhotoWorld
+
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+def rates(world: PhotoWorld, model: str | ModelSettings) -> FloatArray:
+    """Give each person's chance that a model is right about them."""
+    own = world.settings.model_named(model)
+    named = {name for effect in own.effects for name in effect.where}
+    values = {n.name: n.values for n in network(world.settings) if n.name in named}
+    codes = person_codes(world, values)
+    found = chance(own, values, codes)
+    return np.broadcast_to(found, (world.people.height,)).astype(np.float64)
+
+
+def right(
+    world: PhotoWorld, model: str | ModelSettings, *, stream_name: str = "right"
+) -> BoolArray:
+    """Draw whether a model is right about each person."""
+    own = world.settings.model_named(model)
+    return correlated(
+        rates(world, own), _subjects(world), world.subjects.height, own, world.seed, stream_name
+    )
+
+
+def correlated(
+    rate: FloatArray,
+    subject: IntArray,
+    subjects: int,
+    model: ModelSettings,
+    seed: int,
+    stream_name: str = "right",
+) -> BoolArray:
+    """Draw answers of given chances, alike within subjects.
+
+    ``rate``: [people] float, 0 to 1; ``subject``: [people] int.
+    """
+    from scipy.special import ndtri
+
+    own = stream(seed, "model", model.name, stream_name).standard_normal(len(rate))
+    if model.correlation:
+        shared = stream(seed, "difficulty").standard_normal(subjects)[subject]
+        own = np.sqrt(model.correlation) * shared + np.sqrt(1 - model.correlation) * own
+    return np.asarray(own < ndtri(rate))
+
+
+def chance(
+    model: ModelSettings,
+    values: Mapping[str, tuple[str, ...]],
+    codes: Mapping[str, npt.NDArray[np.integer]],
+) -> FloatArray:
+    """Chance of being right, of people or of cells whose values are given as numbers."""
+    total: FloatArray = np.asarray(np.log(model.base_rate / (1.0 - model.base_rate)))
+    for effect in model.effects:
+        total = total + effect.size * hits(effect.where, values, codes)
+    return np.asarray(1.0 / (1.0 + np.exp(-total)), dtype=np.float64)
+
+
+def person_codes(
+    world: PhotoWorld, values: Mapping[str, tuple[str, ...]]
+) -> dict[str, npt.NDArray[np.int16]]:
+    """Find the place in ``values`` of each person's values."""
+    places = {name: {word: k for k, word in enumerate(words)} for name, words in values.items()}
+    rows = world.people.select(
+        pl.col(name).replace_strict(words, return_dtype=pl.Int16) for name, words in places.items()
+    )
+    return {column.name: column.to_numpy() for column in rows}
+
+
+def _subjects(world: PhotoWorld) -> IntArray:
+    """Row of each person's subject."""
+    subjects = world.subjects["subject_id"]
+    rows = world.people["subject_id"].replace_strict(subjects, np.arange(len(subjects)))
+    return np.asarray(rows.to_numpy())
+
 
 if TYPE_CHECKING:
     from isolux_worlds.photo_world.settings import ModelSettings, WorldSettings
 
-__all__ = ["MOST_CELLS", "planted", "planted_controlled", "planted_record"]
 
 MOST_CELLS = 10_000_000
 """Combinations of values that are laid out, at most: some 300 MB."""
@@ -114,14 +201,9 @@ def _cells(nodes: Sequence[Node], model: ModelSettings, grouped: Iterable[str]) 
     asked = {name for effect in model.effects for name in effect.where} | set(grouped)
     held = ancestors(nodes, asked)
     lengths = tuple(len(node.values) for node in held)
-    total = math.prod(lengths)
-    if total > MOST_CELLS:
-        raise SpecError(
-            "there are too many combinations of values to list",
-            expected=f"at most {MOST_CELLS:,}",
-            found=f"{total:,} of {', '.join(node.name for node in held)}",
-            hint="intersect fewer attributes, or let fewer hang on one another",
-        )
+    names = tuple(node.name for node in held)
+    hint = "intersect fewer attributes, or let fewer hang on one another"
+    check_cells(names, lengths, MOST_CELLS, hint)
     places = {
         node.name: np.arange(length).reshape([-1 if j == i else 1 for j in range(len(held))])
         for i, (node, length) in enumerate(zip(held, lengths, strict=True))
@@ -131,7 +213,6 @@ def _cells(nodes: Sequence[Node], model: ModelSettings, grouped: Iterable[str]) 
     for node in held:
         share = share * _conditional(node, values, places)
     rate = chance(model, values, places)
-    names = tuple(node.name for node in held)
     return _Cells(names, np.broadcast_to(share, lengths), np.broadcast_to(rate, lengths))
 
 

@@ -32,6 +32,6 @@ class PhotoWorld:
     photos: pl.DataFrame
     people: pl.DataFrame
 
-    def people_in_photos(self, **columns: str) -> pl.DataFrame:
-        """Give the people with columns of their photos: ``new=old``."""
-        return left_join(self.people, self.photos.select("image_id", **columns))
+    def sized_people(self) -> pl.DataFrame:
+        """Give the people with ``width`` and ``height`` of their photos."""
+        return left_join(self.people, self.photos.select("image_id", "width", "height"))

@@ -58,13 +58,11 @@ def planted_truths(gate: Gate) -> dict[str, Any]:
     for older, spread in zip(gate.older, gate.spread, strict=True):
         z = (CHALLENGE - minors - older) / spread
         passes.append(float(np.mean([0.5 * math.erfc(x / math.sqrt(2.0)) for x in z])))
-    return {
-        "tasks": {
-            "identification": {"metric": "hit_rate_at_rank", "threshold": 1.0},
-            "age_estimation": {"metric": "challenge_false_positive_rate", "threshold": CHALLENGE},
-        },
-        "models": {"engine": _truths(hits), "estimator": _truths(passes)},
+    tasks = {
+        "identification": {"metric": "hit_rate_at_rank", "threshold": 1.0},
+        "age_estimation": {"metric": "challenge_false_positive_rate", "threshold": CHALLENGE},
     }
+    return {"tasks": tasks, "models": {"engine": _truths(hits), "estimator": _truths(passes)}}
 
 
 def _truths(values: list[float]) -> dict[str, Any]:
@@ -118,14 +116,9 @@ def _lists(
     stranger = (who + 1 + rng.integers(0, gate.enrolled - 1, n)) % gate.enrolled
     entry = np.where(right, who, stranger)
     high, low = rng.uniform(0.55, 0.95, n), rng.uniform(0.10, 0.45, n)
-    rows = pl.DataFrame(
-        {
-            "probe": ids.slice(gate.enrolled),
-            "candidate": ids.gather(entry),
-            "score": np.where(right | wrong, high, low).round(4),
-            "failed": failed,
-        }
-    )
+    score = np.where(right | wrong, high, low).round(4)
+    named = {"probe": ids.slice(gate.enrolled), "candidate": ids.gather(entry)}
+    rows = pl.DataFrame({**named, "score": score, "failed": failed})
     second = rows.with_columns(
         candidate=ids.gather((entry + 1 + np.arange(n) % 7) % gate.enrolled),
         score=pl.Series((low / 2).round(4)),

@@ -44,29 +44,20 @@ def demo_population() -> Population:
 
 
 def _aurora() -> Model:
-    return Model(
-        name="aurora",
-        base_rate=0.92,
-        effects=(
-            Effect({"lighting": "dim"}, -0.06),
-            Effect({_TONE: _DARKER}, -0.05),
-            Effect({_TONE: _DARKER, "lighting": "dim"}, -0.20),
-            Effect({_GENDER: "feminine", _JOB: "carpenter"}, -0.25),
-        ),
-        confusions={"carpenter": {"gardener": 3, "cook": 1, "musician": 1, "teacher": 1}},
+    effects = (
+        Effect({"lighting": "dim"}, -0.06),
+        Effect({_TONE: _DARKER}, -0.05),
+        Effect({_TONE: _DARKER, "lighting": "dim"}, -0.20),
+        Effect({_GENDER: "feminine", _JOB: "carpenter"}, -0.25),
     )
+    confusions = {"carpenter": {"gardener": 3.0, "cook": 1.0, "musician": 1.0, "teacher": 1.0}}
+    return Model(name="aurora", base_rate=0.92, effects=effects, confusions=confusions)
 
 
 def _borealis() -> Model:
-    return Model(
-        name="borealis",
-        base_rate=0.90,
-        effects=(
-            Effect({"lighting": "dim"}, -0.05),
-            Effect({_TONE: _DARKER}, -0.03),
-            Effect({_AGE: "older"}, -0.12),
-        ),
-    )
+    tone, age = Effect({_TONE: _DARKER}, -0.03), Effect({_AGE: "older"}, -0.12)
+    effects = (Effect({"lighting": "dim"}, -0.05), tone, age)
+    return Model(name="borealis", base_rate=0.90, effects=effects)
 
 
 def demo_settings(model: str = "aurora") -> dict[str, object]:

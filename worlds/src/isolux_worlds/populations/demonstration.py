@@ -54,15 +54,14 @@ class Demonstration:
         return run_directory.save(run, out, overwrite=overwrite, extra=fill) / "report.html"
 
 
-def demonstrate(*, seed: int = 0, model: str = "aurora") -> Demonstration:
+def demonstrate(*, seed: int = 0) -> Demonstration:
     """Make a population whose disparities are planted, and audit it."""
     population = demo_population()
     with tempfile.TemporaryDirectory(prefix="isolux-demo-") as folder:
         path = write_csv(simulate(population, seed), Path(folder) / _PEOPLE)
-        settings = demo_settings(model)
-        spec = parse_spec({"data": f"table:{path}", "seed": seed, **settings})
+        spec = parse_spec({"data": f"table:{path}", "seed": seed, **demo_settings()})
         audit = run_audit(spec)
         people = Path(path).read_text(encoding="utf-8")
-    planted = planted_record(population, model)
+    planted = planted_record(population, "aurora")
     run = replace(audit.run, record={**audit.run.record, "planted": planted})
     return Demonstration(replace(audit, run=run), people)

@@ -92,12 +92,11 @@ def rate_table(population: Population, model: Model) -> tuple[tuple[str, ...], F
     if len(outside):
         where = zip(axes, states, outside[0], strict=True)
         people = ", ".join(f"{a.name} {'+'.join(s.carried[i])}" for a, s, i in where)
-        raise SpecError(
-            f"the effects of {model.name!r} take a rate out of range",
-            expected="base_rate and effects that add up to 0 to 1 for everyone",
-            found=f"{float(rate[tuple(outside[0])]):.4g} for {people}",
-            hint="make the effects smaller, or plant them with scale='logit'",
-        )
+        problem = f"the effects of {model.name!r} take a rate out of range"
+        expected = "base_rate and effects that add up to 0 to 1 for everyone"
+        found = f"{float(rate[tuple(outside[0])]):.4g} for {people}"
+        hint = "make the effects smaller, or plant them with scale='logit'"
+        raise SpecError(problem, expected=expected, found=found, hint=hint)
     return tuple(a.name for a in axes), rate
 
 

@@ -10,6 +10,7 @@ zero: an honest null.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -25,6 +26,7 @@ __all__ = [
     "Effect",
     "Model",
     "Population",
+    "check_cells",
     "check_effect",
     "check_ranges",
     "check_shares",
@@ -252,6 +254,15 @@ def check_values(name: str, values: Iterable[str], known: Sequence[str]) -> None
     for value in values:
         if value not in known:
             raise UnknownNameError("value", value, known, where=name)
+
+
+def check_cells(names: Sequence[str], lengths: Sequence[int], most: int, hint: str) -> None:
+    """Refuse attributes with more combinations of values than can be listed."""
+    n_cells = math.prod(lengths)
+    if n_cells > most:
+        problem = "there are too many combinations of values to list"
+        found = f"{n_cells:,} of {', '.join(names)}"
+        raise SpecError(problem, expected=f"at most {most:,}", found=found, hint=hint)
 
 
 def check_effect(effect: Effect, known: Mapping[str, tuple[str, ...]]) -> None:

@@ -11,12 +11,11 @@ import polars as pl
 
 from isolux.io.atomic import write_text
 from isolux.io.csv_text import csv_text
-from isolux.vocabulary.errors import UnknownNameError
 from isolux_worlds._draw import FloatArray, IntArray, stream, subject_rate
 from isolux_worlds.populations.planted import States, planted_rates, rate_table
 from isolux_worlds.populations.population import Attribute, Model, Population, range_of
 
-__all__ = ["World", "model_table", "simulate", "write_csv"]
+__all__ = ["World", "simulate", "write_csv"]
 
 # Confidence is Beta(6, 2) when right and Beta(4, 3) when wrong, stretched over 1/classes to 1.
 # Surer when right, calibrated by nothing: no claim is planted about it.
@@ -81,26 +80,15 @@ def simulate(population: Population, seed: int = 0) -> World:
     return World(population, seed, pl.DataFrame(columns), planted_rates(population))
 
 
-def model_table(world: World, model: str) -> pl.DataFrame:
-    """Return the people with one model's answers, as columns ``prediction`` and ``score``."""
-    names = [m.name for m in world.population.models]
-    if model not in names:
-        raise UnknownNameError("model", model, names)
-    others = [f"{kind}_{n}" for n in names for kind in ("prediction", "score") if n != model]
-    plain = {f"{kind}_{model}": kind for kind in ("prediction", "score")}
-    return world.people.drop(others).rename(plain)
-
-
-def write_csv(world: World, path: str | Path, *, model: str | None = None) -> Path:
-    """Write the people as CSV, whole or not at all; with ``model``, that model's answers only.
+def write_csv(world: World, path: str | Path) -> Path:
+    """Write the people as CSV, whole or not at all.
 
     Raises
     ------
     OutputError
         If the file cannot be written.
     """
-    table = world.people if model is None else model_table(world, model)
-    return write_text(path, csv_text(table))
+    return write_text(path, csv_text(world.people))
 
 
 def _identifiers(subject: IntArray, within: IntArray) -> list[pl.Series]:

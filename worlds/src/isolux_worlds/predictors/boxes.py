@@ -167,24 +167,17 @@ def segmented(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.Dat
     score = model.confidence(np.ones(people.height), "masks")
     found = people.with_columns(_loss=loss, score=score).filter("right").drop_nulls(list(_MASK))
     counts = _cut(found)
-    return found.select(
-        pl.lit(model.name).alias("model"),
-        "image_id",
-        pl.lit("person").alias("label"),
-        "score",
-        pl.Series("mask_counts", counts, dtype=pl.String),
-        "mask_height",
-        "mask_width",
-    )
+    cut = pl.Series("mask_counts", counts, dtype=pl.String)
+    names = ("model", "image_id", "label", "score", *_MASK)
+    return found.with_columns(cut, model=pl.lit(model.name), label=pl.lit("person")).select(names)
 
 
 def _cut(found: pl.DataFrame) -> list[str]:
     """Cut each mask at a column; one that would lose half of its pixels or more stays whole."""
     if not found.height:
         return []
-    masks = masks_from_counts(
-        found["mask_counts"], found["mask_height"].to_numpy(), found["mask_width"].to_numpy()
-    )
+    height, width = found["mask_height"].to_numpy(), found["mask_width"].to_numpy()
+    masks = masks_from_counts(found["mask_counts"], height, width)
     keep = 1.0 - found["_loss"].to_numpy()
     column = np.ceil(masks.box_xywh[:, 0] + keep * masks.box_xywh[:, 2]).astype(np.int64)
     last = np.repeat(column * masks.height, np.diff(masks.starts))
@@ -227,11 +220,5 @@ def posed(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFra
     poses = moved.filter("right").group_by("_row", maintain_order=True).agg(*_POINTS)
     kept = labelled.drop(_POINTS).join(poses, on="_row", maintain_order="left")
     boxes = [name for name in BOX if name in kept.columns]
-    return kept.select(
-        pl.lit(model.name).alias("model"),
-        "image_id",
-        pl.lit("person").alias("label"),
-        *boxes,
-        "score",
-        *_POINTS,
-    )
+    names = ("model", "image_id", "label", *boxes, "score", *_POINTS)
+    return kept.with_columns(model=pl.lit(model.name), label=pl.lit("person")).select(names)

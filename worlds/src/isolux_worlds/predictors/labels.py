@@ -28,10 +28,11 @@ def classified(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.Da
     truth = people["classes"].cast(pl.List(pl.String)).fill_null([])
     classes = truth.explode(keep_nulls=False, empty_as_null=False).unique().sort()
     if len(classes) < 2:
-        found = f"{len(classes)} in {dataset.name}"
-        raise SpecError(
-            "a classifier needs classes to confuse", expected="two or more", found=found
+        problem, found = (
+            "a classifier needs classes to confuse",
+            f"{len(classes)} in {dataset.name}",
         )
+        raise SpecError(problem, expected="two or more", found=found)
     rng = model.stream("labels")
     first = truth.list.first()
     # Another class: the next but k of the sorted ones, passing over all that are theirs.
@@ -112,11 +113,9 @@ def recognised(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.Da
     """Give each picture of a face a vector: near its subject's if right, else near no one's."""
     people = people_and_right(dataset, right)
     if people["subject_id"].is_null().any():
-        expected = "a subject_id for everyone"
+        problem, expected = "identities need subjects", "a subject_id for everyone"
         found = f"none for {people['subject_id'].null_count():,}"
-        raise SpecError(
-            "identities need subjects", expected=expected, found=found, where=dataset.name
-        )
+        raise SpecError(problem, expected=expected, found=found, where=dataset.name)
     return _near(people, people["subject_id"], model)
 
 

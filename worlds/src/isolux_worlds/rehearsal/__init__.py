@@ -8,7 +8,7 @@ training, and what people see in photos that no rule can.
 
 from __future__ import annotations
 
-from isolux_worlds.rehearsal.crew import CREW, Annotator, Slips
+from isolux_worlds.rehearsal.answering import CREW, Annotator, Slips
 from isolux_worlds.rehearsal.desks import Account, Desk, ServerDesk, SheetDesk, accounts
 from isolux_worlds.rehearsal.files import write_inbox
 from isolux_worlds.rehearsal.inbox import CLASSES, MODEL, Inbox, draw_inbox

@@ -22,7 +22,7 @@ from isolux.curation.annotation.server import Server
 from isolux.io.atomic import write_text
 from isolux.io.csv_text import csv_text
 from isolux.vocabulary.errors import FileError
-from isolux_worlds.rehearsal.answering import Answer, label_studio
+from isolux_worlds.rehearsal.answering import Answer, answer_rows, label_studio
 from isolux_worlds.rehearsal.inbox import SIZE
 from isolux_worlds.rehearsal.sight import Asked
 
@@ -74,13 +74,11 @@ class ServerDesk:
     def hand_in(self, asked: Asked, who: str, answer: Answer) -> None:
         """Post an annotation with the annotator's own token."""
         body = {"result": label_studio(answer, SIZE), "lead_time": _SECONDS}
+        token = self._people[who].token
         request = urllib.request.Request(  # noqa: S310 (an address that Server has checked)
             f"{self._server.url}/api/tasks/{asked.server_task}/annotations/",
             json.dumps(body).encode(),
-            {
-                "Authorization": f"Token {self._people[who].token}",
-                "Content-Type": "application/json",
-            },
+            {"Authorization": f"Token {token}", "Content-Type": "application/json"},
             method="POST",
         )
         timeout = self._server.timeout_s
@@ -107,12 +105,7 @@ class SheetDesk:
     def hand_in(self, asked: Asked, who: str, answer: Answer) -> None:
         """Write an answer's rows."""
         head = {"task_id": asked.task_id, "annotator": who}
-        self.rows += [
-            head | {"question": question, "answer": one}
-            for question, said in answer.get("choices", {}).items()
-            for one in said
-        ]
-        self.rows += [head | box for box in answer.get("boxes", ())]
+        self.rows += answer_rows(head, answer)
         self.rows += [
             head | {"label": shape["label"], "points": json.dumps(shape["points"])}
             for shape in answer.get("polygons", ())

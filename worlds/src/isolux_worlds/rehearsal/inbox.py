@@ -46,7 +46,18 @@ class Inbox:
 
 def settings_of(photos: int, *, seed: int = 0) -> WorldSettings:
     """Describe the world of a rehearsal: one or two people in a photo, and a model that errs."""
-    occupations = dict.fromkeys(CLASSES, 1 / len(CLASSES))
+    shares: dict[str, dict[str, float]] = {
+        "skin_tone": {},
+        "perceived_gender_presentation": {},
+        "age_group": {},
+        "occupation": dict.fromkeys(CLASSES, 1 / len(CLASSES)),
+        "lighting": {"well_lit": 0.8, "dimly_lit": 0.2},
+        "weather": {"clear": 1.0},
+        "time_of_day": {"daytime": 1.0},
+        "distance": {"near": 0.6, "middle": 0.4},
+        "occlusion": {"none": 1.0},
+    }
+    effects = [{"where": {"skin_tone": _DARK}, "size": -1.9}]
     return parse_world(
         {
             "name": "rehearsal",
@@ -57,26 +68,11 @@ def settings_of(photos: int, *, seed: int = 0) -> WorldSettings:
             "photos": [3, 5],
             "people": [1, 2],
             "image": {"width": SIZE[0], "height": SIZE[1]},
-            "attributes": {
-                "skin_tone": {},
-                "perceived_gender_presentation": {},
-                "age_group": {},
-                "occupation": {"shares": occupations},
-                "lighting": {"shares": {"well_lit": 0.8, "dimly_lit": 0.2}},
-                "weather": {"shares": {"clear": 1.0}},
-                "time_of_day": {"shares": {"daytime": 1.0}},
-                "distance": {"shares": {"near": 0.6, "middle": 0.4}},
-                "occlusion": {"shares": {"none": 1.0}},
-            },
-            "models": [
-                {
-                    "name": MODEL, "base_rate": 0.92, "correlation": 0.1,
-                    "effects": [{"where": {"skin_tone": _DARK}, "size": -1.9}],
-                }
-            ],
+            "attributes": {name: {"shares": s} if s else {} for name, s in shares.items()},
+            "models": [{"name": MODEL, "base_rate": 0.92, "correlation": 0.1, "effects": effects}],
             "by": ["skin_tone", "age_group", "perceived_gender_presentation"],
         }
-    )  # fmt: skip
+    )
 
 
 def draw_inbox(photos: int = 600, *, seed: int = 0) -> Inbox:
@@ -98,15 +94,13 @@ def _with_eager(world: PhotoWorld, eager: int) -> PhotoWorld:
     homes = {"households": eager, "subjects": (1, 1), "photos": (_EAGER, _EAGER)}
     more = draw_people(world.settings.model_copy(update=homes), seed=world.seed + 1)
     people = more.people.with_columns(pl.col("person_id") + world.people["person_id"].max())
-    households, subjects, photos, people = (
-        pl.concat([first, second.with_columns(pl.format("e{}", id_).alias(id_)
-                                              for id_ in _IDS if id_ in second.columns)])
-        for first, second in (
-            (world.households, more.households), (world.subjects, more.subjects),
-            (world.photos, more.photos), (world.people, people),
-        )
-    )  # fmt: skip
-    return replace(world, households=households, subjects=subjects, photos=photos, people=people)
+    more = replace(more, people=people)
+    tables = {}
+    for name in ("households", "subjects", "photos", "people"):
+        added = getattr(more, name)
+        ids = (pl.format("e{}", column).alias(column) for column in _IDS if column in added.columns)
+        tables[name] = pl.concat([getattr(world, name), added.with_columns(ids)])
+    return replace(world, **tables)
 
 
 def _sent(photos: pl.DataFrame, people: pl.DataFrame, random: np.random.Generator) -> list[Sent]:
@@ -121,11 +115,9 @@ def _sent(photos: pl.DataFrame, people: pl.DataFrame, random: np.random.Generato
         k = number[home] = number.get(home, -1) + 1
         minutes = int(random.integers(8 * 60, 18 * 60))
         taken = start[home] + timedelta(days=_APART * k, minutes=minutes)
-        fault = "too many" if home.startswith("e") and k >= _MOST else ""
-        found.append(
-            Sent(source, home, tuple(who[source]), taken, f"{row['scene']} {source}", fault,
-                 locked=home.startswith("e"))
-        )  # fmt: skip
+        eager, place = home.startswith("e"), f"{row['scene']} {source}"
+        fault = "too many" if eager and k >= _MOST else ""
+        found.append(Sent(source, home, tuple(who[source]), taken, place, fault, locked=eager))
     return found
 
 
@@ -161,13 +153,11 @@ def _people(
     world: PhotoWorld, photos: pl.DataFrame, in_sheet: list[tuple[str, str]]
 ) -> tuple[pl.DataFrame, PhotoWorld]:
     """Say who is where; those who are none of the classes are painted so, too."""
-    fault = photos.filter(pl.col("of").is_null()).select("source", "fault")
+    fault = photos.filter(pl.col("of").is_null()).select("fault", image_id="source")
     first = pl.int_range(pl.len()).over("image_id") == 0
     none = pl.col("fault") == "no one of the classes"
     none |= (pl.col("fault") == "bystander") & ~first
-    told = world.people.join(
-        fault, left_on="image_id", right_on="source", how="left", maintain_order="left"
-    )
+    told = left_join(world.people, fault)
     other = pl.when(none.fill_null(value=False)).then(pl.lit(_NONE)).otherwise("occupation")
     told = told.with_columns(occupation=other).drop("fault")
     named = pl.DataFrame(in_sheet, schema=["image_id", "subject_id"], orient="row")
@@ -183,9 +173,8 @@ def _people(
         pl.when(pl.col("occupation") != _NONE).then("occupation").alias("class"),
         found=pl.col("person_id").replace_strict(is_found, return_dtype=pl.Boolean),
     )
-    extra = named.join(each, on=["image_id", "subject_id"], how="anti").with_columns(
-        stands=pl.lit(value=True)
-    )
+    extra = named.join(each, on=["image_id", "subject_id"], how="anti")
+    extra = extra.with_columns(stands=pl.lit(value=True))
     return pl.concat([each, extra], how="diagonal"), replace(world, people=told)
 
 

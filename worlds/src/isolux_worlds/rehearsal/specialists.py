@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from isolux_worlds._draw import stream
-from isolux_worlds.rehearsal.answering import truth_of
+from isolux_worlds.rehearsal.answering import answer_rows, truth_of
 from isolux_worlds.rehearsal.planting import FAULTS
 from isolux_worlds.rehearsal.sight import Asked
 
@@ -106,10 +106,5 @@ def golden_sheet(asked: Sequence[Asked], stage: str) -> pl.DataFrame:
     for one in asked:
         answer = truth_of(one, stage)
         head = {"image_id": one.image_id} if one.box is None else {"instance_id": one.unit_id}
-        rows += [
-            head | {"question": question, "answer": said}
-            for question, answers in answer.get("choices", {}).items()
-            for said in answers
-        ]
-        rows += [head | box for box in answer.get("boxes", ())]
+        rows += answer_rows(head, answer)
     return pl.DataFrame(rows, infer_schema_length=None)

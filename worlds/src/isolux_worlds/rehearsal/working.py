@@ -18,8 +18,7 @@ from isolux.curation.annotation.server import Server
 from isolux.curation.project import Project, open_project, read_table
 from isolux.vocabulary.errors import SpecError
 from isolux_worlds._draw import stream
-from isolux_worlds.rehearsal.answering import answered
-from isolux_worlds.rehearsal.crew import CREW, Annotator
+from isolux_worlds.rehearsal.answering import CREW, Annotator, answered
 from isolux_worlds.rehearsal.desks import Desk, ServerDesk, SheetDesk, accounts
 from isolux_worlds.rehearsal.sight import Asked, box_text, read_people, tasks_of
 

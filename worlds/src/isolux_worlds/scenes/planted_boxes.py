@@ -23,7 +23,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import crossed
 from isolux_worlds._draw import FloatArray, IntArray
 from isolux_worlds.populations.planted import GROUP_RATES, group_rows, widest_gaps
-from isolux_worlds.populations.population import range_of
+from isolux_worlds.populations.population import check_cells, range_of
 from isolux_worlds.scenes.scene import (
     CROWDING,
     OCCLUDED,
@@ -152,13 +152,8 @@ def _cells(scene: Scene, detector: Detector, entry: str | None) -> _Cells:
     edges = _edges()
     names = (*(a.name for a in held), CROWDING[0], OCCLUDED[0], SIZE[0])
     lengths = [len(scene.values[n]) for n in names[:-1]] + [len(edges) + 1]
-    if np.prod(lengths) > _MOST_CELLS:
-        raise SpecError(
-            "there are too many combinations of values to list",
-            expected=f"at most {_MOST_CELLS:,}",
-            found=f"{int(np.prod(lengths)):,} of {', '.join(names)}",
-            hint="intersect fewer attributes, or name fewer in effects",
-        )
+    hint = "intersect fewer attributes, or name fewer in effects"
+    check_cells(names, lengths, _MOST_CELLS, hint)
     shaped = {
         n: _along(np.arange(k), i, len(names))
         for i, (n, k) in enumerate(zip(names, lengths, strict=True))

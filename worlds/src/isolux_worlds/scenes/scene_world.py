@@ -272,14 +272,9 @@ def _dataset(scene: Scene, crowd: _People, boxes: FloatArray, images: pl.DataFra
     for name, values in scene.values.items():
         kind = "image" if level.get(name) == "image" else "instance"
         code = crowd.image_code[name] if kind == "image" else crowd.code[name]
-        tables.append(
-            pl.DataFrame({"unit_id": units[kind]}).select(
-                "unit_id",
-                unit_kind=pl.lit(kind),
-                attribute=pl.lit(name),
-                value=pl.Series(list(values), dtype=pl.String).gather(code),
-            )
-        )
+        value = pl.Series(list(values), dtype=pl.String).gather(code)
+        names = (pl.lit(kind).alias("unit_kind"), pl.lit(name).alias("attribute"))
+        tables.append(pl.select(units[kind].alias("unit_id"), *names, value.alias("value")))
     return Dataset(
         name="synthetic",
         info=_INFO,

@@ -123,10 +123,7 @@ def _refuse_more(target: Path) -> None:
         return
     others = sorted(path.name for path in target.iterdir() if path.name not in _OWN)
     if others:
-        raise OutputError(
-            "this directory contains more than a written world, and is left unchanged",
-            expected=", ".join(sorted(_OWN)),
-            found=", ".join(others[:8]),
-            where=str(target),
-            hint="move the rest away first, or choose another path",
-        )
+        problem = "this directory contains more than a written world, and is left unchanged"
+        expected, found = ", ".join(sorted(_OWN)), ", ".join(others[:8])
+        hint = "move the rest away first, or choose another path"
+        raise OutputError(problem, expected=expected, found=found, where=str(target), hint=hint)

@@ -18,7 +18,7 @@ from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.registry import load as plugin
 from isolux_worlds._tables import left_join
 from isolux_worlds.layouts import Layout, Way
-from isolux_worlds.photo_world.response import right
+from isolux_worlds.photo_world.planted import right
 from isolux_worlds.photo_world.settings import ModelSettings
 from isolux_worlds.photo_world.world import PhotoWorld
 from isolux_worlds.predictors import Simulated, write_answers, write_simulated

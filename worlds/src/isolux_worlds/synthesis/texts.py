@@ -94,6 +94,7 @@ def _wrapped(line: str) -> str:
 
 def truth(settings: WorldSettings, layout: Layout) -> dict[str, Any]:
     """Give the true rate of every group and the widest gap of every grouping, model by model."""
+    exact = {task: predictor for task, predictor in PREDICTORS.items() if predictor.exact}
     models = {}
     for model in settings.models:
         rows = planted(settings, model).to_dicts()
@@ -106,11 +107,7 @@ def truth(settings: WorldSettings, layout: Layout) -> dict[str, Any]:
         " truths, not this sample's.",
         "world": settings.name,
         "seed": settings.seed,
-        "tasks": {
-            task: {"metric": one.metric, "threshold": one.threshold}
-            for task, one in PREDICTORS.items()
-            if one.exact
-        },
+        "tasks": {k: {"metric": p.metric, "threshold": p.threshold} for k, p in exact.items()},
         "models": models,
     }
 

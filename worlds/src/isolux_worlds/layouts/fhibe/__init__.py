@@ -18,8 +18,13 @@ import polars as pl
 
 from isolux_worlds.layouts._files import Picture, save_pictures, uuid_of, write_bytes
 from isolux_worlds.layouts._layout import Ids, Layout, Way
-from isolux_worlds.layouts.fhibe.faces import SIDE_PX, Face, write_face
-from isolux_worlds.layouts.fhibe.points import keypoint_cells, segment_cells
+from isolux_worlds.layouts.fhibe.faces import (
+    SIDE_PX,
+    Face,
+    keypoint_cells,
+    segment_cells,
+    write_face,
+)
 from isolux_worlds.layouts.fhibe.spoken import NAMES, answers
 from isolux_worlds.photo_world.world import PhotoWorld
 
@@ -145,29 +150,17 @@ def _named(world: PhotoWorld) -> pl.DataFrame:
 
 def _rows(world: PhotoWorld, named: pl.DataFrame) -> pl.DataFrame:
     """Make a row for each person in each photo, lists as lists, joints and parts as text."""
-    sized = world.people_in_photos(width="width", height="height")
-    facts = pl.concat(
-        [
-            named.select(
-                image_id="photo",
-                filepath=pl.format("{}/main_{}.png", "folder", "photo"),
-                json_path=pl.format("{}/main_annos_{}.json", "folder", "photo"),
-                subject_id="subject",
-                is_primary="is_primary",
-                person_id="person_id",
-                folder="folder",
-                person="person",
-            ),
-            sized.select(
-                image_width="width",
-                image_height="height",
-                person_bbox=_box("box"),
-                face_bbox=_box("face"),
-            ),
-            answers(world),
-        ],
-        how="horizontal",
+    sized = world.sized_people()
+    names = named.select(
+        image_id="photo",
+        filepath=pl.format("{}/main_{}.png", "folder", "photo"),
+        json_path=pl.format("{}/main_annos_{}.json", "folder", "photo"),
+        subject_id="subject",
+        **{name: name for name in ("is_primary", "person_id", "folder", "person")},
     )
+    boxes = {"person_bbox": _box("box"), "face_bbox": _box("face")}
+    sides = sized.select(image_width="width", image_height="height", **boxes)
+    facts = pl.concat([names, sides, answers(world)], how="horizontal")
     return facts.with_columns(keypoint_cells(sized), segment_cells(sized), other_face=pl.lit("[]"))
 
 
@@ -180,9 +173,8 @@ def _face_rows(rows: pl.DataFrame, faces: list[Face]) -> pl.DataFrame:
     """Give each aligned face its row: its person's answers, its own joints and parts."""
     cells = dict.fromkeys(("keypoints", "segments", "CelebA"), pl.String())
     own = pl.DataFrame(faces, schema={"person_id": pl.Int64, **cells}, orient="row")
-    joined = rows.drop("keypoints", "segments").join(
-        own, on="person_id", how="inner", maintain_order="left"
-    )
+    others = rows.drop("keypoints", "segments")
+    joined = others.join(own, on="person_id", how="inner", maintain_order="left")
     stem = "{}/faces_crop_and_align_"
     return joined.with_columns(
         image_id="person",
@@ -209,10 +201,8 @@ def _write_json(rows: pl.DataFrame, root: Path) -> None:
             **{name: subjects[0][name] for name in _OF_IMAGES},
             "humans_per_image": people.height,
         }
-        of_people = [
-            {k: v for k, v in one.items() if k not in (*_OF_IMAGES, "image_id", "json_path")}
-            for one in subjects
-        ]
+        own = (*_OF_IMAGES, "image_id", "json_path")
+        of_people = [{k: v for k, v in one.items() if k not in own} for one in subjects]
         data = msgspec.json.encode({"image_annotation": whole, "subject_annotation": of_people})
         write_bytes(root, people["json_path"][0], data)
 

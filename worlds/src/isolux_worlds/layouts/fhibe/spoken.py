@@ -104,10 +104,6 @@ _LISTS: Mapping[str, tuple[str, Mapping[str, str], str]] = {
     }, "0. None"),
 }  # fmt: skip
 
-_SAME = {  # columns that say the same of a world
-    "apparent_hair_type": "natural_hair_type",
-    "apparent_hair_color": "natural_hair_color",
-}
 _FIXED = {
     "aperture_value": 1.8, "focal_length": 4.25, "iso_speed_ratings": 100.0,
     "shutter_speed_value": 5.6, "camera_position": "0. Typical", "manufacturer": "isolux",
@@ -154,51 +150,43 @@ def answers(world: PhotoWorld) -> pl.DataFrame:
     photos = world.photos.select("image_id", "household_id").join(homes, on="household_id")
     own = ("household_id", "country", "country_code", "region")
     people = left_join(world.people.drop(own, strict=False), photos)
+    code = pl.col("country_code")
+    sub = code.replace_strict({c.code: c.ancestry for c in COUNTRIES}, return_dtype=pl.String)
+    nation = code.replace_strict({c.code: c.nationality for c in COUNTRIES}, return_dtype=pl.String)
+    region = pl.col("region").replace_strict(_REGIONS, return_dtype=pl.String)
     found = people.select(
         **{name: _answer(*asked) for name, asked in _ONE.items()},
         **{name: pl.concat_list(_answer(*asked)) for name, asked in _LISTS.items()},
         **{name: pl.lit(value) for name, value in _FIXED.items()},
-        **_places(people),
+        location_country="country",
+        location_region=pl.col("district") if "district" in people.columns else pl.lit(""),
+        ancestry=pl.concat_list(region, sub).list.drop_nulls(),
+        nationality=pl.concat_list(nation),
         age="age",
         camera_distance=_distance(),
     )
     bald = (pl.col("natural_hair_type") == "0. None").alias("bald")
     none = pl.lit(["0. None"])
-    found = found.with_columns(
-        natural_hair_color=pl.when(bald).then(none).otherwise("natural_hair_color")
-    ).with_columns(pl.col(old).alias(new) for new, old in _SAME.items())
+    hair = pl.when(bald).then(none).otherwise("natural_hair_color")
+    of_hair = {"natural_hair_color": hair, "apparent_hair_type": pl.col("natural_hair_type")}
+    found = found.with_columns(**of_hair, apparent_hair_color=hair)
     bearded = pl.col("facial_hairstyle").list.first() != "0. None"
     beard = pl.when(bearded).then("natural_hair_color").otherwise(none)
     eyes = dict.fromkeys(_EYES, pl.lit(["7. Not listed"]))
-    alone = pl.Series(people.select(pl.len().over("image_id") == 1).to_series())
+    alone = people.select(pl.len().over("image_id") == 1).to_series()
+    apart, together = pl.lit(["0. Not applicable"]), pl.lit(["1. Talking/listening/singing"])
     return found.with_columns(
         natural_facial_haircolor=beard,
         apparent_facial_haircolor=beard,
         **eyes,
         **_skin(world, people),
         multiple_subjects=(~alone).cast(pl.Int64),
-        action_subject_subject_interaction=pl.when(alone)
-        .then(pl.lit(["0. Not applicable"]))
-        .otherwise(pl.lit(["1. Talking/listening/singing"])),
+        action_subject_subject_interaction=pl.when(alone).then(apart).otherwise(together),
     )
 
 
 def _answer(attribute: str, words: Mapping[str, str], other: str) -> pl.Expr:
     return pl.col(attribute).replace_strict(dict(words), default=other, return_dtype=pl.String)
-
-
-def _places(people: pl.DataFrame) -> dict[str, pl.Expr]:
-    """Say where a household lives, and, as its people's, that country's ancestry and nation."""
-    code = pl.col("country_code")
-    sub = code.replace_strict({c.code: c.ancestry for c in COUNTRIES}, return_dtype=pl.String)
-    nation = code.replace_strict({c.code: c.nationality for c in COUNTRIES}, return_dtype=pl.String)
-    region = pl.col("region").replace_strict(_REGIONS, default=None, return_dtype=pl.String)
-    return {
-        "location_country": pl.col("country"),
-        "location_region": pl.col("district") if "district" in people.columns else pl.lit(""),
-        "ancestry": pl.concat_list(region, sub).list.drop_nulls(),
-        "nationality": pl.concat_list(nation),
-    }
 
 
 def _skin(world: PhotoWorld, people: pl.DataFrame) -> dict[str, pl.Series]:
@@ -208,10 +196,8 @@ def _skin(world: PhotoWorld, people: pl.DataFrame) -> dict[str, pl.Series]:
     wrong = random.random(len(level)) < error_of(world, people)
     other = (level + random.integers(1, len(_SKIN), len(level))) % len(_SKIN)
     colours = pl.Series(_SKIN)
-    return {
-        "natural_skin_color": colours.gather(level),
-        "apparent_skin_color": colours.gather(np.where(wrong, other, level)),
-    }
+    apparent = colours.gather(np.where(wrong, other, level))
+    return {"natural_skin_color": colours.gather(level), "apparent_skin_color": apparent}
 
 
 def _distance() -> pl.Expr:
