@@ -10,8 +10,6 @@ import numpy as np
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Moments", "beside_others", "places"]
-
 Moments = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 """Of pairs of groups: sums of s s', s n', n s' and n n'."""
 

@@ -34,8 +34,6 @@ from isolux.stats.rows import AT_ONCE, less_each, some_rows
 from isolux.stats.shares import ClusterMeans, cluster_means, joined
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Comparisons", "MeanComparisons", "compare_attributes", "compare_groups"]
-
 
 class Comparisons(Protocol):
     """Differences of the groups of one attribute, by rows of the estimates."""

@@ -21,8 +21,6 @@ from isolux.stats.share_gaps import ShareGaps
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["least_detectable"]
-
 _POWER = 0.8
 """Cohen's convention, and that of most trials: one miss in five."""
 

@@ -28,8 +28,6 @@ from isolux.stats.weighted_means import weighted_means
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["DrawnComparisons", "paired_drawn"]
-
 _FULL = 1e-9
 """A share of a cluster's weight below this is rounding: everyone of it is in the group."""
 _ROUNDING = 1e-13  # of a difference of sums

@@ -7,8 +7,6 @@ import numpy as np
 from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray
 
-__all__ = ["is_among", "others_of"]
-
 _ALIKE = 1e-9
 """Values that differ by less are the same."""
 

@@ -44,21 +44,9 @@ from isolux.stats.nulls import REST, NullTest, null_test, score_deviates
 from isolux.stats.shared_chance import apart_from_everyone, more_than_chance
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
-from isolux.vocabulary.words import UNTESTED
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-__all__ = [
-    "UNTESTED",
-    "Family",
-    "Tested",
-    "adjust",
-    "at_once",
-    "standard_error_of_difference",
-    "test_family",
-    "untested",
-]
 
 SCORE, STUDENT, BOOTSTRAP = "score interval", "t interval", "bootstrap t interval"
 

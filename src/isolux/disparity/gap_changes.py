@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.disparity.family import SCORE, UNTESTED, adjust
+from isolux.disparity.family import SCORE, adjust
 from isolux.disparity.rows import Rows, doubts_of, either, rows_of
 from isolux.groups.estimates import Estimates
 from isolux.groups.unknown import UNKNOWN
@@ -29,8 +29,7 @@ from isolux.stats.multiplicity import critical_value
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
-
-__all__ = ["KIND", "Changed", "find_pair", "gap_changes", "include_zero"]
+from isolux.vocabulary.words import UNTESTED
 
 KIND = "gap_change"
 _FLAT = 1e-12

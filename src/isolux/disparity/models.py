@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity.detectable import least_detectable
-from isolux.disparity.family import BOOTSTRAP, SCORE, UNTESTED, adjust
+from isolux.disparity.family import BOOTSTRAP, SCORE, adjust
 from isolux.disparity.gap_changes import Changed, find_pair, gap_changes, include_zero
 from isolux.disparity.paired import paired_difference
 from isolux.disparity.rows import Rows, doubts_of, either, rows_of, table_of
@@ -39,8 +39,7 @@ from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, signs
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import COMPARISONS, Status
-
-__all__ = ["PLANNED", "ModelComparison", "compare_models", "compare_runs"]
+from isolux.vocabulary.words import UNTESTED
 
 PLANNED = "the planned comparison"
 """The family of the one test that is planned: everyone's change on the metric asked for first."""

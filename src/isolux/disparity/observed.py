@@ -18,8 +18,6 @@ from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
 
-__all__ = ["Key", "Plan", "Plans", "batches", "looked_at", "observed"]
-
 _PRODUCTS = 1e7
 """Multiplications up to which attributes are compared together: some milliseconds."""
 

@@ -25,8 +25,6 @@ from isolux.stats.statistic import FloatArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["paired_difference"]
-
 
 def paired_difference(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
     """Compare measure ``b`` with measure ``a`` on the same people, group by group: b less a."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from isolux.disparity.detectable import least_detectable
 from isolux.disparity.everyone import is_among, others_of
-from isolux.disparity.family import UNTESTED, Family, Tested, at_once, untested
+from isolux.disparity.family import Family, Tested, at_once, untested
 from isolux.disparity.formulas import difference, log_ratio, ratio
 from isolux.disparity.rows import Rows, doubts_of, either, rows_of
 from isolux.groups.chance_added import is_enlarged
@@ -28,9 +28,7 @@ from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
-from isolux.vocabulary.words import NO_RATIO, OUTSIDE
-
-__all__ = ["pair_rows", "unjudged_rows"]
+from isolux.vocabulary.words import NO_RATIO, OUTSIDE, UNTESTED
 
 _MOVER, _PAIR = "MOVER", "of the pair"
 

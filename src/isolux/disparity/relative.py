@@ -18,8 +18,6 @@ from isolux.stats.intervals import Interval, log_ratio_interval
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import COMPARISONS, Status
 
-__all__ = ["relative_changes"]
-
 _NO_RATIO = "the first model's value is 0: nothing is a share of it"
 _NO_END = "an interval reaches 0: the ratio has none"
 

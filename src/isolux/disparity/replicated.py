@@ -31,8 +31,6 @@ from isolux.stats.intervals import Interval, logit_reach, student_reach
 from isolux.stats.sampling import stratum_totals
 from isolux.stats.statistic import Chance, FloatArray
 
-__all__ = ["ReplicateComparisons", "effective_clusters", "of_enlarged", "times_the_others"]
-
 _ROUNDING = 1e-9
 """Of a cluster's units, and of a sum: what is left of equal numbers is nothing."""
 

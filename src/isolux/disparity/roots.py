@@ -18,8 +18,6 @@ from isolux.stats.statistic import FloatArray
 if TYPE_CHECKING:
     from isolux.disparity.comparisons import Comparisons
 
-__all__ = ["RootComparisons"]
-
 
 @dataclass(frozen=True, slots=True)
 class RootComparisons:

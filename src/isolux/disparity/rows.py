@@ -19,8 +19,6 @@ from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import DISPARITIES, Status
 
-__all__ = ["Rows", "doubts_of", "either", "rows_of", "table_of"]
-
 _CONSTANT = (
     "model",
     "task",

@@ -44,8 +44,6 @@ from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
-__all__ = ["BOTH", "verification_notes", "verification_rows"]
-
 BOTH = "false_match_and_non_match_rates"
 """What the rows are of: the column ``metric``."""
 _ALPHA = 0.5

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity.everyone import is_among
-from isolux.disparity.family import UNTESTED, Family, Tested, at_once, untested
+from isolux.disparity.family import Family, Tested, at_once, untested
 from isolux.disparity.kinds import PlainMeasure, measures
 from isolux.disparity.rows import Rows, doubts_of, rows_of
 from isolux.groups.chance_added import ENLARGED, is_enlarged
@@ -38,10 +38,7 @@ from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
-from isolux.vocabulary.words import NO_RATIO
-
-__all__ = ["among", "both_ways", "odds_rows", "of_known", "range_interval", "whole_rows"]
-
+from isolux.vocabulary.words import NO_RATIO, UNTESTED
 
 _FLAT = "nothing varies within the groups"
 _MIN_GROUPS = 5

@@ -25,8 +25,6 @@ from isolux.stats.sameness import sameness_p
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
-__all__ = ["within_rows"]
-
 _POINTS = 100.0
 
 

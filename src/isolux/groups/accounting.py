@@ -19,8 +19,6 @@ from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.counts import COUNTS, TIMES, people_in, with_times
 from isolux.vocabulary.spec import crossed
 
-__all__ = ["Losses", "account_for"]
-
 _UNITS_BY_KIND = {
     "image": "photos", "household": "households", "query": "queries", "subject": "people",
 }  # fmt: skip

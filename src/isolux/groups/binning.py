@@ -22,17 +22,6 @@ import polars as pl
 from isolux.vocabulary.counts import TIMES, people_in
 from isolux.vocabulary.errors import SpecError, TableError, place
 
-__all__ = [
-    "OTHERS",
-    "Binned",
-    "Bins",
-    "Closed",
-    "bin_labels",
-    "binned",
-    "parse_bins",
-    "quantile_edges",
-]
-
 OTHERS = "all others"
 """The group of those whose value is not among the commonest."""
 

@@ -20,8 +20,6 @@ from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import Interval
 from isolux.stats.statistic import Chance, FloatArray
 
-__all__ = ["ENLARGED", "chance_alike", "chance_of", "down_by", "is_enlarged"]
-
 ENLARGED = "chance makes the values larger, most in small groups, and how much cannot be told"
 
 

@@ -20,8 +20,6 @@ from isolux.stats.intervals import Interval
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["ClassShares", "at_least_of_classes", "class_shares", "is_of_classes"]
-
 _FLAT = 1e-14
 """A variance below this is rounding: nothing varies."""
 _RATIOS = (0.2, 5.0)

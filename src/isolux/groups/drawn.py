@@ -30,16 +30,6 @@ if TYPE_CHECKING:
     from isolux.groups.measure.columns import Judged
     from isolux.vocabulary.spec import Statistics
 
-__all__ = [
-    "Worth",
-    "correlation_of",
-    "drawn",
-    "drawn_means",
-    "rows_effect",
-    "strata_of_clusters",
-    "worth_of",
-]
-
 _CENSUS = 1e-6
 
 

@@ -20,8 +20,6 @@ from isolux.vocabulary.tables import GROUP_METRICS, Status
 if TYPE_CHECKING:
     from isolux.groups.drawn import Worth
 
-__all__ = ["EVERYONE", "Estimates", "Group", "Measure", "Others"]
-
 EVERYONE = "everyone"
 
 

@@ -20,8 +20,6 @@ import math
 from isolux.groups.binning import parse_bins
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["INCOME_RULES", "income_bins"]
-
 # Where round(log(income) / 3) changes: at e to the power of 1.5, 4.5, 7.5 and 10.5.
 _FAIRNESS_EDGES = tuple(math.exp(3.0 * (k + 0.5)) for k in range(4))
 INCOME_RULES: dict[str, str] = {

@@ -16,8 +16,6 @@ from isolux.stats.shares import ClusterMeans, are_shares, cluster_means, pooled_
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Means", "all_means", "means_of", "means_of_others"]
-
 Means = tuple[ClusterMeans | None, ...]
 """Of each measure; None where it is no mean."""
 

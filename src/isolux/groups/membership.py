@@ -38,8 +38,6 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.places import block_starts, is_unrepeated, places
 from isolux.vocabulary.tables import ATTRIBUTES, MEMBERSHIP, check
 
-__all__ = ["Membership", "membership"]
-
 _MANY_UNKNOWN = 0.2
 """The share of unknown units from which a note is a caution."""
 

@@ -17,8 +17,6 @@ from isolux.vocabulary.counts import people_at
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import Absent
 
-__all__ = ["merged"]
-
 Merges = Mapping[str, Sequence[str]]
 
 

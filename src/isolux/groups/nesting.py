@@ -16,8 +16,6 @@ from isolux.vocabulary.counts import people_at
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import Absent
 
-__all__ = ["leaves", "nested"]
-
 Tree = Mapping[str, Sequence[str]]
 
 

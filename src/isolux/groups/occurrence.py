@@ -10,8 +10,6 @@ from isolux.groups.unknown import is_unknown_word
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import Absent
 
-__all__ = ["listed", "require_values"]
-
 
 def listed(values: Iterable[str], most: int = 12) -> str:
     """Write values out in natural order, the first few of them.

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping
 from isolux.groups.ranges import read_range
 from isolux.groups.unknown import UNKNOWN
 
-__all__ = ["natural_order"]
-
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 _ROMAN = {
     n: i for i, n in enumerate(("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"), 1)

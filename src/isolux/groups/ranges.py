@@ -10,8 +10,6 @@ import math
 import re
 from dataclasses import dataclass
 
-__all__ = ["Range", "read_range"]
-
 _N = r"([+-]?\d[\d,]*(?:\.\d+)?)"
 _UNIT = r"(?:\s+\D*)?"  # 20-29 years
 

@@ -25,8 +25,6 @@ from isolux.vocabulary.tables import ATTRIBUTES, check
 if TYPE_CHECKING:
     from isolux.vocabulary.spec import Groups
 
-__all__ = ["check_references", "groupings", "references"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Attributes:

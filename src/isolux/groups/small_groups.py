@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from isolux.vocabulary.spec import Statistics
 
-__all__ = ["COLUMNS", "with_small_groups"]
-
 COLUMNS = ("shrunken", "shrunken_low", "shrunken_high", "shrunken_from")
 _MOST_CELLS = 600
 """Time grows with the cube of the cells: 600 take about ten seconds a metric."""

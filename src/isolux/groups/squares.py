@@ -21,8 +21,6 @@ from isolux.stats.leaning import Slopes, number_interval, slopes_of
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Roots", "is_of_squares", "mean_of_squares", "root_of", "roots", "tails_of_squares"]
-
 
 def is_of_squares(measure: Measure) -> bool:
     """Tell whether a measure is the root of a mean."""

@@ -19,11 +19,6 @@ from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.counts import COUNTS, TIMES
 from isolux.vocabulary.notes import Caution
 
-__all__ = [
-    "NO_PREDICTION", "cautions", "count_undetected", "is_uneven", "missed", "on_missed",
-    "unanswered",
-]  # fmt: skip
-
 NO_PREDICTION, NO_SCORE = "no prediction", "no score"
 """The reasons of a score that is null because the model said nothing of the unit."""
 _NOT_ASKED = re.compile(

@@ -36,18 +36,6 @@ from isolux.vocabulary.tables import Status
 if TYPE_CHECKING:
     from isolux.vocabulary.spec import Statistics
 
-__all__ = [
-    "KEPT_EFFECTIVE",
-    "LEANING",
-    "families_of",
-    "intervals",
-    "intervals_at",
-    "mark_rarer",
-    "of_numbers",
-    "standard_error",
-    "statuses",
-]
-
 KEPT_EFFECTIVE = 15
 """Clusters of one size below which no method known to us keeps its promise in every world."""
 

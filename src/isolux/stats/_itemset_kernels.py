@@ -18,8 +18,6 @@ from numba.extending import intrinsic
 
 from isolux.io.kernels import njit
 
-__all__ = ["count_sets", "pack_bits", "walk_itemsets"]
-
 _Words = npt.NDArray[np.uint64]
 _Ints = npt.NDArray[np.int64]
 _Short = npt.NDArray[np.int32]

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from isolux.stats.shares import ClusterMeans
 
-__all__ = ["at_least_alike"]
-
 _KNOWN = 15.0
 """Squares of a normal law at which a group's own variance counts as much as both groups'."""
 

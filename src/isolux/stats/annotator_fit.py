@@ -30,8 +30,6 @@ from isolux.stats.annotators import Answers, dawid_skene_of_answers
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["AnnotatorFit", "PairFit", "annotator_fit"]
-
 _LEAST = 20  # people whom two annotators have both labelled, for their agreement to be asked
 _MOST_PEOPLE, _MOST_PAIRS = 3000, 300
 _DRAWS = 99

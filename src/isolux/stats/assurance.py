@@ -29,8 +29,6 @@ import numpy.typing as npt
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Cases", "chance_of_deciding", "deciding_error"]
-
 _WORLDS = 2000
 _HALVINGS = 30
 _MOST = 1e3

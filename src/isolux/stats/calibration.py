@@ -18,8 +18,6 @@ import polars as pl
 from isolux.stats.statistic import Chance, FloatArray, SumStatistic
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["BINS", "calibration_error", "chance_of_gaps", "mean_of_folded"]
-
 BINS = 15
 """Guo et al.'s own number of bins."""
 _NARROWER = 2.0

@@ -26,18 +26,6 @@ import numpy.typing as npt
 
 from isolux.stats.statistic import FloatArray
 
-__all__ = [
-    "Spread",
-    "controlled",
-    "mean_where",
-    "own_mix",
-    "proxies",
-    "ranked_first",
-    "shares",
-    "spread",
-    "standardised",
-]
-
 Spread = Literal["standard deviation", "variance"]
 """What dispersion is: the paper prints the first with ddof 1; its equation 5 is the second, 0."""
 

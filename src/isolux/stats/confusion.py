@@ -17,8 +17,6 @@ from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["Matrix", "doubts_of", "read_matrix"]
-
 _UNKNOWN = "unknown"
 _SHOWN = 3
 _HEADS = "are the columns true and labelled swapped in the file?"

@@ -7,8 +7,6 @@ import numpy as np
 from isolux.io.threads import quietly
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["correlation_matrix", "paired_correlation"]
-
 
 def correlation_matrix(replicates: FloatArray) -> FloatArray:
     """Correlate the rows of ``[g, r]`` with one another, ``[g, g]``; 0 where one does not vary.

@@ -24,8 +24,6 @@ from isolux.stats.rows import from_dense, some_rows
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Design", "IntArray", "build_design", "is_small", "laid_out", "parts_clusters"]
-
 IntArray = npt.NDArray[np.int64]
 
 

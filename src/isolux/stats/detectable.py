@@ -23,8 +23,6 @@ import numpy.typing as npt
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["smallest_detectable", "two_sided_critical"]
-
 _ROUNDING = 1e-12
 """A standard error below this is what is left of equal numbers: nothing varies."""
 

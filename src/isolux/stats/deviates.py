@@ -16,8 +16,6 @@ from isolux.stats.share_gaps import FURTHEST, ShareGaps
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["STEP", "Difference", "Ends", "Reach", "deviates", "two_sided"]
-
 STEP = 0.1
 """Step of the deviate, between which a gap is placed by interpolation: reaches bend little."""
 _ENTRIES = 2048

@@ -25,8 +25,6 @@ from isolux.stats.share_gaps import ShareGaps, welch_freedom
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["of_means", "of_replicates", "paired_means"]
-
 _ROUNDING = 1e-15
 """A standard error below this share of its mean is rounding: nothing varies."""
 _TOLD = 1.959963984540054

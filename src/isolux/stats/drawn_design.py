@@ -18,15 +18,6 @@ from isolux.stats.two_ways import HALF, together
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "DrawnDesign",
-    "build_drawn",
-    "strata_of",
-    "strata_of_varying",
-    "unweighted",
-    "with_other_way",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class DrawnDesign(Design):

@@ -31,8 +31,6 @@ from isolux.stats.statistic import FloatArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["FLATTEST", "FarTails", "TailIndex", "far_tails"]
-
 _SHARE = 0.05
 """Of clusters: those with the largest numbers are the tail."""
 _LENDING = 20

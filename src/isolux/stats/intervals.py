@@ -24,25 +24,6 @@ import numpy.typing as npt
 from isolux.io.threads import quietly
 from isolux.stats.statistic import FloatArray
 
-__all__ = [
-    "KEPT_CLUSTERS",
-    "KEPT_RARER",
-    "Interval",
-    "bca",
-    "difference_interval",
-    "keeps_promise",
-    "log_ratio_interval",
-    "logit_reach",
-    "logit_t",
-    "no_spread",
-    "of_student",
-    "percentile",
-    "quantile",
-    "student_reach",
-    "student_t",
-    "wilson_at_edge",
-]
-
 KEPT_CLUSTERS = 30
 KEPT_RARER = 5.0
 _REPEATED = 256  # values from which it pays to look for equal ones

@@ -27,14 +27,6 @@ from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import InputError, SpecError
 
-__all__ = [
-    "Itemsets",
-    "best_part",
-    "frequent_itemsets",
-    "itemset_counts",
-    "least_count",
-]
-
 _ROOM = 1 << 17
 """Itemsets that are made room for at first; where there are more, the walk is made again."""
 

@@ -21,8 +21,6 @@ from isolux.stats.weights import blocks
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Blocks", "correlated_normals", "joint_draws", "products"]
-
 _DENSE = 4_000_000
 """Numbers laid out at once while products are added up (32 MB)."""
 _WIDE = 2000

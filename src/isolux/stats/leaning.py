@@ -33,8 +33,6 @@ from isolux.stats.intervals import Interval, logit_reach, quantile, student_reac
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Slopes", "number_interval", "slopes_of"]
-
 _DOUBT = 0.5
 """Squares of a normal law at which half of what others lend counts."""
 

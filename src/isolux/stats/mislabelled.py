@@ -33,8 +33,6 @@ import numpy as np
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Bounds", "corrected", "dawid_skene", "exchange", "posterior_means", "unknown_bounds"]
-
 _ROUNDS = 50  # each round only gains, and a handful is enough: a guard, not a setting
 
 

@@ -33,8 +33,6 @@ from isolux.stats.statistic import FloatArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["REST", "NullTest", "null_test", "score_deviates", "sign_flip"]
-
 REST = -1
 """In a contrast's second place: everyone who is not in the first group."""
 

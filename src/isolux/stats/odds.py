@@ -23,8 +23,6 @@ import numpy as np
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["LogOdds", "log_odds_ratio"]
-
 _HALF = 0.5
 
 

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from isolux.stats.statistic import FloatArray, Pairs
 
-__all__ = ["TalliedPairs", "Tally", "tallied"]
-
 
 @dataclass(frozen=True, slots=True)
 class Tally:

@@ -29,14 +29,6 @@ import numpy.typing as npt
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import InputError, SpecError
 
-__all__ = [
-    "ProportionInterval",
-    "clopper_pearson",
-    "design_effect",
-    "effective_size",
-    "wilson",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ProportionInterval:

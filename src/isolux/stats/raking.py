@@ -31,8 +31,6 @@ from isolux.stats.statistic import FloatArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Calibration", "Margins", "calibration_of", "rake", "rake_replicates"]
-
 _ROUNDS = 1000
 _CLOSE = 1e-10
 """Shares that differ by less agree."""

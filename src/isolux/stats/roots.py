@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Excess", "passing_zero"]
-
 _ROUNDS = 60
 """Twelve are usual."""
 _CLOSE = 1e-13  # of gaps, ratios and reaches

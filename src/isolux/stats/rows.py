@@ -18,16 +18,6 @@ from isolux.stats.statistic import FloatArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "AT_ONCE",
-    "entries",
-    "from_dense",
-    "held_at",
-    "less_each",
-    "row_numbers",
-    "some_rows",
-]
-
 AT_ONCE = 500_000
 """Entries that are reduced at once: some twenty numbers are worked out of each."""
 _FULL = 8

@@ -26,8 +26,6 @@ import numpy as np
 from isolux.stats.deviates import Difference
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["largest_bound", "sameness_p"]
-
 _FURTHEST = 8.0
 _HALVINGS = 50
 

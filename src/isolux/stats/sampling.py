@@ -40,18 +40,6 @@ from isolux.stats.weights import columns_of, part_sizes
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "Strata",
-    "inner",
-    "kish",
-    "products_of",
-    "rao_wu",
-    "rao_wu_in_parts",
-    "spread",
-    "stratum_totals",
-    "variance_of_sums",
-]
-
 _DENSE = 1_000_000
 """Numbers up to which multiplying all is quicker than finding those that are not 0."""
 

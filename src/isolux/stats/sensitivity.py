@@ -33,8 +33,6 @@ import numpy as np
 
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Strength", "robustness_value", "strength_of_gap"]
-
 _LEAST = 1e-12  # a spread of scores below this is rounding
 
 

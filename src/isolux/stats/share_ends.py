@@ -15,8 +15,6 @@ from isolux.stats.intervals import Interval
 from isolux.stats.roots import Excess, passing_zero
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Rising", "Slope", "both_ends", "farthest_end"]
-
 Rising = Callable[..., Excess]
 """``()`` gives a function that is above 0 outside of each interval, ``(rows)`` one of some rows."""
 

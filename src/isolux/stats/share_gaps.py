@@ -49,8 +49,6 @@ from isolux.stats.share_ends import Rising, Slope, both_ends, farthest_end
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["FURTHEST", "KNOWN", "TRUST", "ShareGaps", "welch_freedom"]
-
 FURTHEST = 8.0
 """Beyond 8 standard errors (p = 1e-15) it makes no difference how far."""
 KNOWN = 40.0

@@ -32,8 +32,6 @@ from isolux.stats.statistic import FloatArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["apart_from_everyone", "more_than_chance"]
-
 _WORK = 5e8
 """Multiplications that a look at correlations may take; beyond, some of the groups are enough."""
 _FEWEST = 4  # groups of an attribute that are looked at in any case

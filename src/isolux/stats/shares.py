@@ -46,16 +46,6 @@ from isolux.stats.statistic import FloatArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "ClusterMeans",
-    "are_shares",
-    "cluster_means",
-    "freedom_of",
-    "joined",
-    "pooled_correlation",
-    "tails_of",
-]
-
 Total = Callable[[FloatArray], FloatArray]
 """Sums entries by group."""
 

@@ -20,8 +20,6 @@ import numpy as np
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["shrunken"]
-
 _ROUNDS = 100
 _LEARNT_FROM = 300
 """Gaps from which the mixture is learned, spread evenly over all by size: more change it little."""

@@ -16,8 +16,6 @@ import numpy.typing as npt
 from isolux.stats.confounding import standardised
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["MIN_STRATUM_SIZE", "StandardisedGap", "standardise_gap"]
-
 MIN_STRATUM_SIZE = 10
 """People that each group needs in a stratum."""
 

@@ -23,21 +23,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-__all__ = [
-    "MEAN",
-    "Chance",
-    "DetectionStatistic",
-    "FloatArray",
-    "PairStatistic",
-    "Pairs",
-    "RankStatistic",
-    "Ranking",
-    "Statistic",
-    "SumStatistic",
-    "Weighted",
-    "mean_about",
-]
-
 FloatArray = npt.NDArray[np.float64]
 Weighted = Callable[[FloatArray, npt.NDArray[np.int64] | None], FloatArray]
 """``(weights [c, r], at [m]) -> [r]``: a value on each of r replicates of rows' weights.

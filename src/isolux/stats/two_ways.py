@@ -28,8 +28,6 @@ import numpy as np
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["HALF", "both_ways", "shared_both_ways", "together"]
-
 HALF = 0.5
 """How much of each way's weights a replicate moves by."""
 

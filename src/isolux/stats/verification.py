@@ -17,20 +17,6 @@ import numpy.typing as npt
 from isolux.stats.pair_tallies import TalliedPairs
 from isolux.stats.statistic import FloatArray, Pairs, PairStatistic
 
-__all__ = [
-    "area",
-    "equal_error_rate",
-    "falling_order",
-    "false_match_rate",
-    "false_non_match_rate",
-    "generalised_false_accept_rate",
-    "generalised_false_reject_rate",
-    "sorted_pairs",
-    "tar_at_far",
-    "threshold_at_far",
-    "true_match_rate",
-]
-
 _OF_BIN = 4
 """Pairs of one bin, were similarities evenly spread."""
 _LARGEST = float(np.finfo(np.float64).max)

@@ -28,8 +28,6 @@ from isolux.stats.statistic import FloatArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["RowsEffect", "weighted_means"]
-
 _FULL = 1e-9
 """A share of a cluster's weight below this is rounding."""
 _PLAIN, _DOUBT = 10.0, 3.0

@@ -16,11 +16,6 @@ import numpy.typing as npt
 
 from isolux.stats.design import IntArray
 
-__all__ = [
-    "BLOCK", "blocks", "columns_of", "in_parts", "multinomial", "part_sizes", "poisson", "signs",
-    "stream",
-]  # fmt: skip
-
 BLOCK = 256
 """Replicates drawn at once: fixed, because it decides which random number goes where."""
 _PART = 32  # replicates held at once: multiples of what is counted together, as compiled code needs

@@ -7,8 +7,6 @@ import polars as pl
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["age_performance"]
-
 _METRICS = (
     "mean_absolute_error", "standardised_absolute_error", "bias", "share_within",
     "challenge_false_positive_rate", "challenge_false_negative_rate",

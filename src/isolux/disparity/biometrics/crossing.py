@@ -33,8 +33,6 @@ from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import AuditSpec, Statistics, recorded_spec
 from isolux.vocabulary.tables import SCORES, Status
 
-__all__ = ["false_positive_matrix", "gallery_by_group", "impostor_matrix"]
-
 _FMR = "false_match_rate"
 _CROSS = "false_positives_across_groups"
 _F, _S, _I = pl.Float64(), pl.String(), pl.Int64()

@@ -25,8 +25,6 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.schema import Status
 
-__all__ = ["differentials"]
-
 _UNKNOWN = "unknown"
 
 

@@ -9,8 +9,6 @@ import polars as pl
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["ERRORS", "RATES", "is_biometric", "performance"]
-
 _FAILURES = {"fte": "failure_to_enrol_rate", "fta": "failure_to_acquire_rate"}
 RATES: Mapping[str, Mapping[str, str]] = {
     "face_verification": {

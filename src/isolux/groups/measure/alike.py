@@ -18,8 +18,6 @@ from isolux.stats.statistic import FloatArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["AlikeRows"]
-
 _FEW_VALUES = 64  # of a column, for units to be told apart by them
 _FEW_COLUMNS = 64  # of a block
 _FEW_KINDS = 1024

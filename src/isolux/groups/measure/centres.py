@@ -11,8 +11,6 @@ import polars as pl
 
 from isolux.vocabulary.containers import Scores
 
-__all__ = ["about_centres"]
-
 _FAR = 300.0
 """Times the range of values that they lie from 0, beyond which they are summed about a centre."""
 _ALIKE = 1e12

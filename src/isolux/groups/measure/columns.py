@@ -33,8 +33,6 @@ from isolux.vocabulary.places import Numbered, block_starts, of_units, places
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Judged", "RankedRows", "judge"]
-
 SIZES = ("small", "medium", "large")
 """Ends of the names of evidence that is of people of one of COCO's sizes."""
 OF_LABEL = "of_label"

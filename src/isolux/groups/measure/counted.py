@@ -11,8 +11,6 @@ import polars as pl
 from isolux.stats.design import Design, IntArray
 from isolux.vocabulary.counts import COUNTS
 
-__all__ = ["counted"]
-
 
 def counted(
     design: Design, evidence: Mapping[str, pl.DataFrame], unit_ids: pl.Series, cluster_of: IntArray

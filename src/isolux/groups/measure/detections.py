@@ -24,8 +24,6 @@ from isolux.vocabulary.errors import TableError
 if TYPE_CHECKING:
     from isolux.vocabulary.spec import Statistics
 
-__all__ = ["Detected", "DetectionRows", "detection_rows", "measure_detections"]
-
 
 @dataclass(frozen=True, slots=True)
 class DetectionRows:

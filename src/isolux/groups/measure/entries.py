@@ -17,8 +17,6 @@ from isolux.groups.membership import Membership
 from isolux.stats.design import IntArray
 from isolux.vocabulary.places import places
 
-__all__ = ["Entries", "entries_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Entries:

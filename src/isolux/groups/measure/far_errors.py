@@ -13,8 +13,6 @@ from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
 
-__all__ = ["mark_far_errors"]
-
 _DOUBT = 0.1
 """Probability of an index that no mean can be told of from which on a value is marked."""
 

@@ -20,8 +20,6 @@ from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import GROUP_METRICS, Status
 
-__all__ = ["group_means"]
-
 _KEY = ("model", "task", "metric", "label", "threshold")
 _FLAGS = 1 << 24  # groups × clusters looked at together
 

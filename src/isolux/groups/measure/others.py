@@ -20,8 +20,6 @@ from isolux.stats.design import IntArray
 from isolux.stats.resampling import Columns, ReplicatedRanks
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["EveryoneByHalves", "EveryoneElse", "OthersOfRows", "rows_of_few_others"]
-
 _ROUNDING = 1e-9
 """Of a sum: what is left of equal numbers is nothing."""
 _MOST = 0.5

@@ -18,8 +18,6 @@ from isolux.geometry.matching import Detections, Pairs, Truths, match
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import Ranking
 
-__all__ = ["OverlapRows", "overlap_rows"]
-
 
 @dataclass(frozen=True, slots=True)
 class OverlapRows:

@@ -14,8 +14,6 @@ from isolux.stats.design import IntArray
 from isolux.stats.statistic import Pairs, PairStatistic
 from isolux.stats.verification import falling_order
 
-__all__ = ["PairRows", "Places", "pair_rows"]
-
 Places = npt.NDArray[Any]
 """Numbers of units or clusters, int32: half the room of what numpy takes by itself."""
 

@@ -30,14 +30,6 @@ from isolux.vocabulary.tables import Status
 if TYPE_CHECKING:
     from isolux.vocabulary.spec import Statistics
 
-__all__ = [
-    "PairMeasures",
-    "Paired",
-    "group_rates",
-    "measure_pairs",
-    "pair_sample",
-]
-
 _BYTES = 64 << 20
 """Memberships held at once."""
 

@@ -11,8 +11,6 @@ from isolux.stats.design import Design, IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import Status
 
-__all__ = ["error_with_chance", "mark_skewed"]
-
 _MOST = 0.25
 """Skewness of a value beyond which its interval is too short on one side: that of a share of .85
 of 60 people."""

@@ -12,8 +12,6 @@ import polars as pl
 
 from isolux.stats.verification import threshold_at_far
 
-__all__ = ["PAIRS", "with_weighted_thresholds"]
-
 PAIRS = "pairs"
 """The evidence of a verifier's comparisons."""
 _LISTS = ("other_id", "similarity", "genuine")

@@ -10,8 +10,6 @@ from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import Status
 
-__all__ = ["are_tied", "mark_ties"]
-
 _WINDOW = 3.0
 """Standard errors of a rank, either way, that a quantile may come from."""
 _TIED = "many of its values are equal near this one, which jumps between them: p may be too small"

@@ -27,8 +27,6 @@ import numpy.typing as npt
 from isolux.stats.statistic import FloatArray, Ranking
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["Outcomes", "Places", "outcomes_of", "rank_cells"]
-
 IntArray = npt.NDArray[np.integer[Any]]
 
 

@@ -8,8 +8,6 @@ from numba import types
 
 from isolux.io.kernels import njit
 
-__all__ = ["by_falling", "distinct_by_key", "outcomes", "rows_of_cells"]
-
 _I = types.Array(types.int64, 1, "A", readonly=True)
 _U = types.Array(types.uint16, 1, "A", readonly=True)
 _B = types.Array(types.boolean, 1, "A", readonly=True)

@@ -36,8 +36,6 @@ import numpy.typing as npt
 
 from isolux.vocabulary.errors import InputError, SpecError
 
-__all__ = ["EXACT", "RarefiedVendi", "Vendi", "vendi_of_kernel", "vendi_of_subjects", "vendi_score"]
-
 EXACT = 20_000
 """The smaller of n and d up to which the eigenvalues are computed; past it they are estimated."""
 

@@ -21,8 +21,6 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["estimated_trace"]
-
 _Floats = npt.NDArray[np.float64]
 _Function = Callable[[_Floats], _Floats]
 

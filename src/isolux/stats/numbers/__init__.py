@@ -11,8 +11,6 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray, RankStatistic, SumStatistic, Weighted
 
-__all__ = ["quantile", "quantile_of", "root_mean_square", "spearman", "spearman_of"]
-
 
 def quantile_of(numbers: FloatArray, weights: FloatArray, share: float) -> FloatArray:
     """Weighted quantile of every column of ``weights``.

@@ -17,8 +17,6 @@ from numba import types
 from isolux.io.kernels import njit
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["AREA", "POINTS", "RECALL", "Entries", "entries_of", "people_weight", "values_of"]
-
 POINTS, AREA, RECALL = 0, 1, 2
 """What is read: precision at recall points, the area under them, recall at the end."""
 

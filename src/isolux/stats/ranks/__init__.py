@@ -66,17 +66,6 @@ from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import InputError
 
-__all__ = [
-    "GroupCells",
-    "RankTests",
-    "SortedScores",
-    "cells_of",
-    "compare_groups",
-    "disparity_of_medians",
-    "median_replicates",
-    "sort_scores",
-]
-
 BoolArray = npt.NDArray[np.bool_]
 _Places = npt.NDArray[np.uint32]
 _STRAIGHT = 1e-4

@@ -24,8 +24,6 @@ from isolux.stats.ranks.walk import (
     walk,
 )
 
-__all__ = ["walk_scores"]
-
 _Ints = npt.NDArray[np.int64]
 _Places = npt.NDArray[np.uint32]  # without a sign: no test for counting from the end
 _Words = npt.NDArray[np.uint64]

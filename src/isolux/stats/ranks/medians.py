@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 
-__all__ = ["medians_by_replicate"]
-
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 

@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 
-__all__ = ["allocating_nothing", "compare_pairs"]
-
 _Floats = npt.NDArray[np.float64]
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 

@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from isolux.stats.ranks.variances import allocating_nothing
 
-__all__ = ["add_ties", "find_levels", "line_up", "one_each", "pack", "sum_up", "unpack", "walk"]
-
 _Ints = npt.NDArray[np.int64]
 _Places = npt.NDArray[np.uint32]  # without a sign: no test for counting from the end
 _Floats = npt.NDArray[np.float64]

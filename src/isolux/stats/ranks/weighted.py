@@ -34,8 +34,6 @@ from isolux.stats.weighted_means import weighted_means
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["WeightedPair", "Weights", "compare_weighted", "weighted_median"]
-
 
 @dataclass(frozen=True, slots=True)
 class Weights:

@@ -20,8 +20,6 @@ from isolux.stats.weights import blocks, in_parts
 if TYPE_CHECKING:
     from isolux.vocabulary.spec import Bootstrap
 
-__all__ = ["PairSample", "replicate_pairs"]
-
 
 @dataclass(frozen=True, slots=True)
 class PairSample:

@@ -19,8 +19,6 @@ from isolux.stats.weights import blocks, in_parts
 if TYPE_CHECKING:
     from isolux.vocabulary.spec import Bootstrap
 
-__all__ = ["replicate_rankings"]
-
 
 def replicate_rankings(
     asked: list[tuple[DetectionStatistic, int | None]],

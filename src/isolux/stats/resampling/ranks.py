@@ -21,8 +21,6 @@ from isolux.stats.weights import blocks, in_parts
 if TYPE_CHECKING:
     from isolux.vocabulary.spec import Bootstrap
 
-__all__ = ["Ranked", "ReplicatedRanks", "replicate_ranks"]
-
 
 @dataclass(frozen=True, slots=True)
 class Ranked:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from isolux.vocabulary.spec import Bootstrap
 
 
-__all__ = ["Columns", "jackknife_acceleration", "replicate_sums"]
-
 _LONG = 2e9
 """Entries times replicates beyond which clusters take too long to draw; sums are, as normal."""
 _SMALL = 500_000

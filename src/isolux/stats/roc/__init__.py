@@ -14,8 +14,6 @@ import numpy.typing as npt
 from isolux.stats.roc.evidence import of_two_columns
 from isolux.stats.statistic import FloatArray, RankStatistic, Weighted
 
-__all__ = ["auc", "roc_auc"]
-
 _COMPILED_FROM = 32  # replicates; fewer are done before numba would have been imported
 
 

@@ -10,8 +10,6 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray, RankStatistic, Weighted
 
-__all__ = ["of_two_columns"]
-
 Measure = Callable[[FloatArray, npt.NDArray[np.bool_]], Weighted]
 
 

@@ -14,8 +14,6 @@ import numpy.typing as npt
 from isolux.stats.roc.evidence import of_two_columns
 from isolux.stats.statistic import FloatArray, RankStatistic, Weighted
 
-__all__ = ["average_precision", "mean_precision"]
-
 
 def mean_precision(
     scores: FloatArray, positive: npt.NDArray[np.bool_], weights: FloatArray

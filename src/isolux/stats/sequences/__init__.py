@@ -38,8 +38,6 @@ import numpy.typing as npt
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Watched", "differences", "e_values", "schedule", "thinned", "watched"]
-
 STEP = 0.005
 """Of the gaps that are bet against: half a point, finer than what is reported of most gaps."""
 _EACH = 16

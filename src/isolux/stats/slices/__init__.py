@@ -31,8 +31,6 @@ from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import InputError, SpecError
 
-__all__ = ["LONGEST", "Slices", "apart", "rows_of", "worst_slices"]
-
 LONGEST = 3
 """Most attributes of a slice."""
 

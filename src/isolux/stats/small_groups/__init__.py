@@ -43,8 +43,6 @@ from isolux.stats.small_groups.variances import average_over_variances
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import InputError
 
-__all__ = ["CellEstimates", "cell_estimates"]
-
 
 @dataclass(frozen=True, slots=True)
 class CellEstimates:

@@ -11,8 +11,6 @@ import numpy.typing as npt
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Cells", "effect_covariances"]
-
 _RIDGE = 1e-3
 """Cells of the very same people have noise of correlation 1; this much keeps it invertible."""
 _ALL_SETS_OF = 4

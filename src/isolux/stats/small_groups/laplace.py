@@ -15,8 +15,6 @@ import numpy as np
 from isolux.stats.small_groups.effects import Cells
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Laws", "Modes", "laws", "modes", "slope_and_information"]
-
 _STEPS = 20
 _CLOSE = 3e-3  # of a log-odds
 _LONGEST = 2.0

@@ -13,8 +13,6 @@ from isolux.stats.small_groups.effects import Cells
 from isolux.stats.small_groups.variances import Averaged
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["cell_marginals"]
-
 _ODD = 0.04
 """Share of cells that are unlike their kin, for the estimate: few, or every cell is left raw."""
 _ODD_WIDTH = 1.5

@@ -27,8 +27,6 @@ from isolux.stats.small_groups.effects import Cells
 from isolux.stats.small_groups.laplace import Laws, laws, modes, slope_and_information
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Averaged", "average_over_variances"]
-
 _TYPICAL_SHARE = (0.2, 0.1, 0.1, 0.1)
 """Scale of the half-Cauchy prior of effects' standard deviations by order, log-odds: .2 is .8
 against .83. Groups that do not differ are then hardly spread, and large effects hardly shrunk."""
