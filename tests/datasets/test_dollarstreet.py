@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from isolux.datasets import by_cluster
 from isolux.datasets.dollarstreet import BUCKETS, INFO, load
 from isolux.datasets.dollarstreet.releases import region_of_country
-from isolux.groups.binning import parse_bins
-from isolux.groups.income import income_bins
+from isolux.groups.binning import income_bins, parse_bins
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from tests._shared import shared_data

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from isolux.groups import membership
-from isolux.groups.nesting import leaves, nested
+from isolux.groups.merging import leaves, nested
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Grouping
 

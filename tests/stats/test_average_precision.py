@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.stats.roc.precisions import average_precision, mean_precision
+from isolux.stats.roc import average_precision, mean_precision
 
 
 def test_ties_are_one_threshold():

@@ -19,7 +19,7 @@ from isolux.stats.drawn_design import (
 )
 from isolux.stats.raking import Margins
 from isolux.stats.sampling import Strata
-from isolux.stats.two_ways import both_ways, shared_both_ways, together
+from isolux.stats.weighted_means import both_ways, shared_both_ways, together
 from isolux.vocabulary.info import Metric
 from tests._survey import survey
 

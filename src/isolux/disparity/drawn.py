@@ -22,8 +22,7 @@ from isolux.stats.rows import AT_ONCE, less_each
 from isolux.stats.sampling import products_of
 from isolux.stats.shares import ClusterMeans, joined
 from isolux.stats.statistic import FloatArray
-from isolux.stats.two_ways import both_ways, shared_both_ways
-from isolux.stats.weighted_means import weighted_means
+from isolux.stats.weighted_means import both_ways, shared_both_ways, weighted_means
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -24,15 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.disparity.comparisons import Comparisons, compare_groups
-from isolux.disparity.everyone import is_among, others_of
-from isolux.disparity.observed import Key, Plans, batches, looked_at, observed
+from isolux.disparity.observed import Key, Plans, batches, is_among, looked_at, observed, others_of
 from isolux.groups.estimates import Estimates
 from isolux.io.threads import in_threads
-from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import IntArray
 from isolux.stats.deviates import STEP, two_sided
 from isolux.stats.drawn_design import DrawnDesign, strata_of_varying
-from isolux.stats.joint_law import Blocks, correlated_normals, joint_draws
+from isolux.stats.joint_law import Blocks, correlated_normals, correlation_matrix, joint_draws
 from isolux.stats.multiplicity import (
     benjamini_hochberg,
     bonferroni,

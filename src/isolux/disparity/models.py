@@ -24,7 +24,6 @@ from isolux.disparity.rows import Rows, doubts_of, either, rows_of, table_of
 from isolux.groups.chance_added import is_enlarged
 from isolux.groups.drawn import is_census
 from isolux.groups.estimates import Estimates
-from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference, deviates, two_sided
 from isolux.stats.intervals import (
@@ -32,7 +31,7 @@ from isolux.stats.intervals import (
     difference_interval,
     percentile,
 )
-from isolux.stats.joint_law import correlated_normals
+from isolux.stats.joint_law import correlated_normals, correlation_matrix
 from isolux.stats.multiplicity import critical_value
 from isolux.stats.nulls import NullTest, null_test, sign_flip
 from isolux.stats.statistic import FloatArray

@@ -14,12 +14,12 @@ from isolux.groups.estimates import Estimates
 from isolux.groups.means import means_of
 from isolux.groups.squares import is_of_squares, roots
 from isolux.groups.uncertainty import families_of
-from isolux.stats.correlation import paired_correlation
 from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference
 from isolux.stats.differences import of_replicates, paired_means
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import logit_reach, student_reach
+from isolux.stats.joint_law import paired_correlation
 from isolux.stats.statistic import FloatArray
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.disparity.detectable import least_detectable
-from isolux.disparity.everyone import is_among, others_of
 from isolux.disparity.family import Family, Tested, at_once, untested
 from isolux.disparity.formulas import difference, log_ratio, ratio
+from isolux.disparity.observed import is_among, others_of
 from isolux.disparity.rows import Rows, doubts_of, either, rows_of
 from isolux.groups.chance_added import is_enlarged
 from isolux.groups.drawn import is_census

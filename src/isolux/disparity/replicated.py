@@ -22,12 +22,12 @@ from isolux.groups.chance_added import chance_alike, chance_of, down_by, is_enla
 from isolux.groups.class_shares import class_shares, is_of_classes
 from isolux.groups.estimates import Estimates, Others
 from isolux.groups.uncertainty import standard_error
-from isolux.stats.correlation import correlation_matrix, paired_correlation
 from isolux.stats.design import Design, IntArray
 from isolux.stats.deviates import Difference, Reach
 from isolux.stats.differences import of_replicates
 from isolux.stats.drawn_design import DrawnDesign, strata_of, unweighted
 from isolux.stats.intervals import Interval, logit_reach, student_reach
+from isolux.stats.joint_law import correlation_matrix, paired_correlation
 from isolux.stats.sampling import stratum_totals
 from isolux.stats.statistic import Chance, FloatArray
 

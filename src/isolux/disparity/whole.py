@@ -17,9 +17,9 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from isolux.disparity.everyone import is_among
 from isolux.disparity.family import Family, Tested, at_once, untested
 from isolux.disparity.kinds import PlainMeasure, measures
+from isolux.disparity.observed import is_among
 from isolux.disparity.rows import Rows, doubts_of, rows_of
 from isolux.groups.chance_added import ENLARGED, is_enlarged
 from isolux.groups.estimates import Estimates

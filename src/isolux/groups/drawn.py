@@ -21,8 +21,7 @@ from isolux.stats.rows import AT_ONCE
 from isolux.stats.sampling import Strata
 from isolux.stats.shares import ClusterMeans, are_shares, joined, pooled_correlation
 from isolux.stats.statistic import FloatArray
-from isolux.stats.two_ways import both_ways
-from isolux.stats.weighted_means import RowsEffect, weighted_means
+from isolux.stats.weighted_means import RowsEffect, both_ways, weighted_means
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
 

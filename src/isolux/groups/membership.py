@@ -19,8 +19,7 @@ import polars as pl
 
 from isolux.groups.binning import binned, parse_bins
 from isolux.groups.intersections import Crossing, Part, crossing, entries, on_empty
-from isolux.groups.merging import merged
-from isolux.groups.nesting import leaves, nested
+from isolux.groups.merging import leaves, merged, nested
 from isolux.groups.no_groups import (
     check_continuous,
     check_join,

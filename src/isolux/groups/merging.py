@@ -2,16 +2,25 @@
 
 A merge is a union: a unit is in it when one of its values is. Merges may overlap, and a unit with
 tones 3 and 8 is in ``lighter`` and in ``darker``.
+
+Settings that name a value must name one that occurs; the message offers the nearest.
+
+Nested values: Africa counts in each of its subregions when no subregion is given beside it.
+
+FHIBE (Xiang et al. 2025, Methods): "Nested annotations – such as when a broad category is selected
+– are handled by counting the image subject in all corresponding subregions." A broad value beside
+one of its own subregions adds nothing: the subregion says more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import difflib
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 import polars as pl
 
-from isolux.groups.occurrence import require_values
+from isolux.groups.ordering import natural_order
 from isolux.groups.unknown import UNKNOWN, is_unknown_word
 from isolux.vocabulary.counts import people_at
 from isolux.vocabulary.errors import SpecError
@@ -43,7 +52,7 @@ def merged(
     """
     if not merge:
         return found, ()
-    notes = _check(merge, occurring, attribute, unknown_values, absent)
+    notes = _check_merges(merge, occurring, attribute, unknown_values, absent)
     pairs = [(value, name) for name, values in merge.items() for value in values]
     mapping = pl.DataFrame(pairs, schema={"value": pl.String, "name": pl.String}, orient="row")
     united = found.join(mapping, on="value").select("unit", value="name")
@@ -58,7 +67,7 @@ def merged(
     return kept, (*notes, note) if left else notes
 
 
-def _check(
+def _check_merges(
     merge: Merges,
     occurring: Collection[str],
     attribute: str,
@@ -90,3 +99,122 @@ def _check(
                 found=", ".join(map(repr, values)),
             )
     return tuple(notes)
+
+
+def listed(values: Iterable[str], most: int = 12) -> str:
+    """Write values out in natural order, the first few of them.
+
+    Examples
+    --------
+    >>> listed(["10", "9"])
+    "'9', '10'"
+    """
+    ordered = natural_order(values)
+    return ", ".join(map(repr, ordered[:most])) + (", …" if len(ordered) > most else "")
+
+
+def require_values(
+    wanted: Iterable[str],
+    occurring: Collection[str],
+    *,
+    attribute: str,
+    setting: str,
+    unknown_values: Iterable[str] = (),
+    absent: Absent = "refuse",
+) -> tuple[str, ...]:
+    """Refuse a setting that names a value which the attribute never takes, or note it."""
+    missing = [value for value in dict.fromkeys(wanted) if value not in occurring]
+    if missing and absent == "note":
+        return (f"{attribute}: nobody here is {listed(missing)}, which {setting} names",)
+    for value in missing:
+        near = difflib.get_close_matches(value, list(occurring), n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else None
+        if is_unknown_word(value, unknown_values):
+            hint = f"{value!r} means unknown here: take it out of --unknown-values to use it"
+        raise SpecError(
+            f"{setting} names a value that does not occur in {attribute!r}",
+            expected="one of " + listed(occurring) if occurring else "a known value; there is none",
+            found=repr(value),
+            hint=hint,
+        )
+    return ()
+
+
+Tree = Mapping[str, Sequence[str]]
+
+
+def _below(tree: Tree, broad: str, seen: tuple[str, ...] = ()) -> list[str]:
+    """List everything below a broad value, its parts' parts too."""
+    if broad in seen:
+        raise SpecError(
+            "nested values run in a circle",
+            expected="each part below one broad value, none above itself",
+            found=" > ".join((*seen, broad)),
+        )
+    found: list[str] = []
+    for part in tree.get(broad, ()):
+        found += [part, *_below(tree, part, (*seen, broad))]
+    return list(dict.fromkeys(found))
+
+
+def leaves(tree: Tree, broad: str) -> list[str]:
+    """List the narrowest values below a broad one.
+
+    Examples
+    --------
+    >>> leaves({"Africa": ("East", "West"), "East": ("Kenya",)}, "Africa")
+    ['Kenya', 'West']
+    """
+    return [value for value in _below(tree, broad) if value not in tree]
+
+
+def nested(
+    found: pl.DataFrame,
+    tree: Tree,
+    *,
+    occurring: Collection[str],
+    attribute: str,
+    unknown_values: Sequence[str] = (),
+    absent: Absent = "refuse",
+    times: pl.Series | None = None,
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Replace broad values by their parts, and say for how many units that was done.
+
+    Examples
+    --------
+    >>> found = pl.DataFrame({"unit": [0, 1, 1], "value": ["Africa", "Africa", "Kenya"]})
+    >>> tree = {"Africa": ("Kenya", "Ghana")}
+    >>> rows, notes = nested(found, tree, occurring=["Africa", "Kenya"], attribute="ancestry")
+    >>> rows.sort("unit", "value").rows()
+    [(0, 'Ghana'), (0, 'Kenya'), (1, 'Kenya')]
+    """
+    if not tree:
+        return found, ()
+    missing = require_values(
+        tree,
+        occurring,
+        attribute=attribute,
+        setting="the nesting",
+        unknown_values=unknown_values,
+        absent=absent,
+    )
+    below = [(value, broad) for broad in tree for value in _below(tree, broad)]
+    parts = [(broad, leaf) for broad in tree for leaf in leaves(tree, broad)]
+    up = pl.DataFrame(below, schema={"value": pl.String, "broad": pl.String}, orient="row")
+    down = pl.DataFrame(parts, schema={"value": pl.String, "part": pl.String}, orient="row")
+    is_broad = pl.col("value").is_in(list(tree)).fill_null(value=False)
+    covered = found.join(up, on="value").select("unit", value="broad")
+    alone = found.filter(is_broad).join(covered, on=["unit", "value"], how="anti")
+    spread = alone.join(down, on="value").select("unit", value="part")
+    notes = [
+        f"{attribute}: {n:,} unit(s) gave only {broad!r} and count in each of its "
+        f"{len(leaves(tree, broad))} parts"
+        for broad, n in sorted(
+            (broad, people_at(pl.Series(whose), times))
+            for broad, whose in alone.group_by("value").agg("unit").rows()
+        )
+    ]
+    unchosen = sorted({leaf for _, leaf in parts} - set(occurring))
+    if unchosen:
+        notes.append(f"{attribute}: nobody gave {', '.join(map(repr, unchosen))} by itself")
+    return pl.concat([found.filter(~is_broad), spread]).unique(), (*missing, *notes)

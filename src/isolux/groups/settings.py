@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from isolux.groups.binning import parse_bins
-from isolux.groups.income import INCOME_RULES
+from isolux.groups.binning import INCOME_RULES, parse_bins
 from isolux.groups.intersections import display, entries
 from isolux.groups.unknown import known_handle, mark_unknown
 from isolux.groups.votes import parse_votes

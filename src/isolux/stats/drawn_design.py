@@ -13,7 +13,7 @@ from isolux.stats.raking import Calibration, Margins, calibration_of, rake_repli
 from isolux.stats.rows import from_dense, some_rows
 from isolux.stats.sampling import Strata, inner, products_of, rao_wu, rao_wu_in_parts
 from isolux.stats.statistic import FloatArray
-from isolux.stats.two_ways import HALF, together
+from isolux.stats.weighted_means import HALF, together
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -44,8 +44,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.intervals import Interval, quantile
-from isolux.stats.roots import Excess, passing_zero
-from isolux.stats.share_ends import Rising, Slope, both_ends, farthest_end
+from isolux.stats.roots import Excess, Rising, Slope, both_ends, farthest_end, passing_zero
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 

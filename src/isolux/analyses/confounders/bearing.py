@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses.confounders.cases import Bearing, Case, number_of
+from isolux.stats.confounding import strength_of_gap
 from isolux.stats.design import IntArray
-from isolux.stats.sensitivity import strength_of_gap
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["bearing_of"]

@@ -13,8 +13,7 @@ import polars as pl
 
 from isolux import derive
 from isolux.groups import groupings, membership
-from isolux.groups.binning import parse_bins
-from isolux.groups.income import income_bins
+from isolux.groups.binning import income_bins, parse_bins
 from isolux.groups.intersections import Crossing, display
 from isolux.groups.no_groups import MOST_NUMBERS
 from isolux.groups.unknown import UNKNOWN, mark_unknown

@@ -22,10 +22,9 @@ from isolux.groups.settings import groupings
 from isolux.groups.uncertainty import standard_error
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import keeps_promise, logit_t
-from isolux.stats.pair_tallies import tallied
 from isolux.stats.resampling import replicate_pairs
 from isolux.stats.statistic import Pairs
-from isolux.stats.verification import false_match_rate
+from isolux.stats.verification import false_match_rate, tallied
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.errors import SpecError
@@ -72,7 +71,7 @@ def impostor_matrix(run: Run, *, replicates: int = 500, most_groups: int = 24) -
                 cell = _cell(pairs, inside[:, a], inside[:, b], statistics)
                 rows.append({"model": model, "attribute": attribute, "group_a": names[a],
                              "group_b": names[b], **cell})  # fmt: skip
-    return pl.DataFrame(rows, schema=_PAIRED) if rows else pl.DataFrame(schema=_PAIRED)
+    return pl.DataFrame(rows, schema=_PAIRED)
 
 
 def _numbered(run: Run) -> pl.DataFrame:

@@ -20,10 +20,10 @@ from isolux.groups.uncertainty import mark_rarer
 from isolux.stats.design import Design, IntArray
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import Interval
-from isolux.stats.pair_tallies import tallied
 from isolux.stats.resampling import PairSample, replicate_pairs
 from isolux.stats.sampling import kish
 from isolux.stats.statistic import FloatArray, Pairs, PairStatistic
+from isolux.stats.verification import tallied
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import Status
 

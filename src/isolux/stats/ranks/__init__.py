@@ -319,7 +319,7 @@ def median_replicates(
     >>> median_replicates([3.0, 1.0, 2.0], [0, 1, 2], np.array([[1.0, 2], [1, 0], [1, 2]])).tolist()
     [2.0, 2.5]
     """
-    from isolux.stats.ranks.medians import medians_by_replicate
+    from isolux.stats.ranks.kernels import medians_by_replicate
 
     scores, owner = np.asarray(value, dtype=np.float64), np.asarray(cluster, dtype=np.int64)
     order = np.argsort(scores, kind="stable")

@@ -66,7 +66,7 @@ def weighted_median(value: FloatArray, weight: FloatArray) -> float:
     >>> weighted_median(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 4.0]))
     2.0
     """
-    from isolux.stats.ranks.medians import medians_by_replicate
+    from isolux.stats.ranks.kernels import medians_by_replicate
 
     order = np.argsort(value, kind="stable")
     own = np.ascontiguousarray(weight[order][:, None])

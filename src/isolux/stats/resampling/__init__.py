@@ -6,9 +6,14 @@ metric of two models on the same people likewise.
 
 from __future__ import annotations
 
-from isolux.stats.resampling.pairs import PairSample, replicate_pairs
-from isolux.stats.resampling.rankings import replicate_rankings
-from isolux.stats.resampling.ranks import Ranked, ReplicatedRanks, replicate_ranks
+from isolux.stats.resampling.rows import (
+    PairSample,
+    Ranked,
+    ReplicatedRanks,
+    replicate_pairs,
+    replicate_rankings,
+    replicate_ranks,
+)
 from isolux.stats.resampling.sums import Columns, jackknife_acceleration, replicate_sums
 
 __all__ = [

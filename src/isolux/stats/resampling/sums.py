@@ -16,7 +16,7 @@ from isolux.stats.statistic import (
     FloatArray,
     SumStatistic,
 )
-from isolux.stats.two_ways import HALF
+from isolux.stats.weighted_means import HALF
 from isolux.stats.weights import blocks, in_parts
 
 if TYPE_CHECKING:
