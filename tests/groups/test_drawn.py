@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.groups.drawn import drawn
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
+from isolux.groups.measure.drawn import drawn
 from isolux.stats.roc import auc, roc_auc
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.vocabulary.containers import Scores

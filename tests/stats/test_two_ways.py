@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from isolux.groups.drawn import drawn_means
 from isolux.groups.estimates import Measure
+from isolux.groups.means import drawn_means
 from isolux.stats.design import build_design
 from isolux.stats.drawn_design import (
     DrawnDesign,

@@ -23,8 +23,8 @@ from isolux.disparity.drawn import DrawnComparisons
 from isolux.disparity.replicated import ReplicateComparisons
 from isolux.disparity.roots import RootComparisons
 from isolux.groups.estimates import Estimates, Measure
+from isolux.groups.interval_methods.root import is_of_squares, mean_of_squares
 from isolux.groups.means import means_of
-from isolux.groups.squares import is_of_squares, mean_of_squares
 from isolux.stats.design import Design, IntArray
 from isolux.stats.deviates import Difference
 from isolux.stats.differences import of_means, paired_means
@@ -102,8 +102,7 @@ class MeanComparisons:
     @classmethod
     def of(cls, design: Design, measure: Measure, rows: IntArray) -> MeanComparisons:
         """Reduce the clusters of some rows of a design; the first unites the others."""
-        assert measure.mean is not None  # noqa: S101 - callers ask of means only
-        at = np.concatenate([rows * design.n_columns + column for column in measure.mean])
+        at = np.concatenate([rows * design.n_columns + column for column in measure.mean_columns])
         stacked = some_rows(design.matrix, at)
         every, k = products(stacked, design.copies), len(rows)
         parts = every[:k, :k], every[:k, k:], every[k:, k:]
@@ -146,15 +145,14 @@ class MeanComparisons:
 
     def _others(self, first: IntArray) -> ClusterMeans:
         """Reduce everyone less each group, some groups at a time."""
-        assert self.measure.mean is not None  # noqa: S101 - as in ``of``
-        held = [self.design.rows(int(self.rows[0]), column) for column in self.measure.mean]
+        held = [self.design.rows(int(self.rows[0]), column) for column in self.measure.mean_columns]
         at_once = max(1, AT_ONCE // max(held[1].nnz, 1))
         parts = []
         for start in range(0, len(first), at_once):
             some = first[start : start + at_once]
             sums, counts = (
                 less_each(held[1], whole, self.design.rows(some, column))
-                for whole, column in zip(held, self.measure.mean, strict=True)
+                for whole, column in zip(held, self.measure.mean_columns, strict=True)
             )
             for matrix in (sums, counts):
                 matrix.eliminate_zeros()

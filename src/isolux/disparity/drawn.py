@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolux.disparity._group_sums import beside_others, places
-from isolux.groups.drawn import correlation_of, drawn_means, rows_effect
 from isolux.groups.estimates import Measure
+from isolux.groups.means import correlation_of, drawn_means, rows_effect
 from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference
 from isolux.stats.differences import of_means, paired_means
@@ -55,8 +55,7 @@ class DrawnComparisons:
     @classmethod
     def of(cls, design: DrawnDesign, measure: Measure, rows: IntArray) -> DrawnComparisons:
         """Reduce the clusters of some rows of a design; the first unites the others."""
-        assert measure.mean is not None  # noqa: S101 - callers ask of means only
-        sums, counts = measure.mean
+        sums, counts = measure.mean_columns
         held, k = design.rows(rows, counts), len(rows)
         every = design.products(rows, (sums, counts))
         weight = np.asarray(held.sum(axis=1)).ravel()
@@ -68,9 +67,8 @@ class DrawnComparisons:
 
     def overlaps(self, groups: IntArray) -> bool:
         """Tell whether people are in several of some groups."""
-        assert self.measure.mean is not None  # noqa: S101 - as in ``of``
         plain = self.design.unweighted
-        held = plain.rows(np.append(self.rows[0], groups), self.measure.mean[1])
+        held = plain.rows(np.append(self.rows[0], groups), self.measure.mean_columns[1])
         people = np.asarray(held @ plain.copies.astype(np.float64))
         return bool(people[1:].sum() > people[0] + 0.5)
 
@@ -122,8 +120,7 @@ def others_of(
 
 def _others(of: DrawnDesign, measure: Measure, all_groups: int, first: IntArray) -> ClusterMeans:
     """Reduce one way's clusters, some groups at a time."""
-    assert measure.mean is not None  # noqa: S101 - as in ``of``
-    sums, counts = measure.mean
+    sums, counts = measure.mean_columns
     rho, shares = correlation_of(of, measure)
     whole = [of.rows(all_groups, sums), of.rows(all_groups, counts)]
     whole.append(of.rows_of_squares(all_groups, counts))
@@ -153,23 +150,21 @@ def _varying(
     """Return sums and counts of everyone less each group, as far as left to chance."""
     from scipy.sparse import csr_array, vstack
 
-    assert measure.mean is not None  # noqa: S101 - as in ``of``
     sums, counts = (
         csr_array(vstack([of.varying(all_groups, q)] * len(some)) - of.varying(some, q))
-        for q in measure.mean
+        for q in measure.mean_columns
     )
     return sums, counts
 
 
 def _shared(design: DrawnDesign, measure: Measure, rows: IntArray) -> FloatArray:
     """Sum products of groups' weights over clusters, without strata; both ways by correlation."""
-    assert measure.mean is not None  # noqa: S101 - as in ``of``
-    own = products_of(design.rows(rows, measure.mean[1]), None)
+    own = products_of(design.rows(rows, measure.mean_columns[1]), None)
     if design.ways is None:
         return own
     other = design.ways[0]
     rho = correlation_of(design, measure)[0], correlation_of(other, measure)[0]
-    return shared_both_ways(own, products_of(other.rows(rows, measure.mean[1]), None), rho)
+    return shared_both_ways(own, products_of(other.rows(rows, measure.mean_columns[1]), None), rho)
 
 
 def paired_drawn(

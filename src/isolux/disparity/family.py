@@ -176,10 +176,10 @@ def _of_means(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple
     at, chance = {}, {}
     for attribute, j in wanted:
         rows = np.append(plans[attribute, j][0], estimates.domain_of[attribute])
-        sums, counts = (design.rows(rows, q) for q in estimates.measures[j].mean or (0, 0))
+        sums, counts = (design.rows(rows, q) for q in estimates.measures[j].mean_columns)
         at[attribute, j] = sums, counts
         if isinstance(design, DrawnDesign) and not design.is_plain:
-            of_sum, of_count = estimates.measures[j].mean or (0, 0)
+            of_sum, of_count = estimates.measures[j].mean_columns
             chance[attribute, j] = design.varying(rows, of_sum), design.varying(rows, of_count)
         used += chance.get((attribute, j), (sums, counts))
     strata = strata_of_varying(design)

@@ -21,11 +21,11 @@ from isolux.disparity.family import BOOTSTRAP, SCORE, adjust
 from isolux.disparity.gap_changes import Changed, find_pair, gap_changes, include_zero
 from isolux.disparity.paired import paired_difference
 from isolux.disparity.rows import Rows, doubts_of, either, rows_of, table_of
-from isolux.groups.chance_added import is_enlarged
-from isolux.groups.drawn import is_census
 from isolux.groups.estimates import Estimates
+from isolux.groups.interval_methods.noisy import is_enlarged
 from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference, deviates, two_sided
+from isolux.stats.drawn_design import is_census
 from isolux.stats.intervals import (
     Interval,
     difference_interval,

@@ -9,11 +9,11 @@ import numpy as np
 
 from isolux.disparity.drawn import paired_drawn
 from isolux.disparity.replicated import effective_clusters, of_enlarged
-from isolux.groups.chance_added import chance_of, is_enlarged
 from isolux.groups.estimates import Estimates
+from isolux.groups.interval_methods import families_of
+from isolux.groups.interval_methods.noisy import chance_of, is_enlarged
+from isolux.groups.interval_methods.root import is_of_squares, roots
 from isolux.groups.means import means_of
-from isolux.groups.squares import is_of_squares, roots
-from isolux.groups.uncertainty import families_of
 from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference
 from isolux.stats.differences import of_replicates, paired_means

@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from isolux.groups.chance_added import chance_alike, chance_of, down_by, is_enlarged
-from isolux.groups.class_shares import class_shares, is_of_classes
 from isolux.groups.estimates import Estimates, Others
-from isolux.groups.uncertainty import standard_error
+from isolux.groups.interval_methods import standard_error
+from isolux.groups.interval_methods.class_mean import class_shares, is_of_classes
+from isolux.groups.interval_methods.noisy import chance_alike, chance_of, down_by, is_enlarged
 from isolux.stats.design import Design, IntArray
 from isolux.stats.deviates import Difference, Reach
 from isolux.stats.differences import of_replicates

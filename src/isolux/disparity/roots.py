@@ -9,7 +9,7 @@ import numpy as np
 
 from isolux.disparity.replicated import times_the_others
 from isolux.groups.estimates import Estimates
-from isolux.groups.squares import root_of
+from isolux.groups.interval_methods.root import root_of
 from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference, Reach
 from isolux.stats.intervals import Interval

@@ -21,8 +21,8 @@ from isolux.disparity.family import Family, Tested, at_once, untested
 from isolux.disparity.kinds import PlainMeasure, measures
 from isolux.disparity.observed import is_among
 from isolux.disparity.rows import Rows, doubts_of, rows_of
-from isolux.groups.chance_added import ENLARGED, is_enlarged
 from isolux.groups.estimates import Estimates
+from isolux.groups.interval_methods.noisy import ENLARGED, is_enlarged
 from isolux.groups.unknown import UNKNOWN
 from isolux.io.threads import in_threads
 from isolux.stats.design import IntArray, parts_clusters

@@ -34,8 +34,8 @@ import numpy as np
 from isolux.disparity.family import Family, Tested, at_once
 from isolux.disparity.rows import Rows, rows_of
 from isolux.disparity.whole import of_known
-from isolux.groups.chance_added import ENLARGED, is_enlarged
 from isolux.groups.estimates import Estimates
+from isolux.groups.interval_methods.noisy import ENLARGED, is_enlarged
 from isolux.io.threads import in_threads
 from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference

@@ -70,8 +70,7 @@ def _of_measure(
 ) -> FloatArray:
     """Estimate one metric in the cells of one intersection: estimate, ends and raw ``[4, d]``."""
     mean = means_of(estimates.design, measure, rows)
-    assert measure.mean is not None  # noqa: S101 - the caller asks of means only
-    counts = estimates.design.rows(rows, measure.mean[1])
+    counts = estimates.design.rows(rows, measure.mean_columns[1])
     noise = _noise(counts, estimates.design, measure, mean)
     unit = 1.0 if mean.shares else _unit_variance(mean)
     raw = mean.value

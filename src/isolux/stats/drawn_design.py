@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
+CENSUS = 1e-6
+"""The share of a stratum that is left out of a whole population: none, but for divisions."""
+
+
 @dataclass(frozen=True, slots=True)
 class DrawnDesign(Design):
     """The sums of a sample with weights: every unit's columns times its weight.
@@ -132,6 +136,14 @@ class DrawnDesign(Design):
     def rows_of_squares(self, group: int | IntArray, column: int) -> csr_array:
         """Return what clusters add to the squares of one column of groups, ``[g, c]``."""
         return some_rows(self.squares, group * self.n_columns + column)
+
+
+def is_census(design: Design) -> bool:
+    """Tell whether all of a finite population was drawn, so that nothing is left to chance."""
+    if not isinstance(design, DrawnDesign) or design.strata is None:
+        return False
+    left = design.strata.left
+    return left is not None and bool((left <= CENSUS).all())
 
 
 def strata_of(design: Design) -> Strata | None:

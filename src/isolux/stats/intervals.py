@@ -26,6 +26,8 @@ from isolux.stats.statistic import FloatArray
 
 KEPT_CLUSTERS = 30
 KEPT_RARER = 5.0
+KEPT_EFFECTIVE = 15
+"""Clusters of one size below which no method known to us keeps its promise in every world."""
 _REPEATED = 256  # values from which it pays to look for equal ones
 _FLAT = 1e-12  # a standard error below this is rounding
 
@@ -36,6 +38,25 @@ class Interval:
 
     low: FloatArray
     high: FloatArray
+
+    def take(self, rows: npt.NDArray[np.integer]) -> Interval:
+        """Give the ends of some rows, in the last axis."""
+        return Interval(self.low[..., rows], self.high[..., rows])
+
+    def show(self, mask: npt.NDArray[np.bool_]) -> Interval:
+        """Give the ends where a mask is true, and NaN elsewhere."""
+        return Interval(np.where(mask, self.low, np.nan), np.where(mask, self.high, np.nan))
+
+    def times(self, factor: FloatArray | float) -> Interval:
+        """Give both ends times a factor above 0."""
+        return Interval(self.low * factor, self.high * factor)
+
+
+def normal_quantile(level: float) -> float:
+    """Say how many standard errors an interval of a level reaches to either side."""
+    from scipy.special import ndtri
+
+    return float(ndtri(0.5 + level / 2.0))
 
 
 def of_student(share: float | FloatArray, freedom: FloatArray) -> FloatArray:

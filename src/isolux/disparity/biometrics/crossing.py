@@ -14,12 +14,12 @@ from itertools import combinations_with_replacement
 import numpy as np
 import polars as pl
 
+from isolux.groups.interval_methods import standard_error
 from isolux.groups.measure import measure_groups
 from isolux.groups.measure.pair_rows import PairRows, pair_rows
 from isolux.groups.measure.pairs import needed
 from isolux.groups.membership import Membership, membership
 from isolux.groups.settings import groupings
-from isolux.groups.uncertainty import standard_error
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import keeps_promise, logit_t
 from isolux.stats.resampling import replicate_pairs

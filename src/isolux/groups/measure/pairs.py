@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.measure.pair_rows import PairRows
-from isolux.groups.uncertainty import mark_rarer
+from isolux.groups.statuses import mark_rarer
 from isolux.stats.design import Design, IntArray
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import Interval

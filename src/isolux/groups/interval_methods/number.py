@@ -24,10 +24,12 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from isolux.groups.estimates import Measure
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval, logit_reach, quantile, student_reach
 from isolux.stats.shares import ClusterMeans
@@ -142,3 +144,26 @@ def number_interval(
     if fraction:
         low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
     return Interval(low, high)
+
+
+def of_numbers(
+    mean: ClusterMeans, families: IntArray | None, measure: Measure
+) -> Callable[[float], Interval]:
+    """Give the intervals of means of numbers at any reach: those that are an audit's default.
+
+    Shapes: ``families`` [g].
+    """
+    slopes = slopes_of(mean, families)
+    assert slopes is not None  # noqa: S101 - nor of shares
+
+    def reach(z: float) -> Interval:
+        return within_range(number_interval(mean, slopes, z, fraction=measure.fraction), measure)
+
+    return reach
+
+
+def within_range(ends: Interval, measure: Measure) -> Interval:
+    """Cut an interval where the metric's range ends: a correlation stays within −1 and 1."""
+    low, high = measure.info.low, measure.info.high
+    floor, ceiling = (-np.inf if low is None else low), (np.inf if high is None else high)
+    return Interval(np.maximum(ends.low, floor), np.minimum(ends.high, ceiling))

@@ -14,19 +14,35 @@ References
    Annals of Statistics 3(5), 1163-1174.
 .. [2] Peng, L. (2001). Estimating the mean of a heavy tailed distribution. Statistics and
    Probability Letters 52(3), 255-264.
+
+Roots of mean squares, by what is known of the mean of squares.
+
+A few far errors make up most of a mean of squares, and a small group without one looks surer than
+it is in every replicate. Means of numbers know better: a group's spread is taken to be no smaller
+than others' of its attribute let it be. So the interval of a root is the root of theirs, and its
+upper end is no lower than how slowly the largest errors thin out lets the mean be.
+
+Where too little is known of the largest errors to say how large a mean of squares is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.design import IntArray
+from isolux.groups.estimates import Measure
+from isolux.groups.interval_methods.number import Slopes, number_interval, slopes_of
+from isolux.groups.means import means_of
+from isolux.stats.design import Design, IntArray
+from isolux.stats.intervals import Interval
 from isolux.stats.rows import entries
+from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.spec import Statistics
+from isolux.vocabulary.tables import Status
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -198,3 +214,126 @@ def _tail(
         over = np.log(each[top] / cut) if cut > 0 else np.where(each[top] > 0, np.inf, 0.0)
     weighs, adds = float(taken @ n[top]) / units, float(taken @ s[top]) / units
     return float(taken @ over), among, cut, weighs, adds, clusters
+
+
+def is_of_squares(measure: Measure) -> bool:
+    """Tell whether a measure is the root of a mean."""
+    return measure.columns is not None and measure.columns.statistic.of_squares
+
+
+def mean_of_squares(measure: Measure) -> Measure:
+    """Return the mean that a measure is the root of."""
+    assert measure.columns is not None  # noqa: S101 - callers ask ``is_of_squares``
+    start = measure.columns.start
+    return replace(measure, mean=(start, start + 1))
+
+
+def tails_of_squares(design: Design, measure: Measure, n_groups: int) -> FarTails:
+    """Find the tails of everyone's and every group's squares."""
+    sums, counts = mean_of_squares(measure).mean_columns
+    rows = np.arange(n_groups)
+    return far_tails(design.rows(rows, sums), design.rows(rows, counts), design.copies)
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """Roots of groups' means of squares, as far as each may lie from what was drawn.
+
+    Parameters
+    ----------
+    mean : ClusterMeans
+        Of the squares.
+    slopes : Slopes
+    tails : FarTails
+    index : TailIndex
+    """
+
+    mean: ClusterMeans
+    slopes: Slopes
+    tails: FarTails
+    index: TailIndex
+
+    def at(self, rows: IntArray) -> Roots:
+        """Return some of the groups."""
+        parts = self.mean, self.slopes, self.tails, self.index
+        return Roots(*(part.at(rows) for part in parts))  # type: ignore[arg-type]
+
+    def interval(self, z: FloatArray | float, *, careful: bool = False) -> Interval:
+        """Return the intervals that reach z standard errors, and as far up as far errors may lie.
+
+        ``careful``: one end alone is asked, and far errors are looked for as far as for both.
+        """
+        from scipy.special import ndtr
+
+        ends = number_interval(self.mean, self.slopes, z, fraction=False)
+        index = self.index.at_least(ndtr(-np.asarray(z)) / (2.0 if careful else 1.0))
+        high = np.fmax(ends.high, self.tails.highest(self.mean.value, index))
+        return root_of(Interval(ends.low, high))
+
+
+def roots(design: Design, measure: Measure, families: IntArray) -> Roots:
+    """Lay out the roots of everyone's and every group's mean of squares.
+
+    Shapes: ``families`` [g].
+    """
+    mean = means_of(design, mean_of_squares(measure), np.arange(len(families)))
+    slopes = slopes_of(mean, families)
+    assert slopes is not None  # noqa: S101 - squares are no shares
+    tails = tails_of_squares(design, measure, len(families))
+    return Roots(mean, slopes, tails, tails.index(families))
+
+
+def root_of(interval: Interval) -> Interval:
+    """Take the root of both ends; below 0 there is nothing.
+
+    Examples
+    --------
+    >>> found = root_of(Interval(np.array([-1.0]), np.array([9.0])))
+    >>> found.low.item(), found.high.item()
+    (0.0, 3.0)
+    """
+    low, high = (np.sqrt(np.maximum(end, 0.0)) for end in (interval.low, interval.high))
+    return Interval(low, high)
+
+
+_INDEX_DOUBT = 0.1
+"""Probability of an index that no mean can be told of from which on a value is marked."""
+
+Marks = npt.NDArray[np.object_]
+
+
+def mark_far_errors(
+    design: Design,
+    measures: tuple[Measure, ...],
+    family: IntArray,
+    cells: tuple[Marks, Marks],
+    spec: Statistics,
+) -> None:
+    """Mark roots of mean squares whose errors may be too far to tell, or that rest on few of them.
+
+    Shapes: ``family`` [g], ``cells`` [g, m].
+    """
+    status, reason = cells
+    copies = design.copies.astype(np.float64)
+    for j, measure in enumerate(measures):
+        if not is_of_squares(measure):
+            continue
+        sums, _ = mean_of_squares(measure).mean_columns
+        squares = design.rows(np.arange(len(status)), sums)
+        worth = _worth(squares @ copies, squares.power(2) @ copies)
+        tails = tails_of_squares(design, measure, len(status))
+        index = tails.index(family).at_least(_INDEX_DOUBT)
+        for g in np.flatnonzero(status[:, j] == Status.OK.value):
+            if worth[g] < spec.min_clusters:
+                reason[g, j] = f"a few far errors make up most of it: worth {worth[g]:.1f} clusters"
+            elif index[g] <= FLATTEST:
+                reason[g, j] = "its largest errors thin out too slowly to say how large it can be"
+            else:
+                continue
+            status[g, j] = Status.BOUNDARY.value
+
+
+def _worth(total: FloatArray, square: FloatArray) -> FloatArray:
+    """Return how many equal ones so unequal squares are worth (Kish)."""
+    # Without any error there is nothing that a few of them could make up.
+    return np.divide(total**2, square, out=np.full_like(total, np.inf), where=square > 0)
