@@ -14,7 +14,7 @@ import numpy as np
 
 from isolux.groups.estimates import Measure, Worth
 from isolux.stats.design import Design, IntArray
-from isolux.stats.drawn_design import DrawnDesign
+from isolux.stats.drawn_design import DrawnDesign, unweighted
 from isolux.stats.rows import AT_ONCE, less_each
 from isolux.stats.shares import ClusterMeans, are_shares, cluster_means, joined, pooled_correlation
 from isolux.stats.statistic import FloatArray
@@ -23,6 +23,9 @@ from isolux.stats.weighted_means import RowsEffect, both_ways, weighted_means
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+
+_FULL = 1e-9
+"""A share of a cluster's weight below this is rounding: everyone of it is in the group."""
 
 Means = tuple[ClusterMeans | None, ...]
 """Of each measure; None where it is no mean."""
@@ -38,27 +41,56 @@ def means_of(design: Design, measure: Measure, rows: IntArray) -> ClusterMeans:
     """Reduce one mean's clusters, for some rows of the design."""
     if isinstance(design, DrawnDesign):
         return drawn_means(design, measure, rows)
-    sums, counts = measure.mean_columns
-    held = design.rows(rows, sums), design.rows(rows, counts)
-    return _reduced(design, measure, held)
+    rho, shares = correlation_of(design, measure)
+    sums, counts = (design.rows(rows, column) for column in measure.mean_columns)
+    return cluster_means(sums, counts, design.copies, rho, shares=shares).moved(measure.centre)
 
 
-def means_of_others(design: Design, measure: Measure, rows: IntArray) -> ClusterMeans:
-    """Reduce the clusters of everyone who is not in each of some rows of a plain design."""
-    counts = design.rows(0, measure.mean_columns[1])
-    left = [
-        less_each(counts, design.rows(0, q), design.rows(rows, q)) for q in measure.mean_columns
-    ]
-    return _reduced(design, measure, (left[0], left[1]))
-
-
-def _reduced(design: Design, measure: Measure, held: tuple[csr_array, csr_array]) -> ClusterMeans:
-    sums, counts = measure.mean_columns
-    everyone = design.rows(0, sums), design.rows(0, counts)
-    rho = float(pooled_correlation(*everyone, design.copies)[0])
-    shares = measure.fraction and are_shares(*everyone)
-    found = cluster_means(*held, design.copies, rho, shares=shares)
+def means_of_others(
+    design: Design, measure: Measure, rows: IntArray, domain: int = 0
+) -> ClusterMeans:
+    """Reduce the clusters of everyone of a row of the design who is not in each of some others."""
+    ways = design.each_way if isinstance(design, DrawnDesign) else (design,)
+    parts = []
+    for way in ways:
+        at_once = max(1, AT_ONCE // max(way.rows(domain, measure.mean_columns[1]).nnz, 1))
+        some = (rows[start : start + at_once] for start in range(0, len(rows), at_once))
+        parts.append(joined([_left(way, measure, domain, own) for own in some]))
+    found = parts[0] if len(parts) == 1 else both_ways(*parts)
     return found.moved(measure.centre)
+
+
+def _left(design: Design, measure: Measure, domain: int, some: IntArray) -> ClusterMeans:
+    """Reduce what a row's clusters hold beyond each of some rows."""
+    sums, counts = measure.mean_columns
+    whole = [design.rows(domain, q) for q in (sums, counts)]
+    own = [design.rows(some, q) for q in (sums, counts)]
+    if not isinstance(design, DrawnDesign):
+        s, n = (less_each(whole[1], *both) for both in zip(whole, own, strict=True))
+        rho, shares = correlation_of(design, measure)
+        return cluster_means(s, n, design.copies, rho, shares=shares)
+    whole.append(design.rows_of_squares(domain, counts))
+    own.append(design.rows_of_squares(some, counts))
+    s, n, squares = (less_each(whole[1], *both) for both in zip(whole, own, strict=True))
+    # Of clusters that are wholly in the group, rounding is left.
+    n.data[n.data <= np.tile(whole[1].data, len(some)) * _FULL] = 0.0
+    rho, shares = correlation_of(design, measure)
+    effect = rows_effect(design, measure) if shares else None
+    varying = None if design.calibration is None else _varying(design, measure, domain, some)
+    return weighted_means((s, n, squares), design.strata, rho, effect, varying, shares=shares)
+
+
+def _varying(
+    design: DrawnDesign, measure: Measure, domain: int, some: IntArray
+) -> tuple[csr_array, csr_array]:
+    """Return sums and counts of everyone less each group, as far as left to chance."""
+    from scipy.sparse import csr_array, vstack
+
+    sums, counts = (
+        csr_array(vstack([design.varying(domain, q)] * len(some)) - design.varying(some, q))
+        for q in measure.mean_columns
+    )
+    return sums, counts
 
 
 def drawn_means(design: DrawnDesign, measure: Measure, rows: IntArray) -> ClusterMeans:
@@ -69,10 +101,10 @@ def drawn_means(design: DrawnDesign, measure: Measure, rows: IntArray) -> Cluste
     return both_ways(one, two, cells).moved(measure.centre)
 
 
-def correlation_of(design: DrawnDesign, measure: Measure) -> tuple[float, bool]:
+def correlation_of(design: Design, measure: Measure) -> tuple[float, bool]:
     """Return the correlation of two rows of one cluster, and whether rows are 0 or 1."""
     sums, counts = measure.mean_columns
-    plain = design.unweighted
+    plain = unweighted(design)
     everyone = plain.rows(0, sums), plain.rows(0, counts)
     rho = float(pooled_correlation(*everyone, plain.copies)[0])
     return rho, measure.fraction and are_shares(*everyone)
