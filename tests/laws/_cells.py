@@ -14,9 +14,9 @@ from scipy.sparse import csr_array
 from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods import intervals
 from isolux.groups.means import all_means
+from isolux.stats.constants import KEPT_EFFECTIVE
 from isolux.stats.deviates import Difference
 from isolux.stats.differences import of_means, paired_means
-from isolux.stats.intervals import KEPT_EFFECTIVE
 from isolux.stats.shares import ClusterMeans, cluster_means, pooled_correlation
 from isolux.vocabulary.spec import Comparing
 from tests.laws._grid import Cell, draw

@@ -13,10 +13,10 @@ from scipy.sparse import csr_array
 
 from isolux.disparity.comparisons import MeanComparisons
 from isolux.groups.estimates import Measure
+from isolux.stats.constants import KEPT_EFFECTIVE
 from isolux.stats.design import build_design
 from isolux.stats.deviates import deviates
 from isolux.stats.drawn_design import build_drawn
-from isolux.stats.intervals import KEPT_EFFECTIVE
 from isolux.stats.raking import Margins, rake
 from isolux.stats.sampling import Strata, kish
 from isolux.vocabulary.info import Metric

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isolux.disparity.comparisons import MeanComparisons
+from isolux.stats.constants import KEPT_EFFECTIVE
 from isolux.stats.design import build_design
 from isolux.stats.deviates import deviates
 from isolux.stats.drawn_design import DrawnDesign, build_drawn, with_other_way
-from isolux.stats.intervals import KEPT_EFFECTIVE
 from isolux.stats.raking import Margins
 from isolux.stats.sampling import Strata
 from tests.laws._samples import MEASURE, Z

@@ -27,8 +27,9 @@ from isolux.disparity.comparisons import Comparisons, compare_groups
 from isolux.disparity.observed import Key, Plans, batches, is_among, looked_at, observed, others_of
 from isolux.groups.estimates import Estimates
 from isolux.io.threads import in_threads
+from isolux.stats.constants import DEVIATE_STEP
 from isolux.stats.design import IntArray
-from isolux.stats.deviates import STEP, two_sided
+from isolux.stats.deviates import two_sided
 from isolux.stats.drawn_design import DrawnDesign, strata_of_varying
 from isolux.stats.joint_law import Blocks, correlated_normals, correlation_matrix, joint_draws
 from isolux.stats.multiplicity import (
@@ -293,7 +294,7 @@ def _rounding(estimates: Estimates, j: int) -> float:
 
 def _settled(tested: Tested, spec: Comparing, critical: float) -> Tested:
     """Compute deviates next to the critical value again: p and simultaneous interval agree."""
-    near = np.flatnonzero(np.abs(np.abs(tested.null.t) - critical) <= STEP)
+    near = np.flatnonzero(np.abs(np.abs(tested.null.t) - critical) <= DEVIATE_STEP)
     if not len(near):
         return tested
     t, p = tested.null.t.copy(), tested.null.p_value.copy()

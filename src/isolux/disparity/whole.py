@@ -25,6 +25,7 @@ from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods.noisy import ENLARGED, is_enlarged
 from isolux.groups.unknown import UNKNOWN
 from isolux.io.threads import in_threads
+from isolux.stats.constants import MIN_GROUPS_OF_SPREAD
 from isolux.stats.design import IntArray, parts_clusters
 from isolux.stats.detectable import two_sided_critical
 from isolux.stats.deviates import Difference
@@ -41,8 +42,6 @@ from isolux.vocabulary.tables import Status
 from isolux.vocabulary.words import NO_RATIO, UNTESTED
 
 _FLAT = "nothing varies within the groups"
-_MIN_GROUPS = 5
-"""Of fewer groups the noise-corrected SD has no upper end to speak of: it tells nothing."""
 _FEW = "fewer than five groups"
 
 
@@ -157,7 +156,7 @@ class _Whole:
         )  # fmt: skip
 
     def _noise_corrected(self) -> Rows:
-        if self.enlarged or len(self.members) < _MIN_GROUPS:
+        if self.enlarged or len(self.members) < MIN_GROUPS_OF_SPREAD:
             why = ENLARGED if self.enlarged else _FEW
             return self._row("noise_corrected_sd", math.nan, groups=(None, None), why=why)
         clusters = self.estimates.n_clusters[self.members, self.j]

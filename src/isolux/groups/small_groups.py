@@ -13,6 +13,7 @@ import polars as pl
 
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.means import means_of
+from isolux.stats.constants import MAX_CELLS, MIN_CELLS
 from isolux.stats.design import Design, IntArray
 from isolux.stats.drawn_design import unweighted
 from isolux.stats.shares import ClusterMeans
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
     from isolux.vocabulary.spec import Statistics
 
 COLUMNS = ("shrunken", "shrunken_low", "shrunken_high", "shrunken_from")
-_MOST_CELLS = 600
-"""Time grows with the cube of the cells: 600 take about ten seconds a metric."""
-_FEWEST_CELLS = 4
-"""With three cells nothing tells what attributes do from what the cells do."""
 
 
 def with_small_groups(estimates: Estimates, spec: Statistics) -> pl.DataFrame:
@@ -40,7 +37,7 @@ def with_small_groups(estimates: Estimates, spec: Statistics) -> pl.DataFrame:
     found = np.full((4, *estimates.value.shape), np.nan)
     for attribute in estimates.domain_of:
         rows = estimates.members(attribute)
-        if not _FEWEST_CELLS <= len(rows) <= _MOST_CELLS:
+        if not MIN_CELLS <= len(rows) <= MAX_CELLS:
             continue
         if len(estimates.groups[rows[0]].values) < 2:
             continue

@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.groups.estimates import Measure, Worth
-from isolux.groups.interval_methods import NO_INTERVAL_BELOW, OF_CLASSES, choose_method
+from isolux.groups.interval_methods import OF_CLASSES, choose_method
 from isolux.groups.means import Means
+from isolux.stats.constants import KEPT_CLUSTERS, KEPT_EFFECTIVE, NO_INTERVAL_BELOW
 from isolux.stats.design import IntArray
-from isolux.stats.intervals import KEPT_CLUSTERS, KEPT_EFFECTIVE, Interval, keeps_promise, no_spread
+from isolux.stats.intervals import Interval, keeps_promise, no_spread
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import Status
 

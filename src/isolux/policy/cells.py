@@ -22,7 +22,8 @@ from isolux.groups.interval_methods.root import is_of_squares, roots
 from isolux.groups.means import means_of
 from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference
-from isolux.stats.intervals import KEPT_EFFECTIVE, Interval, logit_reach, student_reach
+from isolux.stats.intervals import Interval, logit_reach, student_reach
+from isolux.stats.constants import KEPT_EFFECTIVE
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import Status

@@ -58,6 +58,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from isolux.stats.constants import MIN_STRATUM_SIZE
 from isolux.stats.statistic import FloatArray
 
 Spread = Literal["standard deviation", "variance"]
@@ -198,9 +199,6 @@ def ranked_first(strength: FloatArray) -> FloatArray:
     found: FloatArray = (first / first.sum(axis=1, keepdims=True)).mean(axis=0)
     return found
 
-
-MIN_STRATUM_SIZE = 10
-"""People that each group needs in a stratum."""
 
 IntArray = npt.NDArray[np.int64]
 

@@ -23,14 +23,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from isolux.stats.constants import HALF_OWN_SQUARES
 from isolux.stats.deviates import Difference, Reach
 from isolux.stats.intervals import Interval, quantile, wilson_at_edge
 from isolux.stats.share_gaps import ShareGaps, welch_freedom
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
-
-_KNOWN = 15.0
-"""Squares of a normal law at which a group's own variance counts as much as both groups'."""
 
 
 def at_least_alike(
@@ -61,7 +59,7 @@ def at_least_alike(
         for n, m in ((own.units, other.units), (own.freedom + 1.0, other.freedom + 1.0)):
             counted.append((own.variance * n * n + other.variance * m * m) / (n + m) / n)
         squares = 2.0 * own.freedom / (np.fmax(own.peaked, other.peaked) - 1.0)
-        known = squares**2 / (squares**2 + _KNOWN**2)
+        known = squares**2 / (squares**2 + HALF_OWN_SQUARES**2)
         mixed = known * own.variance + (1.0 - known) * np.minimum(*counted)
     wide = np.where(flat | ~np.isfinite(mixed), own.variance, np.maximum(own.variance, mixed))
     return replace(own, variance=wide)

@@ -22,12 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.io.threads import quietly
+from isolux.stats.constants import KEPT_CLUSTERS, KEPT_RARER
 from isolux.stats.statistic import FloatArray
 
-KEPT_CLUSTERS = 30
-KEPT_RARER = 5.0
-KEPT_EFFECTIVE = 15
-"""Clusters of one size below which no method known to us keeps its promise in every world."""
 _REPEATED = 256  # values from which it pays to look for equal ones
 _FLAT = 1e-12  # a standard error below this is rounding
 

@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from isolux.stats.constants import GUESSED_CORRELATION, RARE_CLUSTER_DOF
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval, quantile
 from isolux.stats.rows import entries, held_at
@@ -49,12 +50,7 @@ if TYPE_CHECKING:
 Total = Callable[[FloatArray], FloatArray]
 """Sums entries by group."""
 
-_GUESS = 0.2
-"""Correlation assumed when clusters are weighed to estimate it: one big cluster must not decide."""
 _FLAT = 1e-14  # a variance of shares below this is rounding
-_SELDOM = 3.0
-"""Degrees of freedom that each cluster with the rarer answer is worth: as many as intervals can
-have and still keep their promise in every cell of the grid (tests/laws)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +183,7 @@ class ClusterMeans:
             return np.ones(np.broadcast_shapes(self.size.shape, np.shape(z)))
         alone = np.float64(1.0) if self.row_effect is None else self.row_effect
         added = np.maximum(np.maximum(self.own_effect(), self.pooled_effect()) - alone, 0.0)
-        freedom = np.maximum(_SELDOM * self.rare, 1.0)
+        freedom = np.maximum(RARE_CLUSTER_DOF * self.rare, 1.0)
         sure = quantile(z, freedom) / quantile(z, np.maximum(self.units - 1.0, 1.0))
         use = ~self.plain & (self.rare > 0)
         return np.asarray(np.where(use, alone + added * sure**2, 0.0))
@@ -333,7 +329,7 @@ def pooled_correlation(sums: csr_array, counts: csr_array, copies: IntArray) -> 
 
     units = total(c * n)
     p = np.divide(total(c * s), units, out=np.zeros(g), where=units > 0)
-    weight = c * np.where(n > 1, 1.0 / (1.0 + (n - 1.0) * _GUESS) ** 2, 0.0)
+    weight = c * np.where(n > 1, 1.0 / (1.0 + (n - 1.0) * GUESSED_CORRELATION) ** 2, 0.0)
     of = p[rows]
     own = s * (1.0 - of) ** 2 + (n - s) * of**2
     top = total(weight * ((s - of * n) ** 2 - own))

@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isolux.stats.constants import HEAVY_CLUSTERS, PLAIN_CLUSTERS
 from isolux.stats.design import IntArray
 from isolux.stats.rows import held_at, row_numbers
 from isolux.stats.sampling import Strata
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
 
 _FULL = 1e-9
 """A share of a cluster's weight below this is rounding."""
-_PLAIN, _DOUBT = 10.0, 3.0
-"""Clusters without an effect, or of heavy errors, beside those with the rarer answer."""
 
 
 def weighted_means(
@@ -151,7 +150,7 @@ class RowsEffect:
         found = [
             (rare * ((self.rare * self.effect + more * at) / (self.rare + more)) + more * at)
             / (rare + more)
-            for more, at in ((_PLAIN, np.ones_like(heavy)), (_DOUBT, heavy))
+            for more, at in ((PLAIN_CLUSTERS, np.ones_like(heavy)), (HEAVY_CLUSTERS, heavy))
         ]
         return np.asarray(np.maximum(*found))
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolux.stats.design import IntArray
-from isolux.stats.share_gaps import KNOWN
+from isolux.stats.constants import HALF_OWN_ANSWERS
 from isolux.stats.shares import are_shares, pooled_correlation
 from isolux.stats.statistic import FloatArray
 
@@ -71,7 +71,7 @@ class Chance:
         by_cluster = [np.asarray(part.sum(axis=0)).ravel() for part in held]
         size = np.array([(row**2).sum() / row.sum() for row in by_cluster])
         known = rarer * n.sum(axis=1) / (1.0 + np.maximum(size - 1.0, 0.0) * self.alike)
-        own = (known / (known + KNOWN))[:, None]
+        own = (known / (known + HALF_OWN_ANSWERS))[:, None]
         spread = own * share * (1.0 - share) + (1.0 - own) * pooled * (1.0 - pooled)
         weight = np.stack(mix)
         rows = (weight**2 * spread / n).sum()

@@ -19,7 +19,7 @@ import numpy as np
 
 from isolux.analyses.confounders.facts import Estimate
 from isolux.stats.intervals import Interval, percentile, student_t
-from isolux.stats.share_gaps import TRUST
+from isolux.stats.constants import OWN_VARIANCE_POWER
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["Family", "gap_interval", "middle", "standard_error"]
@@ -66,7 +66,7 @@ def standard_error(estimate: Estimate, clusters: FloatArray) -> FloatArray:
         return found
     rare, pooled = estimate.least
     own = np.maximum(found, rare)
-    return np.asarray(np.maximum(own, own**TRUST * pooled ** (1.0 - TRUST)))
+    return np.asarray(np.maximum(own, own**OWN_VARIANCE_POWER * pooled ** (1.0 - OWN_VARIANCE_POWER)))
 
 
 def _spread(estimate: Estimate, clusters: FloatArray) -> FloatArray:

@@ -23,6 +23,7 @@ from isolux.groups.interval_methods.root import is_of_squares, roots
 from isolux.groups.interval_methods.share import closed_form
 from isolux.groups.means import Means, all_means
 from isolux.io.threads import quietly
+from isolux.stats.constants import NO_INTERVAL_BELOW
 from isolux.stats.design import Design, IntArray
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import (
@@ -47,9 +48,6 @@ OF_NUMBERS = "score, of numbers"
 OF_ROOTS = "root of a mean's"
 OF_CLASSES = "score, of classes"
 """What the method is called that puts classes' intervals together."""
-
-NO_INTERVAL_BELOW = 10
-"""Clusters below which no method's interval was honest in simulation, whatever is asked for."""
 
 
 def standard_error(

@@ -15,6 +15,7 @@ import numpy as np
 
 from isolux.groups.estimates import Measure
 from isolux.groups.means import means_of, means_of_others
+from isolux.stats.constants import CLASS_RATIOS
 from isolux.stats.design import Design, IntArray
 from isolux.stats.intervals import Interval
 from isolux.stats.shares import ClusterMeans
@@ -22,8 +23,6 @@ from isolux.stats.statistic import FloatArray
 
 _FLAT = 1e-14
 """A variance below this is rounding: nothing varies."""
-_RATIOS = (0.2, 5.0)
-"""Between which classes may shorten or lengthen what they say apart."""
 _Z = 1.959963984540054
 """The reach at which a standard error is read from classes' intervals."""
 
@@ -116,7 +115,9 @@ class ClassShares:
             number += occurs
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = standard_error / (np.sqrt(variance) / number)
-        return np.where(variance > _FLAT, np.clip(np.nan_to_num(ratio, nan=1.0), *_RATIOS), 1.0)
+        return np.where(
+            variance > _FLAT, np.clip(np.nan_to_num(ratio, nan=1.0), *CLASS_RATIOS), 1.0
+        )
 
 
 def is_of_classes(measure: Measure) -> bool:

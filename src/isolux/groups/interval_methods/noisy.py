@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.groups.estimates import Measure
+from isolux.stats.constants import MAX_SKEWNESS
 from isolux.stats.design import Design, IntArray
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import Interval
@@ -70,9 +71,6 @@ def _squares(design: Design, rows: IntArray, column: int) -> FloatArray:
     return np.asarray(design.rows(rows, column).power(2) @ design.copies.astype(np.float64))
 
 
-_MOST_SKEWED = 0.25
-"""Skewness of a value beyond which its interval is too short on one side: that of a share of .85
-of 60 people."""
 _WHY = "too many of one value for its size: the interval may be too narrow"
 
 Marks = npt.NDArray[np.object_]
@@ -106,6 +104,6 @@ def mark_skewed(
         skew = chance_of(design, measure, rows).skew if is_enlarged(measure) else None
         if skew is None:
             continue
-        leans = ~(np.abs(skew) <= _MOST_SKEWED * np.sqrt(clusters[:, j]))
+        leans = ~(np.abs(skew) <= MAX_SKEWNESS * np.sqrt(clusters[:, j]))
         for g in np.flatnonzero(leans & (status[:, j] == Status.OK.value)):
             status[g, j], reason[g, j] = Status.BOUNDARY.value, _WHY

@@ -30,13 +30,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from isolux.groups.estimates import Measure
+from isolux.stats.constants import HALF_LENT_SQUARES
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval, logit_reach, quantile, student_reach
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
-
-_DOUBT = 0.5
-"""Squares of a normal law at which half of what others lend counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,7 @@ def slopes_of(means: ClusterMeans, family: IntArray | None = None) -> Slopes | N
         error = np.sqrt(together((error * two) ** 2)) / second
         peaked = held * together(four) / second**2
         squares = 2.0 * means.freedom / np.maximum(peaked - 1.0, 1e-9)
-        lent = _beyond_error(lean, error) / means.units * squares / (squares + _DOUBT)
+        lent = _beyond_error(lean, error) / means.units * squares / (squares + HALF_LENT_SQUARES)
     lent = _finite(lent)
     return Slopes(np.minimum(own, lent), np.maximum(own, lent))
 

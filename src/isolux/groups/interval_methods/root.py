@@ -36,6 +36,17 @@ import numpy.typing as npt
 from isolux.groups.estimates import Measure
 from isolux.groups.interval_methods.number import Slopes, number_interval, slopes_of
 from isolux.groups.means import means_of
+from isolux.stats.constants import (
+    FLATTER_P,
+    FLATTEST_INDEX,
+    LENDING_CLUSTERS,
+    OTHERS_LOGS,
+    PRIOR_INDEX,
+    PRIOR_LOGS,
+    TAIL_DOUBT,
+    TAIL_SHARE,
+    WHOLE_SHARE,
+)
 from isolux.stats.design import Design, IntArray
 from isolux.stats.intervals import Interval
 from isolux.stats.rows import entries
@@ -46,22 +57,6 @@ from isolux.vocabulary.tables import Status
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-_SHARE = 0.05
-"""Of clusters: those with the largest numbers are the tail."""
-_LENDING = 20
-"""Clusters from which on a group's tail holds one."""
-_PLAIN, _PLAIN_INDEX = 5.0, 3.0
-"""Logarithms of a normal law's squares that are put to all, and their index beyond such a cut."""
-_OTHERS = 5.0
-"""Logarithms of others that count beside its own for a group that is judged by its own tail."""
-_FLATTER = 0.05
-"""Probability of a tail as flat among groups of one law below which a group is judged by its own:
-at a fifth, intervals of small groups with normal errors were up to 5 % wider on average."""
-_WHOLE = 0.9
-"""Share of everyone in an attribute's groups from which on their tails are everyone's."""
-FLATTEST = 1.15
-"""The least index that is believed: a tail's mean is then 7.7 cuts, and soon beyond any number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +91,20 @@ class FarTails:
 
         Shapes: ``family`` [g].
         """
-        lends = self.clusters >= _LENDING
+        lends = self.clusters >= LENDING_CLUSTERS
         logs, among = np.where(lends, self.logs, 0.0), np.where(lends, self.among, 0)
         k, h = (np.bincount(family, weights=x).astype(np.float64) for x in (among, logs))
         flatter = self._flatter((h, k), family)
         held = np.bincount(family, weights=np.where(lends, self.clusters, 0))
-        whole = held >= _WHOLE * self.clusters[0]
+        whole = held >= WHOLE_SHARE * self.clusters[0]
         whole &= np.bincount(family, weights=flatter) == 0
-        shape, rate = k + _PLAIN, h + _PLAIN / _PLAIN_INDEX
+        shape, rate = k + PRIOR_LOGS, h + PRIOR_LOGS / PRIOR_INDEX
         lightest = int(np.argmax(np.where(whole, shape / rate, 0.0))) if whole.any() else 0
         of = np.where(np.arange(len(family)) == 0, lightest, family)
         with np.errstate(divide="ignore", invalid="ignore"):
-            own = self.logs + _OTHERS * (h / k)[family]
+            own = self.logs + OTHERS_LOGS * (h / k)[family]
         return TailIndex(
-            np.where(flatter, self.among + _OTHERS, shape[of]), np.where(flatter, own, rate[of])
+            np.where(flatter, self.among + OTHERS_LOGS, shape[of]), np.where(flatter, own, rate[of])
         )
 
     def _flatter(
@@ -119,11 +114,11 @@ class FarTails:
         from scipy.special import fdtrc
 
         h, k = (x[family] for x in pooled)
-        use = (family > 0) & (self.clusters >= _LENDING) & (k > self.among)
+        use = (family > 0) & (self.clusters >= LENDING_CLUSTERS) & (k > self.among)
         with np.errstate(divide="ignore", invalid="ignore"):
             others = (h - self.logs) / (k - self.among)
             ratio = np.where(use, self.logs / self.among / others, 0.0)
-            found = fdtrc(2.0 * self.among, 2.0 * (k - self.among), ratio) <= _FLATTER
+            found = fdtrc(2.0 * self.among, 2.0 * (k - self.among), ratio) <= FLATTER_P
         return np.asarray(use & found)
 
     def at(self, rows: IntArray) -> FarTails:
@@ -135,7 +130,7 @@ class FarTails:
 
     def highest(self, value: FloatArray, index: FloatArray) -> FloatArray:
         """Return what the means would be if the tails thinned out as an index says."""
-        at = np.maximum(index, FLATTEST)
+        at = np.maximum(index, FLATTEST_INDEX)
         return np.asarray(value - self.adds + self.share * self.cut * at / (at - 1.0))
 
 
@@ -198,7 +193,7 @@ def _tail(
     clusters = int(c.sum())
     if not clusters:
         return 0.0, 0, 0.0, 0.0, 0.0, 0
-    among = max(1, round(_SHARE * clusters))
+    among = max(1, round(TAIL_SHARE * clusters))
     each, units = s / n, float(c @ n)
     top = np.arange(len(s))
     if among + 1 < len(s):  # as many entries stand for as many clusters at least
@@ -296,9 +291,6 @@ def root_of(interval: Interval) -> Interval:
     return Interval(low, high)
 
 
-_INDEX_DOUBT = 0.1
-"""Probability of an index that no mean can be told of from which on a value is marked."""
-
 Marks = npt.NDArray[np.object_]
 
 
@@ -322,11 +314,11 @@ def mark_far_errors(
         squares = design.rows(np.arange(len(status)), sums)
         worth = _worth(squares @ copies, squares.power(2) @ copies)
         tails = tails_of_squares(design, measure, len(status))
-        index = tails.index(family).at_least(_INDEX_DOUBT)
+        index = tails.index(family).at_least(TAIL_DOUBT)
         for g in np.flatnonzero(status[:, j] == Status.OK.value):
             if worth[g] < spec.min_clusters:
                 reason[g, j] = f"a few far errors make up most of it: worth {worth[g]:.1f} clusters"
-            elif index[g] <= FLATTEST:
+            elif index[g] <= FLATTEST_INDEX:
                 reason[g, j] = "its largest errors thin out too slowly to say how large it can be"
             else:
                 continue

@@ -9,6 +9,7 @@ import numpy as np
 from isolux.groups.estimates import Measure
 from isolux.groups.measure.columns import Judged
 from isolux.groups.statuses import Cells, mark_rarer
+from isolux.stats.constants import TIE_WINDOW
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import Status
@@ -16,8 +17,6 @@ from isolux.vocabulary.tables import Status
 if TYPE_CHECKING:
     from isolux.vocabulary.spec import Statistics
 
-_WINDOW = 3.0
-"""Standard errors of a rank, either way, that a quantile may come from."""
 _TIED = "many of its values are equal near this one, which jumps between them: p may be too small"
 
 
@@ -56,7 +55,7 @@ def are_tied(own: FloatArray, share: float, clusters: int) -> bool:
     (False, False)
     """
     error = np.sqrt(share * (1.0 - share) / max(clusters, 1))
-    ends = np.clip([share - _WINDOW * error, share + _WINDOW * error], 0.0, 1.0)
+    ends = np.clip([share - TIE_WINDOW * error, share + TIE_WINDOW * error], 0.0, 1.0)
     first, last = np.quantile(own, ends, method="closest_observation")
     near, held = np.unique(own[(own >= first) & (own <= last)], return_counts=True)
     return bool(len(near) > 1 and held.max() > error * len(own))

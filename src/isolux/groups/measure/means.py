@@ -75,7 +75,7 @@ def group_means(
         cells.with_columns(pl.col("g", "key").cast(pl.UInt32)), on=["g", "key"], how="left",
         maintain_order="left",
     )  # fmt: skip
-    return GROUP_METRICS.conform(_judged(table, min_units, min_clusters))
+    return GROUP_METRICS.conform(_judged(table.drop("g", "key"), min_units, min_clusters))
 
 
 def _judged(table: pl.DataFrame, min_units: int, min_clusters: int) -> pl.DataFrame:

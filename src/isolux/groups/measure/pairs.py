@@ -17,6 +17,7 @@ import polars as pl
 
 from isolux.groups.measure.pair_rows import PairRows
 from isolux.groups.statuses import mark_rarer
+from isolux.stats.constants import IMPOSTORS_OF_INTERVAL
 from isolux.stats.design import Design, IntArray
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import Interval
@@ -36,8 +37,6 @@ _BYTES = 64 << 20
 _SAME = 1e-9
 """Weights that differ by less, as a share, are one."""
 _ROUNDING = 1e-9
-_INTERVAL_FROM = 30
-"""Impostor pairs above the threshold, on average, from which an interval is given."""
 
 
 Paired = dict[int, tuple[PairStatistic, PairRows]]
@@ -83,7 +82,7 @@ class PairMeasures:
     def without_unstable(self, interval: Interval) -> Interval:
         """Take the interval from groups with fewer than 30/FAR impostor pairs."""
         low, high = interval.low.copy(), interval.high.copy()
-        for j, few in self._below(_INTERVAL_FROM).items():
+        for j, few in self._below(IMPOSTORS_OF_INTERVAL).items():
             low[few, j] = high[few, j] = np.nan
         return Interval(low, high)
 
@@ -103,7 +102,7 @@ class PairMeasures:
             )
         readable = [Status.OK.value, Status.BOUNDARY.value]
         for times, word in (
-            (_INTERVAL_FROM, Status.BOUNDARY.value),
+            (IMPOSTORS_OF_INTERVAL, Status.BOUNDARY.value),
             (1, Status.INSUFFICIENT_UNITS.value),
         ):
             for j, few in self._below(times).items():

@@ -49,6 +49,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from isolux.stats.constants import MIN_SUBJECTS_DRAWN
 from isolux.vocabulary.errors import InputError, SpecError
 
 _Floats = npt.NDArray[np.float64]
@@ -114,7 +115,6 @@ EXACT = 20_000
 """The smaller of n and d up to which the eigenvalues are computed; past it they are estimated."""
 
 _BLOCK = 2_048  # rows made unit length, in double precision, at a time
-_SMALLEST = 10  # subjects below which a drawn score says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +237,8 @@ def vendi_of_subjects(
     """
     names, first, counts = np.unique(subject, return_index=True, return_counts=True)
     n = len(names)
-    if size < _SMALLEST or n < 2 * size:
-        need = 2 * max(size, _SMALLEST)
+    if size < MIN_SUBJECTS_DRAWN or n < 2 * size:
+        need = 2 * max(size, MIN_SUBJECTS_DRAWN)
         return RarefiedVendi(None, None, None, size, f"{n:,} subjects of the {need:,} needed")
     by_subject = np.argsort(subject, kind="stable")
     starts = np.concatenate([[0], np.cumsum(counts)])[:-1]

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.statistic import FloatArray, RankStatistic, Weighted
+from isolux.stats.statistic import FloatArray, RankStatistic, Weighted, at_weights
 
 _COMPILED_FROM = 32  # replicates; fewer are done before numba would have been imported
 
@@ -43,10 +43,8 @@ def auc(scores: FloatArray, positive: npt.NDArray[np.bool_], weights: FloatArray
     >>> auc(scores, positive, np.array([[1, 1.0], [1, 1], [1, 3], [1, 1]]))
     array([0.875 , 0.8125])
     """
-    matrix = np.asarray(weights if weights.ndim == 2 else weights[:, None], dtype=np.float64)
     area = _area_of(np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=np.bool_))
-    found = area(matrix, None)
-    return np.asarray(found if weights.ndim == 2 else found[0])
+    return at_weights(area, weights)
 
 
 def _area_of(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Weighted:
@@ -98,7 +96,7 @@ def _area_numpy(
     return area
 
 
-def roc_auc(score: str = "positive_score", positive: str = "is_positive") -> RankStatistic:
+def roc_auc() -> RankStatistic:
     """Make the area under the ROC curve a statistic of two columns of an evidence table.
 
     Examples
@@ -110,50 +108,14 @@ def roc_auc(score: str = "positive_score", positive: str = "is_positive") -> Ran
     >>> float(roc_auc()(evidence, np.ones(4)))
     1.0
     """
-    return of_two_columns(_area_of, score, positive)
+    of = of_known(lambda rows: _area_of(rows[:, 0], rows[:, 1] > 0))
+    return RankStatistic(_two_columns, of, two_classes=1)
 
 
-Measure = Callable[[FloatArray, npt.NDArray[np.bool_]], Weighted]
-
-
-def of_two_columns(measure: Measure, score: str, positive: str) -> RankStatistic:
-    """Evaluate a measure of (scores, positive) where both columns are known."""
-
-    def columns(evidence: pl.DataFrame) -> FloatArray:
-        # +1 and -1, so that a row of zeros is never a row that counts.
-        scores = evidence[score].cast(pl.Float64).to_numpy()
-        return np.column_stack([scores, evidence[positive].cast(pl.Float64).to_numpy() * 2 - 1])
-
-    def of(rows: FloatArray) -> Weighted:
-        known = np.flatnonzero(~np.isnan(rows).any(axis=1))
-        value = measure(rows[known, 0], rows[known, 1] > 0)
-        if len(known) == len(rows):
-            return value
-        return lambda weights, at: value(weights, known if at is None else at[known])
-
-    return RankStatistic(columns, of, two_classes=1)
-
-
-def mean_precision(
-    scores: FloatArray, positive: npt.NDArray[np.bool_], weights: FloatArray
-) -> FloatArray:
-    """Weighted average precision of every column of ``weights``; higher is better.
-
-    Shapes: ``scores`` [m], ``positive`` [m], ``weights`` [m, r]; returns [r].
-
-    Examples
-    --------
-    Falling: right, wrong, right. Precision is 1 at the first positive, 2/3 at the second.
-
-    >>> scores, positive = np.array([0.9, 0.5, 0.4]), np.array([True, False, True])
-    >>> float(mean_precision(scores, positive, np.ones(3)).round(4))
-    0.8333
-    """
-    matrix = np.asarray(weights if weights.ndim == 2 else weights[:, None], dtype=np.float64)
-    found = _precision_of(
-        np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=np.bool_)
-    )(matrix, None)
-    return np.asarray(found if weights.ndim == 2 else found[0])
+def _two_columns(evidence: pl.DataFrame) -> FloatArray:
+    """Take scores, and +1 or -1, so that a row of zeros is never a row that counts."""
+    scores = evidence["positive_score"].cast(pl.Float64).to_numpy()
+    return np.column_stack([scores, evidence["is_positive"].cast(pl.Float64).to_numpy() * 2 - 1])
 
 
 def _precision_of(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Weighted:
@@ -171,9 +133,7 @@ def _precision_of(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Weight
     return precision
 
 
-def average_precision(
-    score: str = "positive_score", positive: str = "is_positive"
-) -> RankStatistic:
+def average_precision() -> RankStatistic:
     """Make the average precision a statistic of two columns of an evidence table.
 
     Examples
@@ -185,4 +145,5 @@ def average_precision(
     >>> float(average_precision()(evidence, np.ones(4)))
     1.0
     """
-    return of_two_columns(_precision_of, score, positive)
+    of = of_known(lambda rows: _precision_of(rows[:, 0], rows[:, 1] > 0))
+    return RankStatistic(_two_columns, of, two_classes=1)

@@ -42,6 +42,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from isolux.stats.constants import MAYBE_ODD_SD, MAYBE_ODD_SHARE, ODD_SD, ODD_SD_OF_MEANS, ODD_SHARE
 from isolux.stats.design import IntArray
 from isolux.stats.small_groups.laplace import (
     Averaged,
@@ -104,18 +105,6 @@ def cell_estimates(
     return CellEstimates(middle * scale, low * scale, high * scale)
 
 
-_ODD = 0.04
-"""Share of cells that are unlike their kin, for the estimate: few, or every cell is left raw."""
-_ODD_WIDTH = 1.5
-_MAYBE_ODD = 0.65
-"""The same for the interval. One cell of many that lies 2 below its kin is then held in nine worlds
-of ten even if a handful of people are in it; at .5 with a law 2.5 wide in 88 (300 worlds of 24 and
-100 of 60 cells), at .04 in a third. Intervals are a twentieth wider for it than at .5."""
-_MAYBE_ODD_WIDTH = 2.0
-"""Standard deviation of how unlike, in log-odds: at 2.5 more of those with 3 to 20 people are lost,
-because the wider law gives what lies 2 away less."""
-_OF_MEANS = 0.4
-"""The same in standard deviations of one score: 2.5 in log-odds of .8 are one."""
 _POINTS = 241
 _REACH = 5.0
 
@@ -127,13 +116,13 @@ def cell_marginals(
     from scipy.special import expit
 
     predicted = _predicted(cells, found)
-    unit = 1.0 if cells.shares else _OF_MEANS
-    grid = _grids(found, predicted, 3.0 * unit * _MAYBE_ODD_WIDTH)
+    unit = 1.0 if cells.shares else ODD_SD_OF_MEANS
+    grid = _grids(found, predicted, 3.0 * unit * MAYBE_ODD_SD)
     step = np.gradient(grid, axis=1)
     likelihood = _likelihood(cells, grid)
     laws = [
         _mixed(found.weight, predicted, grid, likelihood * step, odd, (unit * width) ** 2)
-        for odd, width in ((_ODD, _ODD_WIDTH), (_MAYBE_ODD, _MAYBE_ODD_WIDTH))
+        for odd, width in ((ODD_SHARE, ODD_SD), (MAYBE_ODD_SHARE, MAYBE_ODD_SD))
     ]
     shown = expit(grid) if cells.shares else grid
     middle = (laws[0] * shown).sum(axis=1)

@@ -33,15 +33,23 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from isolux.stats.constants import (
+    CENTRE_VARIANCE,
+    LARGEST_SD,
+    LONGEST_STEP,
+    MAX_ATTRIBUTES_OF_ALL_SETS,
+    MAX_SURPRISE,
+    NOISE_RIDGE,
+    POINTS_OUT,
+    SMALLEST_SD,
+    TYPICAL_MEAN_SD,
+    TYPICAL_SHARE_SD,
+)
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 
 _STEPS = 20
 _CLOSE = 3e-3  # of a log-odds
-_LONGEST = 2.0
-"""Of a step, in log-odds: with three people of one answer the first steps overshoot."""
-_CENTRE_VARIANCE = 2.25
-"""Of everyone's log-odds around their pooled share: wide, and of little weight."""
 _AT_ONCE = 8_000_000  # numbers in one stack of matrices
 
 
@@ -130,7 +138,7 @@ def _stacks(log_sd: FloatArray, shared: FloatArray) -> Iterator[FloatArray]:
 
 
 def _prior(shared: FloatArray, log_sd: FloatArray) -> FloatArray:
-    return np.asarray(np.tensordot(np.exp(2.0 * log_sd), shared, axes=1) + _CENTRE_VARIANCE)
+    return np.asarray(np.tensordot(np.exp(2.0 * log_sd), shared, axes=1) + CENTRE_VARIANCE)
 
 
 def _modes(cells: Cells, shared: FloatArray, log_sd: FloatArray, start: FloatArray) -> Modes:
@@ -145,7 +153,7 @@ def _modes(cells: Cells, shared: FloatArray, log_sd: FloatArray, start: FloatArr
         step = centre + (own @ pull[:, :, None])[:, :, 0] - eta
         longest = np.abs(step).max(axis=1, keepdims=True)
         # Normal means are solved by one step, however long.
-        cut = np.minimum(1.0, _LONGEST / np.maximum(longest, 1e-12)) if cells.shares else 1.0
+        cut = np.minimum(1.0, LONGEST_STEP / np.maximum(longest, 1e-12)) if cells.shares else 1.0
         eta = eta + step * cut
         if longest.max() < _CLOSE:
             break
@@ -181,12 +189,6 @@ def _deviance(cells: Cells, eta: FloatArray, share: FloatArray) -> FloatArray:
     return np.asarray(np.sign(y - share) * np.sqrt(np.maximum(2.0 * (at_best - here), 0.0)))
 
 
-_RIDGE = 1e-3
-"""Cells of the very same people have noise of correlation 1; this much keeps it invertible."""
-_ALL_SETS_OF = 4
-"""Attributes up to which all their sets have effects: 15 sets of four."""
-
-
 @dataclass(frozen=True, slots=True)
 class Cells:
     """What was measured in cells that hold someone, and where the prior of all cells lies.
@@ -217,7 +219,7 @@ class Cells:
     ) -> Cells:
         """Take the cells that hold someone, and see where everyone lies."""
         own = noise[np.ix_(held, held)]
-        own = own + np.diag(_RIDGE * np.diag(own)) * _is_correlated(own)
+        own = own + np.diag(NOISE_RIDGE * np.diag(own)) * _is_correlated(own)
         y = value[held]
         weight = 1.0 / np.diag(own)
         centre = float((weight * y).sum() / weight.sum())
@@ -249,27 +251,15 @@ def effect_covariances(levels: IntArray) -> tuple[FloatArray, IntArray]:
     """
     alike = levels[:, None, :] == levels[None, :, :]
     k = levels.shape[1]
-    sizes = range(1, k + 1) if k <= _ALL_SETS_OF else (1, 2, k)
+    sizes = range(1, k + 1) if k <= MAX_ATTRIBUTES_OF_ALL_SETS else (1, 2, k)
     sets = [chosen for size in sizes for chosen in combinations(range(k), size)]
     shared = np.stack([alike[:, :, chosen].all(axis=2) for chosen in sets]).astype(np.float64)
     return shared, np.array([len(chosen) for chosen in sets], dtype=np.int64)
 
 
-_TYPICAL_SHARE = (0.2, 0.1, 0.1, 0.1)
-"""Scale of the half-Cauchy prior of effects' standard deviations by order, log-odds: .2 is .8
-against .83. Groups that do not differ are then hardly spread, and large effects hardly shrunk."""
-_TYPICAL_MEAN = (0.2, 0.1, 0.1, 0.1)
-"""The same of other means, in standard deviations of one score."""
-_SMALLEST, _LARGEST = 0.02, 40.0
-"""Bounds of the standard deviations, in the prior's scales."""
 _ROUNDS = 12
 _LONGEST_LOGS = 1.0  # of a step, in logs
 _CLOSE_LOGS = 0.03
-_OUT = 1.1
-"""Points around the likeliest lie this far out, times the root of their dimensions: with them and
-the middle the normal law there has its mean and covariance (Rue et al. 2009, section 6.5)."""
-_SURPRISE = 1.5
-"""Of a point's likelihood over the normal law's, in logs: one point shall not decide alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,21 +272,21 @@ class Averaged:
 
 def average_over_variances(cells: Cells, shared: FloatArray, order: IntArray) -> Averaged:
     """Weigh sets of effects' standard deviations by their posterior, and keep cells' laws."""
-    typical = np.array(_TYPICAL_SHARE if cells.shares else _TYPICAL_MEAN)
+    typical = np.array(TYPICAL_SHARE_SD if cells.shares else TYPICAL_MEAN_SD)
     typical = typical[np.minimum(order, len(typical)) - 1]
     middle, precision, start = _likeliest(cells, shared, typical)
     size, axes = np.linalg.eigh(np.linalg.inv(precision))
-    reach = _OUT * np.sqrt(len(size))
+    reach = POINTS_OUT * np.sqrt(len(size))
     out = reach * (axes * np.sqrt(np.maximum(size, 0.0))).T
-    low, high = np.log(_SMALLEST * typical), np.log(_LARGEST * typical)
+    low, high = np.log(SMALLEST_SD * typical), np.log(LARGEST_SD * typical)
     log_sd = np.clip(middle + np.concatenate([np.zeros((1, len(size))), out, -out]), low, high)
     found = modes(cells, shared, log_sd, start)
     log_law = found.evidence + _log_prior(log_sd, typical)
     surprise = log_law - log_law[0] + 0.5 * reach**2
     surprise[0] = 0.0
-    weight = np.full(len(log_sd), 1.0 / _OUT**2 / (2 * len(size)))
-    weight[0] = 1.0 - 1.0 / _OUT**2
-    weight *= np.exp(np.minimum(surprise, _SURPRISE))
+    weight = np.full(len(log_sd), 1.0 / POINTS_OUT**2 / (2 * len(size)))
+    weight[0] = 1.0 - 1.0 / POINTS_OUT**2
+    weight *= np.exp(np.minimum(surprise, MAX_SURPRISE))
     weight /= weight.sum()
     return Averaged(weight, laws(cells, shared, log_sd, found))
 
@@ -306,7 +296,7 @@ def _likeliest(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Find the likeliest log standard deviations ``[s]``, their precision, the effects there."""
     log_sd = np.log(typical)
-    low, high = np.log(_SMALLEST * typical), np.log(_LARGEST * typical)
+    low, high = np.log(SMALLEST_SD * typical), np.log(LARGEST_SD * typical)
     start: FloatArray | None = None
     precision = np.eye(len(typical))
     for _ in range(_ROUNDS):
