@@ -16,7 +16,7 @@ from isolux.stats.intervals import (
     logit_t,
     percentile,
 )
-from isolux.stats.resampling import jackknife_acceleration
+from isolux.stats.resampling.sums import jackknife_acceleration
 from isolux.stats.shares import cluster_means
 from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._worlds import Batch, bootstrap

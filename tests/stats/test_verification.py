@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from isolux.stats.resampling import replicate_pairs
+from isolux.stats.resampling.rows import replicate_pairs
 from isolux.stats.verification import (
     area,
     equal_error_rate,

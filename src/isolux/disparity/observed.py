@@ -16,6 +16,7 @@ from isolux.disparity.comparisons import Comparisons, compare_attributes, compar
 from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray
 from isolux.stats.deviates import deviates
+from isolux.stats.intervals import normal_quantile
 from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
@@ -34,9 +35,7 @@ def observed(
     compared: Comparisons, plans: Sequence[Plan], spec: Comparing, *more: float
 ) -> list[FloatArray]:
     """Return each plan's deviates, with the sign of a − b: of each contrast of its groups."""
-    from scipy.special import ndtri
-
-    exact = (float(ndtri(0.5 + spec.level / 2.0)), *more)
+    exact = (normal_quantile(spec.level), *more)
     first = np.concatenate([members[contrasts[:, 0]] for members, contrasts in plans])
     # Where everyone else is the second, the row that is taken means nothing, and is not asked.
     second = np.concatenate([members[contrasts[:, 1]] for members, contrasts in plans])

@@ -82,8 +82,7 @@ class ReplicateComparisons:
         together = held.together(raw)
 
         def ends(z: Reach) -> Interval:
-            found = held.ends(z, together)
-            return Interval(found.low[..., where], found.high[..., where])
+            return held.ends(z, together).take(where)
 
         return ends
 

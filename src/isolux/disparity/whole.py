@@ -31,9 +31,7 @@ from isolux.stats.detectable import two_sided_critical
 from isolux.stats.deviates import Difference
 from isolux.stats.dispersion import noise_corrected_sd, pooled_covariance
 from isolux.stats.drawn_design import unweighted
-from isolux.stats.intervals import (
-    percentile,
-)
+from isolux.stats.intervals import normal_quantile, percentile
 from isolux.stats.multiplicity import critical_value, reached
 from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
@@ -191,8 +189,6 @@ class _Whole:
 
     def _covariance(self) -> FloatArray:
         """Covariance of the groups' values; at 0 and 1 the variance that Wilson's width implies."""
-        from scipy.special import ndtri
-
         drawn = np.where(np.isfinite(self.drawn), self.drawn, self.value[:, None])
         covariance = np.cov(drawn)
         clusters = self.estimates.n_clusters[self.members, self.j].astype(float)
@@ -200,7 +196,7 @@ class _Whole:
         covariance = covariance * grown[:, None] * grown[None, :]
         ends = self.estimates.interval
         width = ends.high[self.members, self.j] - ends.low[self.members, self.j]
-        floor = (width / (2.0 * float(ndtri(0.5 + self.spec.level / 2.0)))) ** 2
+        floor = (width / (2.0 * normal_quantile(self.spec.level))) ** 2
         flat = np.diagonal(covariance) <= 0
         covariance[np.diag_indices_from(covariance)] += np.where(flat, np.nan_to_num(floor), 0.0)
         return np.asarray(covariance)

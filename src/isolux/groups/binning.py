@@ -157,10 +157,7 @@ def _written(number: float, digits: int) -> str:
 
 
 def quantile_edges(
-    numbers: pl.Series,
-    quantiles: int,
-    closed: Closed = "left",
-    times: pl.Series | None = None,
+    numbers: pl.Series, quantiles: int, closed: Closed = "left", times: pl.Series | None = None
 ) -> tuple[float, ...]:
     """Choose edges that part ``numbers`` into bins of equal size, as far as ties let them.
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from isolux.stats.design import Design, IntArray
 from isolux.stats.intervals import Interval
-from isolux.stats.resampling import Columns
+from isolux.stats.resampling.sums import Columns
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.tables import GROUP_METRICS, Status

@@ -20,10 +20,10 @@ from isolux.groups.interval_methods.noisy import chance_of, down_by, is_enlarged
 from isolux.groups.interval_methods.number import of_numbers
 from isolux.groups.interval_methods.root import is_of_squares, roots
 from isolux.groups.means import means_of
+from isolux.stats.constants import KEPT_EFFECTIVE
 from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference
 from isolux.stats.intervals import Interval, logit_reach, student_reach
-from isolux.stats.constants import KEPT_EFFECTIVE
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import Status

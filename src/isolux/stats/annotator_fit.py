@@ -172,10 +172,7 @@ def _pairs(given: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 
 def _agreements(
-    said: IntArray,
-    given: npt.NDArray[np.bool_],
-    pairs: list[tuple[int, int]],
-    fitted: _Fitted,
+    said: IntArray, given: npt.NDArray[np.bool_], pairs: list[tuple[int, int]], fitted: _Fitted
 ) -> list[PairFit]:
     found = []
     for a, b in pairs:
@@ -239,10 +236,7 @@ def _crowd_beyond_chance(said: IntArray, given: npt.NDArray[np.bool_], groups: i
 
 
 def _fit_p(
-    rng: np.random.Generator,
-    given: npt.NDArray[np.bool_],
-    fitted: _Fitted,
-    found: list[PairFit],
+    rng: np.random.Generator, given: npt.NDArray[np.bool_], fitted: _Fitted, found: list[PairFit]
 ) -> float:
     """Hold the pairs' distances against those of answers that are drawn from the model."""
     groups, pairs = len(fitted.share), [(pair.first, pair.second) for pair in found]

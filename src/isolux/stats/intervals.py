@@ -36,7 +36,7 @@ class Interval:
     low: FloatArray
     high: FloatArray
 
-    def take(self, rows: npt.NDArray[np.integer]) -> Interval:
+    def take(self, rows: npt.NDArray[np.integer] | slice) -> Interval:
         """Give the ends of some rows, in the last axis."""
         return Interval(self.low[..., rows], self.high[..., rows])
 

@@ -161,11 +161,7 @@ def posterior_means(
 
 
 def dawid_skene(
-    votes: FloatArray,
-    *,
-    weights: FloatArray | None = None,
-    rounds: int = 100,
-    close: float = 1e-6,
+    votes: FloatArray, *, weights: FloatArray | None = None, rounds: int = 100, close: float = 1e-6
 ) -> FloatArray:
     """Fit annotators' confusion matrices and give each person's chance of every group.
 

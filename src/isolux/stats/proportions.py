@@ -103,10 +103,7 @@ def clopper_pearson(
     return ProportionInterval(np.where(unknown, np.nan, low), np.where(unknown, np.nan, high))
 
 
-def design_effect(
-    cluster_sums: npt.ArrayLike,
-    cluster_sizes: npt.ArrayLike,
-) -> FloatArray:
+def design_effect(cluster_sums: npt.ArrayLike, cluster_sizes: npt.ArrayLike) -> FloatArray:
     """Measure how much clusters inflate the variance of a share of 0/1 rows.
 
     Shapes: ``cluster_sums`` [..., k], ``cluster_sizes`` [..., k]; returns [...].
@@ -152,10 +149,7 @@ def _clusters(
 
 
 def _share_and_size(
-    successes: npt.ArrayLike,
-    n: npt.ArrayLike,
-    level: float,
-    design_effect: npt.ArrayLike,
+    successes: npt.ArrayLike, n: npt.ArrayLike, level: float, design_effect: npt.ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     """Return the share and the effective size, of one shape."""
     if not 0.0 < level < 1.0:

@@ -52,6 +52,7 @@ from isolux.stats.constants import (
 )
 from isolux.stats.intervals import Interval, quantile
 from isolux.stats.roots import Excess, Rising, Slope, both_ends, farthest_end, passing_zero
+from isolux.stats.rows import take_rows
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
@@ -113,12 +114,8 @@ class ShareGaps:
 
     def only(self, rows: npt.NDArray[np.intp]) -> ShareGaps:
         """Return some of the pairs."""
-        n, m = self.worth
-        own, pooled = ((x[rows], y[rows], t[rows]) for x, y, t in (self.own, self.pooled))
-        return ShareGaps(
-            self.a[rows], self.b[rows], (n[rows], m[rows]), own, pooled, self.freedom[rows],
-            self.of_rows[rows],
-        )  # fmt: skip
+        found: ShareGaps = take_rows(self, rows)
+        return found
 
     def growth(self, z: float | FloatArray) -> FloatArray:
         """Square of Student's t over what independent rows would take, at a normal quantile."""
@@ -274,13 +271,7 @@ class ShareGaps:
 
     def _twice(self) -> ShareGaps:
         """Lay the pairs out twice, for both ends of an interval at once."""
-        own, pooled = (
-            (_twice(x), _twice(y), _twice(both)) for x, y, both in (self.own, self.pooled)
-        )
-        return ShareGaps(
-            _twice(self.a), _twice(self.b), (_twice(self.worth[0]), _twice(self.worth[1])), own,
-            pooled, _twice(self.freedom), _twice(self.of_rows),
-        )  # fmt: skip
+        return self.only(np.tile(np.arange(len(self.a)), 2))
 
 
 def _likeliest_apart(

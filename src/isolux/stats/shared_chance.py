@@ -39,9 +39,7 @@ _DENSE = 2_000_000  # numbers laid out at once
 
 
 def apart_from_everyone(
-    sums: csr_array,
-    counts: csr_array,
-    totals: tuple[FloatArray, FloatArray],
+    sums: csr_array, counts: csr_array, totals: tuple[FloatArray, FloatArray]
 ) -> tuple[csr_array, csr_array]:
     """Write what clusters add to groups' means, and to everyone's: ``[g, c]`` and ``[1, c]``.
 

@@ -32,7 +32,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,7 +41,7 @@ import numpy.typing as npt
 from isolux.stats.constants import GUESSED_CORRELATION, RARE_CLUSTER_DOF
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval, quantile
-from isolux.stats.rows import entries, held_at
+from isolux.stats.rows import entries, held_at, take_rows
 from isolux.stats.statistic import FloatArray
 
 if TYPE_CHECKING:
@@ -106,14 +106,8 @@ class ClusterMeans:
 
     def at(self, rows: IntArray) -> ClusterMeans:
         """Return some of the groups."""
-        known = (
-            None if part is None else part[rows]
-            for part in (self.row_effect, self.peaked, self.lean, self.lean_error)
-        )
-        return ClusterMeans(
-            self.value[rows], self.units[rows], self.variance[rows], self.freedom[rows],
-            self.size[rows], self.rare[rows], self.correlation, self.shares, *known,
-        )  # fmt: skip
+        found: ClusterMeans = take_rows(self, rows)
+        return replace(found, correlation=self.correlation)
 
     def moved(self, by: float) -> ClusterMeans:
         """Return the same means, all so much larger."""
@@ -213,24 +207,15 @@ class ClusterMeans:
         # At 0 and 1 one end is the share itself; rounding must not move it.
         low = np.where(p <= 0.0, 0.0, np.maximum(centre - half, 0.0))
         high = np.where(p >= 1.0, 1.0, np.minimum(centre + half, 1.0))
-        none = np.isnan(p)
-        return Interval(np.where(none, np.nan, low), np.where(none, np.nan, high))
+        return Interval(low, high).show(~np.isnan(p))
 
 
 def joined(parts: Sequence[ClusterMeans]) -> ClusterMeans:
     """Stack groups of one metric; at least one part."""
-
-    def stack(name: str) -> FloatArray:
-        return np.concatenate([getattr(part, name) for part in parts])
-
-    known = (
-        None if getattr(parts[0], name) is None else stack(name)
-        for name in ("row_effect", "peaked", "lean", "lean_error")
-    )
-    return ClusterMeans(
-        stack("value"), stack("units"), stack("variance"), stack("freedom"), stack("size"),
-        stack("rare"), parts[0].correlation, parts[0].shares, *known,
-    )  # fmt: skip
+    names = [field.name for field in fields(ClusterMeans) if field.name != "correlation"]
+    arrays = [name for name in names if isinstance(getattr(parts[0], name), np.ndarray)]
+    own = {name: np.concatenate([getattr(part, name) for part in parts]) for name in arrays}
+    return replace(parts[0], **own)
 
 
 def cluster_means(
@@ -292,9 +277,7 @@ def tails_of(
 
 
 def freedom_of(
-    clusters: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
-    units: FloatArray,
-    total: Total,
+    clusters: tuple[FloatArray, FloatArray, FloatArray, FloatArray], units: FloatArray, total: Total
 ) -> FloatArray:
     """Satterthwaite's degrees of freedom of CR2 for independent rows, in closed form."""
     n, c, share, lift = clusters

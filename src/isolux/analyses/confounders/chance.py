@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.design import IntArray
 from isolux.stats.constants import HALF_OWN_ANSWERS
+from isolux.stats.design import IntArray
 from isolux.stats.shares import are_shares, pooled_correlation
 from isolux.stats.statistic import FloatArray
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from isolux.analyses.confounders.facts import Estimate
-from isolux.stats.intervals import Interval, percentile, student_t
 from isolux.stats.constants import OWN_VARIANCE_POWER
+from isolux.stats.intervals import Interval, percentile, student_t
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["Family", "gap_interval", "middle", "standard_error"]

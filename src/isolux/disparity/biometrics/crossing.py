@@ -22,7 +22,7 @@ from isolux.groups.membership import Membership, membership
 from isolux.groups.settings import groupings
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import keeps_promise, logit_t
-from isolux.stats.resampling import replicate_pairs
+from isolux.stats.resampling.rows import replicate_pairs
 from isolux.stats.statistic import Pairs
 from isolux.stats.verification import false_match_rate, tallied
 from isolux.vocabulary import registry

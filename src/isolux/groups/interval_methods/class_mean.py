@@ -72,7 +72,7 @@ class ClassShares:
         low = np.where(value <= 0.0, 0.0, np.maximum(centre - half, 0.0))
         high = np.where(value >= 1.0, 1.0, np.minimum(centre + half, 1.0))
         known = np.isfinite(n)
-        return Interval(np.where(known, low, np.nan), np.where(known, high, np.nan))
+        return Interval(low, high).show(known)
 
     def mean(self) -> FloatArray:
         """Return the mean of the classes' shares, of those that occur: ``[g]``."""

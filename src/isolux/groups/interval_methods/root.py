@@ -49,7 +49,7 @@ from isolux.stats.constants import (
 )
 from isolux.stats.design import Design, IntArray
 from isolux.stats.intervals import Interval
-from isolux.stats.rows import entries
+from isolux.stats.rows import entries, take_rows
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Statistics
@@ -123,10 +123,8 @@ class FarTails:
 
     def at(self, rows: IntArray) -> FarTails:
         """Return some of the groups."""
-        return FarTails(
-            self.logs[rows], self.among[rows], self.cut[rows], self.share[rows], self.adds[rows],
-            self.clusters[rows],
-        )  # fmt: skip
+        found: FarTails = take_rows(self, rows)
+        return found
 
     def highest(self, value: FloatArray, index: FloatArray) -> FloatArray:
         """Return what the means would be if the tails thinned out as an index says."""
@@ -250,8 +248,9 @@ class Roots:
 
     def at(self, rows: IntArray) -> Roots:
         """Return some of the groups."""
-        parts = self.mean, self.slopes, self.tails, self.index
-        return Roots(*(part.at(rows) for part in parts))  # type: ignore[arg-type]
+        return Roots(
+            self.mean.at(rows), self.slopes.at(rows), self.tails.at(rows), self.index.at(rows)
+        )
 
     def interval(self, z: FloatArray | float, *, careful: bool = False) -> Interval:
         """Return the intervals that reach z standard errors, and as far up as far errors may lie.

@@ -25,4 +25,4 @@ def closed_form(name: str, mean: ClusterMeans, clusters: FloatArray, level: floa
         np.where(good, value * n, 0.0), np.where(good, n, 1.0), level,
         design_effect=np.where(good, effect, 1.0),
     )  # fmt: skip
-    return Interval(np.where(good, ends.low, np.nan), np.where(good, ends.high, np.nan))
+    return Interval(ends.low, ends.high).show(good)

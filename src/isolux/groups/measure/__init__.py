@@ -35,7 +35,8 @@ from isolux.groups.membership import Membership
 from isolux.groups.statuses import statuses
 from isolux.stats.design import Design, IntArray, build_design
 from isolux.stats.drawn_design import DrawnDesign, unweighted
-from isolux.stats.resampling import Ranked, replicate_ranks, replicate_sums
+from isolux.stats.resampling.rows import Ranked, replicate_ranks
+from isolux.stats.resampling.sums import replicate_sums
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Scores
 

@@ -17,7 +17,7 @@ import polars as pl
 
 from isolux.groups.measure.overlaps import OverlapRows, overlap_rows
 from isolux.stats.design import IntArray
-from isolux.stats.resampling import replicate_rankings
+from isolux.stats.resampling.rows import replicate_rankings
 from isolux.stats.statistic import DetectionStatistic, FloatArray, Ranking
 from isolux.vocabulary.errors import TableError
 

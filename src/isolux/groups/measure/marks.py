@@ -21,10 +21,7 @@ _TIED = "many of its values are equal near this one, which jumps between them: p
 
 
 def mark_ties(
-    judged: Judged,
-    entries: tuple[IntArray, IntArray],
-    cells: Cells,
-    clusters: IntArray,
+    judged: Judged, entries: tuple[IntArray, IntArray], cells: Cells, clusters: IntArray
 ) -> None:
     """Mark medians and percentiles of groups in which many share a value near them.
 
@@ -62,10 +59,7 @@ def are_tied(own: FloatArray, share: float, clusters: int) -> bool:
 
 
 def mark_rarer_classes(
-    judged: Judged,
-    entries: tuple[IntArray, IntArray],
-    cells: Cells,
-    spec: Statistics,
+    judged: Judged, entries: tuple[IntArray, IntArray], cells: Cells, spec: Statistics
 ) -> None:
     """Mark where a ranking of two classes rests on too few of either."""
     group_of, unit_of = entries

@@ -18,7 +18,8 @@ import numpy as np
 from isolux.groups.estimates import Others
 from isolux.stats.constants import MAX_SHARE_SUBTRACTED
 from isolux.stats.design import IntArray
-from isolux.stats.resampling import Columns, ReplicatedRanks
+from isolux.stats.resampling.rows import ReplicatedRanks
+from isolux.stats.resampling.sums import Columns
 from isolux.stats.statistic import FloatArray
 
 _ROUNDING = 1e-9

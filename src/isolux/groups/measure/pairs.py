@@ -21,7 +21,7 @@ from isolux.stats.constants import IMPOSTORS_OF_INTERVAL
 from isolux.stats.design import Design, IntArray
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import Interval
-from isolux.stats.resampling import PairSample, replicate_pairs
+from isolux.stats.resampling.rows import PairSample, replicate_pairs
 from isolux.stats.sampling import kish
 from isolux.stats.statistic import FloatArray, Pairs, PairStatistic
 from isolux.stats.verification import tallied

@@ -159,11 +159,7 @@ class RarefiedVendi:
 
 
 def vendi_score(
-    vectors: npt.NDArray[Any],
-    *,
-    order: float = 1.0,
-    exact: int = EXACT,
-    seed: int = 0,
+    vectors: npt.NDArray[Any], *, order: float = 1.0, exact: int = EXACT, seed: int = 0
 ) -> Vendi:
     """Compute the Vendi score of vectors under cosine similarity.
 

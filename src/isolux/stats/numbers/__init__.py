@@ -15,6 +15,7 @@ from isolux.stats.statistic import (
     SumStatistic,
     Weighted,
     at_weights,
+    of_known,
     ratio_of_sums,
 )
 

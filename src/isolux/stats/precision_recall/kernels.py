@@ -76,13 +76,7 @@ def _sizes(right: _Bits, wrong: _Bits, starts: _Ints, bits: _Ints) -> tuple[_Int
 
 @njit((_I, _U, _U, _I, _I, _I, types.int64), nogil=True)
 def _split(
-    cluster: _Ints,
-    right: _Bits,
-    wrong: _Bits,
-    starts: _Ints,
-    bits: _Ints,
-    last: _Ints,
-    n_rows: int,
+    cluster: _Ints, right: _Bits, wrong: _Bits, starts: _Ints, bits: _Ints, last: _Ints, n_rows: int
 ) -> tuple[_Short, _Ints, _Short, _Bits, _Bits]:
     """Part alarms, wrong at every overlap, from rows that count in some other way."""
     mask = _mask_of(bits)

@@ -12,10 +12,7 @@ from isolux.stats.design import Design, IntArray, by_columns
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.joint_law import correlated_normals, products
 from isolux.stats.sampling import variance_of_sums
-from isolux.stats.statistic import (
-    FloatArray,
-    SumStatistic,
-)
+from isolux.stats.statistic import FloatArray, SumStatistic
 from isolux.stats.weighted_means import HALF
 from isolux.stats.weights import blocks, in_parts
 

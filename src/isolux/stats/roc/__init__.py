@@ -17,13 +17,11 @@ positives are: of scores without information it is their share.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.statistic import FloatArray, RankStatistic, Weighted, at_weights
+from isolux.stats.statistic import FloatArray, RankStatistic, Weighted, at_weights, of_known
 
 _COMPILED_FROM = 32  # replicates; fewer are done before numba would have been imported
 
