@@ -148,7 +148,7 @@ def test_the_parts_of_mlcommons_release(tmp_path):
 
 @given(st.lists(st.floats(1e-3, 1e7), min_size=1, max_size=30))
 def test_buckets_are_those_of_the_income_rule(incomes):
-    """The rule of ``groups.income`` has them as edges, the loader as round(ln(income) / 3)."""
+    """The rule of ``groups.binning`` has them as edges, the loader as round(ln(income) / 3)."""
     from isolux.datasets.dollarstreet import _described
 
     photos = pl.DataFrame(

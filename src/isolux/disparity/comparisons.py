@@ -22,7 +22,7 @@ from isolux.disparity.replicated import ReplicateComparisons, times_the_others
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.interval_methods.root import is_of_squares, mean_of_squares, root_of
 from isolux.groups.means import correlation_of, means_of, means_of_others
-from isolux.stats.design import Design, IntArray
+from isolux.stats.design import Design
 from isolux.stats.deviates import Difference, Reach
 from isolux.stats.differences import of_means, paired_means
 from isolux.stats.drawn_design import DrawnDesign, unweighted
@@ -31,7 +31,7 @@ from isolux.stats.joint_law import products
 from isolux.stats.rows import some_rows
 from isolux.stats.sampling import products_of
 from isolux.stats.shares import ClusterMeans
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.weighted_means import shared_both_ways
 
 _FULL = 1e-9

@@ -28,14 +28,13 @@ from isolux.disparity.observed import Key, Plans, batches, is_among, looked_at, 
 from isolux.groups.estimates import Estimates
 from isolux.io.threads import in_threads
 from isolux.stats.constants import DEVIATE_STEP
-from isolux.stats.design import IntArray
 from isolux.stats.deviates import two_sided
 from isolux.stats.drawn_design import DrawnDesign, strata_of_varying
 from isolux.stats.joint_law import Blocks, correlated_normals, correlation_matrix, joint_draws
 from isolux.stats.multiplicity import benjamini_hochberg, bonferroni, critical_value, holm, max_t
 from isolux.stats.nulls import REST, NullTest, null_test, score_deviates
 from isolux.stats.shared_chance import apart_from_everyone, more_than_chance
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Comparing
 
 if TYPE_CHECKING:

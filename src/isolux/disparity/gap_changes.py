@@ -22,11 +22,10 @@ from isolux.disparity.family import SCORE, adjust
 from isolux.disparity.rows import Rows, doubts_of, either, rows_of
 from isolux.groups.estimates import Estimates
 from isolux.groups.unknown import UNKNOWN
-from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference, Reach, deviates, two_sided
 from isolux.stats.intervals import Interval, percentile
 from isolux.stats.multiplicity import critical_value
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 from isolux.vocabulary.words import UNTESTED

@@ -23,14 +23,13 @@ from isolux.disparity.paired import paired_difference
 from isolux.disparity.rows import Rows, by_attribute, doubts_of, either, rows_of, table_of
 from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods.noisy import is_enlarged
-from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference, deviates, two_sided
 from isolux.stats.drawn_design import is_census
 from isolux.stats.intervals import Interval, difference_interval, normal_quantile, percentile
 from isolux.stats.joint_law import correlated_normals, correlation_matrix
 from isolux.stats.multiplicity import critical_value
 from isolux.stats.nulls import NullTest, null_test, sign_flip
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.weights import blocks, signs
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import COMPARISONS, Status

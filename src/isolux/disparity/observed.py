@@ -14,11 +14,10 @@ import numpy as np
 
 from isolux.disparity.comparisons import Comparisons, compare_attributes, compare_groups
 from isolux.groups.estimates import Estimates
-from isolux.stats.design import IntArray
 from isolux.stats.deviates import deviates
 from isolux.stats.intervals import normal_quantile
 from isolux.stats.nulls import REST
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Comparing
 
 _PRODUCTS = 1e7

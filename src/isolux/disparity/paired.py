@@ -22,13 +22,13 @@ from isolux.groups.interval_methods import families_of
 from isolux.groups.interval_methods.noisy import chance_of, is_enlarged
 from isolux.groups.interval_methods.root import is_of_squares, roots
 from isolux.groups.means import means_of
-from isolux.stats.design import Design, IntArray
+from isolux.stats.design import Design
 from isolux.stats.deviates import Difference
 from isolux.stats.differences import of_replicates, paired_means
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import log_ratio_interval, logit_reach, normal_quantile, student_reach
 from isolux.stats.joint_law import paired_correlation
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import COMPARISONS, Status
 

@@ -20,12 +20,11 @@ from isolux.disparity.rows import Rows, doubts_of, either, rows_of
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.interval_methods.noisy import is_enlarged
 from isolux.io.threads import in_threads
-from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference
 from isolux.stats.drawn_design import is_census
 from isolux.stats.intervals import Interval, normal_quantile, percentile
 from isolux.stats.nulls import REST
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 from isolux.vocabulary.words import NO_RATIO, OUTSIDE, UNTESTED

@@ -22,14 +22,14 @@ from isolux.groups.estimates import Estimates, Others
 from isolux.groups.interval_methods import standard_error
 from isolux.groups.interval_methods.class_mean import class_shares, is_of_classes
 from isolux.groups.interval_methods.noisy import chance_alike, chance_of, down_by, is_enlarged
-from isolux.stats.design import Design, IntArray
+from isolux.stats.design import Design
 from isolux.stats.deviates import Difference, Reach
 from isolux.stats.differences import of_replicates
 from isolux.stats.drawn_design import DrawnDesign, strata_of, unweighted
 from isolux.stats.intervals import Interval, logit_reach, student_reach
 from isolux.stats.joint_law import correlation_matrix, paired_correlation
 from isolux.stats.sampling import stratum_totals
-from isolux.stats.statistic import Chance, FloatArray
+from isolux.stats.statistic import Chance, FloatArray, IntArray
 
 _ROUNDING = 1e-9
 """Of a cluster's units, and of a sum: what is left of equal numbers is nothing."""

@@ -14,9 +14,8 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.estimates import Estimates
-from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.tables import DISPARITIES, Status
 
 _CONSTANT = (

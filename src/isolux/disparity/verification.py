@@ -37,9 +37,9 @@ from isolux.stats.both_error_rates import (
     inequity_rate,
     skewed_error_ratio,
 )
-from isolux.stats.design import IntArray
 from isolux.stats.intervals import percentile
 from isolux.stats.nulls import REST
+from isolux.stats.statistic import IntArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 

@@ -26,7 +26,7 @@ from isolux.groups.interval_methods.noisy import ENLARGED, is_enlarged
 from isolux.groups.unknown import UNKNOWN
 from isolux.io.threads import in_threads
 from isolux.stats.constants import MIN_GROUPS_OF_SPREAD
-from isolux.stats.design import IntArray, parts_clusters
+from isolux.stats.design import parts_clusters
 from isolux.stats.detectable import two_sided_critical
 from isolux.stats.deviates import Difference
 from isolux.stats.dispersion import noise_corrected_sd, pooled_covariance
@@ -34,7 +34,7 @@ from isolux.stats.drawn_design import unweighted
 from isolux.stats.intervals import normal_quantile, percentile
 from isolux.stats.multiplicity import critical_value, reached
 from isolux.stats.nulls import REST
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 from isolux.vocabulary.words import NO_RATIO, UNTESTED

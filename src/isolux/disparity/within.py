@@ -37,11 +37,10 @@ from isolux.disparity.whole import of_known
 from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods.noisy import ENLARGED, is_enlarged
 from isolux.io.threads import in_threads
-from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference
 from isolux.stats.multiplicity import holm
 from isolux.stats.nulls import REST
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 

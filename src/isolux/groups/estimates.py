@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.design import Design, IntArray
+from isolux.stats.design import Design
 from isolux.stats.intervals import Interval
 from isolux.stats.resampling.sums import Columns
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.tables import GROUP_METRICS, Status
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolux.groups.estimates import Measure, Worth
-from isolux.stats.design import Design, IntArray
+from isolux.stats.design import Design
 from isolux.stats.drawn_design import DrawnDesign, unweighted
 from isolux.stats.rows import AT_ONCE, less_each
 from isolux.stats.shares import ClusterMeans, are_shares, cluster_means, joined, pooled_correlation
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.weighted_means import RowsEffect, both_ways, weighted_means
 
 if TYPE_CHECKING:

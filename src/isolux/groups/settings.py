@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -19,10 +18,8 @@ from isolux.groups.unknown import known_handle, mark_unknown
 from isolux.groups.votes import parse_votes
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.grouping import Grouping, crossed
+from isolux.vocabulary.spec import Groups
 from isolux.vocabulary.tables import ATTRIBUTES, check
-
-if TYPE_CHECKING:
-    from isolux.vocabulary.spec import Groups
 
 
 @dataclass(frozen=True, slots=True)

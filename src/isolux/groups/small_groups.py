@@ -14,17 +14,16 @@ import polars as pl
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.means import means_of
 from isolux.stats.constants import MAX_CELLS, MIN_CELLS
-from isolux.stats.design import Design, IntArray
+from isolux.stats.design import Design
 from isolux.stats.drawn_design import unweighted
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.small_groups import cell_estimates
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
+from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-    from isolux.vocabulary.spec import Statistics
 
 COLUMNS = ("shrunken", "shrunken_low", "shrunken_high", "shrunken_from")
 

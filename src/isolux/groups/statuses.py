@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
@@ -11,13 +9,10 @@ from isolux.groups.estimates import Measure, Worth
 from isolux.groups.interval_methods import OF_CLASSES, choose_method
 from isolux.groups.means import Means
 from isolux.stats.constants import KEPT_CLUSTERS, KEPT_EFFECTIVE, NO_INTERVAL_BELOW
-from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval, keeps_promise, no_spread
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
+from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
-
-if TYPE_CHECKING:
-    from isolux.vocabulary.spec import Statistics
 
 Cells = tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]
 """Statuses and reasons: of groups and measures ``[g, m]``, or of groups ``[g]``."""

@@ -15,8 +15,7 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.membership import Membership
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.counts import COUNTS, TIMES
 from isolux.vocabulary.notes import Caution
 

@@ -28,8 +28,7 @@ import numpy.typing as npt
 
 from isolux.stats.annotators import Answers, dawid_skene_of_answers
 from isolux.stats.constants import COPIED_ERRORS, MIN_ERRORS_OF_COPY, MIN_PEOPLE_LABELLED_TWICE
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 
 _MOST_PEOPLE, _MOST_PAIRS = 3000, 300
 _DRAWS = 99

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.design import Design, IntArray, is_small, laid_out
+from isolux.stats.design import Design, is_small, laid_out
 from isolux.stats.raking import Calibration, Margins, calibration_of, rake_replicates
 from isolux.stats.rows import from_dense, some_rows
 from isolux.stats.sampling import Strata, inner, products_of, rao_wu, rao_wu_in_parts
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.weighted_means import HALF, together
 
 if TYPE_CHECKING:

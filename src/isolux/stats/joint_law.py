@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolux.io.threads import quietly
-from isolux.stats.design import IntArray
 from isolux.stats.sampling import Strata, products_of, spread
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.weights import blocks
 
 if TYPE_CHECKING:

@@ -30,8 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 
 _ROUNDS = 50  # each round only gains, and a handful is enough: a guard, not a setting
 

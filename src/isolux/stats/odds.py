@@ -20,8 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 
 _HALF = 0.5
 

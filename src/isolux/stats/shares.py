@@ -39,10 +39,9 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.constants import GUESSED_CORRELATION, RARE_CLUSTER_DOF
-from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval, quantile
 from isolux.stats.rows import entries, held_at, take_rows
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -18,8 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from isolux.stats.constants import FINEST_LAW, MAX_GAPS_LEARNT_FROM
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 
 _ROUNDS = 100
 

@@ -24,7 +24,8 @@ import numpy.typing as npt
 import polars as pl
 
 FloatArray = npt.NDArray[np.float64]
-Weighted = Callable[[FloatArray, npt.NDArray[np.int64] | None], FloatArray]
+IntArray = npt.NDArray[np.int64]
+Weighted = Callable[[FloatArray, IntArray | None], FloatArray]
 """``(weights [c, r], at [m]) -> [r]``: a value on each of r replicates of rows' weights.
 
 ``at`` is the row of ``weights`` that each row has; None: they are the rows', in their order.
@@ -234,12 +235,12 @@ class Ranking:
         The row of the weights of each person, and their class.
     """
 
-    cluster: npt.NDArray[np.int64]
+    cluster: IntArray
     right: npt.NDArray[np.uint16]
     wrong: npt.NDArray[np.uint16]
-    starts: npt.NDArray[np.int64]
-    person_cluster: npt.NDArray[np.int64]
-    person_class: npt.NDArray[np.int64]
+    starts: IntArray
+    person_cluster: IntArray
+    person_class: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +272,7 @@ class DetectionStatistic:
     ) -> FloatArray:
         """Evaluate at ``weights [n_clusters]`` or ``[.., r]``: a scalar array or ``[r]``."""
 
-        def value(matrix: FloatArray, _: npt.NDArray[np.int64] | None) -> FloatArray:
+        def value(matrix: FloatArray, _: IntArray | None) -> FloatArray:
             return self.mean(self.table(ranking, matrix, self.overlaps, common))
 
         return at_weights(value, weights)

@@ -40,11 +40,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolux.stats.constants import HEAVY_CLUSTERS, PLAIN_CLUSTERS
-from isolux.stats.design import IntArray
 from isolux.stats.rows import held_at, row_numbers
 from isolux.stats.sampling import Strata
 from isolux.stats.shares import ClusterMeans, freedom_of, tails_of
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

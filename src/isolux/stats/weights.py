@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.design import IntArray
+from isolux.stats.statistic import IntArray
 
 BLOCK = 256
 """Replicates drawn at once: fixed, because it decides which random number goes where."""

@@ -1,7 +1,7 @@
 """What the gaps at an equal mix can bear: their robustness values, from people's own scores.
 
 Of metrics that are means of people's scores; of any other there is no residual to speak of, and no
-value. The formulas are ``stats/sensitivity.py``.
+value. The formulas are ``stats/confounding.py``.
 """
 
 from __future__ import annotations

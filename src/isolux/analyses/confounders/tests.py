@@ -66,7 +66,8 @@ def standard_error(estimate: Estimate, clusters: FloatArray) -> FloatArray:
         return found
     rare, pooled = estimate.least
     own = np.maximum(found, rare)
-    return np.asarray(np.maximum(own, own**OWN_VARIANCE_POWER * pooled ** (1.0 - OWN_VARIANCE_POWER)))
+    least = own**OWN_VARIANCE_POWER * pooled ** (1.0 - OWN_VARIANCE_POWER)
+    return np.asarray(np.maximum(own, least))
 
 
 def _spread(estimate: Estimate, clusters: FloatArray) -> FloatArray:

@@ -20,10 +20,9 @@ from isolux.groups.measure.pair_rows import PairRows, pair_rows
 from isolux.groups.measure.pairs import needed
 from isolux.groups.membership import Membership, membership
 from isolux.groups.settings import groupings
-from isolux.stats.design import IntArray
 from isolux.stats.intervals import keeps_promise, logit_t
 from isolux.stats.resampling.rows import replicate_pairs
-from isolux.stats.statistic import Pairs
+from isolux.stats.statistic import IntArray, Pairs
 from isolux.stats.verification import false_match_rate, tallied
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,7 @@ from isolux.groups.interval_methods.share import closed_form
 from isolux.groups.means import Means, all_means
 from isolux.io.threads import quietly
 from isolux.stats.constants import NO_INTERVAL_BELOW
-from isolux.stats.design import Design, IntArray
+from isolux.stats.design import Design
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import (
     Interval,
@@ -37,10 +36,8 @@ from isolux.stats.intervals import (
 )
 from isolux.stats.resampling.sums import jackknife_acceleration
 from isolux.stats.shares import ClusterMeans
-from isolux.stats.statistic import FloatArray
-
-if TYPE_CHECKING:
-    from isolux.vocabulary.spec import Statistics
+from isolux.stats.statistic import FloatArray, IntArray
+from isolux.vocabulary.spec import Statistics
 
 OF_NUMBERS = "score, of numbers"
 """What the method is called that takes a mean's variance to change with the mean."""

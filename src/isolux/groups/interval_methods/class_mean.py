@@ -16,10 +16,10 @@ import numpy as np
 from isolux.groups.estimates import Measure
 from isolux.groups.means import means_of, means_of_others
 from isolux.stats.constants import CLASS_RATIOS
-from isolux.stats.design import Design, IntArray
+from isolux.stats.design import Design
 from isolux.stats.intervals import Interval
 from isolux.stats.shares import ClusterMeans
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 
 _FLAT = 1e-14
 """A variance below this is rounding: nothing varies."""

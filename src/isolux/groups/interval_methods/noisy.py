@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 from isolux.groups.estimates import Measure
 from isolux.stats.constants import MAX_SKEWNESS
-from isolux.stats.design import Design, IntArray
+from isolux.stats.design import Design
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import Interval
-from isolux.stats.statistic import Chance, FloatArray
+from isolux.stats.statistic import Chance, FloatArray, IntArray
 from isolux.vocabulary.tables import Status
 
 ENLARGED = "chance makes the values larger, most in small groups, and how much cannot be told"

@@ -31,10 +31,9 @@ import numpy as np
 
 from isolux.groups.estimates import Measure
 from isolux.stats.constants import HALF_LENT_SQUARES
-from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval, logit_reach, quantile, student_reach
 from isolux.stats.shares import ClusterMeans
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)

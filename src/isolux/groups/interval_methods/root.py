@@ -47,11 +47,11 @@ from isolux.stats.constants import (
     TAIL_SHARE,
     WHOLE_SHARE,
 )
-from isolux.stats.design import Design, IntArray
+from isolux.stats.design import Design
 from isolux.stats.intervals import Interval
 from isolux.stats.rows import entries, take_rows
 from isolux.stats.shares import ClusterMeans
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
 

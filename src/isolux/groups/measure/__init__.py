@@ -7,7 +7,6 @@ design behind them. Too few units or clusters give no number but a status and a 
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -33,15 +32,13 @@ from isolux.groups.measure.others import (
 from isolux.groups.measure.pairs import measure_pairs, pair_sample
 from isolux.groups.membership import Membership
 from isolux.groups.statuses import statuses
-from isolux.stats.design import Design, IntArray, build_design
+from isolux.stats.design import Design, build_design
 from isolux.stats.drawn_design import DrawnDesign, unweighted
 from isolux.stats.resampling.rows import Ranked, replicate_ranks
 from isolux.stats.resampling.sums import replicate_sums
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.containers import Scores
-
-if TYPE_CHECKING:
-    from isolux.vocabulary.spec import Statistics
+from isolux.vocabulary.spec import Statistics
 
 __all__ = ["group_means", "measure_groups"]
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.containers import Scores
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from isolux.groups.measure.detections import Detected, DetectionRows, detection_
 from isolux.groups.measure.overlaps import OverlapRows
 from isolux.groups.measure.pair_rows import PairRows, pair_rows
 from isolux.groups.measure.pairs import Paired
-from isolux.stats.design import IntArray
 from isolux.stats.resampling.sums import Columns
 from isolux.stats.statistic import (
     DetectionStatistic,
     FloatArray,
+    IntArray,
     PairStatistic,
     RankStatistic,
     SumStatistic,

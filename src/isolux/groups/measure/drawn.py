@@ -8,23 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from isolux.groups.measure.columns import Judged
-from isolux.stats.design import Design, IntArray, build_design
+from isolux.stats.design import Design, build_design
 from isolux.stats.drawn_design import CENSUS, build_drawn, with_other_way
 from isolux.stats.raking import Margins
 from isolux.stats.sampling import Strata
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
-
-if TYPE_CHECKING:
-    from isolux.vocabulary.spec import Statistics
+from isolux.vocabulary.spec import Statistics
 
 
 def counted(

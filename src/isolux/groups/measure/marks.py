@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from isolux.groups.estimates import Measure
 from isolux.groups.measure.columns import Judged
 from isolux.groups.statuses import Cells, mark_rarer
 from isolux.stats.constants import TIE_WINDOW
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
+from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
-
-if TYPE_CHECKING:
-    from isolux.vocabulary.spec import Statistics
 
 _TIED = "many of its values are equal near this one, which jumps between them: p may be too small"
 

@@ -17,10 +17,9 @@ import numpy as np
 
 from isolux.groups.estimates import Others
 from isolux.stats.constants import MAX_SHARE_SUBTRACTED
-from isolux.stats.design import IntArray
 from isolux.stats.resampling.rows import ReplicatedRanks
 from isolux.stats.resampling.sums import Columns
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 
 _ROUNDING = 1e-9
 """Of a sum: what is left of equal numbers is nothing."""

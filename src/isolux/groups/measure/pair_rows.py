@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import Pairs, PairStatistic
+from isolux.stats.statistic import IntArray, Pairs, PairStatistic
 from isolux.stats.verification import falling_order, threshold_at_far
 
 Places = npt.NDArray[Any]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,18 +17,16 @@ import polars as pl
 from isolux.groups.measure.pair_rows import PairRows
 from isolux.groups.statuses import mark_rarer
 from isolux.stats.constants import IMPOSTORS_OF_INTERVAL
-from isolux.stats.design import Design, IntArray
+from isolux.stats.design import Design
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import Interval
 from isolux.stats.resampling.rows import PairSample, replicate_pairs
 from isolux.stats.sampling import kish
-from isolux.stats.statistic import FloatArray, Pairs, PairStatistic
+from isolux.stats.statistic import FloatArray, IntArray, Pairs, PairStatistic
 from isolux.stats.verification import tallied
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
-
-if TYPE_CHECKING:
-    from isolux.vocabulary.spec import Statistics
 
 _BYTES = 64 << 20
 """Memberships held at once."""

@@ -23,12 +23,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference
 from isolux.stats.differences import of_means
 from isolux.stats.sampling import Strata, inner
 from isolux.stats.shares import ClusterMeans
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.weighted_means import weighted_means
 
 if TYPE_CHECKING:

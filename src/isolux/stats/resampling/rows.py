@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.design import IntArray
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.statistic import (
     DetectionStatistic,
     FloatArray,
+    IntArray,
     Pairs,
     PairStatistic,
     Ranking,
@@ -27,9 +27,7 @@ from isolux.stats.statistic import (
 )
 from isolux.stats.weighted_means import HALF
 from isolux.stats.weights import blocks, in_parts
-
-if TYPE_CHECKING:
-    from isolux.vocabulary.spec import Bootstrap
+from isolux.vocabulary.spec import Bootstrap
 
 
 @dataclass(frozen=True, slots=True)

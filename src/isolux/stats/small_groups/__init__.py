@@ -43,14 +43,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from isolux.stats.constants import MAYBE_ODD_SD, MAYBE_ODD_SHARE, ODD_SD, ODD_SD_OF_MEANS, ODD_SHARE
-from isolux.stats.design import IntArray
 from isolux.stats.small_groups.laplace import (
     Averaged,
     Cells,
     average_over_variances,
     effect_covariances,
 )
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.errors import InputError
 
 

@@ -45,8 +45,7 @@ from isolux.stats.constants import (
     TYPICAL_MEAN_SD,
     TYPICAL_SHARE_SD,
 )
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 
 _STEPS = 20
 _CLOSE = 3e-3  # of a log-odds
