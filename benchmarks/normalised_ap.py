@@ -25,7 +25,7 @@ from pycocotools.cocoeval import COCOeval
 from benchmarks._timing import cpu_seconds, last_line, quick
 from isolux.geometry.boxes import BoxColumns, box_pairs_xywh
 from isolux.geometry.matching import Detections, Truths, match
-from isolux.stats.cells import Outcomes, Places, outcomes_of, rank_cells
+from isolux.stats.cells import Outcomes, Places, rank_cells
 from isolux.stats.precision_recall import people_of_classes, precision_table
 
 CLASSES, VALUES = 8, 8
@@ -91,10 +91,19 @@ def judged(world: World) -> Outcomes:
     truths = Truths(world.truth_image, label=world.truth_label)
     pairs = box_pairs_xywh(found, truths, world.box, world.truth, lowest_iou=0.5)
     matches = match(pairs, found, truths, max_detections=None)
-    return outcomes_of(
-        matches.candidate, matches.candidate_truth,
-        counted=np.ones(len(truths), dtype=bool), silent=np.zeros(len(found), dtype=bool),
-    )  # fmt: skip
+    n, bit = len(found), 1 << np.arange(len(matches.thresholds))
+    wrong = np.full(n, bit.sum())
+    wrong[matches.candidate] = (matches.candidate_truth < 0) @ bit
+    row, overlap = np.nonzero(matches.candidate_truth >= 0)
+    who = matches.candidate_truth[row, overlap].astype(np.int64)
+    pair, at = np.unique(matches.candidate[row] * len(truths) + who, return_inverse=True)
+    right = np.bincount(at, bit[overlap], len(pair)).astype(np.uint16)
+    alarm = np.flatnonzero(wrong)
+    detection = np.concatenate([pair // len(truths), alarm])
+    person = np.concatenate([pair % len(truths), np.full(len(alarm), -1)])
+    bits = np.concatenate([right, wrong[alarm].astype(np.uint16)])
+    order = np.argsort(detection, kind="stable")
+    return Outcomes(detection[order], person[order], bits[order])
 
 
 def ours(world: World) -> np.ndarray:

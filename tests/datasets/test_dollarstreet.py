@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from isolux.datasets import by_cluster
 from isolux.datasets.dollarstreet import BUCKETS, INFO, load
 from isolux.datasets.dollarstreet.releases import region_of_country
-from isolux.groups.binning import parse_bins
-from isolux.groups.income import income_bins
+from isolux.groups.binning import income_bins, parse_bins
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from tests._shared import shared_data
@@ -149,7 +148,7 @@ def test_the_parts_of_mlcommons_release(tmp_path):
 
 @given(st.lists(st.floats(1e-3, 1e7), min_size=1, max_size=30))
 def test_buckets_are_those_of_the_income_rule(incomes):
-    """The rule of ``groups.income`` has them as edges, the loader as round(ln(income) / 3)."""
+    """The rule of ``groups.binning`` has them as edges, the loader as round(ln(income) / 3)."""
     from isolux.datasets.dollarstreet import _described
 
     photos = pl.DataFrame(

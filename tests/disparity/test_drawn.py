@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from isolux.disparity.comparisons import MeanComparisons
-from isolux.disparity.drawn import DrawnComparisons, paired_drawn
+from isolux.disparity.paired import compare_measures
 from isolux.groups.estimates import Measure
 from isolux.stats.design import build_design
 from isolux.stats.deviates import deviates
@@ -40,7 +40,7 @@ def _design(weight: np.ndarray | None, *, strata: bool = True) -> DrawnDesign:
 
 def test_equal_weights_give_the_differences_that_no_weights_give():
     design = _design(np.ones(190), strata=False)
-    found = DrawnComparisons.of(design, _MEASURE, ROWS)
+    found = MeanComparisons.of(design, _MEASURE, ROWS)
     plain = MeanComparisons.of(design.unweighted, _MEASURE, ROWS)
     first, second = np.array([1, 1, 2]), np.array([2, 3, 3])
     for one, two in (
@@ -57,7 +57,7 @@ def test_equal_weights_give_the_differences_that_no_weights_give():
 def test_the_unit_of_the_weights_moves_nothing(strata):
     data = survey()["weight"].to_numpy()
     one, two = (
-        DrawnComparisons.of(_design(data * k, strata=strata), _MEASURE, ROWS) for k in (1, 50)
+        MeanComparisons.of(_design(data * k, strata=strata), _MEASURE, ROWS) for k in (1, 50)
     )
     assert deviates(one.rests(ROWS[1:])) == pytest.approx(deviates(two.rests(ROWS[1:])))
 
@@ -65,7 +65,7 @@ def test_the_unit_of_the_weights_moves_nothing(strata):
 def test_a_difference_is_as_sure_as_r_says_but_for_the_correction_for_few_clusters():
     # svycontrast(svyby(~right, ~tone, des, svymean, covmat=TRUE), c(light=1, dark=-1)):
     # 0.0044804564, SE 0.10134; svyttest on these two: p-value = 0.965
-    found = DrawnComparisons.of(_design(None), _MEASURE, ROWS).pairs(np.array([2]), np.array([1]))
+    found = MeanComparisons.of(_design(None), _MEASURE, ROWS).pairs(np.array([2]), np.array([1]))
     assert (found.a - found.b).item() == pytest.approx(0.0044804564, abs=1e-9)
     assert found.standard_error.item() == pytest.approx(0.10134, rel=0.03)
     assert found.standard_error.item() > 0.10134
@@ -87,9 +87,9 @@ def test_groups_of_one_stratum_are_tied_without_a_cluster_in_common():
     )
     rows = np.arange(3)
     one, two = np.array([1]), np.array([2])
-    tied = DrawnComparisons.of(drawn, _MEASURE, rows).pairs(one, two)
+    tied = MeanComparisons.of(drawn, _MEASURE, rows).pairs(one, two)
     flat = build_drawn(columns, ids, entries, plain, np.ones(n), None)
-    free = DrawnComparisons.of(flat, _MEASURE, rows).pairs(one, two)
+    free = MeanComparisons.of(flat, _MEASURE, rows).pairs(one, two)
     # How many of a stratum fall to which group is chance: the strata take nothing off the
     # difference of two groups that are spread over them alike.
     assert tied.standard_error.item() == pytest.approx(free.standard_error.item(), rel=0.05)
@@ -97,10 +97,10 @@ def test_groups_of_one_stratum_are_tied_without_a_cluster_in_common():
 
 def test_two_models_on_the_same_people_are_paired():
     design = _design(None)
-    found = paired_drawn(design, (_MEASURE, _MEASURE), ROWS)
-    alone = np.sqrt(DrawnComparisons.of(design, _MEASURE, ROWS).means.variance)
+    found = compare_measures(design, (_MEASURE, _MEASURE), ROWS)
+    alone = np.sqrt(MeanComparisons.of(design, _MEASURE, ROWS).means.variance)
     assert (found.standard_error < 0.6 * alone).all()  # two samples apart: 1.41 times
-    other = paired_drawn(design, (_MEASURE, _OTHER), ROWS)
+    other = compare_measures(design, (_MEASURE, _OTHER), ROWS)
     assert (other.standard_error > 0.01).all()
 
 
@@ -117,5 +117,5 @@ def test_a_group_of_everyone_has_no_rest_left_over_by_rounding():
     school = data["school"].str.slice(1).cast(int).to_numpy()
     plain = build_design(columns, school, *entries, 2)
     drawn = build_drawn(columns, school, entries, plain, weight, None)
-    found = DrawnComparisons.of(drawn, _MEASURE, np.arange(2)).rests(np.array([1]))
+    found = MeanComparisons.of(drawn, _MEASURE, np.arange(2)).rests(np.array([1]))
     assert np.isnan(found.b).all()

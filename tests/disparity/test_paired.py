@@ -10,7 +10,7 @@ import pytest
 from scipy.special import expit, logit
 
 from isolux.disparity.models import compare_models
-from isolux.groups.chance_added import chance_of
+from isolux.groups.interval_methods.noisy import chance_of
 from isolux.groups.measure import measure_groups
 from isolux.stats.numbers import root_mean_square
 from isolux.tasks.classification import INFO

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.groups.measure.centres import about_centres
+from isolux.groups.measure.alike import about_centres
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.tables import ATTRIBUTES, SCORES

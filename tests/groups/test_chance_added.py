@@ -10,7 +10,7 @@ import pytest
 
 from isolux.disparity.comparisons import compare_groups
 from isolux.disparity.measured import measure_disparities
-from isolux.groups.chance_added import chance_alike, chance_of
+from isolux.groups.interval_methods.noisy import chance_alike, chance_of
 from isolux.groups.measure import measure_groups
 from isolux.stats.calibration import mean_of_folded
 from isolux.tasks.classification import INFO

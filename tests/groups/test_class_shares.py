@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.groups.class_shares import ClassShares
+from isolux.groups.interval_methods.class_mean import ClassShares
 from isolux.stats.shares import ClusterMeans
 
 

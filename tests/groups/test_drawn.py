@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.groups.drawn import drawn
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
+from isolux.groups.measure.drawn import drawn
 from isolux.stats.roc import auc, roc_auc
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.vocabulary.containers import Scores
@@ -166,5 +166,5 @@ def test_other_intervals_hold_the_weighted_rate(interval):
 def test_groups_that_are_reduced_in_turns_are_those_of_one_go(monkeypatch, clusters):
     weight, groups = [1.0 + k % 5 for k in range(120)], list("abcbab") * 20
     whole = _measured(_sampled(weight, clusters=clusters), groups).table()
-    monkeypatch.setattr("isolux.groups.drawn.AT_ONCE", 50)
+    monkeypatch.setattr("isolux.groups.means.AT_ONCE", 50)
     assert _measured(_sampled(weight, clusters=clusters), groups).table().equals(whole)

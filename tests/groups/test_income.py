@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from isolux.groups.binning import parse_bins
-from isolux.groups.income import INCOME_RULES, income_bins
+from isolux.groups.binning import INCOME_RULES, income_bins, parse_bins
 from isolux.vocabulary.errors import SpecError
 
 

@@ -109,8 +109,7 @@ def test_what_is_no_mean_is_refused():
         group_means(empty, members(g=["a"]))
 
 
-def test_many_clusters_are_counted_in_parts(monkeypatch):
-    monkeypatch.setattr("isolux.groups.measure.means._FLAGS", 8)
+def test_clusters_are_counted_in_every_group():
     who = members(g=list("abcabc"), h=list("xxyyzz"))
     rows = group_means(scored([1] * 6, list("ppqqrs")), who, min_units=1, min_clusters=1)
     assert rows["n_clusters"].to_list() == [4, 2, 2, 2, 1, 1, 2]

@@ -156,9 +156,7 @@ def test_a_merge_is_the_union_of_its_values_and_the_rest_stays_as_it_was(rows, m
 
 def test_a_protocols_merge_may_name_values_that_nobody_here_has():
     found = pl.DataFrame({"unit": [0, 1], "value": ["1", "5"]})
-    rows, notes = merged(
-        found, {"lighter": ("1", "2", "3")}, "keep", occurring=["1", "5"], attribute="tone",
-        absent="note",
-    )  # fmt: skip
+    how = Grouping(attribute="tone", merge={"lighter": ("1", "2", "3")}, absent="note")
+    rows, notes = merged(found, how, ["1", "5"])
     assert sorted(rows.rows()) == [(0, "lighter"), (1, "5")]
     assert notes == ("tone: nobody here is '2', '3', which the merge 'lighter' names",)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from isolux.groups import membership
-from isolux.groups.nesting import leaves, nested
+from isolux.groups.merging import leaves, nested
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Grouping
 
@@ -114,13 +114,12 @@ def test_a_circle_is_refused():
 
 def test_without_nesting_the_rows_come_back_as_they_are():
     rows = pl.DataFrame({"unit": [0], "value": ["Africa"]})
-    assert nested(rows, {}, occurring=["Africa"], attribute="ancestry") == (rows, ())
+    assert nested(rows, Grouping(attribute="ancestry"), ["Africa"]) == (rows, ())
 
 
 def test_a_protocols_nesting_may_name_a_continent_that_nobody_here_named():
     found = pl.DataFrame({"unit": [0], "value": ["Kenya"]})
-    rows, notes = nested(
-        found, {"Africa": ("Kenya",)}, occurring=["Kenya"], attribute="ancestry", absent="note"
-    )
+    how = Grouping(attribute="ancestry", nested={"Africa": ("Kenya",)}, absent="note")
+    rows, notes = nested(found, how, ["Kenya"])
     assert rows.rows() == [(0, "Kenya")]
     assert notes == ("ancestry: nobody here is 'Africa', which the nesting names",)

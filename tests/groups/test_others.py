@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from isolux.groups.measure.others import EveryoneByHalves, EveryoneElse, OthersOfRows
-from isolux.stats.resampling import Columns, ReplicatedRanks
+from isolux.stats.resampling.rows import ReplicatedRanks
+from isolux.stats.resampling.sums import Columns
 from isolux.stats.statistic import SumStatistic, ratio_of_sums
 from tests.laws._meanless import Cell, draw, measured
 

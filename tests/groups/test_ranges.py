@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.groups.ranges import Range, read_range
+from isolux.groups.ordering import Range, read_range
 
 
 @pytest.mark.parametrize(

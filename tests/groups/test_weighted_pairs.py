@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.groups.measure.thresholds import with_weighted_thresholds
+from isolux.groups.measure.pair_rows import with_weighted_thresholds
 from isolux.stats.verification import threshold_at_far
 from isolux.verbs.audit import audit
 from isolux.vocabulary.errors import SpecError

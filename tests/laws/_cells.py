@@ -12,8 +12,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isolux.groups.estimates import Estimates
+from isolux.groups.interval_methods import intervals
 from isolux.groups.means import all_means
-from isolux.groups.uncertainty import KEPT_EFFECTIVE, intervals
+from isolux.stats.constants import KEPT_EFFECTIVE
 from isolux.stats.deviates import Difference
 from isolux.stats.differences import of_means, paired_means
 from isolux.stats.shares import ClusterMeans, cluster_means, pooled_correlation

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from isolux.groups.uncertainty import _closed
+from isolux.groups.interval_methods.share import closed_form
 from isolux.stats.intervals import (
     Interval,
     bca,
@@ -16,7 +16,7 @@ from isolux.stats.intervals import (
     logit_t,
     percentile,
 )
-from isolux.stats.resampling import jackknife_acceleration
+from isolux.stats.resampling.sums import jackknife_acceleration
 from isolux.stats.shares import cluster_means
 from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._worlds import Batch, bootstrap
@@ -88,7 +88,8 @@ def _others(drawn: Batch, rates: np.ndarray) -> dict[str, np.ndarray]:
     rows = np.arange(flat.size)
     held = drawn.design.rows(rows, 0), drawn.design.rows(rows, 1)
     means = cluster_means(*held, drawn.design.copies, 0.0)
-    closed = {name: _closed(name, means, clusters, LEVEL) for name in ("wilson", "clopper-pearson")}
+    names = ("wilson", "clopper-pearson")
+    closed = {name: closed_form(name, means, clusters, LEVEL) for name in names}
     return {
         "percentile": _inside(percentile(replicates, LEVEL), truth),
         "bca": _inside(bca(flat, replicates, speed, LEVEL), truth),

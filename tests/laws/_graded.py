@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
+from isolux.groups.interval_methods.number import Slopes, number_interval, slopes_of
 from isolux.stats.deviates import deviates, two_sided
 from isolux.stats.differences import of_means
-from isolux.stats.leaning import Slopes, number_interval, slopes_of
 from isolux.stats.shares import cluster_means, joined
 from isolux.stats.weighted_means import weighted_means
 

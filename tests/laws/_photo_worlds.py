@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses import confounders
-from isolux.stats.correlation import paired_correlation
 from isolux.stats.intervals import Interval, difference_interval, keeps_promise, logit_t
+from isolux.stats.joint_law import paired_correlation
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from isolux_worlds.photo_world.joint import network

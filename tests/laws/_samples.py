@@ -12,9 +12,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isolux.disparity.comparisons import MeanComparisons
-from isolux.disparity.drawn import DrawnComparisons
 from isolux.groups.estimates import Measure
-from isolux.groups.uncertainty import KEPT_EFFECTIVE
+from isolux.stats.constants import KEPT_EFFECTIVE
 from isolux.stats.design import build_design
 from isolux.stats.deviates import deviates
 from isolux.stats.drawn_design import build_drawn
@@ -183,7 +182,7 @@ def compared(world: World, *, weights: bool, clusters: bool = True) -> tuple[obj
     if isinstance(world.truth, np.ndarray):
         strata = Strata(0 * held, np.array([len(held)]), np.array([1.0 - _OF_ALL]))
     design = build_drawn(columns, dense, (group, unit), plain, scaled, strata, margins)
-    found = DrawnComparisons.of(design, MEASURE, rows)
+    found = MeanComparisons.of(design, MEASURE, rows)
     return found.pairs(one, two), found.means
 
 

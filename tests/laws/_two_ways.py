@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from scipy.sparse import csr_array
 
-from isolux.disparity.drawn import DrawnComparisons
-from isolux.groups.uncertainty import KEPT_EFFECTIVE
+from isolux.disparity.comparisons import MeanComparisons
+from isolux.stats.constants import KEPT_EFFECTIVE
 from isolux.stats.design import build_design
 from isolux.stats.deviates import deviates
 from isolux.stats.drawn_design import DrawnDesign, build_drawn, with_other_way
@@ -135,7 +135,7 @@ def judge(
     for number in range(worlds):
         asked = ("both", "one") if number % beside == 0 else ("both",)
         for name, design in zip(asked, designs(draw(rng, cell), cell), strict=False):
-            found = DrawnComparisons.of(design, MEASURE, np.arange(3))
+            found = MeanComparisons.of(design, MEASURE, np.arange(3))
             apart = found.pairs(np.array([1]), np.array([2]))
             p[name].append(bool(abs(deviates(apart, (Z,))[0]) >= Z))
             ends = found.means.score_interval(Z)

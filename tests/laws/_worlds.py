@@ -14,11 +14,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isolux.groups.estimates import Estimates, Group, Measure
+from isolux.groups.interval_methods import intervals, standard_error
 from isolux.groups.measure import _clusters_per_row
-from isolux.groups.uncertainty import intervals, standard_error
 from isolux.stats.design import Design, build_design
 from isolux.stats.intervals import Interval
-from isolux.stats.resampling import Columns, replicate_sums
+from isolux.stats.resampling.sums import Columns, replicate_sums
 from isolux.stats.statistic import MEAN
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import Bootstrap, Comparing

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from isolux.groups.uncertainty import KEPT_EFFECTIVE
+from isolux.stats.constants import KEPT_EFFECTIVE
 from tests.laws._cells import Z, apart, worlds_of
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._grid import Cell

@@ -12,7 +12,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from isolux.stats.design import build_design
-from isolux.stats.resampling import Columns, replicate_sums
+from isolux.stats.resampling.sums import Columns, replicate_sums
 from isolux.stats.statistic import MEAN
 from isolux.stats.weights import BLOCK, blocks, multinomial, poisson
 from isolux.vocabulary.spec import Bootstrap

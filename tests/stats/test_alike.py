@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from isolux.stats.alike import at_least_alike
+from isolux.stats.differences import at_least_alike
 from isolux.stats.shares import ClusterMeans
 
 ONE, NO = np.ones(1), np.array([False])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from isolux.stats.assurance import Cases, chance_of_deciding, deciding_error
+from isolux.stats.detectable import Cases, chance_of_deciding, deciding_error
 
 Z = 1.6448536
 

@@ -6,7 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.stats.roc.precisions import average_precision, mean_precision
+from isolux.stats.roc import average_precision
+
+
+def mean_precision(scores, positive, weights):
+    evidence = pl.DataFrame({"positive_score": scores, "is_positive": positive})
+    return average_precision()(evidence, weights)
 
 
 def test_ties_are_one_threshold():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.stats.cells import Outcomes, Places, outcomes_of, rank_cells
+from isolux.stats.cells import Outcomes, Places, rank_cells
 from isolux.stats.cells.kernels import by_falling
 from isolux.vocabulary.errors import SpecError
 
@@ -76,20 +76,6 @@ def test_a_cell_holds_what_it_would_hold_alone(world):
 )
 def test_falling_scores_keep_the_order_of_equals(score):
     assert np.array_equal(by_falling(score), np.argsort(-score, kind="stable"))
-
-
-def test_outcomes_of_a_match():
-    """Two overlaps. 0 finds person 0 and then 1; 1 finds person 2, who is not judged; 2 and 3 none.
-
-    Candidates need not be in order; what is silent is not wrong.
-    """
-    found = outcomes_of(
-        np.array([1, 0]), np.array([[2, 2], [0, 1]], dtype=np.int32),
-        counted=np.array([True, True, False]), silent=np.array([False, False, False, True]),
-    )  # fmt: skip
-    assert list(zip(found.detection, found.person, found.at, strict=True)) == [
-        (0, 0, 1), (0, 1, 2), (2, -1, 3)
-    ]  # fmt: skip
 
 
 def test_what_cannot_be_ranked():

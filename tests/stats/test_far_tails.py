@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import f, gamma, norm
 
-from isolux.stats.far_tails import TailIndex, far_tails
+from isolux.groups.interval_methods.root import TailIndex, far_tails
 
 
 def plain(s, n, copies):

@@ -20,7 +20,7 @@ from isolux.stats.intervals import (
     student_t,
     wilson_at_edge,
 )
-from isolux.stats.resampling import Columns, jackknife_acceleration
+from isolux.stats.resampling.sums import Columns, jackknife_acceleration
 from isolux.stats.statistic import MEAN
 
 NAN = float("nan")

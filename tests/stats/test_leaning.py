@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from isolux.groups.interval_methods.number import Slopes, number_interval, slopes_of
 from isolux.stats.intervals import logit_reach, student_reach
-from isolux.stats.leaning import Slopes, number_interval, slopes_of
 from isolux.stats.proportions import wilson
 from isolux.stats.shares import cluster_means, joined
 

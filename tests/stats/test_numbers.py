@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from isolux.stats.numbers import quantile_of, root_mean_square, spearman_of
+from isolux.stats.numbers import quantile, root_mean_square, spearman_of
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.25, 0.5, 0.9, 1.0])
@@ -19,7 +19,8 @@ def test_a_weight_is_so_many_rows(share):
         weights = draw.integers(0, 4, (size, 3)).astype(float)
         repeated = [np.repeat(np.arange(size), w.astype(int)) for w in weights.T]
         expected = [np.quantile(numbers[r], share) if len(r) else np.nan for r in repeated]
-        assert quantile_of(numbers, weights, share) == pytest.approx(expected, nan_ok=True)
+        found = quantile(share)(pl.DataFrame({"value": numbers}), weights)
+        assert found == pytest.approx(expected, nan_ok=True)
         found = spearman_of(numbers, other, weights)
         for own, rows in zip(found, repeated, strict=True):
             varies = len({*numbers[rows]}) > 1 and len({*other[rows]}) > 1

@@ -9,14 +9,9 @@ import pytest
 from scipy.sparse import csr_array
 
 from isolux.stats.design import build_design
-from isolux.stats.resampling import (
-    Columns,
-    Ranked,
-    jackknife_acceleration,
-    replicate_ranks,
-    replicate_sums,
-    sums,
-)
+from isolux.stats.resampling import sums
+from isolux.stats.resampling.rows import Ranked, replicate_ranks
+from isolux.stats.resampling.sums import Columns, jackknife_acceleration, replicate_sums
 from isolux.stats.statistic import MEAN, RankStatistic
 from isolux.vocabulary.spec import Bootstrap
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from isolux.disparity.within import largest_bound, sameness_p
 from isolux.stats.deviates import Difference
 from isolux.stats.differences import of_means
 from isolux.stats.intervals import Interval
-from isolux.stats.sameness import largest_bound, sameness_p
 from isolux.stats.shares import cluster_means
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.stats.sensitivity import robustness_value, strength_of_gap
+from isolux.stats.confounding import robustness_value, strength_of_gap
 
 
 def test_published_values():

@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import norm
 
+from isolux.disparity.within import sameness_p
 from isolux.stats.differences import of_means
-from isolux.stats.sameness import sameness_p
 from isolux.stats.shares import cluster_means
 
 

@@ -9,8 +9,7 @@ import pytest
 from scipy.special import ndtri
 
 from isolux.stats.small_groups import cell_estimates
-from isolux.stats.small_groups.effects import Cells, effect_covariances
-from isolux.stats.small_groups.laplace import laws, modes
+from isolux.stats.small_groups.laplace import Cells, effect_covariances, laws, modes
 from isolux.vocabulary.errors import InputError
 
 LEVELS = np.array(list(itertools.product(range(3), range(2), range(2))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.stats.standardisation import standardise_gap
+from isolux.stats.confounding import standardise_gap
 
 
 def rows_of(cells: dict[tuple[int, int], tuple[int, int]]):

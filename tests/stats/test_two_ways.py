@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from isolux.groups.drawn import drawn_means
 from isolux.groups.estimates import Measure
+from isolux.groups.means import drawn_means
 from isolux.stats.design import build_design
 from isolux.stats.drawn_design import (
     DrawnDesign,
@@ -19,7 +19,7 @@ from isolux.stats.drawn_design import (
 )
 from isolux.stats.raking import Margins
 from isolux.stats.sampling import Strata
-from isolux.stats.two_ways import both_ways, shared_both_ways, together
+from isolux.stats.weighted_means import both_ways, shared_both_ways, together
 from isolux.vocabulary.info import Metric
 from tests._survey import survey
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from isolux.stats.pair_tallies import tallied
-from isolux.stats.resampling import replicate_pairs
+from isolux.stats.resampling.rows import replicate_pairs
 from isolux.stats.verification import (
     area,
     equal_error_rate,
@@ -20,6 +19,7 @@ from isolux.stats.verification import (
     false_match_rate,
     false_non_match_rate,
     sorted_pairs,
+    tallied,
     tar_at_far,
     threshold_at_far,
     true_match_rate,

@@ -153,7 +153,7 @@ def test_n_is_drawn_anew_on_every_replicate():
     """A replicate of the groups' clusters is what the formula gives on people so often repeated."""
     from isolux.groups.measure.detections import detection_rows
     from isolux.stats.precision_recall import average_precision, average_precision_at
-    from isolux.stats.resampling import replicate_rankings
+    from isolux.stats.resampling.rows import replicate_rankings
     from isolux.stats.weights import blocks, multinomial
     from isolux.vocabulary.spec import Bootstrap
 

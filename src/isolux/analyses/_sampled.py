@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from isolux.groups.drawn import strata_of_clusters
+from isolux.groups.measure.drawn import strata_of_clusters
 from isolux.stats.design import IntArray
 from isolux.stats.sampling import Strata
 from isolux.stats.statistic import FloatArray

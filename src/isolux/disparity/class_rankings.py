@@ -7,8 +7,6 @@ import polars as pl
 from isolux.vocabulary import registry
 from isolux.vocabulary.tables import GROUP_METRICS, Status
 
-__all__ = ["class_rankings"]
-
 
 def class_rankings(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.DataFrame:
     """Rank classes by their largest gap, both models side by side (FACET, Tables 11 and 12)."""

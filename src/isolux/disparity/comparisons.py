@@ -18,23 +18,27 @@ from typing import Protocol
 
 import numpy as np
 
-from isolux.disparity._group_sums import beside_others, places
-from isolux.disparity.drawn import DrawnComparisons
-from isolux.disparity.replicated import ReplicateComparisons
-from isolux.disparity.roots import RootComparisons
+from isolux.disparity.replicated import ReplicateComparisons, times_the_others
 from isolux.groups.estimates import Estimates, Measure
-from isolux.groups.means import means_of
-from isolux.groups.squares import is_of_squares, mean_of_squares
-from isolux.stats.design import Design, IntArray
-from isolux.stats.deviates import Difference
+from isolux.groups.interval_methods.root import is_of_squares, mean_of_squares, root_of
+from isolux.groups.means import correlation_of, means_of, means_of_others
+from isolux.stats.design import Design
+from isolux.stats.deviates import Difference, Reach
 from isolux.stats.differences import of_means, paired_means
-from isolux.stats.drawn_design import DrawnDesign
+from isolux.stats.drawn_design import DrawnDesign, unweighted
+from isolux.stats.intervals import Interval
 from isolux.stats.joint_law import products
-from isolux.stats.rows import AT_ONCE, less_each, some_rows
-from isolux.stats.shares import ClusterMeans, cluster_means, joined
-from isolux.stats.statistic import FloatArray
+from isolux.stats.rows import some_rows
+from isolux.stats.sampling import products_of
+from isolux.stats.shares import ClusterMeans
+from isolux.stats.statistic import FloatArray, IntArray
+from isolux.stats.weighted_means import shared_both_ways
 
-__all__ = ["Comparisons", "MeanComparisons", "compare_attributes", "compare_groups"]
+_FULL = 1e-9
+"""A share of a cluster's weight below this is rounding: everyone of it is in the group."""
+_ROUNDING = 1e-13  # of a difference of sums
+Moments = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+"""Of pairs of groups: sums of s s', s n', n s' and n n'."""
 
 
 class Comparisons(Protocol):
@@ -55,12 +59,12 @@ def compare_groups(estimates: Estimates, attribute: str, j: int) -> Comparisons:
     rows = np.append(0, estimates.members(attribute))
     measure = estimates.measures[j]
     if is_of_squares(measure):
-        squares = _of_means(estimates.design, mean_of_squares(measure), rows)
+        squares = MeanComparisons.of(estimates.design, mean_of_squares(measure), rows)
         return RootComparisons(estimates, j, squares)
     if measure.mean is None:
         return ReplicateComparisons(estimates, j)
     rows[0] = estimates.domain_of[attribute]
-    return _of_means(estimates.design, measure, rows)
+    return MeanComparisons.of(estimates.design, measure, rows)
 
 
 def compare_attributes(
@@ -71,25 +75,18 @@ def compare_attributes(
     domain = [estimates.domain_of[attribute] for attribute in attributes]
     members = [estimates.members(attribute) for attribute in attributes]
     rows = np.concatenate([domain[:1], *members])
-    every = _of_means(design, measure, rows)
+    every = MeanComparisons.of(design, measure, rows)
     either = {every.overlap: every, not every.overlap: replace(every, overlap=not every.overlap)}
     return [either[every.overlaps(own)] for own in members]
 
 
-def _of_means(
-    design: Design, measure: Measure, rows: IntArray
-) -> MeanComparisons | DrawnComparisons:
-    if isinstance(design, DrawnDesign):
-        return DrawnComparisons.of(design, measure, rows)
-    return MeanComparisons.of(design, measure, rows)
-
-
 @dataclass(frozen=True, slots=True)
 class MeanComparisons:
-    """Means: everything comes from what clusters add; the first of ``rows [k]`` is all groups.
+    """Means of people's scores; the first of ``rows [k]`` is all groups.
 
-    ``square``, ``cross`` and ``count`` ``[k, k]`` are sums over clusters of s s', s n' and n n';
-    ``overlap`` tells whether rows are in several groups.
+    ``square``, ``cross`` and ``count`` ``[k, k]`` are sums over clusters of s s', s n' and n n', in
+    a sample within strata around their means; ``shared`` is the last without strata, ``weight`` the
+    groups' own; ``overlap`` tells whether people are in several groups.
     """
 
     design: Design
@@ -99,86 +96,155 @@ class MeanComparisons:
     square: FloatArray
     cross: FloatArray
     count: FloatArray
+    shared: FloatArray
+    weight: FloatArray
     overlap: bool
 
     @classmethod
     def of(cls, design: Design, measure: Measure, rows: IntArray) -> MeanComparisons:
         """Reduce the clusters of some rows of a design; the first unites the others."""
-        assert measure.mean is not None  # noqa: S101 - callers ask of means only
-        at = np.concatenate([rows * design.n_columns + column for column in measure.mean])
-        stacked = some_rows(design.matrix, at)
-        every, k = products(stacked, design.copies), len(rows)
-        parts = every[:k, :k], every[:k, k:], every[k:, k:]
-        found = cls(design, measure, rows, means_of(design, measure, rows), *parts, overlap=False)
+        (sums, counts), k = measure.mean_columns, len(rows)
+        means = means_of(design, measure, rows)
+        if isinstance(design, DrawnDesign):
+            every = design.products(rows, (sums, counts))
+            weight = np.asarray(design.rows(rows, counts).sum(axis=1)).ravel()
+            shared = _shared(design, measure, rows)
+        else:
+            at = np.concatenate([rows * design.n_columns + column for column in (sums, counts)])
+            every = products(some_rows(design.matrix, at), design.copies)
+            weight, shared = means.units, every[k:, k:]
+        parts = every[:k, :k], every[:k, k:], every[k:, k:], shared, weight
+        found = cls(design, measure, rows, means, *parts, overlap=False)
         return replace(found, overlap=found.overlaps(rows[1:]))
 
     def overlaps(self, groups: IntArray) -> bool:
-        """Tell whether rows are in several of some groups."""
-        units = self.means.units
-        return bool(units[places(self.rows, groups)].sum() > units[0] + 0.5)
+        """Tell whether anyone is in several of some groups."""
+        plain = unweighted(self.design)
+        held = plain.rows(np.append(self.rows[0], groups), self.measure.mean_columns[1])
+        people = np.asarray(held @ plain.copies.astype(np.float64))
+        return bool(people[1:].sum() > people[0] + 0.5)
 
     def pairs(self, first: IntArray, second: IntArray) -> Difference:
-        """Compare groups with groups."""
+        """Compare groups with groups, each pair by what both of its clusters say."""
         i, k = places(self.rows, first), places(self.rows, second)
         a, b = self.means.at(i), self.means.at(k)
+        weight = self.weight[i] * self.weight[k]
         moments = self.square[i, k], self.cross[i, k], self.cross[k, i], self.count[i, k]
-        covariance = self._covariance(a, b, *moments)
+        covariance = self._covariance(a, b, moments, weight)
         if self.overlap:  # how many rows are in both, only their residuals tell
             found = paired_means(a, b, covariance, fraction=self.measure.fraction)
         else:
-            shared = moments[3] / (a.units * b.units)
+            shared = self.shared[i, k] / weight
             found = of_means(a, b, covariance, shared, fraction=self.measure.fraction)
         return replace(found, span=self.measure.span)
 
     def rests(self, first: IntArray) -> Difference:
-        """Compare groups with everyone else."""
+        """Compare groups with everyone else: the sums with everyone (row 0) minus their own."""
         i = places(self.rows, first)
-        a, b = self.means.at(i), self._others(first)
-        moments = beside_others(self.square, self.cross, self.count, i)
+        a = self.means.at(i)
+        b = means_of_others(self.design, self.measure, first, int(self.rows[0]))
+        square, cross, count, shared = self.square, self.cross, self.count, self.shared
+        weight = self.weight[i] * (self.weight[0] - self.weight[i])
+        moments = (
+            square[i, 0] - square[i, i],
+            cross[i, 0] - cross[i, i],
+            cross[0, i] - cross[i, i],
+            count[i, 0] - count[i, i],
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
-            shared = moments[3] / (a.units * b.units)
-        covariance = self._covariance(a, b, *moments)
-        found = of_means(a, b, covariance, shared, fraction=self.measure.fraction)
+            left = shared[i, 0] - shared[i, i]
+            together = left / weight
+            if isinstance(self.design, DrawnDesign):  # of weights, rounding is left
+                together = np.where(left > _FULL * shared[i, i], together, 0.0)
+        covariance = self._covariance(a, b, moments, weight)
+        found = of_means(a, b, covariance, together, fraction=self.measure.fraction)
         return replace(found, span=self.measure.span)
 
     def share_of_others(self, first: IntArray) -> FloatArray:
-        """Return how much of everyone is not in each group."""
-        units = self.means.units
-        return np.asarray(1.0 - units[places(self.rows, first)] / units[0])
+        """Return the share of people who are not in each group."""
+        return np.asarray(1.0 - self.weight[places(self.rows, first)] / self.weight[0])
 
-    def _others(self, first: IntArray) -> ClusterMeans:
-        """Reduce everyone less each group, some groups at a time."""
-        assert self.measure.mean is not None  # noqa: S101 - as in ``of``
-        held = [self.design.rows(int(self.rows[0]), column) for column in self.measure.mean]
-        at_once = max(1, AT_ONCE // max(held[1].nnz, 1))
-        parts = []
-        for start in range(0, len(first), at_once):
-            some = first[start : start + at_once]
-            sums, counts = (
-                less_each(held[1], whole, self.design.rows(some, column))
-                for whole, column in zip(held, self.measure.mean, strict=True)
-            )
-            for matrix in (sums, counts):
-                matrix.eliminate_zeros()
-            rho, shares = self.means.correlation, self.means.shares
-            parts.append(cluster_means(sums, counts, self.design.copies, rho, shares=shares))
-        return joined(parts).moved(self.measure.centre)
-
-    def _covariance(self, a: ClusterMeans, b: ClusterMeans, *moments: FloatArray) -> FloatArray:
-        """Covariance of two means; sums are of values about the centre."""
-        centre = self.measure.centre
-        return _covariance(a.moved(-centre), b.moved(-centre), *moments)
+    def _covariance(
+        self, a: ClusterMeans, b: ClusterMeans, moments: Moments, weight: FloatArray
+    ) -> FloatArray:
+        centre, is_drawn = self.measure.centre, isinstance(self.design, DrawnDesign)
+        p, q = a.moved(-centre).value, b.moved(-centre).value  # as they were summed
+        return covariance_of((p, q), moments, weight, is_weighted=is_drawn)
 
 
-def _covariance(
-    a: ClusterMeans,
-    b: ClusterMeans,
-    square: FloatArray,
-    cross: FloatArray,
-    turned: FloatArray,
-    count: FloatArray,
+def covariance_of(
+    values: tuple[FloatArray, FloatArray],
+    moments: Moments,
+    weight: FloatArray,
+    *,
+    is_weighted: bool,
 ) -> FloatArray:
-    """Covariance of two means from sums over clusters of s s', s n', n s' and n n'."""
+    """Return the covariance of pairs of means from the sums of their clusters: ``[h]``."""
+    (p, q), (square, cross, turned, count) = values, moments
     with np.errstate(divide="ignore", invalid="ignore"):
-        products = square - b.value * cross - a.value * turned + a.value * b.value * count
-        return np.asarray(products / (a.units * b.units))
+        found = square - q * cross - p * turned + p * q * count
+        if is_weighted:
+            size = np.abs(square) + np.abs(cross) + np.abs(turned) + np.abs(count)
+            # What is left of a difference of equal numbers is rounding, and means no covariance.
+            found = np.where(np.abs(found) > _ROUNDING * size, found, 0.0)
+        return np.asarray(found / weight)
+
+
+def _shared(design: DrawnDesign, measure: Measure, rows: IntArray) -> FloatArray:
+    """Sum products of groups' weights over clusters, without strata; both ways by correlation."""
+    own = products_of(design.rows(rows, measure.mean_columns[1]), None)
+    if design.ways is None:
+        return own
+    other = design.ways[0]
+    rho = correlation_of(design, measure)[0], correlation_of(other, measure)[0]
+    return shared_both_ways(own, products_of(other.rows(rows, measure.mean_columns[1]), None), rho)
+
+
+def places(rows: IntArray, wanted: IntArray) -> IntArray:
+    """Return where each wanted row is among the rows.
+
+    Examples
+    --------
+    >>> places(np.array([7, 2, 5]), np.array([5, 7])).tolist()
+    [2, 0]
+    """
+    order = np.argsort(rows, kind="stable")
+    return np.asarray(order[np.searchsorted(rows, wanted, sorter=order)])
+
+
+@dataclass(frozen=True, slots=True)
+class RootComparisons:
+    """Roots of means: ``squares`` compares the means, its first row being everyone."""
+
+    estimates: Estimates
+    j: int
+    squares: Comparisons
+
+    def pairs(self, first: IntArray, second: IntArray) -> Difference:
+        """Compare groups with groups."""
+        return _of_roots(self.squares.pairs(first, second))
+
+    def rests(self, first: IntArray) -> Difference:
+        """Compare groups with everyone: with everyone else, times the share of the others."""
+        apart = _of_roots(self.squares.rests(first))
+        everyone = np.full(len(first), self.estimates.value[0, self.j])
+        share = self.squares.share_of_others(first)
+        return times_the_others(self.estimates.value[first, self.j], everyone, apart, share)
+
+    def share_of_others(self, first: IntArray) -> FloatArray:
+        """Return 1: ``rests`` is of the difference to everyone already."""
+        return np.ones(len(first))
+
+
+def _of_roots(squares: Difference) -> Difference:
+    """Take the roots of two means and of their intervals' ends."""
+    a, b = np.sqrt(squares.a), np.sqrt(squares.b)
+
+    def ends(z: Reach) -> tuple[Interval, Interval]:
+        one, two = squares.ends(z)
+        return root_of(one), root_of(two)
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Without any error in either group there is nothing to be unsure of.
+        error = np.where(a + b > 0.0, squares.standard_error / (a + b), 0.0)
+    return replace(squares, a=a, b=b, ends=ends, standard_error=error, groups=None, gaps=None)

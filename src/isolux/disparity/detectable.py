@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from isolux.stats.constants import POWER
 from isolux.stats.detectable import smallest_detectable
 from isolux.stats.deviates import Difference
 from isolux.stats.intervals import quantile
@@ -21,18 +22,13 @@ from isolux.stats.share_gaps import ShareGaps
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["least_detectable"]
-
-_POWER = 0.8
-"""Cohen's convention, and that of most trials: one miss in five."""
-
 
 def least_detectable(
     apart: Difference,
     critical: float,
     *,
     worse_is_lower: bool,
-    power: float = _POWER,
+    power: float = POWER,
     most: float = np.inf,
     paired: bool = False,
 ) -> FloatArray:

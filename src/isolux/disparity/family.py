@@ -24,41 +24,21 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.disparity.comparisons import Comparisons, compare_groups
-from isolux.disparity.everyone import is_among, others_of
-from isolux.disparity.observed import Key, Plans, batches, looked_at, observed
+from isolux.disparity.observed import Key, Plans, batches, is_among, looked_at, observed, others_of
 from isolux.groups.estimates import Estimates
 from isolux.io.threads import in_threads
-from isolux.stats.correlation import correlation_matrix
-from isolux.stats.design import IntArray
-from isolux.stats.deviates import STEP, two_sided
+from isolux.stats.constants import DEVIATE_STEP
+from isolux.stats.deviates import two_sided
 from isolux.stats.drawn_design import DrawnDesign, strata_of_varying
-from isolux.stats.joint_law import Blocks, correlated_normals, joint_draws
-from isolux.stats.multiplicity import (
-    benjamini_hochberg,
-    bonferroni,
-    critical_value,
-    holm,
-    max_t,
-)
+from isolux.stats.joint_law import Blocks, correlated_normals, correlation_matrix, joint_draws
+from isolux.stats.multiplicity import benjamini_hochberg, bonferroni, critical_value, holm, max_t
 from isolux.stats.nulls import REST, NullTest, null_test, score_deviates
 from isolux.stats.shared_chance import apart_from_everyone, more_than_chance
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Comparing
-from isolux.vocabulary.words import UNTESTED
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-__all__ = [
-    "UNTESTED",
-    "Family",
-    "Tested",
-    "adjust",
-    "at_once",
-    "standard_error_of_difference",
-    "test_family",
-    "untested",
-]
 
 SCORE, STUDENT, BOOTSTRAP = "score interval", "t interval", "bootstrap t interval"
 
@@ -190,10 +170,10 @@ def _of_means(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple
     at, chance = {}, {}
     for attribute, j in wanted:
         rows = np.append(plans[attribute, j][0], estimates.domain_of[attribute])
-        sums, counts = (design.rows(rows, q) for q in estimates.measures[j].mean or (0, 0))
+        sums, counts = (design.rows(rows, q) for q in estimates.measures[j].mean_columns)
         at[attribute, j] = sums, counts
         if isinstance(design, DrawnDesign) and not design.is_plain:
-            of_sum, of_count = estimates.measures[j].mean or (0, 0)
+            of_sum, of_count = estimates.measures[j].mean_columns
             chance[attribute, j] = design.varying(rows, of_sum), design.varying(rows, of_count)
         used += chance.get((attribute, j), (sums, counts))
     strata = strata_of_varying(design)
@@ -307,7 +287,7 @@ def _rounding(estimates: Estimates, j: int) -> float:
 
 def _settled(tested: Tested, spec: Comparing, critical: float) -> Tested:
     """Compute deviates next to the critical value again: p and simultaneous interval agree."""
-    near = np.flatnonzero(np.abs(np.abs(tested.null.t) - critical) <= STEP)
+    near = np.flatnonzero(np.abs(np.abs(tested.null.t) - critical) <= DEVIATE_STEP)
     if not len(near):
         return tested
     t, p = tested.null.t.copy(), tested.null.p_value.copy()

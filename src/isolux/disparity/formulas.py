@@ -26,17 +26,6 @@ import numpy.typing as npt
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import SpecError
 
-__all__ = [
-    "difference",
-    "epsilon",
-    "log_ratio",
-    "mean_absolute_gap",
-    "ratio",
-    "ratio_min_max",
-    "standard_deviation",
-    "value_range",
-]
-
 
 def difference(a: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:
     """Subtract: a - b.

@@ -18,19 +18,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.disparity.family import SCORE, UNTESTED, adjust
+from isolux.disparity.family import SCORE, adjust
 from isolux.disparity.rows import Rows, doubts_of, either, rows_of
 from isolux.groups.estimates import Estimates
 from isolux.groups.unknown import UNKNOWN
-from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference, Reach, deviates, two_sided
 from isolux.stats.intervals import Interval, percentile
 from isolux.stats.multiplicity import critical_value
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
-
-__all__ = ["KIND", "Changed", "find_pair", "gap_changes", "include_zero"]
+from isolux.vocabulary.words import UNTESTED
 
 KIND = "gap_change"
 _FLAT = 1e-12
@@ -199,7 +197,7 @@ def _join(
 
     def ends(z: Reach) -> tuple[Interval, Interval]:
         own = changes.of_ends(*changes.ends(z), z)
-        return tuple(Interval(own.low[..., k], own.high[..., k]) for k in (first, second))  # type: ignore[return-value]
+        return own.take(first), own.take(second)
 
     error = np.hypot(changes.standard_error[first], changes.standard_error[second])
     freedom = np.minimum(changes.freedom[first], changes.freedom[second])
@@ -222,17 +220,17 @@ def _rows(
     # Where a group has too few clusters for an interval, no change of it has one.
     own = estimates.interval.low[:, a] + estimates.interval.low[:, b]
     bare = np.isnan(own[gaps.worse] + own[gaps.better])
-    low, high = (np.where(bare, np.nan, end) for end in (gaps.ends.low, gaps.ends.high))
-    wide = Interval(np.full_like(low, np.nan), np.full_like(low, np.nan))
+    ends = gaps.ends.show(~bare)
+    wide = ends.times(np.nan)
     if spec.correction == "max-t" and spec.interval != "percentile":
         wide = include_zero(gaps.apart.interval(family[1]), adjusted, 1.0 - spec.level)
-        wide = Interval(*(np.where(bare, np.nan, end) for end in (wide.low, wide.high)))
+        wide = wide.show(~bare)
     p = two_sided(gaps.t)
     return [
         rows_of(
             estimates, a, attribute, KIND, groups=(gaps.worse[k], gaps.better[k]),
-            value=value[k], low=low[k], high=high[k],
-            simultaneous=Interval(wide.low[k], wide.high[k]),
+            value=value[k], low=ends.low[k], high=ends.high[k],
+            simultaneous=wide.take(k),
             method="percentile" if spec.interval == "percentile" else "paired, MOVER twice",
             p_value=p[k], p_adjusted=adjusted[k], test=SCORE, family=family[0],
             status=[Status.BOUNDARY.value if w else Status.OK.value for w in why[k]],

@@ -19,8 +19,6 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.info import MeasureInfo
 
-__all__ = ["PlainMeasure", "kind_info", "measures"]
-
 
 def _words(title: str, summary: str, **more: Any) -> MeasureInfo:
     return MeasureInfo(title=title, summary=summary, references=(), **more)

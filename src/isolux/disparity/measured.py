@@ -16,8 +16,6 @@ from isolux.groups.estimates import Estimates
 from isolux.io.threads import give_back
 from isolux.vocabulary.spec import Comparing
 
-__all__ = ["Disparities", "measure_disparities"]
-
 
 @dataclass(frozen=True, slots=True)
 class Disparities:

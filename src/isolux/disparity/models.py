@@ -17,30 +17,23 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity.detectable import least_detectable
-from isolux.disparity.family import BOOTSTRAP, SCORE, UNTESTED, adjust
+from isolux.disparity.family import BOOTSTRAP, SCORE, adjust
 from isolux.disparity.gap_changes import Changed, find_pair, gap_changes, include_zero
 from isolux.disparity.paired import paired_difference
-from isolux.disparity.rows import Rows, doubts_of, either, rows_of, table_of
-from isolux.groups.chance_added import is_enlarged
-from isolux.groups.drawn import is_census
+from isolux.disparity.rows import Rows, by_attribute, doubts_of, either, rows_of, table_of
 from isolux.groups.estimates import Estimates
-from isolux.stats.correlation import correlation_matrix
-from isolux.stats.design import IntArray
+from isolux.groups.interval_methods.noisy import is_enlarged
 from isolux.stats.deviates import Difference, deviates, two_sided
-from isolux.stats.intervals import (
-    Interval,
-    difference_interval,
-    percentile,
-)
-from isolux.stats.joint_law import correlated_normals
+from isolux.stats.drawn_design import is_census
+from isolux.stats.intervals import Interval, difference_interval, normal_quantile, percentile
+from isolux.stats.joint_law import correlated_normals, correlation_matrix
 from isolux.stats.multiplicity import critical_value
 from isolux.stats.nulls import NullTest, null_test, sign_flip
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.weights import blocks, signs
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import COMPARISONS, Status
-
-__all__ = ["PLANNED", "ModelComparison", "compare_models", "compare_runs"]
+from isolux.vocabulary.words import UNTESTED
 
 PLANNED = "the planned comparison"
 """The family of the one test that is planned: everyone's change on the metric asked for first."""
@@ -82,16 +75,17 @@ def compare_models(
     size = int(sum(np.isfinite(c.null.t).sum() for c in others))
     family = (f"all other groups and metrics of this comparison (m = {size})", size)
     drawn = float(critical_value(null_max, 1.0 - spec.level)) if size else float("nan")
-    critical = max(drawn, _z(spec))  # never easier than one test: see `adjust`
+    z = normal_quantile(spec.level)
+    critical = max(drawn, z)  # never easier than one test: see `adjust`
     frames: list[Rows] = []
     for change in planned:
-        frames += _rows(estimates, spec, change, change.null.p_value, _z(spec), PLANNED)
+        frames += _rows(estimates, spec, change, change.null.p_value, z, PLANNED)
     for change, p in zip(others, _adjusted(others, null_max, spec), strict=True):
         frames += _rows(estimates, spec, change, p, critical, family[0])
     for a, b in pairs:
         frames += _unjudged(estimates, a, b)
     changed = [_changed(estimates, a, b, ([a], [b]), references or {}) for a, b in pairs]
-    gaps, of_gaps = gap_changes(estimates, spec, changed, _z(spec))
+    gaps, of_gaps = gap_changes(estimates, spec, changed, normal_quantile(spec.level))
     table = table_of(frames + gaps).with_columns(
         model_a=pl.lit(models[0]), model_b=pl.lit(models[1])
     )
@@ -116,7 +110,7 @@ def compare_runs(
         parts += _by_attribute(estimates, spec, (a, b), groups, apart)
         of_all = _same_line(estimates, a, models[0]), _same_line(estimates, a, models[1])
         changed.append(_changed(estimates, a, b, of_all, references or {}))
-    return parts + gap_changes(estimates, spec, changed, _z(spec))[0]
+    return parts + gap_changes(estimates, spec, changed, normal_quantile(spec.level))[0]
 
 
 def _changes(
@@ -197,7 +191,7 @@ def _change(estimates: Estimates, spec: Comparing, a: int, b: int, groups: IntAr
         null = _centred(estimates, spec, groups, (a, b), apart)
         return _Change(a, b, groups, null, BOOTSTRAP, apart)
     null = _flipped(estimates, spec, groups, (mean_a, mean_b))
-    z = deviates(apart, (_z(spec),))
+    z = deviates(apart, (normal_quantile(spec.level),))
     if is_census(estimates.design):  # flips would ask about clusters that were never drawn
         return _Change(a, b, groups, replace(null, t=z, p_value=two_sided(z)), SCORE, apart)
     # The larger p of the two; t of the flips keeps its own scale, on which max-T is taken. Where
@@ -211,12 +205,6 @@ _FLIPS = "cluster sign-flip and score interval"
 _ROUNDING = 1e-12
 """A change below this is what is left of equal numbers."""
 Columns2 = tuple[tuple[int, int], tuple[int, int]]
-
-
-def _z(spec: Comparing) -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri(0.5 + spec.level / 2.0))
 
 
 def _flipped(estimates: Estimates, spec: Comparing, groups: IntArray, means: Columns2) -> NullTest:
@@ -247,7 +235,7 @@ def _centred(
     every, (a, b) = np.ones(len(groups), dtype=bool), pair
     drawn = estimates.replicates[groups, b] - estimates.replicates[groups, a]
     law = correlated_normals(correlation_matrix(drawn), spec.replicates, spec.seed)
-    return null_test(deviates(apart, (_z(spec),)), iter([law]), every, two_sided)
+    return null_test(deviates(apart, (normal_quantile(spec.level),)), iter([law]), every, two_sided)
 
 
 def _adjusted(changes: list[_Change], null_max: FloatArray, spec: Comparing) -> list[FloatArray]:
@@ -301,23 +289,19 @@ def _by_attribute(
     # Signs of few changes that were flipped may say less than the interval does.
     ends = ends if p is None else include_zero(ends, p, 1.0 - spec.level)
     frames = []
-    attribute_of = [estimates.groups[g].attribute for g in groups]
     doubts = either(doubts_of(estimates, a), doubts_of(estimates, b))[groups]
     if p is not None:
         mute = np.isnan(p) & (np.abs(value) > _ROUNDING)
         doubts[mute] = UNTESTED
-        ends = Interval(np.where(mute, np.nan, ends.low), np.where(mute, np.nan, ends.high))
+        ends = ends.show(~mute)
     wide = ends if said[1] == PLANNED else wide
     bare = np.isnan(ends.low)
-    for attribute in dict.fromkeys(attribute_of):
-        k = np.array([i for i, one in enumerate(attribute_of) if one == attribute])
+    for attribute, k in by_attribute(estimates, groups):
         frames.append(
             rows_of(
                 estimates, a, attribute, "model_difference", groups=(groups[k], groups[k]),
                 value=value[k], low=ends.low[k], high=ends.high[k],
-                simultaneous=None if wide is None else Interval(
-                    *(np.where(bare, np.nan, end)[k] for end in (wide.low, wide.high))
-                ),
+                simultaneous=None if wide is None else wide.show(~bare).take(k),
                 method="percentile" if spec.interval == "percentile" else "paired, MOVER",
                 status=[Status.BOUNDARY.value if why else Status.OK.value for why in doubts[k]],
                 reason=doubts[k].tolist(), test=said[0], family=said[1],
@@ -360,9 +344,8 @@ def _ends(
             estimates.replicates[groups, b] - estimates.replicates[groups, a], spec.level
         )
     if is_enlarged(estimates.measures[a]):
-        return apart.interval(_z(spec))
-    one, two = (
-        Interval(estimates.interval.low[groups, j], estimates.interval.high[groups, j])
-        for j in (b, a)
+        return apart.interval(normal_quantile(spec.level))
+    one, two = (estimates.ends(groups, j) for j in (b, a))
+    return difference_interval(
+        apart.a, one, apart.b, two, apart.correlation(normal_quantile(spec.level))
     )
-    return difference_interval(apart.a, one, apart.b, two, apart.correlation(_z(spec)))

@@ -2,6 +2,8 @@
 
 Attributes with few groups are compared together: they have their clusters reduced and their
 deviates asked once, and say what each says alone.
+
+Whether everyone's value, and everyone else's, is one that groups can be held to.
 """
 
 from __future__ import annotations
@@ -12,13 +14,11 @@ import numpy as np
 
 from isolux.disparity.comparisons import Comparisons, compare_attributes, compare_groups
 from isolux.groups.estimates import Estimates
-from isolux.stats.design import IntArray
 from isolux.stats.deviates import deviates
+from isolux.stats.intervals import normal_quantile
 from isolux.stats.nulls import REST
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Comparing
-
-__all__ = ["Key", "Plan", "Plans", "batches", "looked_at", "observed"]
 
 _PRODUCTS = 1e7
 """Multiplications up to which attributes are compared together: some milliseconds."""
@@ -34,9 +34,7 @@ def observed(
     compared: Comparisons, plans: Sequence[Plan], spec: Comparing, *more: float
 ) -> list[FloatArray]:
     """Return each plan's deviates, with the sign of a − b: of each contrast of its groups."""
-    from scipy.special import ndtri
-
-    exact = (float(ndtri(0.5 + spec.level / 2.0)), *more)
+    exact = (normal_quantile(spec.level), *more)
     first = np.concatenate([members[contrasts[:, 0]] for members, contrasts in plans])
     # Where everyone else is the second, the row that is taken means nothing, and is not asked.
     second = np.concatenate([members[contrasts[:, 1]] for members, contrasts in plans])
@@ -79,3 +77,21 @@ def looked_at(
         compared = every[some[0]]
         z = observed(compared, [plans[keys[at]] for at in some], spec)
         yield from ((keys[at], (compared, part)) for at, part in zip(some, z, strict=True))
+
+
+_ALIKE = 1e-9
+"""Values that differ by less are the same."""
+
+
+def is_among(estimates: Estimates, attribute: str, j: int) -> bool:
+    """Tell whether everyone's value is a measure for groups: that it lies among theirs."""
+    if estimates.measures[j].mean is not None or not estimates.measures[j].info.pooled:
+        return estimates.measures[j].info.pooled
+    value = estimates.value[estimates.members(attribute), j]
+    above = value[np.isfinite(value)] - estimates.value[0, j]
+    return bool((above <= _ALIKE).any() and (above >= -_ALIKE).any())
+
+
+def others_of(estimates: Estimates, rows: IntArray, j: int) -> IntArray:
+    """Count the units of everyone else for each group; 0 where a group is everyone."""
+    return np.asarray(estimates.n_units[0, j] - estimates.n_units[rows, j])

@@ -18,20 +18,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from isolux.groups.chance_added import chance_alike, chance_of, down_by, is_enlarged
-from isolux.groups.class_shares import class_shares, is_of_classes
 from isolux.groups.estimates import Estimates, Others
-from isolux.groups.uncertainty import standard_error
-from isolux.stats.correlation import correlation_matrix, paired_correlation
-from isolux.stats.design import Design, IntArray
+from isolux.groups.interval_methods import standard_error
+from isolux.groups.interval_methods.class_mean import class_shares, is_of_classes
+from isolux.groups.interval_methods.noisy import chance_alike, chance_of, down_by, is_enlarged
+from isolux.stats.design import Design
 from isolux.stats.deviates import Difference, Reach
 from isolux.stats.differences import of_replicates
 from isolux.stats.drawn_design import DrawnDesign, strata_of, unweighted
 from isolux.stats.intervals import Interval, logit_reach, student_reach
+from isolux.stats.joint_law import correlation_matrix, paired_correlation
 from isolux.stats.sampling import stratum_totals
-from isolux.stats.statistic import Chance, FloatArray
-
-__all__ = ["ReplicateComparisons", "effective_clusters", "of_enlarged", "times_the_others"]
+from isolux.stats.statistic import Chance, FloatArray, IntArray
 
 _ROUNDING = 1e-9
 """Of a cluster's units, and of a sum: what is left of equal numbers is nothing."""
@@ -84,8 +82,7 @@ class ReplicateComparisons:
         together = held.together(raw)
 
         def ends(z: Reach) -> Interval:
-            found = held.ends(z, together)
-            return Interval(found.low[..., where], found.high[..., where])
+            return held.ends(z, together).take(where)
 
         return ends
 

@@ -5,7 +5,7 @@ A frame per attribute, metric and kind would cost more than the statistics in it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +14,9 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.estimates import Estimates
-from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.tables import DISPARITIES, Status
-
-__all__ = ["Rows", "doubts_of", "either", "rows_of", "table_of"]
 
 _CONSTANT = (
     "model",
@@ -98,6 +95,13 @@ def rows_of(
         counts,
         {**texts, "status": status, "reason": reason},
     )
+
+
+def by_attribute(estimates: Estimates, groups: IntArray) -> Iterator[tuple[str | None, IntArray]]:
+    """Give each attribute of some groups, and where its own stand among them."""
+    names = [estimates.groups[g].attribute for g in groups]
+    for attribute in dict.fromkeys(names):
+        yield attribute, np.array([i for i, name in enumerate(names) if name == attribute])
 
 
 def table_of(parts: Sequence[Rows]) -> pl.DataFrame:

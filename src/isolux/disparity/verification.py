@@ -27,7 +27,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from isolux.disparity.family import Family
+from isolux.disparity.family import Family, Tested
 from isolux.disparity.rows import Rows, rows_of
 from isolux.disparity.whole import among, range_interval
 from isolux.groups.estimates import Estimates
@@ -37,14 +37,11 @@ from isolux.stats.both_error_rates import (
     inequity_rate,
     skewed_error_ratio,
 )
-from isolux.stats.design import IntArray
 from isolux.stats.intervals import percentile
 from isolux.stats.nulls import REST
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import IntArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
-
-__all__ = ["BOTH", "verification_notes", "verification_rows"]
 
 BOTH = "false_match_and_non_match_rates"
 """What the rows are of: the column ``metric``."""
@@ -89,21 +86,50 @@ def _both_rates(estimates: Estimates) -> Iterator[tuple[int, int]]:
             yield of_model[_RATES[0]], of_model[_RATES[1]]
 
 
+def _weighed(
+    estimates: Estimates,
+    spec: Comparing,
+    tested: list[Tested | None],
+    rates: tuple[int, int],
+    members: IntArray,
+    *,
+    log: bool,
+) -> tuple[float, float]:
+    """Weigh the ends of both ranges, each of which keeps half of the error."""
+    half = spec.model_copy(update={"level": 1.0 - (1.0 - spec.level) / 2.0})
+
+    def ends_of(j: int, tested: Tested | None) -> tuple[float, float]:
+        if tested is None or len(members) < 2:
+            return math.nan, math.nan
+        own = among(tested, members)
+        pairs = own.contrasts[:, 1] != REST
+        if not pairs.any() or np.isnan(own.null.t[pairs]).all():
+            return math.nan, math.nan
+        return range_interval(estimates, own, j, half, log=log)
+
+    (low_a, high_a), (low_b, high_b) = map(ends_of, rates, tested)
+    rest = 1.0 - _ALPHA
+    return _ALPHA * low_a + rest * low_b, _ALPHA * high_a + rest * high_b
+
+
 def _of_attribute(
     estimates: Estimates, family: Family, spec: Comparing, attribute: str, rates: tuple[int, int]
 ) -> list[Rows]:
+    """Return the four rows of one attribute, at one model's two rates."""
     every = estimates.members(attribute)
     members = every[estimates.judged()[np.ix_(every, np.array(rates))].all(axis=1)]
     left_out = [estimates.groups[g].name for g in np.setdiff1d(every, members)]
     fmr, fnmr = (estimates.value[members, j] for j in rates)
-    several = len(members) > 1
-    width = _weighed(estimates, family, spec, attribute, rates, members, log=False)
-    ratio = _weighed(estimates, family, spec, attribute, rates, members, log=True)
+    tested = [family.tested.get((attribute, j)) for j in rates]
+    width, ratio = (
+        _weighed(estimates, spec, tested, rates, members, log=log) for log in (False, True)
+    )
     drawn = [estimates.replicates[members, j].T for j in rates]
     gini = percentile(garbe(*drawn, alpha=_ALPHA), spec.level)
     skew = percentile(skewed_error_ratio(*drawn), spec.level)
     with np.errstate(over="ignore"):
         times = float(np.exp(ratio[0])), float(np.exp(ratio[1]))
+    several = len(members) > 1
     found = (
         ("fairness_discrepancy_rate", fairness_discrepancy_rate(fmr, fnmr, alpha=_ALPHA),
          (1.0 - width[1], 1.0 - width[0]), _SIMULTANEOUS),
@@ -114,56 +140,33 @@ def _of_attribute(
         ("skewed_error_ratio", skewed_error_ratio(fmr, fnmr),
          (float(skew.low), float(skew.high)), _RATIO_PERCENTILE),
     )  # fmt: skip
-    status = _status(estimates, members, rates)
+    edge = estimates.status[np.ix_(members, np.array(rates))] == Status.BOUNDARY.value
+    status = Status.BOUNDARY if edge.any() else Status.OK
     return [
-        _row(estimates, rates[0], attribute, kind, float(value), ends, method, status,
+        _row(estimates, rates[0], attribute, kind, (float(value), *ends), method, status,
              _reason((float(value), *ends), members, left_out))
         for kind, value, ends, method in found
     ]  # fmt: skip
 
 
-def _weighed(
+def _row(
     estimates: Estimates,
-    family: Family,
-    spec: Comparing,
-    attribute: str,
-    rates: tuple[int, int],
-    members: IntArray,
-    *,
-    log: bool,
-) -> tuple[float, float]:
-    """Weigh the ends of both rates' ranges."""
-    ends = [_ends(estimates, family, spec, attribute, j, members, log=log) for j in rates]
-    (low_a, high_a), (low_b, high_b) = ends
-    rest = 1.0 - _ALPHA
-    return _ALPHA * low_a + rest * low_b, _ALPHA * high_a + rest * high_b
-
-
-def _ends(
-    estimates: Estimates,
-    family: Family,
-    spec: Comparing,
-    attribute: str,
     j: int,
-    members: IntArray,
-    *,
-    log: bool,
-) -> tuple[float, float]:
-    """Bound one rate's range over the groups that have both, at half the error."""
-    tested = family.tested.get((attribute, j))
-    if tested is None or len(members) < 2:
-        return math.nan, math.nan
-    half = spec.model_copy(update={"level": 1.0 - (1.0 - spec.level) / 2.0})
-    own = among(tested, members)
-    pairs = own.contrasts[:, 1] != REST
-    if not pairs.any() or np.isnan(own.null.t[pairs]).all():
-        return math.nan, math.nan
-    return range_interval(estimates, own, j, half, log=log)
-
-
-def _status(estimates: Estimates, members: IntArray, rates: tuple[int, int]) -> Status:
-    edge = estimates.status[np.ix_(members, np.array(rates))] == Status.BOUNDARY.value
-    return Status.BOUNDARY if edge.any() else Status.OK
+    attribute: str,
+    kind: str,
+    numbers: tuple[float, float, float],
+    method: str,
+    status: Status,
+    reason: str | None,
+) -> Rows:
+    undefined = math.isnan(numbers[0])
+    value, low, high = (np.array([np.nan if undefined else number]) for number in numbers)
+    row = rows_of(
+        estimates, j, attribute, kind, groups=(None, None), value=value, low=low, high=high,
+        method=None if np.isnan(low).all() else method,
+        status=[(Status.UNDEFINED if undefined else status).value], reason=[reason],
+    )  # fmt: skip
+    return replace(row, common={**row.common, "metric": BOTH})
 
 
 def _reason(
@@ -177,26 +180,3 @@ def _reason(
     elif math.isnan(found[1]):
         said.insert(0, "no interval: a group's rate has none")
     return "; ".join(said) or None
-
-
-def _row(
-    estimates: Estimates,
-    j: int,
-    attribute: str,
-    kind: str,
-    value: float,
-    ends: tuple[float, float],
-    method: str,
-    status: Status,
-    reason: str | None,
-) -> Rows:
-    undefined = math.isnan(value)
-    low, high = (math.nan, math.nan) if undefined else ends
-    number: list[FloatArray] = [np.array([x]) for x in (value, low, high)]
-    row = rows_of(
-        estimates, j, attribute, kind, groups=(None, None),
-        value=number[0], low=number[1], high=number[2],
-        method=None if math.isnan(low) else method,
-        status=[(Status.UNDEFINED if undefined else status).value], reason=[reason],
-    )  # fmt: skip
-    return replace(row, common={**row.common, "metric": BOTH})

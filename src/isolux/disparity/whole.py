@@ -17,35 +17,29 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from isolux.disparity.everyone import is_among
-from isolux.disparity.family import UNTESTED, Family, Tested, at_once, untested
+from isolux.disparity.family import Family, Tested, at_once, untested
 from isolux.disparity.kinds import PlainMeasure, measures
+from isolux.disparity.observed import is_among
 from isolux.disparity.rows import Rows, doubts_of, rows_of
-from isolux.groups.chance_added import ENLARGED, is_enlarged
 from isolux.groups.estimates import Estimates
+from isolux.groups.interval_methods.noisy import ENLARGED, is_enlarged
 from isolux.groups.unknown import UNKNOWN
 from isolux.io.threads import in_threads
-from isolux.stats.design import IntArray, parts_clusters
+from isolux.stats.constants import MIN_GROUPS_OF_SPREAD
+from isolux.stats.design import parts_clusters
 from isolux.stats.detectable import two_sided_critical
 from isolux.stats.deviates import Difference
 from isolux.stats.dispersion import noise_corrected_sd, pooled_covariance
 from isolux.stats.drawn_design import unweighted
-from isolux.stats.intervals import (
-    percentile,
-)
+from isolux.stats.intervals import normal_quantile, percentile
 from isolux.stats.multiplicity import critical_value, reached
 from isolux.stats.nulls import REST
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
-from isolux.vocabulary.words import NO_RATIO
-
-__all__ = ["among", "both_ways", "odds_rows", "of_known", "range_interval", "whole_rows"]
-
+from isolux.vocabulary.words import NO_RATIO, UNTESTED
 
 _FLAT = "nothing varies within the groups"
-_MIN_GROUPS = 5
-"""Of fewer groups the noise-corrected SD has no upper end to speak of: it tells nothing."""
 _FEW = "fewer than five groups"
 
 
@@ -160,7 +154,7 @@ class _Whole:
         )  # fmt: skip
 
     def _noise_corrected(self) -> Rows:
-        if self.enlarged or len(self.members) < _MIN_GROUPS:
+        if self.enlarged or len(self.members) < MIN_GROUPS_OF_SPREAD:
             why = ENLARGED if self.enlarged else _FEW
             return self._row("noise_corrected_sd", math.nan, groups=(None, None), why=why)
         clusters = self.estimates.n_clusters[self.members, self.j]
@@ -195,8 +189,6 @@ class _Whole:
 
     def _covariance(self) -> FloatArray:
         """Covariance of the groups' values; at 0 and 1 the variance that Wilson's width implies."""
-        from scipy.special import ndtri
-
         drawn = np.where(np.isfinite(self.drawn), self.drawn, self.value[:, None])
         covariance = np.cov(drawn)
         clusters = self.estimates.n_clusters[self.members, self.j].astype(float)
@@ -204,7 +196,7 @@ class _Whole:
         covariance = covariance * grown[:, None] * grown[None, :]
         ends = self.estimates.interval
         width = ends.high[self.members, self.j] - ends.low[self.members, self.j]
-        floor = (width / (2.0 * float(ndtri(0.5 + self.spec.level / 2.0)))) ** 2
+        floor = (width / (2.0 * normal_quantile(self.spec.level))) ** 2
         flat = np.diagonal(covariance) <= 0
         covariance[np.diag_indices_from(covariance)] += np.where(flat, np.nan_to_num(floor), 0.0)
         return np.asarray(covariance)

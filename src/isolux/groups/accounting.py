@@ -15,11 +15,10 @@ import polars as pl
 from isolux.groups.membership import Membership
 from isolux.groups.unanswered import is_uneven
 from isolux.groups.unknown import KNOWN_SUFFIX
+from isolux.stats.constants import MIN_GROUP_OF_LOSSES
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.counts import COUNTS, TIMES, people_in, with_times
 from isolux.vocabulary.spec import crossed
-
-__all__ = ["Losses", "account_for"]
 
 _UNITS_BY_KIND = {
     "image": "photos", "household": "households", "query": "queries", "subject": "people",
@@ -29,7 +28,6 @@ _UNITS_BY_TASK = {
     "detection": "boxes", "open_vocabulary": "boxes",
 }  # fmt: skip
 _PHOTO_COLUMNS = ("image", "photo", "picture", "file")
-_MIN_GROUP_SIZE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +150,7 @@ def _list_uneven(
     """List the attributes in whose groups the share that is lost differs."""
     simple = [c.handle for c in members.crossings if len(crossed(c.handle)) == 1]
     names = [name for name in simple if not name.endswith(KNOWN_SUFFIX)]
-    rows = counted.filter(pl.col("attribute").is_in(names), pl.col("n") >= _MIN_GROUP_SIZE)
+    rows = counted.filter(pl.col("attribute").is_in(names), pl.col("n") >= MIN_GROUP_OF_LOSSES)
     for (model, name), own in rows.group_by("model", "attribute", maintain_order=True):
         ordered = own.sort(pl.col("lost") / pl.col("n"), descending=True, maintain_order=True)
         lost, n = (np.rint(n_clusters_per_unit * ordered[c].to_numpy()) for c in ("lost", "n"))

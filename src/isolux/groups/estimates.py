@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.design import Design, IntArray
+from isolux.stats.design import Design
 from isolux.stats.intervals import Interval
-from isolux.stats.resampling import Columns
-from isolux.stats.statistic import FloatArray
+from isolux.stats.resampling.sums import Columns
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.tables import GROUP_METRICS, Status
-
-if TYPE_CHECKING:
-    from isolux.groups.drawn import Worth
-
-__all__ = ["EVERYONE", "Estimates", "Group", "Measure", "Others"]
 
 EVERYONE = "everyone"
 
@@ -58,6 +52,12 @@ class Measure:
         return self.info.low == 0.0 and self.info.high == 1.0 and of_everyone
 
     @property
+    def mean_columns(self) -> tuple[int, int]:
+        """The columns with a mean's sums and counts."""
+        assert self.mean is not None  # noqa: S101 - callers ask of means only
+        return self.mean
+
+    @property
     def centre(self) -> float:
         """Return what was taken from every value of a mean before it was summed."""
         return 0.0 if self.columns is None else self.columns.statistic.centre or 0.0
@@ -72,6 +72,18 @@ class Measure:
     def sign(self) -> float:
         """Return 1 where higher is better or neither is, −1 where lower is better."""
         return -1.0 if self.info.direction == "lower" else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """How many units and clusters of one weight tell as much as those there are: ``[g, m]``.
+
+    Units count by Kish's effective number, clusters by that of their mean weights: where all weigh
+    alike, both are the numbers there are.
+    """
+
+    units: FloatArray
+    clusters: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +141,10 @@ class Estimates:
     def judged(self) -> npt.NDArray[np.bool_]:
         """Tell which cells hold a value that may be compared, ``[g, m]``."""
         return np.isin(self.status.astype(str), [Status.OK.value, Status.BOUNDARY.value])
+
+    def ends(self, groups: IntArray, j: int) -> Interval:
+        """Give the intervals of some groups of measure j: ``[h]``."""
+        return Interval(self.interval.low[groups, j], self.interval.high[groups, j])
 
     def members(self, attribute: str) -> IntArray:
         """Rows of one attribute's groups."""

@@ -18,8 +18,6 @@ import polars as pl
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.grouping import crossed
 
-__all__ = ["TIMES", "Crossing", "Part", "crossing", "display", "entries", "on_empty", "parts"]
-
 TIMES = " × "
 IntArray = npt.NDArray[np.int64]
 

@@ -19,8 +19,7 @@ import polars as pl
 
 from isolux.groups.binning import binned, parse_bins
 from isolux.groups.intersections import Crossing, Part, crossing, entries, on_empty
-from isolux.groups.merging import merged
-from isolux.groups.nesting import leaves, nested
+from isolux.groups.merging import codes_of, renamed
 from isolux.groups.no_groups import (
     check_continuous,
     check_join,
@@ -31,17 +30,13 @@ from isolux.groups.no_groups import (
 from isolux.groups.ordering import natural_order
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN, mark_unknown, words_for_nothing
 from isolux.groups.votes import parse_votes, settled
+from isolux.stats.constants import MANY_UNKNOWN
 from isolux.vocabulary.counts import TIMES, people_at, people_in
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
 from isolux.vocabulary.grouping import Grouping, Unknown
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.places import block_starts, is_unrepeated, places
 from isolux.vocabulary.tables import ATTRIBUTES, MEMBERSHIP, check
-
-__all__ = ["Membership", "membership"]
-
-_MANY_UNKNOWN = 0.2
-"""The share of unknown units from which a note is a caution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,12 +228,12 @@ def _place(
     elif not (how.nested or how.merge):
         check_many(given, name, most)
     values = natural_order(given)
-    theirs = theirs.select("unit", "votes", "annotator", code=_codes(theirs["value"], values))
+    theirs = theirs.select("unit", "votes", "annotator", code=codes_of(theirs["value"], values))
     rule = parse_votes(how.votes)
     found, tied = settled(theirs, rule, judged.height)
     notes += _on_ties(people_at(tied, times), people_in(judged), rule.name, name)
     if how.nested or how.merge:
-        found, values, said = _renamed(found, values, how, name, times)
+        found, values, said = renamed(found, values, how, times)
         notes += said
     found, values = _ordered(found, values, times)
     check_twins(found, values, name, times)
@@ -249,41 +244,6 @@ def _place(
     account = _account(found, annotated, judged)
     notes += _counts(found, values, how, name, judged, account)
     return _Placed(name, found, tuple(values), how.unknown, notes, account)
-
-
-def _codes(value: pl.Series, values: Sequence[str]) -> pl.Series:
-    """Replace each value by its place in ``values``; null stays null."""
-    return value.cast(pl.Enum(values)).to_physical().cast(pl.Int64)
-
-
-def _renamed(
-    found: pl.DataFrame,
-    values: Sequence[str],
-    how: Grouping,
-    name: str,
-    times: pl.Series | None,
-) -> tuple[pl.DataFrame, list[str], tuple[str, ...]]:
-    """Apply nesting and merges, which work on values by name."""
-    text = pl.Series("value", values, dtype=pl.String).gather(found["code"])
-    words = how.unknown_values
-    named, said = nested(
-        found.select("unit", text),
-        how.nested,
-        occurring=values,
-        attribute=name,
-        unknown_values=words,
-        absent=how.absent,
-        times=times,
-    )
-    parts = [leaf for broad in how.nested for leaf in leaves(how.nested, broad)]
-    narrow = {*values, *parts} - set(how.nested)
-    named, left_out = merged(
-        named, how.merge, how.rest, occurring=narrow, attribute=name, unknown_values=words,
-        absent=how.absent, times=times,
-    )  # fmt: skip
-    values = natural_order(named["value"].unique().drop_nulls())
-    coded = named.select("unit", code=_codes(named["value"], values))
-    return coded, values, (*said, *left_out)
 
 
 def _ordered(
@@ -342,7 +302,7 @@ def _counts(
         which = "" if unannotated == unknown else f"{unannotated:,} of them "
         which = f" ({which}not annotated)" if unannotated else ""
         text = f"{name}: {unknown:,} of {account['n_units']:,} unit(s) unknown{which}, {fate}"
-        notes.append(Caution(text) if unknown >= _MANY_UNKNOWN * account["n_units"] else text)
+        notes.append(Caution(text) if unknown >= MANY_UNKNOWN * account["n_units"] else text)
     twice = np.flatnonzero(np.bincount(found["unit"].to_numpy(), minlength=1) > 1)
     several = people_at(pl.Series(twice), times)
     if several:

@@ -9,10 +9,6 @@ import polars as pl
 from isolux.vocabulary.counts import people_at
 from isolux.vocabulary.errors import JoinError, SpecError
 
-__all__ = [
-    "MOST_NUMBERS", "check_continuous", "check_join", "check_many", "check_taken", "check_twins",
-]  # fmt: skip
-
 MOST_NUMBERS = 30
 """An attribute with more different numbers than this needs bins."""
 _TAKEN = ("everyone", "everyone else")

@@ -1,17 +1,21 @@
 """The order in which a reader expects groups: ages and bins by number, unknown last.
 
 ``membership`` hands its rows over in this order, and vote rules break ties by it.
+
+Values that are ranges of numbers: ages as ``3-9``, ``70+``, ``under 18``, bins as ``[18, 30)``.
+
+Read in one place for all who ask: the order of groups (``ordering``) and the conditions of
+``--only`` (``people_filter``), where of FairFace's nine ages six are at least 20 (section 5).
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from isolux.groups.ranges import read_range
 from isolux.groups.unknown import UNKNOWN
-
-__all__ = ["natural_order"]
 
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 _ROMAN = {
@@ -56,3 +60,81 @@ def natural_order(values: Iterable[str], sizes: Mapping[str, int] | None = None)
         return 1, (-float(size.get(value, 0)),), name, value
 
     return sorted(texts, key=key)
+
+
+_N = r"([+-]?\d[\d,]*(?:\.\d+)?)"
+_UNIT = r"(?:\s+\D*)?"  # 20-29 years
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A low and a high end; open: the end itself is not in it."""
+
+    low: float
+    high: float
+    low_open: bool = False
+    high_open: bool = False
+
+    def passes(self, relation: str, number: float) -> bool:
+        """Tell whether all of the range is ``>=``, ``>``, ``<=`` or ``<`` a number.
+
+        Examples
+        --------
+        >>> Range(20, 29).passes(">=", 20), Range(15, 25).passes(">=", 20)
+        (True, False)
+        """
+        if relation == ">=":
+            return self.low >= number
+        if relation == ">":
+            return self.low > number or (self.low == number and self.low_open)
+        if relation == "<=":
+            return self.high <= number
+        return self.high < number or (self.high == number and self.high_open)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.IGNORECASE)
+
+
+_BOTH = _pattern(rf"{_N}\s*(?:-|–|—|to)\s*{_N}{_UNIT}")
+_BRACKETS = _pattern(rf"([\[(])\s*{_N}\s*,\s*{_N}\s*([\])])")
+_BELOW = _pattern(rf"(?:(<=|≤|up to)|<|under|below|less than|younger than)\s*{_N}{_UNIT}")
+_ABOVE = _pattern(rf"(?:(>=|≥|at least)|>|over|above|more than|older than)\s*{_N}{_UNIT}")
+_AND_ABOVE = _pattern(rf"{_N}\s*(?:\+|(?:and|or) (?:over|above|older|more))")
+_ALONE = _pattern(rf"{_N}{_UNIT}")
+
+
+def read_range(text: str) -> Range | None:
+    """Read a range, or a number as a range of itself; None where the text is neither.
+
+    Examples
+    --------
+    >>> read_range("20-29"), read_range("under 18")
+    (Range(low=20.0, high=29.0, low_open=False, high_open=False),
+     Range(low=-inf, high=18.0, low_open=False, high_open=True))
+    >>> read_range("Black") is None
+    True
+    """
+    text = text.strip()
+    if found := _BOTH.fullmatch(text):
+        return Range(_number(found[1]), _number(found[2]))
+    if found := _BRACKETS.fullmatch(text):
+        return Range(_number(found[2]), _number(found[3]), found[1] == "(", found[4] == ")")
+    # A number alone last: "70 and over" is also a number followed by words.
+    if (found := _ALONE.fullmatch(text)) and not _AND_ABOVE.fullmatch(text):
+        return Range(_number(found[1]), _number(found[1]))
+    return _one_end(text)
+
+
+def _one_end(text: str) -> Range | None:
+    if found := _BELOW.fullmatch(text):
+        return Range(-math.inf, _number(found[2]), high_open=found[1] is None)
+    if found := _ABOVE.fullmatch(text):
+        return Range(_number(found[2]), math.inf, low_open=found[1] is None)
+    if found := _AND_ABOVE.fullmatch(text):
+        return Range(_number(found[1]), math.inf)
+    return None
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", ""))

@@ -14,8 +14,6 @@ from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.spec import crossed, recorded_spec
 
-__all__ = ["can_regroup", "judged_units", "regroup", "weigh_units"]
-
 
 def judged_units(run: Run) -> pl.DataFrame:
     """Return every unit that has a score or evidence: the frame ``unit_id, scored``."""

@@ -9,23 +9,17 @@ from __future__ import annotations
 import csv
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
-from isolux.groups.binning import parse_bins
-from isolux.groups.income import INCOME_RULES
+from isolux.groups.binning import INCOME_RULES, parse_bins
 from isolux.groups.intersections import display, entries
 from isolux.groups.unknown import known_handle, mark_unknown
 from isolux.groups.votes import parse_votes
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.grouping import Grouping, crossed
+from isolux.vocabulary.spec import Groups
 from isolux.vocabulary.tables import ATTRIBUTES, check
-
-if TYPE_CHECKING:
-    from isolux.vocabulary.spec import Groups
-
-__all__ = ["check_references", "groupings", "references"]
 
 
 @dataclass(frozen=True, slots=True)

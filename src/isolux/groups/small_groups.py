@@ -13,25 +13,19 @@ import polars as pl
 
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.means import means_of
-from isolux.stats.design import Design, IntArray
+from isolux.stats.constants import MAX_CELLS, MIN_CELLS
+from isolux.stats.design import Design
 from isolux.stats.drawn_design import unweighted
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.small_groups import cell_estimates
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
+from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from isolux.vocabulary.spec import Statistics
-
-__all__ = ["COLUMNS", "with_small_groups"]
-
 COLUMNS = ("shrunken", "shrunken_low", "shrunken_high", "shrunken_from")
-_MOST_CELLS = 600
-"""Time grows with the cube of the cells: 600 take about ten seconds a metric."""
-_FEWEST_CELLS = 4
-"""With three cells nothing tells what attributes do from what the cells do."""
 
 
 def with_small_groups(estimates: Estimates, spec: Statistics) -> pl.DataFrame:
@@ -42,7 +36,7 @@ def with_small_groups(estimates: Estimates, spec: Statistics) -> pl.DataFrame:
     found = np.full((4, *estimates.value.shape), np.nan)
     for attribute in estimates.domain_of:
         rows = estimates.members(attribute)
-        if not _FEWEST_CELLS <= len(rows) <= _MOST_CELLS:
+        if not MIN_CELLS <= len(rows) <= MAX_CELLS:
             continue
         if len(estimates.groups[rows[0]].values) < 2:
             continue
@@ -72,8 +66,7 @@ def _of_measure(
 ) -> FloatArray:
     """Estimate one metric in the cells of one intersection: estimate, ends and raw ``[4, d]``."""
     mean = means_of(estimates.design, measure, rows)
-    assert measure.mean is not None  # noqa: S101 - the caller asks of means only
-    counts = estimates.design.rows(rows, measure.mean[1])
+    counts = estimates.design.rows(rows, measure.mean_columns[1])
     noise = _noise(counts, estimates.design, measure, mean)
     unit = 1.0 if mean.shares else _unit_variance(mean)
     raw = mean.value

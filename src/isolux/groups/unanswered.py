@@ -8,21 +8,16 @@ So all are counted by group before any value is believed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from isolux.groups.membership import Membership
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.counts import COUNTS, TIMES
 from isolux.vocabulary.notes import Caution
-
-__all__ = [
-    "NO_PREDICTION", "cautions", "count_undetected", "is_uneven", "missed", "on_missed",
-    "unanswered",
-]  # fmt: skip
 
 NO_PREDICTION, NO_SCORE = "no prediction", "no score"
 """The reasons of a score that is null because the model said nothing of the unit."""
@@ -118,18 +113,22 @@ def _of_model(
     scored = units["value"].is_not_null().to_numpy() * worth
     lacking = units["about"].fill_null(0).to_numpy() * worth - scored
     parts = (n, missing, unscored, right, scored, lacking)
-    rows = [(None, None, *(part.sum() for part in parts))]
-    for one in members.crossings:
-        names, size = one.listed()["group"].to_list(), len(one.cells)
-        sums = [np.bincount(one.cell, part[one.unit], size) for part in parts]
-        rows += [(one.handle, *row) for row in zip(names, *sums, strict=True)]
     reasons = _reasons(units.with_columns(worth=worth))
     table = [
         (model, a, g, int(k), int(m), int(u), reasons, metric,
          None if metric is None else float(r), int(s), int(x))
-        for a, g, k, m, u, r, s, x in rows
+        for a, g, k, m, u, r, s, x in _sums(members, parts)
     ]  # fmt: skip
     return pl.DataFrame(table, schema=_SCHEMA, orient="row")
+
+
+def _sums(members: Membership, parts: Sequence[IntArray | FloatArray]) -> Iterator[tuple[Any, ...]]:
+    """Give attribute, group and the sum of each part: of everyone, and of every group."""
+    yield None, None, *(part.sum() for part in parts)
+    for one in members.crossings:
+        names, size = one.listed()["group"].to_list(), len(one.cells)
+        sums = [np.bincount(one.cell, part[one.unit], size) for part in parts]
+        yield from ((one.handle, *row) for row in zip(names, *sums, strict=True))
 
 
 def _reasons(units: pl.DataFrame) -> str:
@@ -158,9 +157,7 @@ _LEFT_OUT = "They count in no metric that needs what they lack (is the file whol
 def cautions(counted: pl.DataFrame, *, bounds: bool = True, fate: str = _LEFT_OUT) -> list[Caution]:
     """Caution where a group has clearly more people without a score, or many without prediction."""
     told = []
-    groups = counted.filter(pl.col("attribute").is_not_null() & (pl.col("n") >= _FEWEST))
-    for (model, attribute), own in groups.group_by(["model", "attribute"], maintain_order=True):
-        rows = own.sort(pl.col("unscored") / pl.col("n"), descending=True, maintain_order=True)
+    for model, attribute, rows in _groups(counted, "unscored"):
         uneven = is_uneven(rows["unscored"].to_numpy(), rows["n"].to_numpy())
         many = bool((rows["missing"] >= _MANY * rows["n"]).any())
         if not (uneven or many):
@@ -200,12 +197,8 @@ def count_undetected(
         worth = _worth(units, times)
         n = units["detected"].is_not_null().to_numpy() * worth
         lost = (~units["detected"].fill_null(value=True)).to_numpy() * worth
-        rows.append((model, None, None, int(n.sum()), int(lost.sum())))
-        for one in members.crossings:
-            names, size = one.listed()["group"], len(one.cells)
-            of, gone = (np.bincount(one.cell, part[one.unit], size) for part in (n, lost))
-            counts = zip(names, of, gone, strict=True)
-            rows += [(model, one.handle, name, int(m), int(k)) for name, m, k in counts]
+        counts = _sums(members, (n, lost))
+        rows += [(model, name, group, int(m), int(k)) for name, group, m, k in counts]
     return pl.DataFrame(rows, schema=_UNDETECTED, orient="row")
 
 
@@ -218,9 +211,7 @@ _UNDETECTED = {
 def on_missed(counted: pl.DataFrame) -> list[Caution]:
     """Caution where people who were not detected, and count as mistakes, are of some groups."""
     told = []
-    groups = counted.filter(pl.col("attribute").is_not_null() & (pl.col("n") >= _FEWEST))
-    for (model, attribute), own in groups.group_by("model", "attribute", maintain_order=True):
-        rows = own.sort(pl.col("lost") / pl.col("n"), descending=True, maintain_order=True)
+    for model, attribute, rows in _groups(counted, "lost"):
         if not is_uneven(rows["lost"].to_numpy(), rows["n"].to_numpy()):
             continue
         most = [f"{name} lacks {k:,} of {m:,} ({100 * k / m:.0f} %)"
@@ -233,6 +224,14 @@ def on_missed(counted: pl.DataFrame) -> list[Caution]:
             )
         )
     return told
+
+
+def _groups(counted: pl.DataFrame, lost: str) -> Iterator[tuple[Any, Any, pl.DataFrame]]:
+    """Give the groups of each model and attribute that are large enough, the worst first."""
+    groups = counted.filter(pl.col("attribute").is_not_null() & (pl.col("n") >= _FEWEST))
+    for (model, attribute), own in groups.group_by("model", "attribute", maintain_order=True):
+        share = pl.col(lost) / pl.col("n")
+        yield model, attribute, own.sort(share, descending=True, maintain_order=True)
 
 
 def _both_ends(rows: pl.DataFrame) -> pl.DataFrame:

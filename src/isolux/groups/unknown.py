@@ -13,14 +13,6 @@ from isolux.io.cells import unsigned_zero
 from isolux.vocabulary.grouping import UNKNOWN_VALUES, crossed
 from isolux.vocabulary.notes import Caution
 
-__all__ = [
-    "KNOWN_SUFFIX",
-    "UNKNOWN",
-    "is_unknown_word",
-    "known_handle",
-    "mark_unknown",
-]
-
 UNKNOWN = "unknown"
 """The group of those whose value is not known."""
 

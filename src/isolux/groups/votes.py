@@ -15,8 +15,6 @@ import polars as pl
 
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["VOTE_RULES", "VoteRule", "distinct", "parse_votes", "settled"]
-
 VOTE_RULES = ("any", "any+unknown", "majority", "top", "top-or-none", "at-least:K")
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from isolux.groups.ranges import Range, read_range
+from isolux.groups.ordering import Range, read_range
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.counts import how_often, people_in, with_times
 from isolux.vocabulary.errors import SpecError, UnknownNameError

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity.comparisons import compare_groups
-from isolux.disparity.everyone import is_among
+from isolux.disparity.observed import is_among
 from isolux.disparity.paired import paired_difference
 from isolux.disparity.whole import both_ways
 from isolux.groups.estimates import Estimates, Measure

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from isolux.disparity.replicated import effective_clusters
-from isolux.groups.chance_added import chance_of, down_by, is_enlarged
 from isolux.groups.estimates import Estimates
+from isolux.groups.interval_methods import families_of
+from isolux.groups.interval_methods.noisy import chance_of, down_by, is_enlarged
+from isolux.groups.interval_methods.number import of_numbers
+from isolux.groups.interval_methods.root import is_of_squares, roots
 from isolux.groups.means import means_of
-from isolux.groups.squares import is_of_squares, roots
-from isolux.groups.uncertainty import KEPT_EFFECTIVE, families_of, of_numbers
+from isolux.stats.constants import KEPT_EFFECTIVE
 from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference
 from isolux.stats.intervals import Interval, logit_reach, student_reach

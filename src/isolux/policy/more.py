@@ -1,4 +1,4 @@
-"""How many more people of which group would decide a rule (``isolux.stats.assurance``).
+"""How many more people of which group would decide a rule (``isolux.stats.detectable``).
 
 Groups whose values are least sure get them first: all are brought down to one standard error, and
 the people that takes are told, with the clusters in which they would come, as many to a cluster as
@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.policy.cells import Cells, Side
-from isolux.stats.assurance import Cases, deciding_error
 from isolux.stats.design import IntArray
+from isolux.stats.detectable import Cases, deciding_error
 from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from isolux.disparity.comparisons import compare_groups
-from isolux.groups.chance_added import chance_of, down_by, is_enlarged
 from isolux.groups.estimates import Estimates
+from isolux.groups.interval_methods.noisy import chance_of, down_by, is_enlarged
 from isolux.groups.means import means_of
 from isolux.policy.cells import Side
 from isolux.stats.design import IntArray

@@ -18,7 +18,7 @@ from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
 from isolux.statements.lines import LINE
 from isolux.statements.numbers import interval, value_text
 from isolux.statements.words import Words
-from isolux.stats.standardisation import standardise_gap
+from isolux.stats.confounding import standardise_gap
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.words import listed

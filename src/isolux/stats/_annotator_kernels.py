@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 
-__all__ = ["add_confusions", "one_round"]
-
 _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int32]
 

@@ -8,8 +8,7 @@ in place of lists of row numbers).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,19 +17,11 @@ from numba.extending import intrinsic
 
 from isolux.io.kernels import njit
 
-__all__ = ["count_sets", "pack_bits", "walk_itemsets"]
-
 _Words = npt.NDArray[np.uint64]
 _Ints = npt.NDArray[np.int64]
 _Short = npt.NDArray[np.int32]
-_Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
-
-
-def _allocating_nothing(function: _Kernel) -> _Kernel:
-    """Compile without counting references, which makes small functions several times faster."""
-    flags: dict[str, Any] = {"nogil": True, "_nrt": False}
-    compiled: _Kernel = njit(**flags)(function)
-    return compiled
+_allocating_nothing = njit(nogil=True, _nrt=False)
+"""Compile without counting references, which makes small functions several times faster."""
 
 
 def _population(_context: Any, _word: Any) -> Any:

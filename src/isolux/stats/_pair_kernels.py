@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 
-__all__ = ["accepted_at_far", "area_and_equal_error", "counted_totals", "falling", "totals"]
-
 _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
 _Bools = npt.NDArray[np.bool_]

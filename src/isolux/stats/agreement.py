@@ -22,16 +22,6 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray, SumStatistic
 
-__all__ = [
-    "MOST_ORDERED",
-    "MOST_VALUES",
-    "Scale",
-    "alpha",
-    "cohen_kappa",
-    "fleiss_kappa",
-    "tallies",
-]
-
 Scale = Literal["nominal", "ordinal", "interval"]
 MOST_VALUES = 500
 """Distinct answers that may be counted one by one."""

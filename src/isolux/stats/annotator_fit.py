@@ -27,20 +27,13 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.annotators import Answers, dawid_skene_of_answers
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import FloatArray
+from isolux.stats.constants import COPIED_ERRORS, MIN_ERRORS_OF_COPY, MIN_PEOPLE_LABELLED_TWICE
+from isolux.stats.statistic import FloatArray, IntArray
 
-__all__ = ["AnnotatorFit", "PairFit", "annotator_fit"]
-
-_LEAST = 20  # people whom two annotators have both labelled, for their agreement to be asked
 _MOST_PEOPLE, _MOST_PAIRS = 3000, 300
 _DRAWS = 99
 _ENOUGH = 5
 """Draws that are as far apart as the answers, from which it is plain that these fit."""
-_ALONE = 0.2
-"""Errors of two annotators, as a share of the third's, below which they may have copied."""
-_FEW_ERRORS = 0.05
-"""Share of wrong answers of the third from which that is worth a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,16 +165,13 @@ def _can_tell(pairs: list[tuple[int, int]], annotators: int, groups: int) -> boo
 def _pairs(given: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
     """List the pairs who have labelled enough people both, those with most first."""
     both = given.T.astype(np.int64) @ given
-    first, second = np.nonzero(np.triu(both >= _LEAST, 1))
+    first, second = np.nonzero(np.triu(both >= MIN_PEOPLE_LABELLED_TWICE, 1))
     order = np.argsort(-both[first, second], kind="stable")[:_MOST_PAIRS]
     return list(zip(first[order].tolist(), second[order].tolist(), strict=True))
 
 
 def _agreements(
-    said: IntArray,
-    given: npt.NDArray[np.bool_],
-    pairs: list[tuple[int, int]],
-    fitted: _Fitted,
+    said: IntArray, given: npt.NDArray[np.bool_], pairs: list[tuple[int, int]], fitted: _Fitted
 ) -> list[PairFit]:
     found = []
     for a, b in pairs:
@@ -245,10 +235,7 @@ def _crowd_beyond_chance(said: IntArray, given: npt.NDArray[np.bool_], groups: i
 
 
 def _fit_p(
-    rng: np.random.Generator,
-    given: npt.NDArray[np.bool_],
-    fitted: _Fitted,
-    found: list[PairFit],
+    rng: np.random.Generator, given: npt.NDArray[np.bool_], fitted: _Fitted, found: list[PairFit]
 ) -> float:
     """Hold the pairs' distances against those of answers that are drawn from the model."""
     groups, pairs = len(fitted.share), [(pair.first, pair.second) for pair in found]
@@ -284,7 +271,7 @@ def _alone(right: FloatArray, given: npt.NDArray[np.bool_], groups: int) -> tupl
     order = who[np.argsort(-right[who], kind="stable")]
     wrong = 1.0 - right[order]
     # One who is wrong more often than not is another question.
-    if not _FEW_ERRORS <= wrong[2] <= 0.5 or wrong[1] > _ALONE * wrong[2]:
+    if not MIN_ERRORS_OF_COPY <= wrong[2] <= 0.5 or wrong[1] > COPIED_ERRORS * wrong[2]:
         return None
     first, second = sorted(order[:2].tolist())
     return first, second

@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Answers", "Fitted", "answer_shares", "dawid_skene_of_answers", "glad"]
-
 Codes = npt.NDArray[np.int32]
 
 

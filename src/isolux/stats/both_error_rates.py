@@ -10,8 +10,6 @@ import numpy as np
 
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["fairness_discrepancy_rate", "garbe", "gini", "inequity_rate", "skewed_error_ratio"]
-
 
 def fairness_discrepancy_rate(
     fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5

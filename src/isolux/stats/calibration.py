@@ -15,15 +15,12 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from isolux.stats.constants import NARROWER_ERRORS
 from isolux.stats.statistic import Chance, FloatArray, SumStatistic
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["BINS", "calibration_error", "chance_of_gaps", "mean_of_folded"]
-
 BINS = 15
 """Guo et al.'s own number of bins."""
-_NARROWER = 2.0
-"""Standard errors that a gap may be narrower than it is seen: 5 of 100 that are 0 are wider."""
 
 
 def calibration_error(
@@ -95,7 +92,7 @@ def chance_of_gaps(
     (0.0798, 0.1167)
     """
     deviation = np.sqrt(noise + more)
-    narrow = np.maximum(gaps - _NARROWER * deviation, 0.0)
+    narrow = np.maximum(gaps - NARROWER_ERRORS * deviation, 0.0)
     added = mean_of_folded(narrow, deviation) - narrow
 
     def with_noise(other: FloatArray) -> FloatArray:

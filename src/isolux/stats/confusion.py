@@ -13,20 +13,16 @@ import numpy as np
 import polars as pl
 
 from isolux.io.frames import read_table
+from isolux.stats.constants import MAX_CONDITION
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
-
-__all__ = ["Matrix", "doubts_of", "read_matrix"]
 
 _UNKNOWN = "unknown"
 _SHOWN = 3
 _HEADS = "are the columns true and labelled swapped in the file?"
 _CLOSE = 1e-3
 """How far a row of shares may be from 1: they are often printed with three digits."""
-
-_CONDITION = 50.0
-"""Condition number above which a matrix tells groups too little apart to be undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +79,10 @@ def read_matrix(
             f"nobody who is truly {row} has a known label", expected="some", where=path
         )
     share = known / known.sum(axis=1, keepdims=True)
-    if np.linalg.cond(share) > _CONDITION:
+    if np.linalg.cond(share) > MAX_CONDITION:
         raise SpecError(
             "the confusion matrix cannot be undone: its labels hardly tell the groups apart",
-            expected=f"a condition number of at most {_CONDITION:g}",
+            expected=f"a condition number of at most {MAX_CONDITION:g}",
             found=f"{np.linalg.cond(share):.3g}",
             where=path,
             hint=f"count it on more or clearer cases, or merge groups it confuses; {without}",

@@ -20,13 +20,20 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.rows import from_dense, some_rows
+from isolux.stats.statistic import IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Design", "IntArray", "build_design", "is_small", "laid_out", "parts_clusters"]
-
-IntArray = npt.NDArray[np.int64]
+__all__ = [
+    "Design",
+    "IntArray",
+    "build_design",
+    "by_columns",
+    "is_small",
+    "laid_out",
+    "parts_clusters",
+]
 
 
 _FEW = 8

@@ -11,15 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from isolux.stats.constants import DEVIATE_STEP, FURTHEST
 from isolux.stats.intervals import Interval, difference_interval, log_ratio_interval
-from isolux.stats.share_gaps import FURTHEST, ShareGaps
+from isolux.stats.share_gaps import ShareGaps
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["STEP", "Difference", "Ends", "Reach", "deviates", "two_sided"]
-
-STEP = 0.1
-"""Step of the deviate, between which a gap is placed by interpolation: reaches bend little."""
 _ENTRIES = 2048
 """Pairs times reaches that are asked together."""
 _TOGETHER = 16
@@ -148,7 +145,9 @@ def _reaches(
 
     Several are asked at once: a few pairs cost as little sixteen times as once.
     """
-    steps = np.array(sorted({*np.arange(1, round(FURTHEST / STEP) + 1) * STEP, *exact}))
+    steps = np.array(
+        sorted({*np.arange(1, round(FURTHEST / DEVIATE_STEP) + 1) * DEVIATE_STEP, *exact})
+    )
     k = min(max(_ENTRIES // max(len(gap), 1), 1), _TOGETHER)
     for start in range(0, len(steps), k):
         some = steps[start : start + k]

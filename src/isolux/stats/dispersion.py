@@ -32,8 +32,6 @@ import numpy.typing as npt
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import InputError, SpecError
 
-__all__ = ["Dispersion", "noise_corrected_sd", "pooled_covariance"]
-
 # A direction in which nothing varies (one group counted twice) has variance 0 and, by rounding,
 # a difference of 1e-17: their ratio is noise. Variances below this share of the largest are 0.
 _FLOOR = 1e-10

@@ -8,24 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.design import Design, IntArray, is_small, laid_out
+from isolux.stats.design import Design, is_small, laid_out
 from isolux.stats.raking import Calibration, Margins, calibration_of, rake_replicates
 from isolux.stats.rows import from_dense, some_rows
 from isolux.stats.sampling import Strata, inner, products_of, rao_wu, rao_wu_in_parts
-from isolux.stats.statistic import FloatArray
-from isolux.stats.two_ways import HALF, together
+from isolux.stats.statistic import FloatArray, IntArray
+from isolux.stats.weighted_means import HALF, together
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "DrawnDesign",
-    "build_drawn",
-    "strata_of",
-    "strata_of_varying",
-    "unweighted",
-    "with_other_way",
-]
+
+CENSUS = 1e-6
+"""The share of a stratum that is left out of a whole population: none, but for divisions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +136,14 @@ class DrawnDesign(Design):
     def rows_of_squares(self, group: int | IntArray, column: int) -> csr_array:
         """Return what clusters add to the squares of one column of groups, ``[g, c]``."""
         return some_rows(self.squares, group * self.n_columns + column)
+
+
+def is_census(design: Design) -> bool:
+    """Tell whether all of a finite population was drawn, so that nothing is left to chance."""
+    if not isinstance(design, DrawnDesign) or design.strata is None:
+        return False
+    left = design.strata.left
+    return left is not None and bool((left <= CENSUS).all())
 
 
 def strata_of(design: Design) -> Strata | None:

@@ -22,29 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.io.threads import quietly
+from isolux.stats.constants import KEPT_CLUSTERS, KEPT_RARER
 from isolux.stats.statistic import FloatArray
 
-__all__ = [
-    "KEPT_CLUSTERS",
-    "KEPT_RARER",
-    "Interval",
-    "bca",
-    "difference_interval",
-    "keeps_promise",
-    "log_ratio_interval",
-    "logit_reach",
-    "logit_t",
-    "no_spread",
-    "of_student",
-    "percentile",
-    "quantile",
-    "student_reach",
-    "student_t",
-    "wilson_at_edge",
-]
-
-KEPT_CLUSTERS = 30
-KEPT_RARER = 5.0
 _REPEATED = 256  # values from which it pays to look for equal ones
 _FLAT = 1e-12  # a standard error below this is rounding
 
@@ -55,6 +35,25 @@ class Interval:
 
     low: FloatArray
     high: FloatArray
+
+    def take(self, rows: npt.NDArray[np.integer] | slice) -> Interval:
+        """Give the ends of some rows, in the last axis."""
+        return Interval(self.low[..., rows], self.high[..., rows])
+
+    def show(self, mask: npt.NDArray[np.bool_]) -> Interval:
+        """Give the ends where a mask is true, and NaN elsewhere."""
+        return Interval(np.where(mask, self.low, np.nan), np.where(mask, self.high, np.nan))
+
+    def times(self, factor: FloatArray | float) -> Interval:
+        """Give both ends times a factor above 0."""
+        return Interval(self.low * factor, self.high * factor)
+
+
+def normal_quantile(level: float) -> float:
+    """Say how many standard errors an interval of a level reaches to either side."""
+    from scipy.special import ndtri
+
+    return float(ndtri(0.5 + level / 2.0))
 
 
 def of_student(share: float | FloatArray, freedom: FloatArray) -> FloatArray:

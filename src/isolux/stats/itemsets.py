@@ -23,17 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.errors import InputError, SpecError
-
-__all__ = [
-    "Itemsets",
-    "best_part",
-    "frequent_itemsets",
-    "itemset_counts",
-    "least_count",
-]
 
 _ROOM = 1 << 17
 """Itemsets that are made room for at first; where there are more, the walk is made again."""

@@ -30,10 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import FloatArray
-
-__all__ = ["Bounds", "corrected", "dawid_skene", "exchange", "posterior_means", "unknown_bounds"]
+from isolux.stats.statistic import FloatArray, IntArray
 
 _ROUNDS = 50  # each round only gains, and a handful is enough: a guard, not a setting
 
@@ -163,11 +160,7 @@ def posterior_means(
 
 
 def dawid_skene(
-    votes: FloatArray,
-    *,
-    weights: FloatArray | None = None,
-    rounds: int = 100,
-    close: float = 1e-6,
+    votes: FloatArray, *, weights: FloatArray | None = None, rounds: int = 100, close: float = 1e-6
 ) -> FloatArray:
     """Fit annotators' confusion matrices and give each person's chance of every group.
 

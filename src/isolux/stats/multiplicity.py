@@ -32,16 +32,6 @@ import numpy.typing as npt
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import InputError, SpecError
 
-__all__ = [
-    "benjamini_hochberg",
-    "bonferroni",
-    "critical_value",
-    "holm",
-    "max_t",
-    "reached",
-    "weighted_holm",
-]
-
 # A replicate that repeats the observed world (the identity among sign flips) gives the observed
 # t up to the order of summation. Such a tie must count, or p is too small: ties are taken wide.
 _TIE = 1e-10

@@ -24,16 +24,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.design import IntArray
 from isolux.stats.joint_law import products
 from isolux.stats.multiplicity import reached
 from isolux.stats.sampling import Strata, products_of
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-__all__ = ["REST", "NullTest", "null_test", "score_deviates", "sign_flip"]
 
 REST = -1
 """In a contrast's second place: everyone who is not in the first group."""

@@ -20,10 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import FloatArray
-
-__all__ = ["LogOdds", "log_odds_ratio"]
+from isolux.stats.statistic import FloatArray, IntArray
 
 _HALF = 0.5
 

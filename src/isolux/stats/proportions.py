@@ -12,10 +12,7 @@ References
 .. [2] Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits
    illustrated in the case of the binomial. Biometrika 26(4), 404-413.
 .. [3] Kish, L. (1965). Survey Sampling. Wiley, sections 5.4 and 8.2.
-.. [4] Korn, E. L. and Graubard, B. I. (1998). Confidence intervals for proportions with small
-   expected number of positive counts estimated from survey data. Survey Methodology 24(2),
-   193-201.
-.. [5] Dean, N. and Pagano, M. (2015). Evaluating confidence interval methods for binomial
+.. [4] Dean, N. and Pagano, M. (2015). Evaluating confidence interval methods for binomial
    proportions in clustered surveys. Journal of Survey Statistics and Methodology 3(4), 484-503.
 """
 
@@ -29,26 +26,16 @@ import numpy.typing as npt
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import InputError, SpecError
 
-__all__ = [
-    "ProportionInterval",
-    "clopper_pearson",
-    "design_effect",
-    "effective_size",
-    "wilson",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ProportionInterval:
     """Bounds of shares, each an array of the inputs' broadcast shape.
 
-    ``low`` and ``high`` are fractions, 0 to 1; ``n_effective`` is the number of independent
-    observations that the rows were taken to be worth. All NaN where there are no observations.
+    ``low`` and ``high`` are fractions, 0 to 1. All NaN where there are no observations.
     """
 
     low: FloatArray
     high: FloatArray
-    n_effective: FloatArray
 
 
 def wilson(
@@ -56,8 +43,6 @@ def wilson(
     n: npt.ArrayLike,
     level: float = 0.95,
     design_effect: npt.ArrayLike = 1.0,
-    *,
-    degrees_of_freedom: npt.ArrayLike | None = None,
 ) -> ProportionInterval:
     """Invert the score test of a share: close to its level on average, never empty, within 0 to 1.
 
@@ -74,7 +59,7 @@ def wilson(
     """
     from scipy.special import ndtri
 
-    share, size = _share_and_size(successes, n, level, design_effect, degrees_of_freedom)
+    share, size = _share_and_size(successes, n, level, design_effect)
     z = float(ndtri(0.5 + level / 2.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         # Wilson (1927): all shares that a score test at this level would not refuse.
@@ -84,7 +69,7 @@ def wilson(
     # At 0 and 1 one bound is the share itself; rounding must not move it.
     low = np.where(share == 0.0, 0.0, np.maximum(centre - half, 0.0))
     high = np.where(share == 1.0, 1.0, np.minimum(centre + half, 1.0))
-    return ProportionInterval(low, high, size)
+    return ProportionInterval(low, high)
 
 
 def clopper_pearson(
@@ -92,12 +77,10 @@ def clopper_pearson(
     n: npt.ArrayLike,
     level: float = 0.95,
     design_effect: npt.ArrayLike = 1.0,
-    *,
-    degrees_of_freedom: npt.ArrayLike | None = None,
 ) -> ProportionInterval:
     """Invert the two one-sided binomial tests: covers at least its level for independent rows.
 
-    Clopper and Pearson (1934); [4]_ Korn and Graubard (1998).
+    Clopper and Pearson (1934).
 
     Examples
     --------
@@ -109,7 +92,7 @@ def clopper_pearson(
     """
     from scipy.special import betaincinv
 
-    share, size = _share_and_size(successes, n, level, design_effect, degrees_of_freedom)
+    share, size = _share_and_size(successes, n, level, design_effect)
     tail = (1.0 - level) / 2.0
     yes = share * size
     no = size - yes
@@ -117,49 +100,10 @@ def clopper_pearson(
     low = np.where(yes > 0.0, betaincinv(np.where(yes > 0.0, yes, 1.0), no + 1.0, tail), 0.0)
     high = np.where(no > 0.0, betaincinv(yes + 1.0, np.where(no > 0.0, no, 1.0), 1.0 - tail), 1.0)
     unknown = np.isnan(share) | np.isnan(size)
-    return ProportionInterval(np.where(unknown, np.nan, low), np.where(unknown, np.nan, high), size)
+    return ProportionInterval(np.where(unknown, np.nan, low), np.where(unknown, np.nan, high))
 
 
-def effective_size(
-    n: npt.ArrayLike,
-    design_effect: npt.ArrayLike = 1.0,
-    level: float = 0.95,
-    *,
-    degrees_of_freedom: npt.ArrayLike | None = None,
-) -> FloatArray:
-    """Count how many independent observations n clustered rows are worth.
-
-    Examples
-    --------
-    >>> effective_size(300, 3.7).round(1).item()
-    81.1
-    >>> effective_size(300, 3.7, degrees_of_freedom=29).round(1).item()
-    75.1
-    """
-    from scipy.special import stdtrit
-
-    rows, effect = np.asarray(n, dtype=np.float64), np.asarray(design_effect, dtype=np.float64)
-    if (effect <= 0.0).any():
-        raise SpecError(
-            "a design effect is a ratio of variances", expected="above 0", found=str(effect.min())
-        )
-    size = np.where(rows > 0.0, rows, np.nan) / effect
-    if degrees_of_freedom is None:
-        return size
-    given = np.asarray(degrees_of_freedom, dtype=np.float64)
-    freedom = np.where(given >= 1.0, given, np.nan)
-    quantile = 0.5 + level / 2.0
-    ratio = stdtrit(np.maximum(rows - 1.0, 1.0), quantile) / stdtrit(freedom, quantile)
-    return np.asarray(size * ratio**2, dtype=np.float64)
-
-
-def design_effect(
-    cluster_sums: npt.ArrayLike,
-    cluster_sizes: npt.ArrayLike,
-    *,
-    floor: float = 1.0,
-    boundary_correlation: float = 1.0,
-) -> FloatArray:
+def design_effect(cluster_sums: npt.ArrayLike, cluster_sizes: npt.ArrayLike) -> FloatArray:
     """Measure how much clusters inflate the variance of a share of 0/1 rows.
 
     Shapes: ``cluster_sums`` [..., k], ``cluster_sizes`` [..., k]; returns [...].
@@ -182,9 +126,9 @@ def design_effect(
         clustered = k / (k - 1.0) * (residual**2).sum(axis=-1) / n**2
         independent = share * (1.0 - share) / (n - 1.0)
         estimated = clustered / independent
-        assumed = 1.0 + ((sizes**2).sum(axis=-1) / n - 1.0) * boundary_correlation
+        assumed = 1.0 + ((sizes**2).sum(axis=-1) / n - 1.0)
     known = (k >= 2) & (share > 0.0) & (share < 1.0)
-    effect = np.maximum(np.where(known, estimated, assumed), floor)
+    effect = np.maximum(np.where(known, estimated, assumed), 1.0)
     return np.asarray(np.where(n > 0.0, effect, np.nan), dtype=np.float64)
 
 
@@ -205,11 +149,7 @@ def _clusters(
 
 
 def _share_and_size(
-    successes: npt.ArrayLike,
-    n: npt.ArrayLike,
-    level: float,
-    effect: npt.ArrayLike,
-    degrees_of_freedom: npt.ArrayLike | None,
+    successes: npt.ArrayLike, n: npt.ArrayLike, level: float, design_effect: npt.ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     """Return the share and the effective size, of one shape."""
     if not 0.0 < level < 1.0:
@@ -228,6 +168,11 @@ def _share_and_size(
         )
     share = np.divide(yes, rows, out=np.full(rows.shape, np.nan), where=rows > 0.0)
     share = np.clip(share, 0.0, 1.0)
-    size = effective_size(rows, effect, level, degrees_of_freedom=degrees_of_freedom)
+    effect = np.asarray(design_effect, dtype=np.float64)
+    if (effect <= 0.0).any():
+        raise SpecError(
+            "a design effect is a ratio of variances", expected="above 0", found=str(effect.min())
+        )
+    size = np.where(rows > 0.0, rows, np.nan) / effect
     broad_share, broad_size = np.broadcast_arrays(share, size)
     return broad_share, np.asarray(broad_size, dtype=np.float64)

@@ -24,14 +24,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.design import IntArray
 from isolux.stats.rows import from_dense, some_rows
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-__all__ = ["Calibration", "Margins", "calibration_of", "rake", "rake_replicates"]
 
 _ROUNDS = 1000
 _CLOSE = 1e-10

@@ -5,8 +5,6 @@ from __future__ import annotations
 from isolux.vocabulary import works
 from isolux.vocabulary.info import Reference
 
-__all__ = ["of_methods"]
-
 _MOVER = Reference(
     "zou-donner-2008",
     "Zou, G. Y., & Donner, A. (2008). Construction of confidence limits about effect measures: a "

@@ -8,6 +8,7 @@ compressed by rows, and their rows sorted.
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,22 +19,24 @@ from isolux.stats.statistic import FloatArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "AT_ONCE",
-    "entries",
-    "from_dense",
-    "held_at",
-    "less_each",
-    "row_numbers",
-    "some_rows",
-]
-
 AT_ONCE = 500_000
 """Entries that are reduced at once: some twenty numbers are worked out of each."""
 _FULL = 8
 """Cells for each entry up to which a table of all of them is quicker than a search."""
 _MANY = 512
 """Rows from which scipy's own index is as quick."""
+
+
+def take_rows(part: Any, rows: npt.NDArray[Any]) -> Any:
+    """Take some rows of every array in a dataclass or tuple; what is no array stays as it is."""
+    if isinstance(part, np.ndarray):
+        return part[rows]
+    if isinstance(part, tuple):
+        return tuple(take_rows(each, rows) for each in part)
+    if not is_dataclass(part) or isinstance(part, type):
+        return part
+    own = {field.name: take_rows(getattr(part, field.name), rows) for field in fields(part)}
+    return replace(part, **own)
 
 
 def some_rows(matrix: csr_array, at: int | npt.NDArray[Any]) -> csr_array:

@@ -33,24 +33,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.weights import columns_of, part_sizes
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-__all__ = [
-    "Strata",
-    "inner",
-    "kish",
-    "products_of",
-    "rao_wu",
-    "rao_wu_in_parts",
-    "spread",
-    "stratum_totals",
-    "variance_of_sums",
-]
 
 _DENSE = 1_000_000
 """Numbers up to which multiplying all is quicker than finding those that are not 0."""

@@ -43,30 +43,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from isolux.stats.constants import (
+    CAREFUL_PEOPLE,
+    FURTHEST,
+    HALF_OWN_ANSWERS,
+    OWN_VARIANCE_POWER,
+    WIDEST_LOG_RATIO,
+)
 from isolux.stats.intervals import Interval, quantile
-from isolux.stats.roots import Excess, passing_zero
-from isolux.stats.share_ends import Rising, Slope, both_ends, farthest_end
+from isolux.stats.roots import Excess, Rising, Slope, both_ends, farthest_end, passing_zero
+from isolux.stats.rows import take_rows
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["FURTHEST", "KNOWN", "TRUST", "ShareGaps", "welch_freedom"]
-
-FURTHEST = 8.0
-"""Beyond 8 standard errors (p = 1e-15) it makes no difference how far."""
-KNOWN = 40.0
-"""Rarer answers from which a group speaks for its own variance, by half."""
-TRUST = 0.6
-"""Weight of the own variance's logarithm in the least that V may be."""
-_ASIDE = 0.45
-"""People of the smaller group by whom a careful end lies farther out: the least with which a rule
-passes at most 5 % at its margin in all 1,147 shapes that were counted, and fails so in all but one
-(5.5). It finds 3.6 points less there on average. More exact ones find at most 1 point more of that
-(skewness, lattice and n / (n - 1) apart), an exact test over all shares half of it, and that one
-knows no clusters; a reach of 1.8 in place of 1.645 does not hold at all. Of a ratio r, people of
-the group whose people move a - r b more: of 1,860 shapes the worst passes in 5.02, one fails in
-5.5."""
 _FLAT = 1e-14  # a variance of shares below this is rounding: nothing varies
-_WIDEST = 14.0  # logarithm of the largest ratio that is looked for, about a million
 _LEAST = 1e-300
 
 Parts = tuple[FloatArray, FloatArray, FloatArray]
@@ -124,12 +114,8 @@ class ShareGaps:
 
     def only(self, rows: npt.NDArray[np.intp]) -> ShareGaps:
         """Return some of the pairs."""
-        n, m = self.worth
-        own, pooled = ((x[rows], y[rows], t[rows]) for x, y, t in (self.own, self.pooled))
-        return ShareGaps(
-            self.a[rows], self.b[rows], (n[rows], m[rows]), own, pooled, self.freedom[rows],
-            self.of_rows[rows],
-        )  # fmt: skip
+        found: ShareGaps = take_rows(self, rows)
+        return found
 
     def growth(self, z: float | FloatArray) -> FloatArray:
         """Square of Student's t over what independent rows would take, at a normal quantile."""
@@ -156,14 +142,14 @@ class ShareGaps:
             shares = []
             for own, under, worth in ((self.a, first, n), (self.b, second, m)):
                 e = worth * rarer
-                shares.append((e * own + KNOWN * under) / (e + KNOWN))
+                shares.append((e * own + HALF_OWN_ANSWERS * under) / (e + HALF_OWN_ANSWERS))
             p, q = (np.maximum(x * (1.0 - x), 0.0) for x in shares)
             both = np.sqrt(p * q)
             own_of, pooled = (
                 np.maximum(x * p + y * q * ratio**2 - 2.0 * ratio * t * both, 0.0)
                 for x, y, t in (self.own, self.pooled)
             )
-        return own_of, own_of**TRUST * pooled ** (1.0 - TRUST)
+        return own_of, own_of**OWN_VARIANCE_POWER * pooled ** (1.0 - OWN_VARIANCE_POWER)
 
     def _if(
         self, gap: float | FloatArray, ratio: float | FloatArray
@@ -191,7 +177,7 @@ class ShareGaps:
     def aside(self, ratio: float | FloatArray = 1.0) -> FloatArray:
         """Return by how much farther out a careful end of a - r b lies."""
         n, m = (np.maximum(worth, 1.0) for worth in self.worth)
-        return np.asarray(_ASIDE * np.maximum(1.0 / n, ratio / m))
+        return np.asarray(CAREFUL_PEOPLE * np.maximum(1.0 / n, ratio / m))
 
     def deviates(self, gap: float | FloatArray = 0.0) -> FloatArray:
         """Return how many standard errors a - b lies from a gap, with its sign: ``[h]``."""
@@ -281,17 +267,11 @@ class ShareGaps:
             ratio = np.exp(log_ratio)
             return ratio * (both.b if rows is None else both.b[rows]) / (1.0 + ratio)
 
-        return of, _twice(log), _WIDEST, slope
+        return of, _twice(log), WIDEST_LOG_RATIO, slope
 
     def _twice(self) -> ShareGaps:
         """Lay the pairs out twice, for both ends of an interval at once."""
-        own, pooled = (
-            (_twice(x), _twice(y), _twice(both)) for x, y, both in (self.own, self.pooled)
-        )
-        return ShareGaps(
-            _twice(self.a), _twice(self.b), (_twice(self.worth[0]), _twice(self.worth[1])), own,
-            pooled, _twice(self.freedom), _twice(self.of_rows),
-        )  # fmt: skip
+        return self.only(np.tile(np.arange(len(self.a)), 2))
 
 
 def _likeliest_apart(

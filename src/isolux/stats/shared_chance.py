@@ -25,14 +25,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.design import IntArray
 from isolux.stats.rows import row_numbers, some_rows
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-__all__ = ["apart_from_everyone", "more_than_chance"]
 
 _WORK = 5e8
 """Multiplications that a look at correlations may take; beyond, some of the groups are enough."""
@@ -41,9 +38,7 @@ _DENSE = 2_000_000  # numbers laid out at once
 
 
 def apart_from_everyone(
-    sums: csr_array,
-    counts: csr_array,
-    totals: tuple[FloatArray, FloatArray],
+    sums: csr_array, counts: csr_array, totals: tuple[FloatArray, FloatArray]
 ) -> tuple[csr_array, csr_array]:
     """Write what clusters add to groups' means, and to everyone's: ``[g, c]`` and ``[1, c]``.
 

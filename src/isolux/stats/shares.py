@@ -32,39 +32,24 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.design import IntArray
+from isolux.stats.constants import GUESSED_CORRELATION, RARE_CLUSTER_DOF
 from isolux.stats.intervals import Interval, quantile
-from isolux.stats.rows import entries, held_at
-from isolux.stats.statistic import FloatArray
+from isolux.stats.rows import entries, held_at, take_rows
+from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = [
-    "ClusterMeans",
-    "are_shares",
-    "cluster_means",
-    "freedom_of",
-    "joined",
-    "pooled_correlation",
-    "tails_of",
-]
-
 Total = Callable[[FloatArray], FloatArray]
 """Sums entries by group."""
 
-_GUESS = 0.2
-"""Correlation assumed when clusters are weighed to estimate it: one big cluster must not decide."""
 _FLAT = 1e-14  # a variance of shares below this is rounding
-_SELDOM = 3.0
-"""Degrees of freedom that each cluster with the rarer answer is worth: as many as intervals can
-have and still keep their promise in every cell of the grid (tests/laws)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +105,8 @@ class ClusterMeans:
 
     def at(self, rows: IntArray) -> ClusterMeans:
         """Return some of the groups."""
-        known = (
-            None if part is None else part[rows]
-            for part in (self.row_effect, self.peaked, self.lean, self.lean_error)
-        )
-        return ClusterMeans(
-            self.value[rows], self.units[rows], self.variance[rows], self.freedom[rows],
-            self.size[rows], self.rare[rows], self.correlation, self.shares, *known,
-        )  # fmt: skip
+        found: ClusterMeans = take_rows(self, rows)
+        return replace(found, correlation=self.correlation)
 
     def moved(self, by: float) -> ClusterMeans:
         """Return the same means, all so much larger."""
@@ -197,7 +176,7 @@ class ClusterMeans:
             return np.ones(np.broadcast_shapes(self.size.shape, np.shape(z)))
         alone = np.float64(1.0) if self.row_effect is None else self.row_effect
         added = np.maximum(np.maximum(self.own_effect(), self.pooled_effect()) - alone, 0.0)
-        freedom = np.maximum(_SELDOM * self.rare, 1.0)
+        freedom = np.maximum(RARE_CLUSTER_DOF * self.rare, 1.0)
         sure = quantile(z, freedom) / quantile(z, np.maximum(self.units - 1.0, 1.0))
         use = ~self.plain & (self.rare > 0)
         return np.asarray(np.where(use, alone + added * sure**2, 0.0))
@@ -227,24 +206,15 @@ class ClusterMeans:
         # At 0 and 1 one end is the share itself; rounding must not move it.
         low = np.where(p <= 0.0, 0.0, np.maximum(centre - half, 0.0))
         high = np.where(p >= 1.0, 1.0, np.minimum(centre + half, 1.0))
-        none = np.isnan(p)
-        return Interval(np.where(none, np.nan, low), np.where(none, np.nan, high))
+        return Interval(low, high).show(~np.isnan(p))
 
 
 def joined(parts: Sequence[ClusterMeans]) -> ClusterMeans:
     """Stack groups of one metric; at least one part."""
-
-    def stack(name: str) -> FloatArray:
-        return np.concatenate([getattr(part, name) for part in parts])
-
-    known = (
-        None if getattr(parts[0], name) is None else stack(name)
-        for name in ("row_effect", "peaked", "lean", "lean_error")
-    )
-    return ClusterMeans(
-        stack("value"), stack("units"), stack("variance"), stack("freedom"), stack("size"),
-        stack("rare"), parts[0].correlation, parts[0].shares, *known,
-    )  # fmt: skip
+    names = [field.name for field in fields(ClusterMeans) if field.name != "correlation"]
+    arrays = [name for name in names if isinstance(getattr(parts[0], name), np.ndarray)]
+    own = {name: np.concatenate([getattr(part, name) for part in parts]) for name in arrays}
+    return replace(parts[0], **own)
 
 
 def cluster_means(
@@ -306,9 +276,7 @@ def tails_of(
 
 
 def freedom_of(
-    clusters: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
-    units: FloatArray,
-    total: Total,
+    clusters: tuple[FloatArray, FloatArray, FloatArray, FloatArray], units: FloatArray, total: Total
 ) -> FloatArray:
     """Satterthwaite's degrees of freedom of CR2 for independent rows, in closed form."""
     n, c, share, lift = clusters
@@ -343,7 +311,7 @@ def pooled_correlation(sums: csr_array, counts: csr_array, copies: IntArray) -> 
 
     units = total(c * n)
     p = np.divide(total(c * s), units, out=np.zeros(g), where=units > 0)
-    weight = c * np.where(n > 1, 1.0 / (1.0 + (n - 1.0) * _GUESS) ** 2, 0.0)
+    weight = c * np.where(n > 1, 1.0 / (1.0 + (n - 1.0) * GUESSED_CORRELATION) ** 2, 0.0)
     of = p[rows]
     own = s * (1.0 - of) ** 2 + (n - s) * of**2
     top = total(weight * ((s - of * n) ** 2 - own))

@@ -17,16 +17,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import FloatArray
-
-__all__ = ["shrunken"]
+from isolux.stats.constants import FINEST_LAW, MAX_GAPS_LEARNT_FROM
+from isolux.stats.statistic import FloatArray, IntArray
 
 _ROUNDS = 100
-_LEARNT_FROM = 300
-"""Gaps from which the mixture is learned, spread evenly over all by size: more change it little."""
-_FINEST = 0.1
-"""The narrowest law of the mixture, in the smallest standard error; 0 itself is one more."""
 
 
 def shrunken(gap: FloatArray, standard_error: FloatArray) -> FloatArray:
@@ -70,14 +64,16 @@ def _learned(likelihood: FloatArray) -> FloatArray:
 
 def _spread_out(size: FloatArray) -> IntArray:
     order = np.argsort(-size, kind="stable")
-    at = np.unique(np.linspace(0, len(size) - 1, min(len(size), _LEARNT_FROM)).round().astype(int))
+    at = np.unique(
+        np.linspace(0, len(size) - 1, min(len(size), MAX_GAPS_LEARNT_FROM)).round().astype(int)
+    )
     return np.asarray(order[at])
 
 
 def _grid(d: FloatArray, s: FloatArray) -> FloatArray:
     """Return the standard deviations of the mixture's laws, by half an octave."""
     widest = 2.0 * float(np.sqrt(np.maximum(d**2 - s**2, 0.0).max()))
-    first = _FINEST * float(s.min())
+    first = FINEST_LAW * float(s.min())
     if widest <= first:
         return np.array([0.0, first])
     steps = int(np.ceil(2.0 * np.log2(widest / first))) + 1

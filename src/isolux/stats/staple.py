@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Staple", "staple"]
-
 BoolArray = npt.NDArray[np.bool_]
 
 _START = 0.99999  # what everyone is first taken to be worth, as ITK's filter does

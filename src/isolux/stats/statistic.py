@@ -23,27 +23,33 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-__all__ = [
-    "MEAN",
-    "Chance",
-    "DetectionStatistic",
-    "FloatArray",
-    "PairStatistic",
-    "Pairs",
-    "RankStatistic",
-    "Ranking",
-    "Statistic",
-    "SumStatistic",
-    "Weighted",
-    "mean_about",
-]
-
 FloatArray = npt.NDArray[np.float64]
-Weighted = Callable[[FloatArray, npt.NDArray[np.int64] | None], FloatArray]
+IntArray = npt.NDArray[np.int64]
+Weighted = Callable[[FloatArray, IntArray | None], FloatArray]
 """``(weights [c, r], at [m]) -> [r]``: a value on each of r replicates of rows' weights.
 
 ``at`` is the row of ``weights`` that each row has; None: they are the rows', in their order.
 """
+
+
+def at_weights(value: Weighted, weights: FloatArray) -> FloatArray:
+    """Evaluate a statistic at one set of weights ``[n]``, or at several ``[n, r]``."""
+    matrix = weights if weights.ndim == 2 else weights[:, None]
+    found = value(np.ascontiguousarray(matrix, dtype=np.float64), None)
+    return np.asarray(found if weights.ndim == 2 else found[0])
+
+
+def of_known(measure: Callable[[FloatArray], Weighted]) -> Callable[[FloatArray], Weighted]:
+    """Let a measure of rows ``[n, c]`` read only those of which every column is known."""
+
+    def of(rows: FloatArray) -> Weighted:
+        known = np.flatnonzero(~np.isnan(rows).any(axis=1))
+        value = measure(rows[known])
+        if len(known) == len(rows):
+            return value
+        return lambda weights, at: value(weights, known if at is None else at[known])
+
+    return of
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +149,7 @@ class RankStatistic:
 
     def __call__(self, evidence: pl.DataFrame, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n]`` or ``[n, r]``, giving a scalar array or ``[r]``."""
-        matrix = weights if weights.ndim == 2 else weights[:, None]
-        value = self.of(self.columns(evidence))(np.asarray(matrix, dtype=np.float64), None)
-        return value if weights.ndim == 2 else value[0]
+        return at_weights(self.of(self.columns(evidence)), weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,9 +216,7 @@ class PairStatistic:
 
         Groups and replicates are weights of clusters here, never of rows.
         """
-        matrix = weights if weights.ndim == 2 else weights[:, None]
-        value = self.evaluate(pairs, np.ascontiguousarray(matrix, dtype=np.float64))
-        return value if weights.ndim == 2 else value[0]
+        return at_weights(lambda matrix, _: self.evaluate(pairs, matrix), weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,12 +235,12 @@ class Ranking:
         The row of the weights of each person, and their class.
     """
 
-    cluster: npt.NDArray[np.int64]
+    cluster: IntArray
     right: npt.NDArray[np.uint16]
     wrong: npt.NDArray[np.uint16]
-    starts: npt.NDArray[np.int64]
-    person_cluster: npt.NDArray[np.int64]
-    person_class: npt.NDArray[np.int64]
+    starts: IntArray
+    person_cluster: IntArray
+    person_class: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,9 +271,11 @@ class DetectionStatistic:
         self, ranking: Ranking, weights: FloatArray, common: FloatArray | None = None
     ) -> FloatArray:
         """Evaluate at ``weights [n_clusters]`` or ``[.., r]``: a scalar array or ``[r]``."""
-        matrix = weights if weights.ndim == 2 else weights[:, None]
-        value = self.mean(self.table(ranking, matrix, self.overlaps, common))
-        return value if weights.ndim == 2 else value[0]
+
+        def value(matrix: FloatArray, _: IntArray | None) -> FloatArray:
+            return self.mean(self.table(ranking, matrix, self.overlaps, common))
+
+        return at_weights(value, weights)
 
     @staticmethod
     def mean(table: FloatArray) -> FloatArray:

@@ -14,12 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.design import IntArray
-
-__all__ = [
-    "BLOCK", "blocks", "columns_of", "in_parts", "multinomial", "part_sizes", "poisson", "signs",
-    "stream",
-]  # fmt: skip
+from isolux.stats.statistic import IntArray
 
 BLOCK = 256
 """Replicates drawn at once: fixed, because it decides which random number goes where."""

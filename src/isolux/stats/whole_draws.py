@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 
-__all__ = ["take_whole"]
-
 _Ints = npt.NDArray[np.int64]
 
 

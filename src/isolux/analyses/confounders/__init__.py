@@ -39,7 +39,7 @@ data can tell: before group and score, a mediator (a darker image of darker skin
 effect), or after the score, where an equal mix makes a gap of nothing. Without a role a gap at an
 equal mix is claimed only where the gap as it stands is shown too, and no sentence says more than
 what goes with what. With each such gap comes how strong something not annotated would have to
-be to take it away (``stats/sensitivity.py``).
+be to take it away (``stats/confounding.py``).
 
 References
 ----------
@@ -206,7 +206,7 @@ def explain(
         (a cell without one of them has no mean).
     bins : mapping of str to str
         Explanatory number to its bins: ``quantile:K``, ``edges:A,B``, or a rule for incomes
-        (``groups/income.py``).
+        (``groups/binning.py``).
     quantiles : int
         Bins of numbers that ``bins`` does not name.
     dispersion, ddof : {"standard deviation", "variance"}, {0, 1}

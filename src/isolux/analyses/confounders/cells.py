@@ -23,9 +23,9 @@ import polars as pl
 
 from isolux.analyses._sampled import Sampled
 from isolux.analyses.confounders.groups import Sensitive, Strata
+from isolux.stats.constants import HALF_OWN_ANSWERS
 from isolux.stats.design import IntArray
 from isolux.stats.sampling import rao_wu
-from isolux.stats.share_gaps import KNOWN
 from isolux.stats.shares import are_shares, pooled_correlation
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, multinomial, poisson
@@ -124,7 +124,7 @@ class Chance:
         by_cluster = [np.asarray(part.sum(axis=0)).ravel() for part in counts]
         size = np.array([(row**2).sum() / row.sum() for row in by_cluster])
         n_rarer = rarer * n.sum(axis=1) / (1.0 + np.maximum(size - 1.0, 0.0) * self.alike)
-        own_weight = (n_rarer / (n_rarer + KNOWN))[:, None]
+        own_weight = (n_rarer / (n_rarer + HALF_OWN_ANSWERS))[:, None]
         spread = own_weight * share * (1.0 - share) + (1.0 - own_weight) * pooled * (1.0 - pooled)
         weight = np.stack(mix)
         rows = (weight**2 * spread / n).sum()

@@ -16,8 +16,7 @@ from isolux.analyses._features import known_numbers
 from isolux.analyses._judged import check_attributes
 from isolux.analyses.confounders.roles import Roles
 from isolux.groups import groupings, membership
-from isolux.groups.binning import parse_bins
-from isolux.groups.income import income_bins
+from isolux.groups.binning import income_bins, parse_bins
 from isolux.groups.intersections import Crossing, display
 from isolux.groups.no_groups import MOST_NUMBERS
 from isolux.groups.unknown import UNKNOWN

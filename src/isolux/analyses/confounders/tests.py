@@ -26,9 +26,9 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses.confounders.facts import Estimate
+from isolux.stats.constants import OWN_VARIANCE_POWER
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval, percentile, student_t
-from isolux.stats.share_gaps import TRUST
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 
@@ -78,7 +78,8 @@ def standard_error(estimate: Estimate, clusters: FloatArray) -> FloatArray:
         return error
     rare, pooled = estimate.least
     error = np.maximum(error, rare)
-    return np.asarray(np.maximum(error, error**TRUST * pooled ** (1.0 - TRUST)))
+    least = error**OWN_VARIANCE_POWER * pooled ** (1.0 - OWN_VARIANCE_POWER)
+    return np.asarray(np.maximum(error, least))
 
 
 def _spread(estimate: Estimate, clusters: FloatArray) -> FloatArray:

@@ -18,8 +18,9 @@ from isolux.analyses.tradeoffs.curves import Kept, Rows, kept_by_group, rows_of_
 from isolux.analyses.tradeoffs.evidence import People, Seen, finding
 from isolux.statements.numbers import value_text
 from isolux.statements.words import Words
+from isolux.stats.constants import KEPT_CLUSTERS
 from isolux.stats.design import IntArray
-from isolux.stats.intervals import KEPT_CLUSTERS, Interval, logit_t, student_t
+from isolux.stats.intervals import Interval, logit_t, student_t
 from isolux.stats.multiplicity import holm
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Statistics

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.groups.uncertainty import standard_error
+from isolux.groups.interval_methods import standard_error
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, multinomial, poisson

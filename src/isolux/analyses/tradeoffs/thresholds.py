@@ -18,8 +18,9 @@ from isolux.analyses.tradeoffs.curves import Meeting, Rows, meeting_thresholds, 
 from isolux.analyses.tradeoffs.evidence import People, Seen, finding
 from isolux.statements.numbers import value_text
 from isolux.statements.words import Words, lowered
+from isolux.stats.constants import KEPT_CLUSTERS
 from isolux.stats.design import IntArray
-from isolux.stats.intervals import KEPT_CLUSTERS, percentile
+from isolux.stats.intervals import percentile
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status

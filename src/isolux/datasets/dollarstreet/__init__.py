@@ -167,7 +167,7 @@ def _described(photos: pl.DataFrame, household: str, where: str) -> pl.DataFrame
             if household == "place"
             else None,
         )
-    # The natural logarithm: only it gives the borders of the paper's Table 5 (groups/income.py).
+    # The natural logarithm: only it gives the borders of the paper's Table 5 (groups/binning.py).
     bucket = (pl.col("income").log() / 3.0).round().clip(0, 4).cast(pl.Int64)
     return found.with_columns(
         income_bucket=bucket.replace_strict(dict(enumerate(BUCKETS)), return_dtype=pl.String)

@@ -10,14 +10,18 @@ conformity.
 
 from __future__ import annotations
 
-from isolux.disparity.biometrics.ages import age_performance
 from isolux.disparity.biometrics.crossing import (
     false_positive_matrix,
     gallery_by_group,
     impostor_matrix,
 )
-from isolux.disparity.biometrics.differentials import differentials
-from isolux.disparity.biometrics.performance import RATES, is_biometric, performance
+from isolux.disparity.biometrics.performance import (
+    RATES,
+    age_performance,
+    differentials,
+    is_biometric,
+    performance,
+)
 
 __all__ = [
     "RATES",

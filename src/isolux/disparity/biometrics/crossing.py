@@ -14,26 +14,22 @@ from itertools import combinations_with_replacement
 import numpy as np
 import polars as pl
 
+from isolux.groups.interval_methods import standard_error
 from isolux.groups.measure import measure_groups
 from isolux.groups.measure.pair_rows import PairRows, pair_rows
 from isolux.groups.measure.pairs import needed
 from isolux.groups.membership import Membership, membership
 from isolux.groups.settings import groupings
-from isolux.groups.uncertainty import standard_error
-from isolux.stats.design import IntArray
 from isolux.stats.intervals import keeps_promise, logit_t
-from isolux.stats.pair_tallies import tallied
-from isolux.stats.resampling import replicate_pairs
-from isolux.stats.statistic import Pairs
-from isolux.stats.verification import false_match_rate
+from isolux.stats.resampling.rows import replicate_pairs
+from isolux.stats.statistic import IntArray, Pairs
+from isolux.stats.verification import false_match_rate, tallied
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import AuditSpec, Statistics, recorded_spec
 from isolux.vocabulary.tables import SCORES, Status
-
-__all__ = ["false_positive_matrix", "gallery_by_group", "impostor_matrix"]
 
 _FMR = "false_match_rate"
 _CROSS = "false_positives_across_groups"
@@ -74,7 +70,7 @@ def impostor_matrix(run: Run, *, replicates: int = 500, most_groups: int = 24) -
                 cell = _cell(pairs, inside[:, a], inside[:, b], statistics)
                 rows.append({"model": model, "attribute": attribute, "group_a": names[a],
                              "group_b": names[b], **cell})  # fmt: skip
-    return pl.DataFrame(rows, schema=_PAIRED) if rows else pl.DataFrame(schema=_PAIRED)
+    return pl.DataFrame(rows, schema=_PAIRED)
 
 
 def _numbered(run: Run) -> pl.DataFrame:

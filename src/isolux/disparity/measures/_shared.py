@@ -7,17 +7,6 @@ import math
 from isolux.vocabulary import works
 from isolux.vocabulary.info import MeasureInfo, Reference
 
-__all__ = [
-    "BY_CHANCE",
-    "CALDERS",
-    "FAIRFACE",
-    "FAIRLEARN",
-    "HARDT",
-    "ends",
-    "rate_difference",
-    "rate_ratio",
-]
-
 BY_CHANCE = "chance alone moves it away from its value for alike groups: read it beside the test"
 
 CALDERS = Reference(

@@ -8,8 +8,6 @@ from isolux.disparity.formulas import value_range
 from isolux.disparity.measures._shared import HARDT, rate_difference
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["INFO", "measure"]
-
 INFO = rate_difference("equal opportunity", "true positive rate", HARDT)
 
 

@@ -9,8 +9,6 @@ from isolux.disparity.measures._shared import BY_CHANCE, FAIRFACE
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import MeasureInfo
 
-__all__ = ["INFO", "measure"]
-
 INFO = MeasureInfo(
     title="SD",
     summary="The standard deviation of the groups' values, noise included.",

@@ -7,22 +7,21 @@ design behind them. Too few units or clusters give no number but a status and a 
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from isolux.groups.chance_added import is_enlarged
-from isolux.groups.class_shares import at_least_of_classes
-from isolux.groups.drawn import drawn, worth_of
 from isolux.groups.estimates import Estimates, Group, Measure, Others
-from isolux.groups.means import all_means
+from isolux.groups.interval_methods import families_of, intervals, standard_error
+from isolux.groups.interval_methods.class_mean import at_least_of_classes
+from isolux.groups.interval_methods.noisy import error_with_chance, is_enlarged, mark_skewed
+from isolux.groups.interval_methods.root import mark_far_errors
+from isolux.groups.means import all_means, worth_of
 from isolux.groups.measure.columns import Judged, judge
-from isolux.groups.measure.counted import counted
 from isolux.groups.measure.detections import measure_detections
+from isolux.groups.measure.drawn import counted, drawn
 from isolux.groups.measure.entries import Entries, entries_of
-from isolux.groups.measure.far_errors import mark_far_errors
+from isolux.groups.measure.marks import mark_rarer_classes, mark_rarest_of_sums, mark_ties
 from isolux.groups.measure.means import group_means
 from isolux.groups.measure.others import (
     EveryoneByHalves,
@@ -31,18 +30,15 @@ from isolux.groups.measure.others import (
     rows_of_few_others,
 )
 from isolux.groups.measure.pairs import measure_pairs, pair_sample
-from isolux.groups.measure.skewed import error_with_chance, mark_skewed
-from isolux.groups.measure.ties import mark_ties
 from isolux.groups.membership import Membership
-from isolux.groups.uncertainty import families_of, intervals, mark_rarer, standard_error, statuses
-from isolux.stats.design import Design, IntArray, build_design
+from isolux.groups.statuses import statuses
+from isolux.stats.design import Design, build_design
 from isolux.stats.drawn_design import DrawnDesign, unweighted
-from isolux.stats.resampling import Ranked, replicate_ranks, replicate_sums
-from isolux.stats.statistic import FloatArray
+from isolux.stats.resampling.rows import Ranked, replicate_ranks
+from isolux.stats.resampling.sums import replicate_sums
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.containers import Scores
-
-if TYPE_CHECKING:
-    from isolux.vocabulary.spec import Statistics
+from isolux.vocabulary.spec import Statistics
 
 __all__ = ["group_means", "measure_groups"]
 
@@ -97,67 +93,15 @@ def measure_groups(
         measures, value, se, n_units, n_clusters, interval, spec, means, worth
     )
     pairs.mark(status, reason, spec)
-    _mark_rarer_classes(judged, entries, (status, reason), spec)
+    mark_rarer_classes(judged, entries, (status, reason), spec)
     mark_ties(judged, entries, (status, reason), n_clusters)
     mark_far_errors(design, measures, families_of(groups), (status, reason), spec)
     mark_skewed(design, measures, (status, reason), n_clusters)
-    _mark_rarest_of_sums(measures, (totals[: shape[0]], value), (status, reason), spec)
+    mark_rarest_of_sums(measures, (totals[: shape[0]], value), (status, reason), spec)
     return Estimates(
         groups, measures, design, domain_of, value, replicates, se, interval, method,
         n_units, n_clusters, status, reason, worth, others,
     )  # fmt: skip
-
-
-def _mark_rarer_classes(
-    judged: Judged,
-    entries: tuple[IntArray, IntArray],
-    cells: tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]],
-    spec: Statistics,
-) -> None:
-    """Mark where a ranking of two classes rests on too few of either."""
-    group_of, unit_of = entries
-    status, reason = cells
-    for j, ranked in judged.ranked.items():
-        column = ranked.statistic.two_classes
-        if column is None:
-            continue
-        class_of = np.full(len(judged.unit_ids), -1, dtype=np.int64)
-        class_of[ranked.unit_of_row] = ranked.rows[:, column] > 0
-        units = np.zeros((2, len(status)), dtype=np.int64)
-        clusters = np.zeros_like(units)
-        for g in range(len(status)):
-            inside = unit_of[group_of == g]
-            for kind in (0, 1):
-                own = inside[class_of[inside] == kind]
-                units[kind, g] = len(own)
-                clusters[kind, g] = len(np.unique(judged.cluster_of[own]))
-        mark_rarer(
-            (status[:, j], reason[:, j]),
-            (units.min(axis=0), clusters.min(axis=0)),
-            ("units of one class", spec.min_units, spec.min_clusters),
-        )
-
-
-def _mark_rarest_of_sums(
-    measures: tuple[Measure, ...],
-    measured: tuple[FloatArray, FloatArray],
-    cells: tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]],
-    spec: Statistics,
-) -> None:
-    """Mark where a mean over classes rests on too few units of one of them, or on none."""
-    (totals, value), (status, reason) = measured, cells
-    for j, measure in enumerate(measures):
-        columns = measure.columns
-        if columns is None or columns.statistic.rarest is None:
-            continue
-        own = totals[:, columns.start : columns.stop]
-        held = np.rint(columns.statistic.rarest(own)).astype(np.int64)
-        mark_rarer(
-            (status[:, j], reason[:, j]),
-            (held, np.full(len(held), spec.min_clusters, dtype=np.int64)),
-            ("units of one class", spec.min_units, spec.min_clusters),
-            columns.statistic.of_classes & np.isfinite(value[:, j]) & (held == 0),
-        )
 
 
 def _memberships(

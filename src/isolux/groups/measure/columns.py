@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from isolux.groups.measure.alike import AlikeRows
-from isolux.groups.measure.centres import about_centres
+from isolux.groups.measure.alike import AlikeRows, about_centres
 from isolux.groups.measure.detections import Detected, DetectionRows, detection_rows
 from isolux.groups.measure.overlaps import OverlapRows
 from isolux.groups.measure.pair_rows import PairRows, pair_rows
 from isolux.groups.measure.pairs import Paired
-from isolux.stats.design import IntArray
-from isolux.stats.resampling import Columns
+from isolux.stats.resampling.sums import Columns
 from isolux.stats.statistic import (
     DetectionStatistic,
     FloatArray,
+    IntArray,
     PairStatistic,
     RankStatistic,
     SumStatistic,
@@ -32,8 +31,6 @@ from isolux.vocabulary.places import Numbered, block_starts, of_units, places
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-__all__ = ["Judged", "RankedRows", "judge"]
 
 SIZES = ("small", "medium", "large")
 """Ends of the names of evidence that is of people of one of COCO's sizes."""

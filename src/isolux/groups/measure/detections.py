@@ -9,22 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.measure.overlaps import OverlapRows, overlap_rows
-from isolux.stats.design import IntArray
-from isolux.stats.resampling import replicate_rankings
-from isolux.stats.statistic import DetectionStatistic, FloatArray, Ranking
+from isolux.stats.resampling.rows import replicate_rankings
+from isolux.stats.statistic import DetectionStatistic, FloatArray, IntArray, Ranking
 from isolux.vocabulary.errors import TableError
-
-if TYPE_CHECKING:
-    from isolux.vocabulary.spec import Statistics
-
-__all__ = ["Detected", "DetectionRows", "detection_rows", "measure_detections"]
+from isolux.vocabulary.spec import Statistics
 
 
 @dataclass(frozen=True, slots=True)

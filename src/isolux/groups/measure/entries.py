@@ -14,10 +14,8 @@ import polars as pl
 from isolux.groups.estimates import EVERYONE, Group
 from isolux.groups.intersections import display
 from isolux.groups.membership import Membership
-from isolux.stats.design import IntArray
+from isolux.stats.statistic import IntArray
 from isolux.vocabulary.places import places
-
-__all__ = ["Entries", "entries_of"]
 
 
 @dataclass(frozen=True, slots=True)

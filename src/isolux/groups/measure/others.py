@@ -16,16 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from isolux.groups.estimates import Others
-from isolux.stats.design import IntArray
-from isolux.stats.resampling import Columns, ReplicatedRanks
-from isolux.stats.statistic import FloatArray
-
-__all__ = ["EveryoneByHalves", "EveryoneElse", "OthersOfRows", "rows_of_few_others"]
+from isolux.stats.constants import MAX_SHARE_SUBTRACTED
+from isolux.stats.resampling.rows import ReplicatedRanks
+from isolux.stats.resampling.sums import Columns
+from isolux.stats.statistic import FloatArray, IntArray
 
 _ROUNDING = 1e-9
 """Of a sum: what is left of equal numbers is nothing."""
-_MOST = 0.5
-"""Groups that are more than this share of everyone: the others are few, and are measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ class EveryoneByHalves(Columns):
         """Evaluate everyone less each group, beside the replicates ``[g, r]`` of everyone."""
         value = np.round(EveryoneElse.like(self).value(totals[:, :, None])[:, 0], 9)
         share = self.share[: len(totals)]
-        few = share > _MOST
+        few = share > MAX_SHARE_SUBTRACTED
         measured = np.where(few, value, np.nan)
         return Others(share, value, drawn, measured, np.where(few[:, None], replicates, np.nan))
 
@@ -96,7 +93,7 @@ def rows_of_few_others(rows_of_group: list[IntArray], n_rows: int) -> dict[int, 
     """
     found = {}
     for g, own in enumerate(rows_of_group):
-        if n_rows * _MOST < len(own) < n_rows:
+        if n_rows * MAX_SHARE_SUBTRACTED < len(own) < n_rows:
             found[g] = np.setdiff1d(np.arange(n_rows), own, assume_unique=True)
     return found
 

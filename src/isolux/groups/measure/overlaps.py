@@ -15,10 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.geometry.matching import Detections, Pairs, Truths, match
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import Ranking
-
-__all__ = ["OverlapRows", "overlap_rows"]
+from isolux.stats.statistic import IntArray, Ranking
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,34 +9,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.measure.pair_rows import PairRows
-from isolux.groups.uncertainty import mark_rarer
-from isolux.stats.design import Design, IntArray
+from isolux.groups.statuses import mark_rarer
+from isolux.stats.constants import IMPOSTORS_OF_INTERVAL
+from isolux.stats.design import Design
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import Interval
-from isolux.stats.pair_tallies import tallied
-from isolux.stats.resampling import PairSample, replicate_pairs
+from isolux.stats.resampling.rows import PairSample, replicate_pairs
 from isolux.stats.sampling import kish
-from isolux.stats.statistic import FloatArray, Pairs, PairStatistic
+from isolux.stats.statistic import FloatArray, IntArray, Pairs, PairStatistic
+from isolux.stats.verification import tallied
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
-
-if TYPE_CHECKING:
-    from isolux.vocabulary.spec import Statistics
-
-__all__ = [
-    "PairMeasures",
-    "Paired",
-    "group_rates",
-    "measure_pairs",
-    "pair_sample",
-]
 
 _BYTES = 64 << 20
 """Memberships held at once."""
@@ -44,8 +34,6 @@ _BYTES = 64 << 20
 _SAME = 1e-9
 """Weights that differ by less, as a share, are one."""
 _ROUNDING = 1e-9
-_INTERVAL_FROM = 30
-"""Impostor pairs above the threshold, on average, from which an interval is given."""
 
 
 Paired = dict[int, tuple[PairStatistic, PairRows]]
@@ -91,7 +79,7 @@ class PairMeasures:
     def without_unstable(self, interval: Interval) -> Interval:
         """Take the interval from groups with fewer than 30/FAR impostor pairs."""
         low, high = interval.low.copy(), interval.high.copy()
-        for j, few in self._below(_INTERVAL_FROM).items():
+        for j, few in self._below(IMPOSTORS_OF_INTERVAL).items():
             low[few, j] = high[few, j] = np.nan
         return Interval(low, high)
 
@@ -111,7 +99,7 @@ class PairMeasures:
             )
         readable = [Status.OK.value, Status.BOUNDARY.value]
         for times, word in (
-            (_INTERVAL_FROM, Status.BOUNDARY.value),
+            (IMPOSTORS_OF_INTERVAL, Status.BOUNDARY.value),
             (1, Status.INSUFFICIENT_UNITS.value),
         ):
             for j, few in self._below(times).items():

@@ -7,7 +7,7 @@ do, in points of a hundred.
 
 Income is not an attribute of BDD100K: the paper takes it from each image's place, and parts images
 into three groups of equal size, as the protocol does (``--bins income=quantile:3`` parts the
-objects instead; ``groups/income.py`` has other rules). Any other sensitive attribute goes into
+objects instead; ``groups/binning.py`` has other rules). Any other sensitive attribute goes into
 ``by`` in its place.
 """
 

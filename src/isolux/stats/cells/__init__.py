@@ -27,8 +27,6 @@ import numpy.typing as npt
 from isolux.stats.statistic import FloatArray, Ranking
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["Outcomes", "Places", "outcomes_of", "rank_cells"]
-
 IntArray = npt.NDArray[np.integer[Any]]
 
 
@@ -67,36 +65,6 @@ class Places:
     person: IntArray
     detection_cluster: IntArray
     person_cluster: IntArray
-
-
-def outcomes_of(
-    candidate: IntArray,
-    candidate_truth: npt.NDArray[np.int32],
-    *,
-    counted: npt.NDArray[np.bool_],
-    silent: npt.NDArray[np.bool_],
-) -> Outcomes:
-    """Read right and wrong detections off a match.
-
-    Shapes: ``candidate, candidate_truth`` [c], ``counted`` [m], ``silent`` [n].
-
-    Examples
-    --------
-    Three detections; the second found person 0 at the first of two overlaps only.
-
-    >>> found = outcomes_of(
-    ...     np.array([1]), np.array([[0, -1]], dtype=np.int32),
-    ...     counted=np.ones(1, bool), silent=np.array([False, False, True]),
-    ... )
-    >>> found.detection.tolist(), found.person.tolist(), found.at.tolist()
-    ([0, 1, 1], [-1, 0, -1], [3, 1, 2])
-    """
-    from isolux.stats.cells.kernels import outcomes
-
-    order = np.argsort(candidate, kind="stable")
-    if not np.array_equal(order, np.arange(len(order))):
-        candidate, candidate_truth = candidate[order], candidate_truth[order]
-    return Outcomes(*outcomes(candidate.astype(np.int64), candidate_truth, counted, silent))
 
 
 def rank_cells(

@@ -8,15 +8,10 @@ from numba import types
 
 from isolux.io.kernels import njit
 
-__all__ = ["by_falling", "distinct_by_key", "outcomes", "rows_of_cells"]
-
 _I = types.Array(types.int64, 1, "A", readonly=True)
-_U = types.Array(types.uint16, 1, "A", readonly=True)
-_B = types.Array(types.boolean, 1, "A", readonly=True)
 _S = types.Array(types.int32, 1, "A", readonly=True)
 _F = types.Array(types.float64, 1, "A", readonly=True)
 _W = types.Array(types.uint64, 1, "A", readonly=True)
-_T = types.Array(types.int32, 2, "A", readonly=True)
 
 _BUCKETS = 1 << 16  # of scores: fine enough that few are left to sort in each, and in the cache
 _FEW = 64  # up to here, sorting by insertion beats merging
@@ -24,64 +19,6 @@ _FEW = 64  # up to here, sorting by insertion beats merging
 _Ints = npt.NDArray[np.int64]
 _Short = npt.NDArray[np.int32]
 _Bits = npt.NDArray[np.uint16]
-_Bools = npt.NDArray[np.bool_]
-
-
-@njit(nogil=True)
-def _people_of(
-    truth_of: npt.NDArray[np.int32], c: int, counted: _Bools, person: _Ints, at: _Bits
-) -> int:
-    """Fill whom a candidate found and at which overlaps; return how many people that are."""
-    n = 0
-    for t in range(truth_of.shape[1]):
-        found = truth_of[c, t]
-        if found < 0 or not counted[found]:
-            continue
-        k = 0
-        while k < n and person[k] != found:
-            k += 1
-        if k == n:
-            person[n], at[n] = found, 0
-            n += 1
-        at[k] |= 1 << t
-    return n
-
-
-@njit((_I, _T, _B, _B), nogil=True)
-def outcomes(
-    candidate: _Ints, truth_of: npt.NDArray[np.int32], counted: _Bools, silent: _Bools
-) -> tuple[_Ints, _Ints, _Bits]:
-    """List detection, person (-1: no one) and overlaps of whatever is right or wrong."""
-    n, n_overlaps = len(silent), truth_of.shape[1]
-    whole = (1 << n_overlaps) - 1
-    wrong = np.full(n, whole, np.uint16)
-    person, at = np.empty(n_overlaps, np.int64), np.empty(n_overlaps, np.uint16)
-    size = 0
-    for c in range(len(candidate)):
-        for t in range(n_overlaps):
-            if truth_of[c, t] >= 0:
-                wrong[candidate[c]] &= whole ^ (1 << t)
-        size += _people_of(truth_of, c, counted, person, at)
-    for d in range(n):
-        if silent[d]:
-            wrong[d] = 0
-        size += wrong[d] != 0
-    detection, who, bits = (
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-        np.empty(size, np.uint16),
-    )
-    row, c = 0, 0
-    for d in range(n):
-        while c < len(candidate) and candidate[c] <= d:
-            for k in range(_people_of(truth_of, c, counted, person, at)):
-                detection[row], who[row], bits[row] = candidate[c], person[k], at[k]
-                row += 1
-            c += 1
-        if wrong[d]:
-            detection[row], who[row], bits[row] = d, -1, wrong[d]
-            row += 1
-    return detection, who, bits
 
 
 @njit((_I, _I, types.int64, types.int64), nogil=True)

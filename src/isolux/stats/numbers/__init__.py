@@ -9,28 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.statistic import FloatArray, RankStatistic, SumStatistic, Weighted
-
-__all__ = ["quantile", "quantile_of", "root_mean_square", "spearman", "spearman_of"]
-
-
-def quantile_of(numbers: FloatArray, weights: FloatArray, share: float) -> FloatArray:
-    """Weighted quantile of every column of ``weights``.
-
-    Shapes: ``numbers`` [m], ``weights`` [m, r]; returns [r].
-    Interpolated as numpy does by default (Hyndman & Fan 1996, "Sample quantiles in statistical
-    packages", The American Statistician 50:361-365, type 7), each row as often as it weighs.
-
-    Examples
-    --------
-    >>> float(quantile_of(np.array([4.0, 1.0, 2.0]), np.ones(3), 0.5))
-    2.0
-    >>> float(quantile_of(np.array([4.0, 1.0, 2.0]), np.array([2.0, 1.0, 0.0]), 0.25))
-    2.5
-    """
-    matrix = np.asarray(weights if weights.ndim == 2 else weights[:, None], dtype=np.float64)
-    found = _quantile_of(np.asarray(numbers, dtype=np.float64), share)(matrix, None)
-    return np.asarray(found if weights.ndim == 2 else found[0])
+from isolux.stats.statistic import (
+    FloatArray,
+    RankStatistic,
+    SumStatistic,
+    Weighted,
+    at_weights,
+    of_known,
+    ratio_of_sums,
+)
 
 
 def _quantile_of(numbers: FloatArray, share: float) -> Weighted:
@@ -55,16 +42,15 @@ def quantile(share: float, column: str = "value") -> RankStatistic:
     >>> float(quantile(0.5)(evidence, np.ones(3)))
     2.0
     """
+    return RankStatistic(
+        lambda evidence: _numbers(evidence, column),
+        of_known(lambda rows: _quantile_of(rows[:, 0], share)),
+        share=share,
+    )
 
-    def columns(evidence: pl.DataFrame) -> FloatArray:
-        return evidence.select(pl.col(column).cast(pl.Float64)).to_numpy()
 
-    def of(rows: FloatArray) -> Weighted:
-        known = np.flatnonzero(~np.isnan(rows[:, 0]))
-        value = _quantile_of(rows[known, 0], share)
-        return lambda weights, at: value(weights, known if at is None else at[known])
-
-    return RankStatistic(columns, of, share=share)
+def _numbers(evidence: pl.DataFrame, *columns: str) -> FloatArray:
+    return evidence.select(pl.col(columns).cast(pl.Float64)).to_numpy()
 
 
 def spearman_of(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
@@ -80,9 +66,7 @@ def spearman_of(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray
     >>> float(spearman_of(x, x**2, np.ones(4))), float(spearman_of(x, -x, np.ones(4)))
     (1.0, -1.0)
     """
-    matrix = np.asarray(weights if weights.ndim == 2 else weights[:, None], dtype=np.float64)
-    found = _spearman_of(x, y)(matrix, None)
-    return np.asarray(found if weights.ndim == 2 else found[0])
+    return at_weights(_spearman_of(x, y), weights)
 
 
 def _spearman_of(x: FloatArray, y: FloatArray) -> Weighted:
@@ -108,16 +92,10 @@ def spearman(first: str, second: str) -> RankStatistic:
     >>> float(spearman("a", "b")(evidence, np.ones(3)))
     1.0
     """
-
-    def columns(evidence: pl.DataFrame) -> FloatArray:
-        return evidence.select(pl.col(first, second).cast(pl.Float64)).to_numpy()
-
-    def of(rows: FloatArray) -> Weighted:
-        known = np.flatnonzero(~np.isnan(rows).any(axis=1))
-        value = _spearman_of(rows[known, 0], rows[known, 1])
-        return lambda weights, at: value(weights, known if at is None else at[known])
-
-    return RankStatistic(columns, of)
+    return RankStatistic(
+        lambda evidence: _numbers(evidence, first, second),
+        of_known(lambda rows: _spearman_of(rows[:, 0], rows[:, 1])),
+    )
 
 
 def root_mean_square(column: str) -> SumStatistic:
@@ -135,7 +113,6 @@ def root_mean_square(column: str) -> SumStatistic:
         return np.column_stack([np.where(known, value, 0.0) ** 2, known.astype(np.float64)])
 
     def of_sums(sums: FloatArray) -> FloatArray:
-        top, bottom = sums[..., 0], sums[..., 1]
-        return np.sqrt(np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0))
+        return np.sqrt(ratio_of_sums(sums))
 
     return SumStatistic(columns, of_sums, of_squares=True)

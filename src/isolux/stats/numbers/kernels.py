@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 
-__all__ = ["quantiles_by_replicate", "spearman_by_replicate"]
-
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 

@@ -17,8 +17,6 @@ import numpy.typing as npt
 from isolux.vocabulary.errors import InputError
 from isolux.vocabulary.extras import needed
 
-__all__ = ["METRICS", "PAIRS", "Distances", "map_vectors", "pairwise_distances"]
-
 METRICS = ("L1", "L2", "cosine")
 """Sum of absolute differences; length of the difference; 1 − cosine of the angle."""
 

@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 
-__all__ = ["pair_distances"]
-
 
 @njit(nogil=True, fastmath={"reassoc", "contract"})
 def pair_distances(

@@ -36,17 +36,6 @@ import numpy as np
 from isolux.stats.statistic import DetectionStatistic, FloatArray, Ranking
 from isolux.vocabulary.errors import SpecError
 
-__all__ = [
-    "OVERLAPS",
-    "READINGS",
-    "RECALL_POINTS",
-    "Reading",
-    "average_precision",
-    "average_precision_at",
-    "people_of_classes",
-    "precision_table",
-]
-
 OVERLAPS = 10
 """How many overlaps COCO reads: .50 to .95 by .05, bits 0 to 9 of a ranking."""
 RECALL_POINTS = np.linspace(0.0, 1.0, 101)

@@ -17,8 +17,6 @@ from numba import types
 from isolux.io.kernels import njit
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["AREA", "POINTS", "RECALL", "Entries", "entries_of", "people_weight", "values_of"]
-
 POINTS, AREA, RECALL = 0, 1, 2
 """What is read: precision at recall points, the area under them, recall at the end."""
 
@@ -78,13 +76,7 @@ def _sizes(right: _Bits, wrong: _Bits, starts: _Ints, bits: _Ints) -> tuple[_Int
 
 @njit((_I, _U, _U, _I, _I, _I, types.int64), nogil=True)
 def _split(
-    cluster: _Ints,
-    right: _Bits,
-    wrong: _Bits,
-    starts: _Ints,
-    bits: _Ints,
-    last: _Ints,
-    n_rows: int,
+    cluster: _Ints, right: _Bits, wrong: _Bits, starts: _Ints, bits: _Ints, last: _Ints, n_rows: int
 ) -> tuple[_Short, _Ints, _Short, _Bits, _Bits]:
     """Part alarms, wrong at every overlap, from rows that count in some other way."""
     mask = _mask_of(bits)

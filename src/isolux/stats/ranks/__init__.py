@@ -62,20 +62,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.errors import InputError
-
-__all__ = [
-    "GroupCells",
-    "RankTests",
-    "SortedScores",
-    "cells_of",
-    "compare_groups",
-    "disparity_of_medians",
-    "median_replicates",
-    "sort_scores",
-]
 
 BoolArray = npt.NDArray[np.bool_]
 _Places = npt.NDArray[np.uint32]
@@ -330,7 +318,7 @@ def median_replicates(
     >>> median_replicates([3.0, 1.0, 2.0], [0, 1, 2], np.array([[1.0, 2], [1, 0], [1, 2]])).tolist()
     [2.0, 2.5]
     """
-    from isolux.stats.ranks.medians import medians_by_replicate
+    from isolux.stats.ranks.kernels import medians_by_replicate
 
     scores, owner = np.asarray(value, dtype=np.float64), np.asarray(cluster, dtype=np.int64)
     order = np.argsort(scores, kind="stable")

@@ -4,17 +4,23 @@ One walk through the units of one score vector, from the lowest score to the hig
 of each group lie below. What a unit sees there is all that any pair of groups needs to rank it: its
 mid-rank among groups a and b is what it sees of a, plus what it sees of b, plus a half. So nothing
 is ever ranked again for a pair.
+
+The compiled loop of ``ranks.median_replicates``; imported only by the function that runs it.
+
+From sums over one score vector to each pair's U, its variances and their z: compiled.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import numpy.typing as npt
 
 from isolux.io.kernels import njit
-from isolux.stats.ranks.variances import allocating_nothing, compare_pairs
 from isolux.stats.ranks.walk import (
     add_ties,
+    allocating_nothing,
     find_levels,
     line_up,
     one_each,
@@ -23,8 +29,6 @@ from isolux.stats.ranks.walk import (
     unpack,
     walk,
 )
-
-__all__ = ["walk_scores"]
 
 _Ints = npt.NDArray[np.int64]
 _Places = npt.NDArray[np.uint32]  # without a sign: no test for counting from the end
@@ -192,3 +196,128 @@ def walk_scores(
             skew[v],
         )  # fmt: skip
     return n, clusters, middle, total, superior, naive, clustered, skew, shared
+
+
+@njit(nogil=True)
+def medians_by_replicate(value: _Floats, cluster: _Ints, weights: _Floats) -> _Floats:
+    """Weighted median of rising ``value [m]`` for each column of ``weights [c, r]``: ``[r]``."""
+    replicates = weights.shape[1]
+    out = np.full(replicates, np.nan)
+    total = np.zeros(replicates)
+    for i in range(len(value)):
+        for r in range(replicates):
+            total[r] += weights[cluster[i], r]
+    passed = np.zeros(replicates)
+    lower = np.full(replicates, np.nan)
+    for i in range(len(value)):
+        for r in range(replicates):
+            w = weights[cluster[i], r]
+            if w == 0.0:
+                continue
+            passed[r] += w
+            if math.isnan(out[r]):
+                if not math.isnan(lower[r]):
+                    out[r] = 0.5 * (lower[r] + value[i])
+                elif 2.0 * passed[r] > total[r]:
+                    out[r] = value[i]
+                elif 2.0 * passed[r] == total[r]:
+                    lower[r] = value[i]
+    return out
+
+
+@allocating_nothing
+def _z_of(won: float, pairs: float, variance: float) -> float:
+    """Standardise U, with the continuity correction of half a pair; 0 where nothing varies."""
+    if math.isnan(variance):
+        return np.nan
+    away = won - 0.5 * pairs
+    if not (variance > 0.0 and abs(away) > 0.5):
+        return 0.0
+    return (away - math.copysign(0.5, away)) / math.sqrt(variance)
+
+
+@allocating_nothing
+def _skewness(clusters_a: float, clusters_b: float, square: float, cube: float) -> float:
+    """Skewness of a group's sum of cluster sums when whole clusters are permuted."""
+    whole = clusters_a + clusters_b
+    # The third moment of a sum drawn without replacement has (N - 1)(N - 2) below the line.
+    if whole < 3.0 or not square > 0.0:
+        return 0.0
+    share = clusters_a * clusters_b / (whole * (whole - 1.0))
+    third = share * (clusters_b - clusters_a) / (whole - 2.0) * cube
+    return float(third / (share * square) ** 1.5)
+
+
+@allocating_nothing
+def _rank_square(a: int, b: int, n: _Floats, cubes: _Floats, tied: _Floats) -> float:
+    """Sum of squares of the centred mid-ranks among two groups: ``(N³ - Σ t³) / 12``."""
+    whole = n[a] + n[b]
+    ties = whole + cubes[a] + cubes[b] + 3.0 * (tied[a, b] + tied[b, a])
+    return float((whole * whole * whole - ties) / 12.0)
+
+
+@allocating_nothing
+def _variance_between(
+    a: int, b: int, n: _Floats, squared: _Floats, ranks: float, square: _Floats
+) -> float:
+    """Variance of U where no cluster is in both groups and clusters are exchangeable."""
+    whole = n[a] + n[b]
+    own = ranks / whole
+    together = squared[a] + squared[b] - whole
+    alike = 0.0
+    if together > 0.0:
+        # A quarter, as the squares are of doubled ranks; a cluster's units are not taken to repel.
+        alike = max(0.0, (0.25 * (square[a, b] + square[b, a]) - ranks) / together)
+    side_a = (own * n[a] + alike * (squared[a] - n[a])) / (n[a] * n[a])
+    side_b = (own * n[b] + alike * (squared[b] - n[b])) / (n[b] * n[b])
+    lost = 1.0 - (squared[a] + squared[b]) / (whole * whole)
+    scale = n[a] * n[b] / whole
+    return float((side_a + side_b) / lost * scale * scale)
+
+
+@allocating_nothing
+def _variance_within(
+    a: int, b: int, n: _Floats, clusters: float, square: _Floats, cross: _Floats
+) -> float:
+    """Variance of U from clusters' own contributions, where some are in both groups."""
+    if clusters < 2.0:
+        return np.nan
+    found = square[a, b] / (n[a] * n[a]) + square[b, a] / (n[b] * n[b])
+    found = 0.25 * (found - 2.0 * cross[a, b] / (n[a] * n[b]))  # of doubled ranks, likewise
+    scale = n[a] * n[b] / (n[a] + n[b])
+    return float(found * clusters / (clusters - 1.0) * scale * scale)
+
+
+@njit(nogil=True)
+def compare_pairs(
+    k: int, n: _Floats, clusters: _Floats, rows: _Floats, tables: _Floats, shared: _Floats,
+    superior: _Floats, naive: _Floats, clustered: _Floats, skew: _Floats,
+) -> None:  # fmt: skip
+    """Fill what is above the diagonal."""
+    cubes, squared = rows[1], rows[2]
+    tied, wins, square, cube, cross = tables[0], tables[1], tables[2], tables[3], tables[4]
+    for a in range(k):
+        for b in range(a + 1, k):
+            pairs = n[a] * n[b]
+            if pairs == 0.0:
+                continue
+            won = 0.5 * wins[a, b]
+            ranks = _rank_square(a, b, n, cubes, tied)
+            whole = n[a] + n[b]
+            superior[a, b] = won / pairs
+            plain = pairs * ranks / (whole * (whole - 1.0))
+            naive[a, b] = math.erfc(abs(_z_of(won, pairs, plain)) / math.sqrt(2.0))
+            skew[a, b] = 0.0
+            if shared[a, b] == 0.0:
+                wide = _variance_between(a, b, n, squared, ranks, square)
+                if squared[a] + squared[b] > whole:  # with one unit a cluster, the naive test
+                    skew[a, b] = _skewness(
+                        clusters[a],
+                        clusters[b],
+                        square[a, b] + square[b, a],
+                        cube[a, b] + cube[b, a],
+                    )
+            else:
+                many = clusters[a] + clusters[b] - shared[a, b]
+                wide = _variance_within(a, b, n, many, square, cross)
+            clustered[a, b] = _z_of(won, pairs, wide)

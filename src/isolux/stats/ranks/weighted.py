@@ -23,18 +23,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.design import IntArray
 from isolux.stats.deviates import Difference
 from isolux.stats.differences import of_means
 from isolux.stats.sampling import Strata, inner
 from isolux.stats.shares import ClusterMeans
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.weighted_means import weighted_means
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-__all__ = ["WeightedPair", "Weights", "compare_weighted", "weighted_median"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,7 @@ def weighted_median(value: FloatArray, weight: FloatArray) -> float:
     >>> weighted_median(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 4.0]))
     2.0
     """
-    from isolux.stats.ranks.medians import medians_by_replicate
+    from isolux.stats.ranks.kernels import medians_by_replicate
 
     order = np.argsort(value, kind="stable")
     own = np.ascontiguousarray(weight[order][:, None])

@@ -3,22 +3,3 @@
 Groups that share people see the same weights, so their differences have the right variance; a
 metric of two models on the same people likewise.
 """
-
-from __future__ import annotations
-
-from isolux.stats.resampling.pairs import PairSample, replicate_pairs
-from isolux.stats.resampling.rankings import replicate_rankings
-from isolux.stats.resampling.ranks import Ranked, ReplicatedRanks, replicate_ranks
-from isolux.stats.resampling.sums import Columns, jackknife_acceleration, replicate_sums
-
-__all__ = [
-    "Columns",
-    "PairSample",
-    "Ranked",
-    "ReplicatedRanks",
-    "jackknife_acceleration",
-    "replicate_pairs",
-    "replicate_rankings",
-    "replicate_ranks",
-    "replicate_sums",
-]

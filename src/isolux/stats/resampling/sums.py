@@ -8,24 +8,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.design import Design, IntArray, by_columns
+from isolux.stats.design import Design, by_columns
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.joint_law import correlated_normals, products
 from isolux.stats.sampling import variance_of_sums
-from isolux.stats.statistic import (
-    FloatArray,
-    SumStatistic,
-)
-from isolux.stats.two_ways import HALF
+from isolux.stats.statistic import FloatArray, IntArray, SumStatistic
+from isolux.stats.weighted_means import HALF
 from isolux.stats.weights import blocks, in_parts
+from isolux.vocabulary.spec import Bootstrap
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from isolux.vocabulary.spec import Bootstrap
-
-
-__all__ = ["Columns", "jackknife_acceleration", "replicate_sums"]
 
 _LONG = 2e9
 """Entries times replicates beyond which clusters take too long to draw; sums are, as normal."""

@@ -4,17 +4,24 @@ The area is the chance that a positive row scores above a negative one, ties cou
 Mann-Whitney statistic (Hanley & McNeil 1982, "The meaning and use of the area under a receiver
 operating characteristic (ROC) curve", Radiology 143:29-36). With weights, a row that weighs 2
 counts as two rows.
+
+A measure of ranked classes as a statistic of two columns of an evidence table.
+
+Average precision: precision averaged over the positives as the threshold falls.
+
+``AP = Σ (R_n − R_{n−1}) P_n`` over the distinct scores, highest first, without interpolation
+(as scikit-learn's ``average_precision_score``; Su, Yuan & Zhu 2015, "A relationship between the
+average precision and the area under the ROC curve", ICTIR, section 2). It moves with how common
+positives are: of scores without information it is their share.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
-from isolux.stats.roc.evidence import of_two_columns
-from isolux.stats.statistic import FloatArray, RankStatistic, Weighted
-
-__all__ = ["auc", "roc_auc"]
+from isolux.stats.statistic import FloatArray, RankStatistic, Weighted, at_weights, of_known
 
 _COMPILED_FROM = 32  # replicates; fewer are done before numba would have been imported
 
@@ -34,10 +41,8 @@ def auc(scores: FloatArray, positive: npt.NDArray[np.bool_], weights: FloatArray
     >>> auc(scores, positive, np.array([[1, 1.0], [1, 1], [1, 3], [1, 1]]))
     array([0.875 , 0.8125])
     """
-    matrix = np.asarray(weights if weights.ndim == 2 else weights[:, None], dtype=np.float64)
     area = _area_of(np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=np.bool_))
-    found = area(matrix, None)
-    return np.asarray(found if weights.ndim == 2 else found[0])
+    return at_weights(area, weights)
 
 
 def _area_of(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Weighted:
@@ -89,7 +94,7 @@ def _area_numpy(
     return area
 
 
-def roc_auc(score: str = "positive_score", positive: str = "is_positive") -> RankStatistic:
+def roc_auc() -> RankStatistic:
     """Make the area under the ROC curve a statistic of two columns of an evidence table.
 
     Examples
@@ -101,4 +106,42 @@ def roc_auc(score: str = "positive_score", positive: str = "is_positive") -> Ran
     >>> float(roc_auc()(evidence, np.ones(4)))
     1.0
     """
-    return of_two_columns(_area_of, score, positive)
+    of = of_known(lambda rows: _area_of(rows[:, 0], rows[:, 1] > 0))
+    return RankStatistic(_two_columns, of, two_classes=1)
+
+
+def _two_columns(evidence: pl.DataFrame) -> FloatArray:
+    """Take scores, and +1 or -1, so that a row of zeros is never a row that counts."""
+    scores = evidence["positive_score"].cast(pl.Float64).to_numpy()
+    return np.column_stack([scores, evidence["is_positive"].cast(pl.Float64).to_numpy() * 2 - 1])
+
+
+def _precision_of(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Weighted:
+    order = np.argsort(-scores, kind="stable")
+    falling, kind = scores[order], positive[order]
+    ends = np.append(np.flatnonzero(falling[1:] != falling[:-1]) + 1, len(falling))
+    ends = ends if len(falling) else ends[:0]
+
+    def precision(weights: FloatArray, at: npt.NDArray[np.int64] | None) -> FloatArray:
+        from isolux.stats.roc.kernels import precision_by_replicate
+
+        where = order if at is None else at[order]
+        return np.asarray(precision_by_replicate(where, ends, kind, np.ascontiguousarray(weights)))
+
+    return precision
+
+
+def average_precision() -> RankStatistic:
+    """Make the average precision a statistic of two columns of an evidence table.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> evidence = pl.DataFrame(
+    ...     {"positive_score": [0.9, 0.4, None, 0.1], "is_positive": [True, False, True, False]}
+    ... )
+    >>> float(average_precision()(evidence, np.ones(4)))
+    1.0
+    """
+    of = of_known(lambda rows: _precision_of(rows[:, 0], rows[:, 1] > 0))
+    return RankStatistic(_two_columns, of, two_classes=1)

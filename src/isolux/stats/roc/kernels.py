@@ -12,8 +12,6 @@ import numpy.typing as npt
 from isolux.io.kernels import njit
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["area_by_replicate", "precision_by_replicate"]
-
 _BLOCK = 256  # replicates at once: their running sums, three times 2 kB, stay in the fastest cache
 
 

@@ -35,10 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import FloatArray
-
-__all__ = ["Watched", "differences", "e_values", "schedule", "thinned", "watched"]
+from isolux.stats.statistic import FloatArray, IntArray
 
 STEP = 0.005
 """Of the gaps that are bet against: half a point, finer than what is reported of most gaps."""

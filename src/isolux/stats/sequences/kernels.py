@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 
-__all__ = ["capitals"]
-
 _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
 _LEAST, _MOST = 1e-280, 1e280

@@ -27,11 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.design import IntArray
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.errors import InputError, SpecError
-
-__all__ = ["LONGEST", "Slices", "apart", "rows_of", "worst_slices"]
 
 LONGEST = 3
 """Most attributes of a slice."""

@@ -17,8 +17,6 @@ from numba.extending import intrinsic
 
 from isolux.io.kernels import njit
 
-__all__ = ["walk_slices"]
-
 _Words = npt.NDArray[np.uint64]
 _Ints = npt.NDArray[np.int64]
 _Short = npt.NDArray[np.int32]

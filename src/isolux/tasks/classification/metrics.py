@@ -9,8 +9,7 @@ from typing import Any, Literal
 import polars as pl
 
 from isolux.stats.calibration import BINS, calibration_error
-from isolux.stats.roc import roc_auc
-from isolux.stats.roc.precisions import average_precision
+from isolux.stats.roc import average_precision, roc_auc
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.vocabulary import works
 from isolux.vocabulary.info import Direction, Metric, Reference

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.groups.measure.thresholds import PAIRS, with_weighted_thresholds
+from isolux.groups.measure.pair_rows import PAIRS, with_weighted_thresholds
 from isolux.io.hashing import sha256_file
 from isolux.people.drawn import drawn_by, is_asked, ways_of
 from isolux.people.odd_weights import cautions_on_ids, cautions_on_worth

@@ -17,7 +17,7 @@ import polars as pl
 
 from isolux.disparity.class_rankings import class_rankings
 from isolux.disparity.models import compare_models
-from isolux.disparity.relative import relative_changes
+from isolux.disparity.paired import relative_changes
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership

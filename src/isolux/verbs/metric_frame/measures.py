@@ -15,13 +15,13 @@ import polars as pl
 
 from isolux.groups.estimates import Estimates
 from isolux.groups.intersections import Crossing
+from isolux.groups.interval_methods import intervals_at
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import Membership
 from isolux.groups.unanswered import NO_SCORE, cautions, unanswered
-from isolux.groups.uncertainty import intervals_at
-from isolux.stats.correlation import paired_correlation
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval, difference_interval, percentile
+from isolux.stats.joint_law import paired_correlation
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import stream
 from isolux.tasks import score

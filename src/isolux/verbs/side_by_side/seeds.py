@@ -26,7 +26,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.estimates import Estimates, Measure
-from isolux.groups.uncertainty import standard_error
+from isolux.groups.interval_methods import standard_error
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import Status

@@ -15,17 +15,14 @@ import numpy as np
 
 from isolux.groups.estimates import Measure
 from isolux.groups.means import means_of, means_of_others
-from isolux.stats.design import Design, IntArray
+from isolux.stats.constants import CLASS_RATIOS
+from isolux.stats.design import Design
 from isolux.stats.intervals import Interval
 from isolux.stats.shares import ClusterMeans
-from isolux.stats.statistic import FloatArray
-
-__all__ = ["ClassShares", "at_least_of_classes", "class_shares", "is_of_classes"]
+from isolux.stats.statistic import FloatArray, IntArray
 
 _FLAT = 1e-14
 """A variance below this is rounding: nothing varies."""
-_RATIOS = (0.2, 5.0)
-"""Between which classes may shorten or lengthen what they say apart."""
 _Z = 1.959963984540054
 """The reach at which a standard error is read from classes' intervals."""
 
@@ -75,7 +72,7 @@ class ClassShares:
         low = np.where(value <= 0.0, 0.0, np.maximum(centre - half, 0.0))
         high = np.where(value >= 1.0, 1.0, np.minimum(centre + half, 1.0))
         known = np.isfinite(n)
-        return Interval(np.where(known, low, np.nan), np.where(known, high, np.nan))
+        return Interval(low, high).show(known)
 
     def mean(self) -> FloatArray:
         """Return the mean of the classes' shares, of those that occur: ``[g]``."""
@@ -118,7 +115,9 @@ class ClassShares:
             number += occurs
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = standard_error / (np.sqrt(variance) / number)
-        return np.where(variance > _FLAT, np.clip(np.nan_to_num(ratio, nan=1.0), *_RATIOS), 1.0)
+        return np.where(
+            variance > _FLAT, np.clip(np.nan_to_num(ratio, nan=1.0), *CLASS_RATIOS), 1.0
+        )
 
 
 def is_of_classes(measure: Measure) -> bool:

@@ -24,19 +24,16 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.stats.design import IntArray
+from isolux.groups.estimates import Measure
+from isolux.stats.constants import HALF_LENT_SQUARES
 from isolux.stats.intervals import Interval, logit_reach, quantile, student_reach
 from isolux.stats.shares import ClusterMeans
-from isolux.stats.statistic import FloatArray
-
-__all__ = ["Slopes", "number_interval", "slopes_of"]
-
-_DOUBT = 0.5
-"""Squares of a normal law at which half of what others lend counts."""
+from isolux.stats.statistic import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +88,7 @@ def slopes_of(means: ClusterMeans, family: IntArray | None = None) -> Slopes | N
         error = np.sqrt(together((error * two) ** 2)) / second
         peaked = held * together(four) / second**2
         squares = 2.0 * means.freedom / np.maximum(peaked - 1.0, 1e-9)
-        lent = _beyond_error(lean, error) / means.units * squares / (squares + _DOUBT)
+        lent = _beyond_error(lean, error) / means.units * squares / (squares + HALF_LENT_SQUARES)
     lent = _finite(lent)
     return Slopes(np.minimum(own, lent), np.maximum(own, lent))
 
@@ -144,3 +141,26 @@ def number_interval(
     if fraction:
         low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
     return Interval(low, high)
+
+
+def of_numbers(
+    mean: ClusterMeans, families: IntArray | None, measure: Measure
+) -> Callable[[float], Interval]:
+    """Give the intervals of means of numbers at any reach: those that are an audit's default.
+
+    Shapes: ``families`` [g].
+    """
+    slopes = slopes_of(mean, families)
+    assert slopes is not None  # noqa: S101 - nor of shares
+
+    def reach(z: float) -> Interval:
+        return within_range(number_interval(mean, slopes, z, fraction=measure.fraction), measure)
+
+    return reach
+
+
+def within_range(ends: Interval, measure: Measure) -> Interval:
+    """Cut an interval where the metric's range ends: a correlation stays within −1 and 1."""
+    low, high = measure.info.low, measure.info.high
+    floor, ceiling = (-np.inf if low is None else low), (np.inf if high is None else high)
+    return Interval(np.maximum(ends.low, floor), np.minimum(ends.high, ceiling))

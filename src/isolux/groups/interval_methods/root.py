@@ -14,40 +14,49 @@ References
    Annals of Statistics 3(5), 1163-1174.
 .. [2] Peng, L. (2001). Estimating the mean of a heavy tailed distribution. Statistics and
    Probability Letters 52(3), 255-264.
+
+Roots of mean squares, by what is known of the mean of squares.
+
+A few far errors make up most of a mean of squares, and a small group without one looks surer than
+it is in every replicate. Means of numbers know better: a group's spread is taken to be no smaller
+than others' of its attribute let it be. So the interval of a root is the root of theirs, and its
+upper end is no lower than how slowly the largest errors thin out lets the mean be.
+
+Where too little is known of the largest errors to say how large a mean of squares is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.design import IntArray
-from isolux.stats.rows import entries
-from isolux.stats.statistic import FloatArray
+from isolux.groups.estimates import Measure
+from isolux.groups.interval_methods.number import Slopes, number_interval, slopes_of
+from isolux.groups.means import means_of
+from isolux.stats.constants import (
+    FLATTER_P,
+    FLATTEST_INDEX,
+    LENDING_CLUSTERS,
+    OTHERS_LOGS,
+    PRIOR_INDEX,
+    PRIOR_LOGS,
+    TAIL_DOUBT,
+    TAIL_SHARE,
+    WHOLE_SHARE,
+)
+from isolux.stats.design import Design
+from isolux.stats.intervals import Interval
+from isolux.stats.rows import entries, take_rows
+from isolux.stats.shares import ClusterMeans
+from isolux.stats.statistic import FloatArray, IntArray
+from isolux.vocabulary.spec import Statistics
+from isolux.vocabulary.tables import Status
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-__all__ = ["FLATTEST", "FarTails", "TailIndex", "far_tails"]
-
-_SHARE = 0.05
-"""Of clusters: those with the largest numbers are the tail."""
-_LENDING = 20
-"""Clusters from which on a group's tail holds one."""
-_PLAIN, _PLAIN_INDEX = 5.0, 3.0
-"""Logarithms of a normal law's squares that are put to all, and their index beyond such a cut."""
-_OTHERS = 5.0
-"""Logarithms of others that count beside its own for a group that is judged by its own tail."""
-_FLATTER = 0.05
-"""Probability of a tail as flat among groups of one law below which a group is judged by its own:
-at a fifth, intervals of small groups with normal errors were up to 5 % wider on average."""
-_WHOLE = 0.9
-"""Share of everyone in an attribute's groups from which on their tails are everyone's."""
-FLATTEST = 1.15
-"""The least index that is believed: a tail's mean is then 7.7 cuts, and soon beyond any number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +91,20 @@ class FarTails:
 
         Shapes: ``family`` [g].
         """
-        lends = self.clusters >= _LENDING
+        lends = self.clusters >= LENDING_CLUSTERS
         logs, among = np.where(lends, self.logs, 0.0), np.where(lends, self.among, 0)
         k, h = (np.bincount(family, weights=x).astype(np.float64) for x in (among, logs))
         flatter = self._flatter((h, k), family)
         held = np.bincount(family, weights=np.where(lends, self.clusters, 0))
-        whole = held >= _WHOLE * self.clusters[0]
+        whole = held >= WHOLE_SHARE * self.clusters[0]
         whole &= np.bincount(family, weights=flatter) == 0
-        shape, rate = k + _PLAIN, h + _PLAIN / _PLAIN_INDEX
+        shape, rate = k + PRIOR_LOGS, h + PRIOR_LOGS / PRIOR_INDEX
         lightest = int(np.argmax(np.where(whole, shape / rate, 0.0))) if whole.any() else 0
         of = np.where(np.arange(len(family)) == 0, lightest, family)
         with np.errstate(divide="ignore", invalid="ignore"):
-            own = self.logs + _OTHERS * (h / k)[family]
+            own = self.logs + OTHERS_LOGS * (h / k)[family]
         return TailIndex(
-            np.where(flatter, self.among + _OTHERS, shape[of]), np.where(flatter, own, rate[of])
+            np.where(flatter, self.among + OTHERS_LOGS, shape[of]), np.where(flatter, own, rate[of])
         )
 
     def _flatter(
@@ -105,23 +114,21 @@ class FarTails:
         from scipy.special import fdtrc
 
         h, k = (x[family] for x in pooled)
-        use = (family > 0) & (self.clusters >= _LENDING) & (k > self.among)
+        use = (family > 0) & (self.clusters >= LENDING_CLUSTERS) & (k > self.among)
         with np.errstate(divide="ignore", invalid="ignore"):
             others = (h - self.logs) / (k - self.among)
             ratio = np.where(use, self.logs / self.among / others, 0.0)
-            found = fdtrc(2.0 * self.among, 2.0 * (k - self.among), ratio) <= _FLATTER
+            found = fdtrc(2.0 * self.among, 2.0 * (k - self.among), ratio) <= FLATTER_P
         return np.asarray(use & found)
 
     def at(self, rows: IntArray) -> FarTails:
         """Return some of the groups."""
-        return FarTails(
-            self.logs[rows], self.among[rows], self.cut[rows], self.share[rows], self.adds[rows],
-            self.clusters[rows],
-        )  # fmt: skip
+        found: FarTails = take_rows(self, rows)
+        return found
 
     def highest(self, value: FloatArray, index: FloatArray) -> FloatArray:
         """Return what the means would be if the tails thinned out as an index says."""
-        at = np.maximum(index, FLATTEST)
+        at = np.maximum(index, FLATTEST_INDEX)
         return np.asarray(value - self.adds + self.share * self.cut * at / (at - 1.0))
 
 
@@ -184,7 +191,7 @@ def _tail(
     clusters = int(c.sum())
     if not clusters:
         return 0.0, 0, 0.0, 0.0, 0.0, 0
-    among = max(1, round(_SHARE * clusters))
+    among = max(1, round(TAIL_SHARE * clusters))
     each, units = s / n, float(c @ n)
     top = np.arange(len(s))
     if among + 1 < len(s):  # as many entries stand for as many clusters at least
@@ -200,3 +207,124 @@ def _tail(
         over = np.log(each[top] / cut) if cut > 0 else np.where(each[top] > 0, np.inf, 0.0)
     weighs, adds = float(taken @ n[top]) / units, float(taken @ s[top]) / units
     return float(taken @ over), among, cut, weighs, adds, clusters
+
+
+def is_of_squares(measure: Measure) -> bool:
+    """Tell whether a measure is the root of a mean."""
+    return measure.columns is not None and measure.columns.statistic.of_squares
+
+
+def mean_of_squares(measure: Measure) -> Measure:
+    """Return the mean that a measure is the root of."""
+    assert measure.columns is not None  # noqa: S101 - callers ask ``is_of_squares``
+    start = measure.columns.start
+    return replace(measure, mean=(start, start + 1))
+
+
+def tails_of_squares(design: Design, measure: Measure, n_groups: int) -> FarTails:
+    """Find the tails of everyone's and every group's squares."""
+    sums, counts = mean_of_squares(measure).mean_columns
+    rows = np.arange(n_groups)
+    return far_tails(design.rows(rows, sums), design.rows(rows, counts), design.copies)
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """Roots of groups' means of squares, as far as each may lie from what was drawn.
+
+    Parameters
+    ----------
+    mean : ClusterMeans
+        Of the squares.
+    slopes : Slopes
+    tails : FarTails
+    index : TailIndex
+    """
+
+    mean: ClusterMeans
+    slopes: Slopes
+    tails: FarTails
+    index: TailIndex
+
+    def at(self, rows: IntArray) -> Roots:
+        """Return some of the groups."""
+        return Roots(
+            self.mean.at(rows), self.slopes.at(rows), self.tails.at(rows), self.index.at(rows)
+        )
+
+    def interval(self, z: FloatArray | float, *, careful: bool = False) -> Interval:
+        """Return the intervals that reach z standard errors, and as far up as far errors may lie.
+
+        ``careful``: one end alone is asked, and far errors are looked for as far as for both.
+        """
+        from scipy.special import ndtr
+
+        ends = number_interval(self.mean, self.slopes, z, fraction=False)
+        index = self.index.at_least(ndtr(-np.asarray(z)) / (2.0 if careful else 1.0))
+        high = np.fmax(ends.high, self.tails.highest(self.mean.value, index))
+        return root_of(Interval(ends.low, high))
+
+
+def roots(design: Design, measure: Measure, families: IntArray) -> Roots:
+    """Lay out the roots of everyone's and every group's mean of squares.
+
+    Shapes: ``families`` [g].
+    """
+    mean = means_of(design, mean_of_squares(measure), np.arange(len(families)))
+    slopes = slopes_of(mean, families)
+    assert slopes is not None  # noqa: S101 - squares are no shares
+    tails = tails_of_squares(design, measure, len(families))
+    return Roots(mean, slopes, tails, tails.index(families))
+
+
+def root_of(interval: Interval) -> Interval:
+    """Take the root of both ends; below 0 there is nothing.
+
+    Examples
+    --------
+    >>> found = root_of(Interval(np.array([-1.0]), np.array([9.0])))
+    >>> found.low.item(), found.high.item()
+    (0.0, 3.0)
+    """
+    low, high = (np.sqrt(np.maximum(end, 0.0)) for end in (interval.low, interval.high))
+    return Interval(low, high)
+
+
+Marks = npt.NDArray[np.object_]
+
+
+def mark_far_errors(
+    design: Design,
+    measures: tuple[Measure, ...],
+    family: IntArray,
+    cells: tuple[Marks, Marks],
+    spec: Statistics,
+) -> None:
+    """Mark roots of mean squares whose errors may be too far to tell, or that rest on few of them.
+
+    Shapes: ``family`` [g], ``cells`` [g, m].
+    """
+    status, reason = cells
+    copies = design.copies.astype(np.float64)
+    for j, measure in enumerate(measures):
+        if not is_of_squares(measure):
+            continue
+        sums, _ = mean_of_squares(measure).mean_columns
+        squares = design.rows(np.arange(len(status)), sums)
+        worth = _worth(squares @ copies, squares.power(2) @ copies)
+        tails = tails_of_squares(design, measure, len(status))
+        index = tails.index(family).at_least(TAIL_DOUBT)
+        for g in np.flatnonzero(status[:, j] == Status.OK.value):
+            if worth[g] < spec.min_clusters:
+                reason[g, j] = f"a few far errors make up most of it: worth {worth[g]:.1f} clusters"
+            elif index[g] <= FLATTEST_INDEX:
+                reason[g, j] = "its largest errors thin out too slowly to say how large it can be"
+            else:
+                continue
+            status[g, j] = Status.BOUNDARY.value
+
+
+def _worth(total: FloatArray, square: FloatArray) -> FloatArray:
+    """Return how many equal ones so unequal squares are worth (Kish)."""
+    # Without any error there is nothing that a few of them could make up.
+    return np.divide(total**2, square, out=np.full_like(total, np.inf), where=square > 0)

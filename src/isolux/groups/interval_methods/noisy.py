@@ -8,19 +8,22 @@ down by as much as chance may well have added.
 Two groups are compared by their values as they are, and as they would be with as much chance in
 both. The first is wrong where one group is smaller, the second where chance has enlarged neither;
 an interval that reaches as far as both say takes no difference of sizes for a finding.
+
+Where what units add to a value lies too far on one side for its interval.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from isolux.groups.estimates import Measure
-from isolux.stats.design import Design, IntArray
+from isolux.stats.constants import MAX_SKEWNESS
+from isolux.stats.design import Design
 from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import Interval
-from isolux.stats.statistic import Chance, FloatArray
-
-__all__ = ["ENLARGED", "chance_alike", "chance_of", "down_by", "is_enlarged"]
+from isolux.stats.statistic import Chance, FloatArray, IntArray
+from isolux.vocabulary.tables import Status
 
 ENLARGED = "chance makes the values larger, most in small groups, and how much cannot be told"
 
@@ -66,3 +69,41 @@ def _squares(design: Design, rows: IntArray, column: int) -> FloatArray:
     if isinstance(design, DrawnDesign):  # within strata, of a finite population, both ways
         return np.maximum(design.inner(rows, column, column), 0.0)
     return np.asarray(design.rows(rows, column).power(2) @ design.copies.astype(np.float64))
+
+
+_WHY = "too many of one value for its size: the interval may be too narrow"
+
+Marks = npt.NDArray[np.object_]
+
+
+def error_with_chance(
+    design: Design, measure: Measure, clusters: IntArray, se: FloatArray
+) -> FloatArray:
+    """Return standard errors of values that chance enlarges, no smaller than chance lets them be.
+
+    Sixty pictures of one value are no proof that there is no other: a group of one value alone has
+    the standard error of one cluster more, of another value, 1 / 61.
+    """
+    chance = chance_of(design, measure, np.arange(len(se)))
+    se = se * chance.times
+    if chance.skew is None:
+        return se
+    return np.where(np.isnan(chance.skew), np.maximum(se, 1.0 / (clusters + 1.0)), se)
+
+
+def mark_skewed(
+    design: Design, measures: tuple[Measure, ...], cells: tuple[Marks, Marks], clusters: IntArray
+) -> None:
+    """Mark values that chance enlarges, whose skewness is known and large for their clusters.
+
+    Shapes: ``cells`` [g, m], ``clusters`` [g, m].
+    """
+    status, reason = cells
+    rows = np.arange(len(status))
+    for j, measure in enumerate(measures):
+        skew = chance_of(design, measure, rows).skew if is_enlarged(measure) else None
+        if skew is None:
+            continue
+        leans = ~(np.abs(skew) <= MAX_SKEWNESS * np.sqrt(clusters[:, j]))
+        for g in np.flatnonzero(leans & (status[:, j] == Status.OK.value)):
+            status[g, j], reason[g, j] = Status.BOUNDARY.value, _WHY
