@@ -25,8 +25,7 @@ from isolux.analyses.confounders.tests import (
     middle,
     standard_error,
 )
-from isolux.stats.confounding import ranked_first
-from isolux.stats.sensitivity import strength_of_gap
+from isolux.stats.confounding import ranked_first, strength_of_gap
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import Metric
 
@@ -347,7 +346,7 @@ def find_bearing(
 ) -> Bearing | None:
     """Say how strong what was not annotated would have to be to take a gap away.
 
-    Of metrics that are means of people's scores; the formulas are ``stats/sensitivity.py``. Shapes:
+    Of metrics that are means of people's scores; the formulas are ``stats/confounding.py``. Shapes:
     ``weight`` [n_units].
     """
     mixed, strata = case.of(s).mixed, case.layout.strata[s]

@@ -11,7 +11,7 @@ from isolux.curation.annotation.server import Server
 from isolux.curation.project.folder import Project, open_project
 from isolux.curation.project.reading import read_table
 from isolux.vocabulary.errors import SpecError
-from isolux_worlds.rehearsal.crew import CREW, Annotator
+from isolux_worlds.rehearsal.answering import CREW, Annotator
 from isolux_worlds.rehearsal.desks import ServerDesk, SheetDesk, accounts
 from isolux_worlds.rehearsal.sight import read_people, tasks_of
 from isolux_worlds.rehearsal.working import work

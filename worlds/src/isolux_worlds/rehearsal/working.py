@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 
 from isolux.curation.annotation.server import Server
-from isolux.curation.project import Project, open_project, read_table
+from isolux.curation.project.folder import Project, open_project
+from isolux.curation.project.reading import read_table
 from isolux.vocabulary.errors import SpecError
 from isolux_worlds._draw import stream
 from isolux_worlds.rehearsal.answering import CREW, Annotator, answered
