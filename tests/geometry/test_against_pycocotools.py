@@ -34,8 +34,11 @@ def common(draw, n_images, n_labels):
 
 
 @st.composite
-def box_cases(draw):
-    """Crowds, ignored people, equal scores and boxes, empty images, classes nobody has."""
+def box_cases(draw, *, repeats=True):
+    """Crowds, ignored people, equal scores and boxes, empty images, classes nobody has.
+
+    ``repeats``: whether one detection may be another exactly, which the tasks refuse if many are.
+    """
     n_images, n_labels = draw(st.integers(1, 4)), draw(st.integers(1, 3))
     truths = []
     for _ in range(draw(st.integers(0, 10))):
@@ -55,7 +58,9 @@ def box_cases(draw):
         box = list(draw(st.sampled_from(truths))["bbox"]) if near else square(draw)
         box = [side + draw(st.sampled_from([0, 0, 0, 1, 5])) for side in box]
         row = {"bbox": box, "score": draw(st.integers(0, 4)) / 4, "area": box[2] * box[3]}
-        detections.append(row | common(draw, n_images, n_labels))
+        row |= common(draw, n_images, n_labels)
+        if repeats or row not in detections:
+            detections.append(row)
     return Case(n_images, n_labels, truths, detections)
 
 

@@ -80,7 +80,7 @@ def test_coco_example_by_size(task, kind, truth, results, sizes, options, places
 
 
 @settings(max_examples=60, deadline=None)
-@given(box_cases())
+@given(box_cases(repeats=False))
 def test_made_up_cases_by_size(case):
     for row in (*case.truths, *case.detections):
         row["area"] = row["bbox"][2] * row["bbox"][3]

@@ -95,7 +95,7 @@ def test_the_first_detections_and_sizes_as_metrics():
 
 
 @settings(max_examples=60, deadline=None)
-@given(box_cases())
+@given(box_cases(repeats=False))
 def test_any_case_as_pycocotools_has_it(case):
     classes, labels = ({row["label"] for row in rows} for rows in (case.truths, case.detections))
     assume(classes & labels and len(classes | labels) > 1)

@@ -80,7 +80,7 @@ def test_coco_example_of_people_alone():
 
 
 @settings(max_examples=150, deadline=None)
-@given(box_cases())
+@given(box_cases(repeats=False))
 def test_who_is_found_is_who_evalimgs_says(case):
     dataset, found = of_case(case)
     if not case.truths or not set(found["label"]) & {f"c{row['label']}" for row in case.truths}:
@@ -136,7 +136,7 @@ def precision_of(case, weights):
 
 
 @settings(max_examples=150, deadline=None)
-@given(box_cases(), st.lists(st.integers(0, 3), min_size=4, max_size=4))
+@given(box_cases(repeats=False), st.lists(st.integers(0, 3), min_size=4, max_size=4))
 def test_average_precision_and_its_resampling_equal_pycocotools_on_repeated_images(case, weights):
     """Weights of 1 are COCO's own AP; others are COCO's on images that stand there repeatedly.
 

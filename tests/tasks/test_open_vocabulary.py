@@ -342,7 +342,7 @@ def test_only_the_papers_that_were_used_are_cited():
 
 
 @settings(max_examples=80, deadline=None)
-@given(box_cases(), st.data())
+@given(box_cases(repeats=False), st.data())
 def test_each_class_is_a_category_of_pycocotools(case, data):
     """People with one class or two, and the first so many boxes of an image, as COCO's tool says.
 
