@@ -59,7 +59,8 @@ def test_the_demonstration_is_not_explained_by_what_models_said(tmp_path, monkey
     ran = isolux(
         monkeypatch, capsys, "explain", "demo", "--analysis", "error_model", "--analysis",
         "slices", "--analysis", "rank_tests", "--analysis-option", "rank_tests.attributes=all",
-        "--analysis-option", "error_model.bootstrap=100",
+        "--analysis-option", "error_model.bootstrap=100", "--analysis-option",
+        "error_model.check_trees=8",
     )  # fmt: skip
     assert ran.code == 0, ran.err
     run = run_directory.load("demo")

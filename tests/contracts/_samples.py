@@ -947,7 +947,11 @@ ANALYSES: dict[str, AnalysisSample] = {
     "breakdown": AnalysisSample(_runs.boxes, ("dim", "street"), ("breakdown.by=setting",)),
     "confidence_curves": AnalysisSample(_runs.associations, ("dim", "bright")),
     "confounders": AnalysisSample(_runs.labels, ("tone", "dark", "light"), _EXPLAINED),
-    "error_model": AnalysisSample(_runs.labels, ("light", "setting")),
+    "error_model": AnalysisSample(
+        _runs.labels,
+        ("light", "setting"),
+        ("error_model.bootstrap=200", "error_model.check_trees=8"),
+    ),
     "group_gaps": AnalysisSample(_runs.labels, ("dim", "bright", "points lower")),
     "label_errors": AnalysisSample(
         _runs.labels, ("labels of bright and of dim are wrong",), ("label_errors.attribute=light",)
