@@ -7,12 +7,14 @@ from dataclasses import replace
 
 import polars as pl
 
+from isolux.tasks._ids import refuse_no_match, require_columns
+from isolux.tasks._scores import score_rows
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.counts import COUNTS
-from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import INSTANCES, SCORES, to_polars
+from isolux.vocabulary.tables import INSTANCES, to_polars
 
 __all__ = ["INFO", "score"]
 
@@ -101,43 +103,40 @@ def score(
     >>> score(table, given).evidence["counts"].select("unit_id", "times").rows()
     [('row 1, counted', 30), ('row 1, others', 970)]
     """
-    frame = to_polars(predictions)
-    for name in _NEEDED:
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where="counts")
-    units = _units(dataset)
-    rows = units.join(
-        frame.select(*_NEEDED).rename({"instance_id": "unit_id"}), on="unit_id", how="left",
-        maintain_order="left",
-    ).with_columns(
-        pl.col("model").cast(pl.String).fill_null(_first(frame)), pl.col("label").cast(pl.String),
-        value=pl.col("value").cast(pl.Float64),
+    frame, units = to_polars(predictions), _units(dataset)
+    require_columns(frame, _NEEDED, "counts")
+    first = str(frame["model"][0]) if frame.height else "model"
+    given = frame.select(*_NEEDED).rename({"instance_id": "unit_id"})
+    rows = units.join(given, on="unit_id", how="left", maintain_order="left").with_columns(
+        pl.col("model").cast(pl.String).fill_null(first), pl.col("label").cast(pl.String),
         reason=pl.when(pl.col("times").is_null()).then(pl.lit("no count")),
     )  # fmt: skip
     held = rows.filter(pl.col("reason").is_null()).select(
         "model", "unit_id", "cluster_id", pl.col("times").cast(pl.Int64)
     )
-    if frame.height and units.height and not held.height:
-        raise JoinError(
-            "no count is of a cell of the table",
-            expected=", ".join(map(repr, units["unit_id"].head(3))),
-            found=", ".join(map(repr, frame["instance_id"].head(3))),
-        )
+    refuse_no_match(
+        "no count is of a cell of the table",
+        frame["instance_id"],
+        units["unit_id"],
+        n_matched=held.height,
+        expected="",
+        where=None,
+    )
     told = (
         f"Clusters are unknown: each of {int(held['times'].sum()):,} cases counts as independent."
         " Where cases share people or pictures, intervals are too narrow and differences are found"
         " too easily."
     )
-    measured = replace(INFO.metrics[0], direction=better)
+    absent = rows.height - held.height
+    lacking = Caution(
+        f"{absent:,} of {rows.height:,} cells of the table have no counts: every number is about"
+        " the others alone. Is the table whole?"
+    )
     return Scores(
-        units=SCORES.conform(
-            rows.drop("times").with_columns(
-                task=pl.lit("counts"), metric=pl.lit("rate"), unit_kind=pl.lit("instance")
-            )
-        ),
-        info=replace(INFO, metrics=(measured,)),
+        units=score_rows(rows, "counts", "rate", pl.col("value"), label=pl.col("label")),
+        info=replace(INFO, metrics=(replace(INFO.metrics[0], direction=better),)),
         evidence={COUNTS: held},
-        notes=(*_on_direction(frame, better), told, *_absent(rows)),
+        notes=(*_on_direction(frame, better), told, *([lacking] if absent else [])),
         task="counts",
         chosen=_words(frame, rows),
     )
@@ -158,45 +157,20 @@ def _units(dataset: Dataset) -> pl.DataFrame:
     return units
 
 
-def _first(frame: pl.DataFrame) -> str:
-    return str(frame["model"][0]) if frame.height else "model"
-
-
-def _absent(rows: pl.DataFrame) -> list[str]:
-    """Caution where cells of the table have no counts."""
-    absent = rows["reason"].is_not_null().sum()
-    if not absent:
-        return []
-    return [
-        Caution(
-            f"{absent:,} of {rows.height:,} cells of the table have no counts: every number is"
-            " about the others alone. Is the table whole?"
-        )
-    ]
-
-
 def _on_direction(frame: pl.DataFrame, better: Direction) -> list[str]:
     """Caution where errors are said to be better higher, or successes lower, by their names."""
     if better == "none" or not frame.height:
         return []
     labels = frame["label"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
     counted = [] if labels or "counted" not in frame.columns else [str(frame["counted"][0])]
-    words = _ERRORS if better == "higher" else _RIGHT
+    words, side = (_ERRORS, "lower") if better == "higher" else (_RIGHT, "higher")
     against = [name for name in labels or counted if words.search(name.lower())]
-    if not against:
-        return []
-    one = len(against) == 1
-    side, whose = (
-        ("lower" if better == "higher" else "higher"),
-        ("its name" if one else "their names"),
+    verb, whose = ("is", "its name") if len(against) == 1 else ("are", "their names")
+    text = (
+        f"--better {better} was set, but {', '.join(map(repr, against[:3]))} {verb} better {side}"
+        f" by {whose}: which groups are called worse depends on it."
     )
-    return [
-        Caution(
-            f"--better {better} was set, but {', '.join(map(repr, against[:3]))} "
-            f"{'is' if one else 'are'} better {side} by {whose}: which groups are called worse "
-            "depends on it."
-        )
-    ]
+    return [Caution(text)] if against else []
 
 
 def _words(frame: pl.DataFrame, rows: pl.DataFrame) -> dict[str, dict[str, object]]:

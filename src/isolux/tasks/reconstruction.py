@@ -58,9 +58,8 @@ def score(
         Default: of pictures LPIPS and PSNR; of values those that are there.
     **pictures
         Where the originals are, and how two pictures are made comparable and measured:
-        ``originals``, ``original_embeddings``, ``size_px``, ``crop``, ``crop_outputs``,
-        ``exif_orientation``, ``shape_tolerance``, ``error_floor``, ``lpips_weights``, ``device``
-        and ``model``, described in ``PictureSettings``.
+        ``originals``, ``original_embeddings``, ``size_px``, ``crop``,
+        ``lpips_weights``, ``device`` and ``model``, described in ``PictureSettings``.
 
     Returns
     -------
@@ -70,8 +69,8 @@ def score(
         ``identity_cosine``: −1 to 1, higher is better. Null with the reason "no prediction", "no
         original picture", "no face box" (or "no box"), "box outside the picture", "picture of
         another shape than the original" (or "of another size"), "picture under 16 pixels" (LPIPS;
-        11: SSIM), "identical pictures: PSNR is infinite", "no embedding", "embedding of length
-        zero" (with "original: " before it if it is the original's), "no value was given".
+        11: SSIM), "no embedding", "embedding of length zero" (with "original: " before it if it
+        is the original's), "no value was given".
 
     Raises
     ------

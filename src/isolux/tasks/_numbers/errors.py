@@ -118,24 +118,18 @@ def suspicious(errors: pl.DataFrame) -> list[str]:
         z = _beyond_chance(truth, said)
         if z < _CHANCE:
             _refuse_shifted(str(model), truth, said)
-            rho = z / np.sqrt(len(truth) - 1)
-            how = (
-                "fall with the truth" if z < -_CHANCE else "go with the truth no better than chance"
+            rho, how = z / np.sqrt(len(truth) - 1), "go with the truth no better than chance"
+            text = (
+                f"The predictions of {model!r} {'fall with the truth' if z < -_CHANCE else how}"
+                f" (rank correlation {rho:.2f}). Are they about these people, and this question?"
             )
-            notes.append(
-                Caution(
-                    f"The predictions of {model!r} {how} (rank correlation {rho:.2f}). Are they"
-                    " about these people, and this question?"
-                )
-            )
+            notes.append(Caution(text))
         middle = np.median(np.abs(said)) / max(float(np.median(np.abs(truth))), 1e-300)
-        if not 1 / _FAR_OFF <= middle <= _FAR_OFF:
-            notes.append(
-                Caution(
-                    f"The median prediction of {model!r} is {np.median(said):g} and the median"
-                    f" truth {np.median(truth):g}: are both in the same unit of measurement?"
-                )
-            )
+        text = (
+            f"The median prediction of {model!r} is {np.median(said):g} and the median truth"
+            f" {np.median(truth):g}: are both in the same unit of measurement?"
+        )
+        notes += [] if 1 / _FAR_OFF <= middle <= _FAR_OFF else [Caution(text)]
     return notes
 
 

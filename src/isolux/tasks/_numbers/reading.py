@@ -117,15 +117,10 @@ def _absent(units: pl.DataFrame) -> list[str]:
     notes: list[str] = []
     for (model,), own in units.group_by(["model"], maintain_order=True):
         n = own["value"].null_count()
-        if n and own.height >= _FEWEST and n >= _MANY * own.height:
-            notes.append(
-                Caution(
-                    f"{n:,} of {own.height:,} people have no number of {model!r}: every number is"
-                    " about the others alone. Is the file whole?"
-                )
-            )
-        elif n:
-            notes.append(f"{n:,} of {own.height:,} people have no number of {model!r}.")
+        text = f"{n:,} of {own.height:,} people have no number of {model!r}"
+        many = Caution(f"{text}: every number is about the others alone. Is the file whole?")
+        is_many = own.height >= _FEWEST and n >= _MANY * own.height
+        notes += [many if is_many else f"{text}."] if n else []
     return notes
 
 

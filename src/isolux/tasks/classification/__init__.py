@@ -25,6 +25,7 @@ from isolux.tasks.classification.choice import (
     missing_inputs,
     refuse_of_answers,
     refuse_of_scores,
+    refuse_positive,
     refuse_settings,
 )
 from isolux.tasks.classification.counts import silent_people, tallies
@@ -61,7 +62,6 @@ from isolux.tasks.classification.without_truth import (
 )
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.counts import TIMES
-from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.tables import to_polars
@@ -253,7 +253,7 @@ def score(
         )  # fmt: skip
         refuse_unmatched(words, values_of_truth(dataset, target))
         positive = default_positive(instances["truth"], positive)
-        _refuse_positive(instances["truth"], positive, one_vs_rest=False)
+        refuse_positive(instances["truth"], positive, one_vs_rest=False)
         truth, other = two_classes(instances["truth"], positive)
         instances = instances.with_columns(truth=truth)
         cutoff = read_cutoff(threshold, threshold_on, dataset, instances, seed)
@@ -266,7 +266,7 @@ def score(
         given, instances.select("unit_id", cs.by_name(TIMES, require_all=False)),
         prediction_map=prediction_map, words=words, model=model,
     )  # fmt: skip
-    _refuse_positive(instances["truth"], positive, one_vs_rest=one_vs_rest)
+    refuse_positive(instances["truth"], positive, one_vs_rest=one_vs_rest)
     units = judge(instances, answers)
     cautions = [
         *silent_people(units, undetected),
@@ -347,22 +347,6 @@ def _measured(names: Sequence[str], *, mapped: bool) -> TaskInfo:
     info = measured_info(INFO, names, cites=True)
     cited = [*info.references, *([replace(FACET, place="appendix A.5.3")] if mapped else [])]
     return replace(info, references=tuple(dict.fromkeys(cited)))
-
-
-def _refuse_positive(truth: pl.Series, positive: str | None, *, one_vs_rest: bool) -> None:
-    if one_vs_rest and positive is not None:
-        raise SpecError(
-            "one class cannot be the positive one while every class is",
-            expected="positive, or one_vs_rest",
-            found=f"positive={positive!r} and one_vs_rest",
-        )
-    known = truth.explode().drop_nulls().unique().sort().to_list()
-    if positive is not None and known and positive not in known:
-        raise SpecError(
-            f"the positive class {positive!r} is true of nobody",
-            expected="one of " + ", ".join(known[:30]) + (", …" if len(known) > 30 else ""),
-            where="positive",
-        )
 
 
 def _evidence(judged: Judged, confidence: Confidence) -> pl.DataFrame:

@@ -103,3 +103,20 @@ def choose(
     if undetected == "both":
         wanted |= on_detected
     return tuple(m.name for m in info.metrics if m.name in wanted and m.name not in missing)
+
+
+def refuse_positive(truth: pl.Series, positive: str | None, *, one_vs_rest: bool) -> None:
+    """Refuse a positive class that is true of nobody, or beside one that takes turns."""
+    if one_vs_rest and positive is not None:
+        raise SpecError(
+            "one class cannot be the positive one while every class is",
+            expected="positive, or one_vs_rest",
+            found=f"positive={positive!r} and one_vs_rest",
+        )
+    known = truth.explode().drop_nulls().unique().sort().to_list()
+    if positive is not None and known and positive not in known:
+        raise SpecError(
+            f"the positive class {positive!r} is true of nobody",
+            expected="one of " + ", ".join(known[:30]) + (", …" if len(known) > 30 else ""),
+            where="positive",
+        )

@@ -216,13 +216,10 @@ def _same_pictures(found: Candidates, roles: Roles, mated: npt.NDArray[np.bool_]
     probe, entry = (found.rows[c].to_numpy() for c in ("probe", "entry"))
     person, score = roles.person, found.rows["score"].to_numpy()
     equal = (person[probe] == person[entry]) & (score >= _EQUAL)
-    twice = np.unique(probe[equal & mated[probe]])
-    if len(twice) < max(_MANY * int(mated.sum()), 2):
-        return []
-    return [
-        Caution(
-            f"{len(twice):,} of {int(mated.sum()):,} searches meet an embedding of {found.model!r}"
-            " that equals their own. Is the same picture enrolled and searched for? Rates are then"
-            " better than with another picture."
-        )
-    ]
+    twice, n = len(np.unique(probe[equal & mated[probe]])), int(mated.sum())
+    text = (
+        f"{twice:,} of {n:,} searches meet an embedding of {found.model!r} that equals their own."
+        " Is the same picture enrolled and searched for? Rates are then better than with another"
+        " picture."
+    )
+    return [Caution(text)] if twice >= max(_MANY * n, 2) else []
