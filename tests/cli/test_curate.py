@@ -122,3 +122,11 @@ def test_what_is_shown_has_flags_of_its_own(run, args: tuple[str, ...], said: st
     shown = run("show", *args)
     assert shown.code == 2
     assert said in shown.err
+
+
+def test_who_graduates_has_passed_the_golden_tasks(run) -> None:
+    run("init", "faces")
+    assert "expected: --stage" in run("show", "raters", "faces", "--graduate", "ada").err
+    refused = run("show", "raters", "faces", "--stage", "boxes", "--graduate", "ada")
+    assert refused.code == 2
+    assert "'ada' cannot graduate from the stage boxes" in refused.err

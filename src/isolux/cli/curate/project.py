@@ -12,7 +12,7 @@ from isolux.cli import document
 from isolux.cli.curate._tell import write_csv
 from isolux.cli.screen import show_wide
 from isolux.cli.streams import say
-from isolux.curation.annotation.training import examine, know_raters, raters
+from isolux.curation.annotation.training import examine, graduate, know_raters, raters
 from isolux.curation.intake.arrival import add as bring
 from isolux.curation.intake.judging import judge
 from isolux.curation.intake.judging import letters as written
@@ -290,15 +290,15 @@ def _warn_of_matches(ids: tuple[str, ...]) -> None:
 
 
 def _show_raters(project: Project, flags: Mapping[str, Any]) -> None:
-    stage, graduate = flags["stage"], flags["graduate"]
-    if graduate and stage is None:
+    stage, passed = flags["stage"], flags["graduate"]
+    if passed and stage is None:
         raise SpecError("who graduates from which stage is not said", expected="--stage")
     if flags["sheet"] is not None:
         say(f"{numbered(know_raters(project, flags['sheet']), 'rater')} noted")
     if stage is not None:
         examined = examine(project, stage)
-        if graduate:
-            graduate(project, stage, graduate)
+        if passed:
+            graduate(project, stage, passed)
             examined = examine(project, stage)
         show_wide(f"Golden tasks of the stage {stage}", examined)
     show_wide("Who graduated, by region (95 % interval)", raters(project))
