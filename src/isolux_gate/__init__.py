@@ -23,10 +23,6 @@ import pytest
 if TYPE_CHECKING:
     from isolux.policy import Decision, RuleAnswer
 
-__all__ = [
-    "isolux_gate", "pytest_addoption", "pytest_collection_modifyitems", "pytest_terminal_summary",
-]  # fmt: skip
-
 _NAMES = ("isolux_policy", "isolux_run", "isolux_baseline")
 _TOLD = pytest.StashKey[list[str]]()
 """Texts of decisions that no failure shows."""

@@ -22,8 +22,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo
 from isolux.vocabulary.tables import FINDINGS
 
-__all__ = ["CAPTION", "INFO", "explain"]
-
 INFO = AnalysisInfo(
     tests=False,
     title="Associations of answers with groups",

@@ -28,8 +28,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
 
-__all__ = ["INFO", "PERFORMANCE", "SUMMARY", "explain"]
-
 INFO = AnalysisInfo(
     tests=False,
     title="Biometric performance by group",

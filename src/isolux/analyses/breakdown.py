@@ -34,8 +34,6 @@ from isolux.vocabulary.info import AnalysisInfo, Metric
 from isolux.vocabulary.spec import Statistics, Task
 from isolux.vocabulary.tables import FINDINGS
 
-__all__ = ["CAPTION", "INFO", "SIZE", "explain"]
-
 INFO = AnalysisInfo(
     tests=False,
     title="By size and occlusion",

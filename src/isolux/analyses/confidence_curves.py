@@ -27,8 +27,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Metric
 from isolux.vocabulary.tables import FINDINGS
 
-__all__ = ["CAPTION", "INFO", "explain"]
-
 EVIDENCE = "label_association"
 INFO = AnalysisInfo(
     tests=False,

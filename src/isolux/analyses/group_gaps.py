@@ -26,8 +26,6 @@ from isolux.statements.unjudged import describe_unjudged, find_unjudged
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
 
-__all__ = ["INFO", "explain"]
-
 FAIRLEARN = Reference(
     "fairlearn",
     "Weerts, Dudík, Edgar, Jalali, Lutz & Madaio (2023). Fairlearn: Assessing and Improving "

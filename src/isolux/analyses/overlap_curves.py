@@ -30,8 +30,6 @@ from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Metric
 from isolux.vocabulary.tables import FINDINGS
 
-__all__ = ["CAPTION", "INFO", "explain"]
-
 INFO = AnalysisInfo(
     tests=False,
     title="Recall at each overlap",

@@ -29,8 +29,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
 
-__all__ = ["INFO", "explain"]
-
 INFO = AnalysisInfo(
     tests=False,
     samples=True,  # of the audit's tables alone, whose standard errors are the sample's

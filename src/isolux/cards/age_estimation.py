@@ -15,8 +15,6 @@ from isolux.cards._facts import Facts, asks_of
 from isolux.cards._source import Source
 from isolux.vocabulary.info import CardInfo, Reference
 
-__all__ = ["INFO", "card"]
-
 INFO = CardInfo(
     title="Age estimation by group",
     summary="Errors in years, and who passes an age check, by group, in NIST's form.",

@@ -12,8 +12,6 @@ from isolux.cards._facts import Facts, asks_of
 from isolux.cards._source import Source
 from isolux.vocabulary.info import CardInfo, Reference
 
-__all__ = ["INFO", "card"]
-
 INFO = CardInfo(
     title="Annex IV extracts",
     summary="Extracts for the EU AI Act's technical documentation: Annex IV, points 2(g) and 3.",

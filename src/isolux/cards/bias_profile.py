@@ -19,8 +19,6 @@ from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import CardInfo, Reference
 from isolux.vocabulary.spec import crossed
 
-__all__ = ["INFO", "card"]
-
 INFO = CardInfo(
     title="Bias profile",
     summary="Groups at risk by harm, measure, threshold, mitigation and review trigger.",

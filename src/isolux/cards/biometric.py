@@ -23,8 +23,6 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.drawn import is_drawn
 from isolux.vocabulary.info import CardInfo, Reference
 
-__all__ = ["INFO", "card"]
-
 INFO = CardInfo(
     title="Biometric performance by group",
     summary="Failures, both errors and their differentials by group, for biometric testers.",

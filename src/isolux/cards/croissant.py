@@ -19,8 +19,6 @@ from isolux.cards._facts import Facts
 from isolux.cards._source import Source
 from isolux.vocabulary.info import CardInfo, Reference
 
-__all__ = ["INFO", "card"]
-
 INFO = CardInfo(
     title="Croissant metadata",
     summary="Croissant metadata of the audited data, with counts by group and the RAI vocabulary.",

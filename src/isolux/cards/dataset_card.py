@@ -14,8 +14,6 @@ from isolux.cards._hub import front_matter, hub_classes, licence_of
 from isolux.cards._source import Source
 from isolux.vocabulary.info import CardInfo, Reference
 
-__all__ = ["INFO", "card"]
-
 _KEYS = (
     "dataset_name", "dataset_description", "dataset_persons", "dataset_organisations",
     "dataset_url", "data_licence", "dataset_citation", "dataset_uses", "collection",

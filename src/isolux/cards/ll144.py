@@ -26,8 +26,6 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import CardInfo, Reference
 from isolux.vocabulary.words import class_name, target_of
 
-__all__ = ["INFO", "card"]
-
 _SMALL = 0.02
 """Share of the data below which a category may be left out (6 RCNY § 5-301(d))."""
 _SEX = ("sex", "gender", "perceived_gender", "perceived_gender_presentation",

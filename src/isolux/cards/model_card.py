@@ -20,8 +20,6 @@ from isolux.cards._source import Source, cell_text, lines_shown, without_folders
 from isolux.report.document import Estimate, Line
 from isolux.vocabulary.info import CardInfo, Reference
 
-__all__ = ["INFO", "card"]
-
 INFO = CardInfo(
     title="Model card",
     summary="A Hugging Face model card with results by group, and metadata that the Hub reads.",

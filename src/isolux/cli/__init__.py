@@ -13,8 +13,6 @@ from isolux.cli.stopping import Stopped, listening, speak_again, stopped_by, sto
 from isolux.cli.streams import lenient, print_error, write_fault
 from isolux.vocabulary.printable import plain
 
-__all__ = ["collect_seldom", "main"]
-
 INTERRUPTED, REFUSED, BUG = 130, 2, 70
 _MANY = 250_000  # objects made between two searches for what is no longer reached; Python's is 700
 

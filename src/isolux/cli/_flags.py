@@ -25,18 +25,6 @@ from isolux.vocabulary.plugin_options import (
 from isolux.vocabulary.spec import FLAT, STAGES, AuditSpec, flat_name, task_parameters
 from isolux.vocabulary.words import choices, wanted
 
-__all__ = [
-    "Flag",
-    "complete_dataset",
-    "data_argument",
-    "flag_of",
-    "generated",
-    "given",
-    "of_stages",
-    "of_task",
-    "with_flags",
-]
-
 _PANELS = {
     "people": "People",
     "engine": "Where shards are computed",

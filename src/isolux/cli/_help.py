@@ -8,8 +8,6 @@ from typer.core import TyperCommand
 
 from isolux.vocabulary.docstrings import first_sentence
 
-__all__ = ["ALL", "Command"]
-
 ALL = "--help-all"
 """The flag that shows every setting."""
 

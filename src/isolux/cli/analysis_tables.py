@@ -10,8 +10,6 @@ from isolux.cli import document
 from isolux.cli.streams import say
 from isolux.vocabulary.containers import Run
 
-__all__ = ["show_analysis_tables"]
-
 _ROWS = 12
 
 

@@ -21,8 +21,6 @@ from isolux.cli.document import asked as asks_json
 from isolux.cli.listing import listing
 from isolux.cli.streams import say
 
-__all__ = ["GROUPS", "WITH_JSON", "program", "without_json"]
-
 _COMMANDS = (
     "predict", "crop", "curate", "compare", "gate", "card", "monitor",
     "explain", "report", "view", "export", "describe", "sample", "check", "train", "withdraw",

@@ -12,8 +12,6 @@ from isolux.cli.streams import say
 if TYPE_CHECKING:
     from isolux.vocabulary.errors import IsoluxError
 
-__all__ = ["audit", "audit_command", "named_task", "unknown_flag"]
-
 _NOTES = Flag(
     "notes", bool, help="print every note, and every warning whole", default=None, panel="Output",
     often=False,

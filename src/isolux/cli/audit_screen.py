@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from isolux.report.document import AttributeSection, Line, LineTable, Summary
     from isolux.statements.answer import Answer
 
-__all__ = ["build_answer", "print_lines", "show_audit", "wrap_text"]
-
 _LINES, _TAIL = 32, 8  # of a screen of 80 columns; what stands below the tables at least
 _LINE = ("model", "metric", "label", "threshold")
 _WARNINGS, _FURTHER = 3, 3  # printed whole

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from isolux.cli import document
 
-__all__ = ["card"]
-
 
 def card(
     run: str,

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from isolux.verbs.check import Checked
 
-__all__ = ["check"]
-
 VERB = "isolux.verbs.check:check"
 
 _EXAMPLES, _LONGEST = 3, 200

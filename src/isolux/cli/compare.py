@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from isolux.verbs.side_by_side import SideBySide
 
-__all__ = ["compare"]
-
 VERB = "isolux.verbs.compare:compare"
 
 _PAIR, _ROWS = 2, 30

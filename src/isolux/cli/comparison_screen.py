@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from isolux.report.comparison import Change, ChangeTable
 
-__all__ = ["show_comparison"]
-
 _MAX_LINES, _MIN_FINDINGS, _MAX_FINDINGS, _MAX_WARNINGS = 30, 2, 5, 3
 _FIRST_ROWS, _OTHER_ROWS = 8, 2
 _NAME_WIDTH, _HEAD_WIDTH, _MAX_STRIP_WIDTH = 12, 8, 24

@@ -8,8 +8,6 @@ from typing import Any
 from isolux.cli import document
 from isolux.cli.streams import say
 
-__all__ = ["crop"]
-
 VERB = "isolux.verbs.crop:crop"
 
 

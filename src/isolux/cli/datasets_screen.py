@@ -8,8 +8,6 @@ from typing import Any
 from isolux.cli import document
 from isolux.cli.streams import say
 
-__all__ = ["show_datasets"]
-
 
 def show_datasets(runs: Sequence[str], *, out: str | None, **settings: Any) -> None:
     """Print the tables of models on several datasets, and write them where a folder is named."""

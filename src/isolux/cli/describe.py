@@ -8,8 +8,6 @@ from typing import Any
 from isolux.cli import document
 from isolux.cli.streams import say, screen
 
-__all__ = ["describe"]
-
 VERB = "isolux.verbs.describe:describe"
 
 

@@ -23,11 +23,6 @@ from isolux.vocabulary.printable import escape_json
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "FLAG", "SCHEMA", "answered", "asked", "fail", "give", "give_answer", "give_words", "giving",
-    "note", "note_all", "print_now", "warn", "wrote",
-]  # fmt: skip
-
 FLAG = "--json"
 SCHEMA = "https://github.com/isolux/isolux/blob/main/docs/schemas/command-1.json"
 _SAID = {"expected": "expected", "found": "found", "where": "where", "hint": "what to do"}

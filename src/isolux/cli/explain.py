@@ -7,8 +7,6 @@ from typing import Any
 
 from isolux.cli.streams import say
 
-__all__ = ["explain"]
-
 VERB = "isolux.verbs.explain:explain"
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from isolux.vocabulary.containers import Dataset
 
-__all__ = ["export"]
-
 _LOOK = """to look at them:
   pip install fiftyone
   python -c 'import sys, fiftyone as fo

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import typer
 
-__all__ = ["gate"]
-
 _BROKEN = 4
 
 

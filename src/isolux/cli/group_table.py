@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.text import Text
 
-__all__ = ["GroupTables", "draw_interval"]
-
 _LEADING_ROWS, _OTHER_ROWS, _OTHER_ATTRIBUTES = 8, 2, 2
 _NAME_WIDTH, _STRIP_WIDTH, _MAX_STRIP_WIDTH = 16, 11, 30
 _NOT_SHOWN, _FEW = "~", "too few"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib.util
 import sys
 
-__all__ = ["load_late"]
-
 
 def load_late(*names: str) -> None:
     """Put off loading modules until the first look at what is in them.

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from isolux.vocabulary.info import Info
     from isolux.vocabulary.plugin_options import Option
 
-__all__ = ["FLAGS", "KINDS", "listing", "room_of"]
-
-
 KINDS = {
     "attributes": "Attributes computed from boxes, pixels and captions: --derive.",
     "datasets": "What isolux audit NAME:PATH reads.",

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from isolux.vocabulary.addresses import allowed_addresses
 
-__all__ = ["too_few_addresses", "too_little_memory"]
-
 _LEAST = 1440 << 20  # bytes; measured: below, loading those three fails or aborts
 _WHAT_TO_DO = (
     "  what to do: ask for less (fewer --replicates, fewer groups), or raise the limit"

@@ -7,8 +7,6 @@ from typing import Any
 from isolux.cli import document
 from isolux.cli.streams import say
 
-__all__ = ["monitor"]
-
 VERB = "isolux.verbs.monitor:monitor"
 
 

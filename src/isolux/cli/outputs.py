@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["refuse_file"]
-
 
 def refuse_file(
     out: Path, *, endings: tuple[str, ...] = (), source: str = "", overwrite: bool = True

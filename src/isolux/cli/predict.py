@@ -14,8 +14,6 @@ from isolux.vocabulary.printable import plain
 if TYPE_CHECKING:
     from isolux.verbs.predict import Predicted
 
-__all__ = ["predict", "predict_command"]
-
 _STAGES = ("people", "engine", "model")
 _ELSEWHERE = ("data", "answers", "sums")  # an argument, --out; a folder of counts
 _OTHERS = ("model_name", "overwrite")

@@ -16,8 +16,6 @@ from typing import TextIO
 from isolux.vocabulary.printable import plain
 from isolux.vocabulary.progress import heard_by
 
-__all__ = ["Teller", "working"]
-
 ON_TERMINAL_S, ELSEWHERE_S, AGAIN_S = 3.0, 10.0, 30.0
 _TICK_S = 0.5
 

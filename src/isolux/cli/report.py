@@ -10,8 +10,6 @@ from isolux.cli import document
 if TYPE_CHECKING:
     from isolux.vocabulary.containers import Run
 
-__all__ = ["report"]
-
 
 def report(
     run: str,

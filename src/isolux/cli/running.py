@@ -14,8 +14,6 @@ from isolux.cli.streams import screen
 if TYPE_CHECKING:
     from isolux.engine import Progress
 
-__all__ = ["watching"]
-
 
 @contextmanager
 def watching() -> Iterator[tuple[Progress, Callable[[], bool]]]:

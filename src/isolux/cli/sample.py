@@ -9,8 +9,6 @@ from isolux.cli import document
 from isolux.cli.outputs import refuse_file
 from isolux.cli.streams import say
 
-__all__ = ["sample"]
-
 VERB = "isolux.verbs.sample:sample"
 
 

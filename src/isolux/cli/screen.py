@@ -16,17 +16,6 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import Console
 
-__all__ = [
-    "give_run",
-    "say_figures",
-    "say_hidden",
-    "say_on_stderr",
-    "say_warning",
-    "show_paper",
-    "show_table",
-    "show_wide",
-]
-
 _ROWS = 20
 _COLUMNS = 8
 _WIDE_ROWS = 60

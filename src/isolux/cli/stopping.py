@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-__all__ = ["Stopped", "finishing", "listening", "speak_again", "stopped_by", "stopped_text"]
-
 PATIENCE = 3.0
 """Seconds in which a stopped command may clean up by itself."""
 

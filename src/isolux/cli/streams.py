@@ -25,8 +25,6 @@ from isolux.vocabulary.printable import plain, plain_lines
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["as_printed", "lenient", "print_error", "say", "screen", "write_fault"]
-
 _LIKE = {
     "•": "*",
     "·": ".",

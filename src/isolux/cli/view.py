@@ -10,8 +10,6 @@ from typing import Any
 from isolux.cli import document
 from isolux.cli.streams import say
 
-__all__ = ["view"]
-
 
 def view(
     runs: list[str],

@@ -9,8 +9,6 @@ from isolux.cli.streams import as_printed
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["cut", "pad", "shorten"]
-
 
 def cut(text: str, width: int) -> str:
     """Cut the middle of a text that is wider than so many columns of a screen.

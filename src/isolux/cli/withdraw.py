@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from isolux.curation.proof.searching import Proof
     from isolux.curation.withdrawal.withdrawing import Looked, Withdrawn
 
-__all__ = ["withdraw"]
-
 VERB = "isolux.verbs.withdraw:withdraw"
 
 _LEFT, _SHOWN = 1, 20

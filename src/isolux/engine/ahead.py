@@ -29,8 +29,6 @@ from isolux.models import Model, Preprocessing
 from isolux.vocabulary.addresses import allowed_addresses
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["Ahead", "process_count"]
-
 _MAX_THREADS = 8  # with more of them the model's own waits for Python's lock
 _MAX_PROCESSES = 16
 _MIN_CORES = 8

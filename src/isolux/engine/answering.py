@@ -17,8 +17,6 @@ from isolux.engine.shards import ASKED, answer_columns
 from isolux.models import Model, answers, out_of_memory
 from isolux.vocabulary.errors import IsoluxError
 
-__all__ = ["LATE", "Answerer", "Asked", "Said"]
-
 LATE = "not answered within the time limit of its shard"
 
 _PATIENCE = 2.0  # seconds for a batch that nobody waits for any more

@@ -24,8 +24,6 @@ from isolux.io.stages import Stage
 from isolux.models import Model
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["refuse_in_memory", "run_apart"]
-
 _LONGER = 1.1, 30.0
 """A worker keeps its shard's time limit itself; one that cannot even do that (it hangs while it
 holds Python's lock) is ended after so many times the limit, and so many seconds more."""

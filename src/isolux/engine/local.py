@@ -12,8 +12,6 @@ from isolux.engine.store import Store, short
 from isolux.io.picture_folder import PictureFolder
 from isolux.models import Model
 
-__all__ = ["run_local"]
-
 
 def run_local(
     model: Model,

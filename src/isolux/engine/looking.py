@@ -19,8 +19,6 @@ from isolux.engine.shards import Shard, looks_table, shard_key
 from isolux.io.picture_folder import PictureFolder
 from isolux.models import Model
 
-__all__ = ["Looked", "Looker"]
-
 _BATCH_BYTES = 1 << 28  # of pictures in a batch: large ones go in smaller batches
 _IN_FLIGHT = 3  # batches, of a model on a GPU: one it is at, one before, one after
 _SWITCH = 2e-4

@@ -17,19 +17,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError
 from isolux.vocabulary.tables import IMAGES, INSTANCES
 
-__all__ = [
-    "Cut",
-    "Opened",
-    "Picture",
-    "PictureOf",
-    "Unit",
-    "count_units",
-    "hash_picture",
-    "list_pictures",
-    "open_picture",
-    "picture_folder",
-]
-
 Box = tuple[float, float, float, float]
 PictureOf = Literal["image", "person"]
 """What a model is shown: the whole image, or each person's box cut out of it."""

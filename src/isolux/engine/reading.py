@@ -13,8 +13,6 @@ from isolux.engine.answering import Said
 from isolux.engine.pictures import Opened, Picture, open_picture
 from isolux.io.picture_folder import PictureFolder
 
-__all__ = ["Read", "read_picture"]
-
 
 @dataclass(slots=True)
 class Read:

@@ -12,8 +12,6 @@ import polars as pl
 from isolux.engine.shards import Shard
 from isolux.vocabulary.errors import InputError
 
-__all__ = ["Failures", "Progress", "Ran", "Settings"]
-
 Progress = Callable[[int, int, int], None]
 """Called with how many pictures are done, of how many, and how many of them were looked at now."""
 

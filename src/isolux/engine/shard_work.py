@@ -27,8 +27,6 @@ from isolux.io.picture_folder import PictureFolder
 from isolux.models import Model, open_model, source_hash
 from isolux.vocabulary.errors import IsoluxError
 
-__all__ = ["OPEN", "PREDICT", "Asked", "code_hash", "given", "open_shard_model", "predict_shard"]
-
 OPEN = "isolux.engine.shard_work:open_shard_model"
 PREDICT = "isolux.engine.shard_work:predict_shard"
 

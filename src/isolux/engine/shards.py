@@ -14,8 +14,6 @@ from isolux.engine.pictures import Picture
 from isolux.models import ANSWERS
 from isolux.vocabulary.schema import Column, Table
 
-__all__ = ["ASKED", "FAULTS", "Shard", "answer_columns", "looks_table", "shard_key", "shards_of"]
-
 FAULTS = ("picture", "model", "time")
 """Who is at fault where there is no answer: the picture, the model, or its time limit. A picture's
 fault stays as long as the picture does; the others may be gone the next time."""

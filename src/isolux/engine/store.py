@@ -30,8 +30,6 @@ from isolux.models import ANSWERS
 from isolux.vocabulary.errors import FileError, IsoluxError, OutputError
 from isolux.vocabulary.schema import check
 
-__all__ = ["RUN_FILE", "Gathered", "Store", "short"]
-
 RUN_FILE = "predict.json"
 """The file that makes a directory one of answers."""
 

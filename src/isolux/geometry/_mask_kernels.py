@@ -10,8 +10,6 @@ from numba import types
 
 from isolux.io.kernels import njit
 
-__all__ = ["count_runs", "decode_counts", "measure", "overlaps_px", "runs_to_edges"]
-
 # Nothing is allocated in here, and numba is quicker where it need not keep count of arrays.
 _FLAGS: dict[str, Any] = {"nogil": True, "_nrt": False}
 _I = types.Array(types.int64, 1, "A", readonly=True)

@@ -14,8 +14,6 @@ from numba import types
 
 from isolux.io.kernels import njit
 
-__all__ = ["by_falling_score", "counting_sort", "greedy", "overlapping_pairs", "row_at"]
-
 _F = types.Array(types.float64, 1, "A", readonly=True)
 _I = types.Array(types.int64, 1, "A", readonly=True)
 _B = types.Array(types.boolean, 1, "A", readonly=True)

@@ -16,19 +16,6 @@ import numpy.typing as npt
 
 from isolux.vocabulary.errors import SpecError, TableError, place
 
-__all__ = [
-    "BoolArray",
-    "Detections",
-    "FloatArray",
-    "IntArray",
-    "Pairs",
-    "RowsByImage",
-    "Truths",
-    "found_in_chunks",
-    "rows_by_image",
-    "together",
-]
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer[Any]]
 BoolArray = npt.NDArray[np.bool_]

@@ -13,8 +13,6 @@ from numba import types
 from isolux.geometry._match_kernels import by_falling_score, row_at
 from isolux.io.kernels import njit
 
-__all__ = ["beyond_limit", "ranks"]
-
 _F = types.Array(types.float64, 1, "A", readonly=True)
 _I = types.Array(types.int64, 1, "A", readonly=True)
 

@@ -42,15 +42,6 @@ from isolux.geometry._pairs import (
 )
 from isolux.vocabulary.errors import SpecError, TableError, place
 
-__all__ = [
-    "BoxColumns",
-    "box_diagonal_xywh",
-    "box_pairing_xywh",
-    "box_pairs_xywh",
-    "check_boxes_xywh",
-    "pairs_iou_xywh",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class BoxColumns:

@@ -33,19 +33,6 @@ import numpy.typing as npt
 
 from isolux.vocabulary.errors import SpecError
 
-__all__ = [
-    "DLIB_EYES",
-    "Fill",
-    "Pixels",
-    "cut_square_top",
-    "cut_xywh",
-    "face_square",
-    "fitted_square",
-    "oriented",
-    "resized",
-    "whole_box",
-]
-
 Pixels = npt.NDArray[np.uint8]
 """``[height, width, 3]``, RGB."""
 Floats = npt.NDArray[np.float64]

@@ -34,18 +34,6 @@ from isolux.geometry._pairs import (
 from isolux.geometry.boxes import box_diagonal_xywh
 from isolux.vocabulary.errors import SpecError
 
-__all__ = [
-    "COCO_KEYPOINTS",
-    "COCO_SIGMAS",
-    "boxes_around",
-    "correct_keypoints",
-    "head_length_xywh",
-    "keypoint_pairs",
-    "normalised_distance",
-    "pairs_oks",
-    "pck",
-]
-
 COCO_KEYPOINTS: tuple[str, ...] = (
     *("nose", "left eye", "right eye", "left ear", "right ear"),
     *("left shoulder", "right shoulder", "left elbow", "right elbow"),

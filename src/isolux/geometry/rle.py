@@ -14,14 +14,6 @@ import polars as pl
 from isolux.geometry._pairs import FloatArray, IntArray
 from isolux.vocabulary.errors import SpecError, TableError, place
 
-__all__ = [
-    "Masks",
-    "masks_from_coco",
-    "masks_from_counts",
-    "masks_from_edges",
-    "masks_to_coco",
-]
-
 _FARTHEST = 1_000_000  # pixels from an image's corner that a polygon's point may lie
 
 

@@ -15,8 +15,6 @@ from isolux.geometry.crops import Pixels
 from isolux.geometry.rle import masks_from_counts
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["BLUR_PX", "background_black", "mask_of", "person_black", "person_blurred"]
-
 Mask = npt.NDArray[np.bool_]
 """``[height, width]``: true where the person is."""
 

@@ -17,8 +17,6 @@ from isolux.io.cores import cores
 from isolux.vocabulary.addresses import allowed_addresses
 from isolux.vocabulary.tables import Table, check
 
-__all__ = ["pack_ahead", "packed"]
-
 _FEWEST, _MOST = 1 << 24, 1 << 29
 """Bytes of a table that is worth it, and of one whose packed copy memory can hold beside it."""
 

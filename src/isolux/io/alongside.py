@@ -8,8 +8,6 @@ from contextlib import contextmanager
 
 from isolux.vocabulary.addresses import allowed_addresses
 
-__all__ = ["alongside"]
-
 _START = 60.0  # seconds at most for work whose start a signal broke into
 
 

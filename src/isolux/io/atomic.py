@@ -22,17 +22,6 @@ from isolux.io.ours import foreign_files
 from isolux.io.stages import Stage, lock_folder, remove, sibling, sweep
 from isolux.vocabulary.errors import OutputError
 
-__all__ = [
-    "RUN_MARK",
-    "pack",
-    "refuse_existing",
-    "staged_directory",
-    "write_bytes",
-    "write_parquet",
-    "write_text",
-    "write_texts",
-]
-
 RUN_MARK = "audit.json"
 """The file that makes a directory a run; a directory without it is never overwritten."""
 _RUN = (RUN_MARK,)

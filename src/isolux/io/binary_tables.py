@@ -17,16 +17,6 @@ import polars as pl
 from isolux.io.panics import panics_unprinted
 from isolux.vocabulary.errors import FileError
 
-__all__ = [
-    "first_line",
-    "read_arrow",
-    "read_arrow_file",
-    "read_parquet_file",
-    "refuse_damaged",
-    "schema_of",
-    "unread_column",
-]
-
 _FEATHER_1 = b"FEA1"
 _PARQUET = b"PAR1"
 _ARROW_FILE = b"ARROW1"

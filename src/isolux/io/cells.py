@@ -14,21 +14,6 @@ import polars as pl
 
 from isolux.vocabulary.errors import SpecError, TableError, place
 
-__all__ = [
-    "as_labels",
-    "as_lists",
-    "as_numbers",
-    "as_text",
-    "filled",
-    "first_of",
-    "is_duration",
-    "is_plain",
-    "numbers_if_all",
-    "row_of",
-    "unsigned_zero",
-]
-
-
 _WHOLE_NUMBER = r"^[+-]?[0-9]+(\.0*)?$"
 _ZERO_DECIMALS = r"\.0*$"
 _MINUS_ZERO = r"^(\s*)-(0+(?:\.0*)?(?:[eE][+-]?[0-9]+)?\s*)$"

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["CORES", "cores"]
-
 CORES = "ISOLUX_CORES"
 """The variable by which a command tells a worker its share."""
 

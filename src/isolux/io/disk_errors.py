@@ -12,8 +12,6 @@ import polars as pl
 
 from isolux.vocabulary.errors import OutputError
 
-__all__ = ["in_plain_words"]
-
 _ROOM = 1 << 16  # bytes; a page of a table, which is written at once
 
 _PLAIN_WORDS = {

@@ -24,15 +24,6 @@ from isolux.io.sheets import SHEETS, read_sheet
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, files_like, place
 
-__all__ = [
-    "FORMATS",
-    "LARGEST",
-    "format_of",
-    "read_table",
-    "refuse_huge_cells",
-    "refuse_unless_file",
-]
-
 LARGEST = 4 << 30
 """Bytes of text, unpacked, beyond which a table is refused: it is read whole."""
 LONGEST_CELL = 1 << 20

@@ -14,8 +14,6 @@ import polars.selectors as cs
 
 from isolux.vocabulary.errors import FileError
 
-__all__ = ["sha256_file", "sha256_frame", "sha256_listing"]
-
 
 def sha256_file(path: str | Path) -> str:
     """Return the SHA-256 of a file's bytes, 64 hex digits.

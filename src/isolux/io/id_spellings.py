@@ -14,14 +14,6 @@ import polars as pl
 from isolux.io.ids import reduced
 from isolux.vocabulary.errors import JoinError
 
-__all__ = [
-    "Sides",
-    "counts_from",
-    "other_spelling",
-    "refuse_counted_from_elsewhere",
-    "refuse_other_spelling",
-]
-
 _ALIKE = "write them alike in both files"
 _FEWEST = 10  # ids: fewer may be a run by accident
 _ZEROS = r"(^|[^0-9])0+([0-9])"

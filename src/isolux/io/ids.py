@@ -18,8 +18,6 @@ from isolux.vocabulary.errors import (
     place,
 )
 
-__all__ = ["ID_COLUMNS", "ID_FROM", "IdFrom", "id_column", "ids_of", "reduced"]
-
 IdFrom = Literal["column", "basename", "stem"]
 ID_FROM: tuple[IdFrom, ...] = ("column", "basename", "stem")
 

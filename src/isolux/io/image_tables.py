@@ -13,16 +13,6 @@ from isolux.io.ids import ID_COLUMNS
 from isolux.vocabulary.info import Reference
 from isolux.vocabulary.schema import Column, Table
 
-__all__ = [
-    "ARCHIVED",
-    "FHIBE_API",
-    "IMAGE_FILES",
-    "UNIT_VALUES",
-    "VALUE_COLUMNS",
-    "holds_images",
-    "holds_values",
-]
-
 ARCHIVED = "::"
 """Parts an archive's path from the name of a file in it."""
 

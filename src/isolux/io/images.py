@@ -26,18 +26,6 @@ from isolux.vocabulary.errors import FileError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = [
-    "IMAGE_SUFFIXES",
-    "LARGEST_BYTES",
-    "LARGEST_PIXELS",
-    "Pixels",
-    "Shrunk",
-    "decode_image",
-    "read_image",
-    "read_shrunk",
-    "resize_image",
-]
-
 Pixels = npt.NDArray[np.uint8]
 """``[height, width, 3]``: red, green, blue; rows from the top, columns from the left."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import zlib
 
-__all__ = ["TooLargeError", "inflated", "unpacked_limit"]
-
 _RATIO, _ALWAYS = 200, 64 << 20  # text packs to a tenth; up to 64 MiB do no harm
 
 

@@ -33,8 +33,6 @@ from numba.misc.appdirs import AppDirs
 
 from isolux.vocabulary.progress import at
 
-__all__ = ["njit", "not_kept"]
-
 _Function = Callable[..., Any]
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 _faults: list[str] = []

@@ -8,8 +8,6 @@ from pathlib import Path
 from isolux.io.stages import is_stage
 from isolux.vocabulary.errors import OutputError
 
-__all__ = ["foreign_files", "is_file_of_run", "refuse_no_page"]
-
 _OF_KIND: dict[str, tuple[str, ...]] = {
     "run": (
         "audit.json", "scores.parquet", "attributes.parquet", "group_metrics.parquet",

@@ -12,8 +12,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-__all__ = ["panics_unprinted"]
-
 
 @contextmanager
 def panics_unprinted() -> Iterator[None]:

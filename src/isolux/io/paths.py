@@ -13,8 +13,6 @@ from pathlib import Path
 
 from isolux.vocabulary.errors import FileError, OutputError, SpecError
 
-__all__ = ["as_path", "files_below", "inside", "plain_name"]
-
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 

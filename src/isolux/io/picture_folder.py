@@ -8,8 +8,6 @@ from pathlib import Path
 from isolux.io.paths import inside
 from isolux.vocabulary.errors import FileError
 
-__all__ = ["PictureFolder"]
-
 
 class PictureFolder:
     """The root of the pictures, and the folders right below it, as FACET's lie in three.

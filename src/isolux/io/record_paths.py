@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["unrooted"]
-
 _ABSOLUTE = re.compile(r"(?<![\w.~/:\\<-])/(?:[^\s/:,;'\"<>|()]+/)*[^\s/:,;'\"<>|()]+")
 """An absolute path in a sentence. Those with blanks are known by the folders they begin with."""
 

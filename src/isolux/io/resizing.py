@@ -8,8 +8,6 @@ import numpy as np
 
 from isolux.io.images import Pixels
 
-__all__ = ["Filter", "resized_part"]
-
 Filter = Literal["nearest", "bilinear", "bicubic", "lanczos"]
 
 

@@ -15,8 +15,6 @@ from pathlib import Path
 from isolux.io.run_record import FILES, hashes_of, read_record
 from isolux.vocabulary.errors import IsoluxError, RunError
 
-__all__ = ["blaming_changes", "changed_files", "changed_words", "refuse_changed"]
-
 
 def changed_files(path: str | Path) -> list[str]:
     """Name the files of a run that are not as they were written: changed, gone or added."""

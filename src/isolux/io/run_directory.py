@@ -26,8 +26,6 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import DrawingError, FileError
 from isolux.vocabulary.tables import COMPARISONS, DISPARITIES, Table, check
 
-__all__ = ["carry_over", "load", "save", "tell"]
-
 _SHOWN = 100  # characters of what was found
 _PAGES = ("report.html", "gallery.html")
 

@@ -22,8 +22,6 @@ from isolux.vocabulary.tables import (
     Table,
 )
 
-__all__ = ["FILES", "TABLES", "hashes_of", "read_record", "record_text"]
-
 FILES = "files"
 """Of the record on disk: the SHA-256 of each file of the run, and of the record itself."""
 _OTHERS = {

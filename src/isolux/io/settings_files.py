@@ -11,8 +11,6 @@ from typing import Any
 from isolux.io.frames import read_table, refuse_unless_file
 from isolux.vocabulary.errors import FileError, SpecError, place
 
-__all__ = ["read_label_map_file", "read_mapping", "refuse_repeated_keys"]
-
 _DEEPEST = 200
 _NO_BRACKET = re.compile(r"[^\[\]{}]+")
 

@@ -22,8 +22,6 @@ from isolux.io.panics import panics_unprinted
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
 from isolux.vocabulary.table_rows import IntArray, TableRows
 
-__all__ = ["ShardFiles", "is_in_shards", "read_shard", "shard_files"]
-
 _SUFFIXES = (".parquet", ".pq")
 _MARKED = ("_", ".")
 """What names begin with that writers of Parquet leave beside shards: ``_SUCCESS``, ``.x.crc``."""

@@ -14,8 +14,6 @@ from collections.abc import Iterator, Mapping
 
 from isolux.vocabulary.errors import FileError
 
-__all__ = ["linked_files", "refuse_without_value", "sheet_files"]
-
 _SHOWN = 5
 _NAME = r"(?:\w+:)?"  # some programs write every element with its namespace's prefix
 _CELL = re.compile(rf"<{_NAME}c\b([^>]*?)(?:/>|>(.*?)</{_NAME}c>)".encode(), re.DOTALL)

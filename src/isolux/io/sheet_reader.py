@@ -13,8 +13,6 @@ from contextlib import suppress
 from datetime import date, datetime, time
 from typing import Any
 
-__all__ = ["main"]
-
 _MAX_BYTES = 3 << 30
 _MAX_CELLS = 30_000_000
 """Of the rectangle, empty ones among them."""

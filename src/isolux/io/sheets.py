@@ -23,8 +23,6 @@ from isolux.io.inflating import unpacked_limit
 from isolux.io.sheet_cells import refuse_without_value
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, place
 
-__all__ = ["SHEETS", "read_sheet"]
-
 SHEETS = {"xlsx": (".xlsx", ".xlsm", ".xlsb", ".xls"), "ods": (".ods",)}
 """Format to the suffixes that name it."""
 _Rows = dict[int, list[str | None]]

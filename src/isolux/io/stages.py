@@ -21,11 +21,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = [
-    "Left", "Stage", "discard_all", "is_stage", "left_below", "lock_folder", "remove", "sibling",
-    "sweep",
-]  # fmt: skip
-
 _NAME = re.compile(r"\.(?P<name>.+)\.(?P<word>new|old)-[0-9a-f]{8}")
 _MAX_NAME_LENGTH = 100  # characters of the result's name that its stages keep: names have 255
 _TRIES = 5

@@ -15,8 +15,6 @@ import polars as pl
 from isolux.io.atomic import staged_directory, write_text
 from isolux.io.csv_text import csv_text
 
-__all__ = ["write_tables"]
-
 
 def write_tables(
     out: str | Path,

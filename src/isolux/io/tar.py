@@ -18,8 +18,6 @@ from typing import IO, Any
 from isolux.io.inflating import unpacked_limit
 from isolux.vocabulary.errors import FileError
 
-__all__ = ["SUFFIXES", "is_tar", "tar_files"]
-
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _LARGEST = 4 << 30  # bytes unpacked, whatever the archive's size
 # names in an archive: ten times the largest dataset read here, and few enough for memory

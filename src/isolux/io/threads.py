@@ -16,8 +16,6 @@ from typing import TypeVar
 from isolux.io.cores import cores
 from isolux.vocabulary.addresses import allowed_addresses
 
-__all__ = ["give_back", "in_threads", "quietly"]
-
 _MOST = 4
 """Threads at once: each holds a piece's own arrays."""
 _WARNINGS = threading.RLock()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["NO", "YES"]
-
 YES = ("1", "1.0", "true", "t", "yes", "y")
 """In lower case."""
 NO = ("0", "0.0", "false", "f", "no", "n")

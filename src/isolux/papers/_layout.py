@@ -14,8 +14,6 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.spec import crossed
 
-__all__ = ["as_settings", "cells", "groups_of", "metrics_in", "spread_over", "wide"]
-
 
 def as_settings(
     merge: Mapping[str, Sequence[str]], attribute: str | None = None

@@ -10,8 +10,6 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.tables import Status
 
-__all__ = ["Layout", "laid_out", "require_protocol", "why_absent"]
-
 Protocols = Mapping[str, Mapping[str, object]]
 Layout = Callable[[Run], pl.DataFrame]
 """A run to one of the paper's tables; without rows where the run does not have what it needs."""

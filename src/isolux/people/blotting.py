@@ -9,8 +9,6 @@ from contextlib import contextmanager
 
 from isolux.vocabulary.errors import InputError, IsoluxError
 
-__all__ = ["blotted_errors", "form_of", "unnamed"]
-
 _HIDDEN = "(withdrawn)"
 _QUOTED = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
 # Letters or digits (of both, one less) from which an id is looked for within others: ID_crop1.jpg.

@@ -15,8 +15,6 @@ from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.spec import Sample
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["drawn_by", "is_asked", "ways_of"]
-
 _FEW = 5
 
 

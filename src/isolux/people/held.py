@@ -26,8 +26,6 @@ from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import Groups, crossed, parse_spec
 
-__all__ = ["groupings_over", "held_people", "renamed"]
-
 _OF_FILES = ("id", "separator", "data_option", "images")
 """Settings that say how files are read, and so nothing of a dataset that is in memory."""
 _PLACES = ("caption_country", "caption_region")

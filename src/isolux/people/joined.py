@@ -30,8 +30,6 @@ from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError, col
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import ATTRIBUTES
 
-__all__ = ["with_attributes"]
-
 _PEOPLE, _IMAGES, _SUBJECTS = ("instance_id",), ("image_id", "uri"), ("subject_id", "attribute")
 _KINDS = {
     "instance_id": _PEOPLE,

@@ -14,8 +14,6 @@ from isolux.io.ids import IdFrom, reduced
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.tables import IMAGES, INSTANCES
 
-__all__ = ["id_like", "ids_by_name", "known_ids", "matched"]
-
 _ID_LIKE = re.compile(
     r"(?i:(?:.*[_ ])?(?:ids?|uuid|guid)|subject|person|participant|identity|name|household|family|"
     r"video|session|file|filename|file_name|path|photo|image|picture)|.*(?:Id|ID)"

@@ -12,8 +12,6 @@ from isolux.people.withdrawn_lists import lines_of, many
 from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.id_columns import kinds_of_column
 
-__all__ = ["listed_ids"]
-
 _PLAIN = (".txt", ".lst", "")  # of a pipe the name has no suffix
 _PARTS = re.compile("[\t,;]")  # a table called .txt: what spreadsheets write as text
 

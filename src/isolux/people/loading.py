@@ -28,8 +28,6 @@ from isolux.vocabulary.spec import AuditSpec, People, Sample
 if TYPE_CHECKING:
     from isolux.people.shards import InShards
 
-__all__ = ["computed_attributes", "judged_people", "load_people", "name_and_path"]
-
 
 def judged_people(spec: AuditSpec, held: object = None) -> Dataset:
     """Load the people that an audit judges, with the attributes that it groups them by."""

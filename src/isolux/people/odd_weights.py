@@ -7,8 +7,6 @@ import polars as pl
 from isolux.stats.sampling import kish
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["cautions_on_emptied", "cautions_on_ids", "cautions_on_worth"]
-
 _MANY = 20
 """How many different whole numbers in order cannot be an accident."""
 _FEW_UNITS = 10.0

@@ -22,8 +22,6 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["Condition", "keep_only", "only_judged", "parse_conditions"]
-
 _WRITTEN = re.compile(r"\s*([^=<>!]+?)\s*(>=|<=|!=|=|>|<)\s*(.*?)\s*", re.DOTALL)
 _COMPARE: dict[str, Callable[[pl.Expr, float], pl.Expr]] = {
     ">=": operator.ge,

@@ -22,8 +22,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["Key", "agreement_of_ids", "ids_of_file"]
-
 _IMAGES = ("image_id", "uri", "instance_id")
 _KINDS: dict[str, tuple[str, ...]] = {
     "id": ("instance_id",),

@@ -18,8 +18,6 @@ from isolux.stats.raking import Margins, rake
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.spec import crossed
 
-__all__ = ["Cells", "calibrated", "read_population"]
-
 _SIZES = ("share", "count")
 _UNKNOWN = "unknown"
 _TOGETHER = 0.005

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["MARKER", "synthetic_marker", "synthetic_note"]
-
 MARKER = "SYNTHETIC.txt"
 """What isolux-worlds writes into each folder of synthetic people."""
 _WORLD = ("world.yaml", "planted.json")

@@ -23,8 +23,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
-__all__ = ["runs_without", "without_withdrawn"]
-
 
 def without_withdrawn(
     dataset: Dataset, listed: WithdrawnList, *, allow_unmatched: bool = False

@@ -16,8 +16,6 @@ from isolux.io.frames import read_table, refuse_unless_file
 from isolux.io.ids import ids_of
 from isolux.vocabulary.errors import FileError, TableError
 
-__all__ = ["COLUMNS", "WithdrawnList", "lines_of", "many", "read_withdrawn"]
-
 COLUMNS = ("subject_id", "instance_id", "image_id", "household_id", "cluster_id")
 """Columns of ids that a list may go by, whatever the data's file calls its own."""
 _ANY_ID = ("id", "ids")

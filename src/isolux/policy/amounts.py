@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["Amount", "level_of", "margin_of", "read_amount"]
-
 _WRITTEN = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*([^\d\s,.].*?)?\s*")
 _POINTS = ("point", "points", "percentage points", "pp")
 _SHARE = ("share", "shares", "fraction")

@@ -29,8 +29,6 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.words import OUTSIDE
 
-__all__ = ["Asked", "Baseline", "Measured", "ask", "asked_groups", "plain"]
-
 _HIGHER = ("at_least",)
 
 

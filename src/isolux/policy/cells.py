@@ -28,8 +28,6 @@ from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import Status
 
-__all__ = ["Cells", "Closed", "Side", "of_differences", "of_ratios", "of_values", "too_small"]
-
 Bounds = Callable[[float], Interval]
 
 

@@ -41,8 +41,6 @@ from isolux.policy.unasked import unasked
 from isolux.stats.multiplicity import weighted_holm
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["decide", "p_beyond"]
-
 _STEPS = np.concatenate([np.arange(1, 41) * 0.1, np.arange(9, 17) * 0.5])
 """Reaches at which a bound is looked at, up to 8 standard errors; between them it hardly bends."""
 _ROUNDING = 1e-12

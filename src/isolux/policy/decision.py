@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["EXIT_CODES", "Answer", "Case", "Decision", "RuleAnswer"]
-
 Answer = Literal["pass", "fail", "insufficient"]
 EXIT_CODES: Mapping[str, int] = {"pass": 0, "fail": 1, "insufficient": 3}
 """2 is misuse (the policy or a flag is wrong), 4 a run that cannot be used."""

@@ -21,8 +21,6 @@ from isolux.policy.rules import Policy, Rule
 from isolux.policy.sentences import counted, title
 from isolux.stats.statistic import PairStatistic
 
-__all__ = ["answer_without_cells", "vetoes"]
-
 _GAPS = "group_gaps"
 _EXPLORATORY = "Exploratory"
 

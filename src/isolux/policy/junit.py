@@ -10,8 +10,6 @@ import xml.etree.ElementTree as ET
 from isolux.policy.decision import Decision
 from isolux.report.wording import plain
 
-__all__ = ["decision_junit"]
-
 
 def decision_junit(decision: Decision) -> str:
     """Write the XML: one suite named by the policy, one case for each rule."""

@@ -20,8 +20,6 @@ from isolux.stats.detectable import Cases, deciding_error
 from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["More", "more_people"]
-
 More = tuple[FloatArray, FloatArray, FloatArray]
 """Units of the first side, units of the second, clusters of the first: ``[h]`` each."""
 _MOST_CASES = 400

@@ -19,8 +19,6 @@ from isolux.stats.deviates import Difference, Reach
 from isolux.stats.differences import of_means, of_replicates
 from isolux.stats.intervals import Interval, logit_reach, student_reach
 
-__all__ = ["independent", "pairs_of"]
-
 
 def pairs_of(
     estimates: Estimates, attribute: str, j: int, first: IntArray, second: IntArray

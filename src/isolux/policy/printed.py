@@ -5,8 +5,6 @@ from __future__ import annotations
 from isolux.policy.decision import Answer, Decision
 from isolux.report.wording import plain
 
-__all__ = ["decision_markdown", "decision_text"]
-
 _WORD: dict[Answer, str] = {"pass": "PASS", "fail": "FAIL", "insufficient": "INSUFFICIENT"}
 _MARK: dict[Answer, str] = {"pass": "✅ pass", "fail": "❌ fail", "insufficient": "❔ insufficient"}
 _MEANS: dict[Answer, str] = {

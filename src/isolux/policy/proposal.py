@@ -28,8 +28,6 @@ from isolux.stats.design import IntArray
 from isolux.vocabulary.printable import escape_json
 from isolux.vocabulary.words import brief
 
-__all__ = ["proposal", "reach_of"]
-
 _LEVEL, _POWER = 0.95, 0.8
 _METRICS = 3
 _COLUMN = 46

@@ -16,8 +16,6 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import crossed
 
-__all__ = ["read_policy"]
-
 _KEYS = ("policy", "name", "level", "power", "unanswered_at_most", "rules")
 VERSION = 1
 _MOST_RULES = 1000

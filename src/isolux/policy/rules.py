@@ -7,8 +7,6 @@ from typing import Literal
 
 from isolux.policy.amounts import Amount
 
-__all__ = ["KINDS", "Kind", "Policy", "Rule"]
-
 Kind = Literal[
     "at_least", "at_most", "within", "worse_by_at_most", "lost_at_most", "ratio_at_least",
     "none_above", "covered", "ran",

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from isolux.policy.asking import Measured
     from isolux.vocabulary.info import Metric
 
-__all__ = ["counted", "noun_of", "ruled", "title"]
-
 _SHOWN = 4
 _OF_DIFFERENCE = ("within", "worse_by_at_most", "lost_at_most", "none_above")
 

@@ -6,8 +6,6 @@ from isolux.policy.asking import Measured, plain
 from isolux.policy.cells import Closed
 from isolux.policy.rules import Rule
 
-__all__ = ["without_answer"]
-
 
 def without_answer(rule: Rule, measured: Measured, most: float) -> list[Closed]:
     """Name everyone or each asked group where a larger share than ``most`` has no prediction."""

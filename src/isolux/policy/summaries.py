@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from isolux.policy.rules import Rule
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["SUMMARIES", "refuse_summary_alone"]
-
 SUMMARIES = frozenset(
     {
         "fairness_discrepancy_rate", "false_match_and_non_match_rates", "garbe", "gini",

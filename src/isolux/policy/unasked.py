@@ -11,8 +11,6 @@ from isolux.policy.asking import Measured, plain
 from isolux.policy.rules import Policy
 from isolux.vocabulary.spec import recorded_spec
 
-__all__ = ["found_differences", "unasked"]
-
 _FACTS = ("covered", "ran")
 _SHOWN = 8
 _FOUND = " (a difference was found)"

@@ -9,8 +9,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 
-__all__ = ["from_attributes", "one_value_each"]
-
 
 def from_attributes(
     dataset: Dataset,

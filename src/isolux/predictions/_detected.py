@@ -22,8 +22,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["detected_from_attributes", "found_or_missed", "read_detected"]
-
 _COLUMNS = ("model", "instance_id", "detected")
 
 

@@ -25,17 +25,6 @@ from isolux.vocabulary.tables import (
     check,
 )
 
-__all__ = [
-    "BOX",
-    "KINDS",
-    "Kind",
-    "detections",
-    "kind_of_columns",
-    "model_name",
-    "read_detections",
-    "with_model",
-]
-
 BOX = ("box_x", "box_y", "box_w", "box_h")
 Kind = Literal["boxes", "masks", "keypoints"]
 KINDS: dict[Kind, Table] = {

@@ -12,8 +12,6 @@ from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import IMAGES
 
-__all__ = ["NamedImages", "image_sizes", "of_everyone_shown", "with_own_image_ids"]
-
 _NUMBER = "coco_image_id"
 _WAYS: dict[IdFrom, str] = {
     "column": "with their folders",

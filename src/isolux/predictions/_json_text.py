@@ -15,8 +15,6 @@ import msgspec
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, TableError
 
-__all__ = ["DAMAGE", "TRAILING", "JsonText", "open_bytes"]
-
 _Item = TypeVar("_Item")
 _BLOCK_BYTES = 1 << 18
 _BLANKS = b" \t\r\n"

@@ -10,8 +10,6 @@ from isolux.io.cells import as_text
 from isolux.io.frames import read_table
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
-__all__ = ["models_in", "of_model"]
-
 
 def models_in(
     path: str | Path,

@@ -19,8 +19,6 @@ from isolux.predictions._seen import look_at_table, table_format, vector_columns
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, did_you_mean
 
-__all__ = ["read_outputs", "reads_labels"]
-
 
 def read_outputs(
     path: str | Path,

@@ -12,8 +12,6 @@ from isolux.io.frames import read_table
 from isolux.predictions._labels.confidences import whether_detected
 from isolux.vocabulary.errors import TableError, place
 
-__all__ = ["PAIR", "holds_pairs", "read_pairs"]
-
 PAIR = ("instance_id", "other_id", "score")
 _LISTED = (("instance_id", "probe", "probe_id"), ("other_id", "candidate", "candidate_id"))
 """What lists of candidates call their two sides, the table's own names first."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["PARTS", "mostly_parts"]
-
 PARTS = (
     "skin", "nose", "eye_g", "l_eye", "r_eye", "l_brow", "r_brow", "l_ear", "r_ear", "mouth",
     "u_lip", "l_lip", "hair", "hat", "ear_r", "neck_l", "neck", "cloth",

@@ -21,8 +21,6 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.info import FormatInfo
 
-__all__ = ["in_table", "output_format"]
-
 
 def output_format(path: str | Path) -> str:
     r"""Tell the format of a model's output by its name, and by what it holds.

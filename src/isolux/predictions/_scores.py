@@ -18,8 +18,6 @@ from isolux.predictions._seen import look_at_table, table_format
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown, place
 
-__all__ = ["holds_scores_alone", "read_scores", "scores_from_attributes", "with_scores"]
-
 _SCORE_COLUMNS = ("score", "confidence", "probability", "prob")
 
 

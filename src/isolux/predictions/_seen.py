@@ -20,8 +20,6 @@ from isolux.io.tar import is_tar, tar_files
 from isolux.predictions._json_text import open_bytes
 from isolux.vocabulary.errors import FileError, InputError
 
-__all__ = ["Seen", "look", "look_at_table", "table_format", "vector_columns"]
-
 _HEAD = 1 << 16  # bytes looked at
 _ENGINE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _MEMBERS = 100  # files of an archive looked at

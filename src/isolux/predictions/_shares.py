@@ -12,8 +12,6 @@ from isolux.io.frames import read_table
 from isolux.io.ids import ids_of
 from isolux.vocabulary.errors import JoinError, SpecError
 
-__all__ = ["SizesOf", "in_pixels"]
-
 SizesOf = str | Path | Mapping[str, tuple[int, int]] | None
 """A table with ``image_id``, ``width`` and ``height``, or id to both; of a dataset at hand, its."""
 _SHOWN = 3

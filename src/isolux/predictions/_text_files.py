@@ -12,8 +12,6 @@ from isolux.io.text import decodable
 from isolux.predictions._seen import Seen
 from isolux.vocabulary.errors import FileError
 
-__all__ = ["first_line", "lines_of", "one_file"]
-
 
 def one_file(root: Path) -> bool:
     """Tell whether the path is a single file; refuse one without a line."""

@@ -8,8 +8,6 @@ import polars as pl
 
 from isolux.statements.lines import LINE, key_of
 
-__all__ = ["BLOCK", "Rows", "keyed", "largest_pairs", "pair_counts"]
-
 PAIRS_SHOWN = 10
 """Pairs printed for each metric; all of them are in disparities.parquet."""
 

@@ -31,8 +31,6 @@ from isolux.statements.lines import LineKey, key_of
 from isolux.statements.text import Statement
 from isolux.vocabulary.spec import crossed
 
-__all__ = ["Context", "arranged_names", "estimate_of", "sections_of"]
-
 _OF_ATTRIBUTE = {
     "any_difference": "any_difference",
     "noise_corrected_sd": "tau",

@@ -10,17 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "BESIDE",
-    "Breakdown",
-    "BreakdownRow",
-    "Curve",
-    "CurvePoint",
-    "StratumCell",
-    "breakdowns_of",
-    "curves_of",
-]
-
 BESIDE = ("overlap_curves", "breakdown", "confidence_curves")
 """Analyses whose tables are shown with the attributes, in no section of their own."""
 

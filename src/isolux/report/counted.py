@@ -15,8 +15,6 @@ from isolux.groups.regrouping import judged_units, regroup
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import SAMPLE
 
-__all__ = ["PERSON", "classes_of", "heaviest_shares", "with_people"]
-
 PERSON = re.compile(r"(?i)(subject|person|participant|identity)([_ ]?ids?)?")
 """Names of attributes that say who a person is."""
 _SCHEMA = {

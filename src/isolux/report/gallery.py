@@ -36,8 +36,6 @@ from isolux.vocabulary.tables import INSTANCES
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["Gallery", "Picture", "refuse_unless_permitted", "write_gallery"]
-
 THUMBNAIL_PX = 240
 """The longer side of a picture in the gallery."""
 

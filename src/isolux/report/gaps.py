@@ -20,8 +20,6 @@ from isolux.statements.numbers import (
     value_text,
 )
 
-__all__ = ["group_gaps", "pair_gaps", "print_gaps"]
-
 Gap = tuple[float | None, float | None, float | None]
 """A difference and its interval."""
 

@@ -35,11 +35,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment, FileSystemBytecodeCache
     from markupsafe import Markup
 
-__all__ = [
-    "bare_page", "page", "published_beside", "render", "render_comparison", "write_comparison",
-    "write_report",
-]  # fmt: skip
-
 ROWS_SHOWN = 200
 """Rows printed of one table; all of them are in group_metrics.parquet."""
 CLASS_ROWS_SHOWN = 60

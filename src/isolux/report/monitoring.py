@@ -19,8 +19,6 @@ from isolux.statements.numbers import count
 from isolux.vocabulary.containers import Run, printed
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 
-__all__ = ["render_monitoring", "write_monitoring"]
-
 _WIDTH, _HEIGHT = 230, 110
 _MOST = 12
 

@@ -19,8 +19,6 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Ranges", "determined"]
-
 FloatArray = npt.NDArray[np.float64]
 _Cell = TypeVar("_Cell")
 _NODES, _GAP = 100, 0.1  # how long a program is searched: not by the clock, which differs

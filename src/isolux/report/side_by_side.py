@@ -20,8 +20,6 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.words import brief
 
-__all__ = ["latex_table", "steps", "wide", "write_page"]
-
 _LINE = ["metric", "label", "threshold", "attribute", "group"]
 _SHOWN, _ROWS, _NAMED = 200, 40, 4
 """Rows of one table on the page; all are in the files beside it."""

@@ -9,8 +9,6 @@ from isolux.report.document import AttributeSection, Audited, GroupRow, PairRow
 from isolux.report.gaps import group_gaps, pair_gaps
 from isolux.statements.numbers import column_places, value_text
 
-__all__ = ["StripRow", "StripTable", "strips_of"]
-
 _WIDTH, _MARGIN = 172.0, 8.0
 """Units of a strip's own scale, and what is left free on both sides."""
 _MARKS = {"higher": ("worse", "better"), "lower": ("better", "worse"), "none": ("lower", "higher")}

@@ -17,8 +17,6 @@ import polars as pl
 from isolux.report.ranges import Ranges, determined
 from isolux.vocabulary.spec import crossed
 
-__all__ = ["Cell", "cell_of", "hidden_cells", "published"]
-
 Cell = tuple[tuple[str, ...], tuple[str, ...], str | None]
 """Attributes in alphabetical order, a value of each, and a class; of no attribute: everyone."""
 

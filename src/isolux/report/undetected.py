@@ -14,8 +14,6 @@ from isolux.report.document import Caution, Line
 from isolux.statements.numbers import points, with_unit
 from isolux.vocabulary.containers import Run
 
-__all__ = ["undetected_of_audit", "undetected_of_two"]
-
 _HEADLINE = "People who were not detected count as mistakes."
 _WORTH_SAYING = 0.01
 """Share of people not detected from which it is said before the numbers."""

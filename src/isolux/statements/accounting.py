@@ -13,8 +13,6 @@ from typing import Any
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import brief, listed
 
-__all__ = ["describe_accounting"]
-
 _MAX_WORDS = 40
 _MAX_NAMES = 3
 _MIN_SHARE = 0.01

@@ -35,8 +35,6 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.words import numbered
 
-__all__ = ["Answer", "answer_of", "leave_out_said", "word_answer"]
-
 MAX_FURTHER = 3
 """Statements that follow the first sentence."""
 _READ_OF_RECORD = ("accounting", "dataset", "model", "publish_min", "sample", "spec", "warnings")

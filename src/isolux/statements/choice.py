@@ -17,8 +17,6 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.words import UNTESTED
 
-__all__ = ["Choice", "choose_statements", "find_opposite"]
-
 
 @dataclass(frozen=True, slots=True)
 class Choice:

@@ -21,8 +21,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import crossed
 from isolux.vocabulary.words import brief, listed
 
-__all__ = ["GroupPhrases", "group_phrases_of", "read_templates"]
-
 _WIDTH = 40  # characters of one value in a sentence
 
 

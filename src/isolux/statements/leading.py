@@ -17,8 +17,6 @@ from isolux.groups.unknown import UNKNOWN
 from isolux.stats.shrinkage import shrunken
 from isolux.vocabulary.spec import crossed
 
-__all__ = ["KEY", "MEASURE", "find_leaders", "find_marks", "find_rivals", "orient_comparisons"]
-
 MEASURE = ("model", "task", "metric", "label", "threshold")
 KEY = (*MEASURE, "attribute")
 """The columns that name a block: one measure's comparisons of one attribute."""

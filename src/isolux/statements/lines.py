@@ -15,8 +15,6 @@ from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.info import SERVED_WORSE, Direction, Metric, TaskInfo
 from isolux.vocabulary.words import chosen_words, class_name, target_of
 
-__all__ = ["LINE", "Line", "LineKey", "key_of", "lines_of", "metric_of", "phrase_of"]
-
 LINE = ("model", "task", "metric", "label", "threshold")
 """The columns that together name a line."""
 

@@ -14,29 +14,6 @@ from collections.abc import Iterable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple
 
-__all__ = [
-    "MINUS",
-    "NOTHING",
-    "SMALL_RATE",
-    "GapText",
-    "cell_text",
-    "column_places",
-    "count",
-    "decimals",
-    "fixed",
-    "gap_text",
-    "interval",
-    "p_equals",
-    "p_text",
-    "places_for",
-    "points",
-    "share",
-    "signed_points",
-    "spread_interval",
-    "value_text",
-    "with_unit",
-]
-
 MINUS = "\N{MINUS SIGN}"
 NOTHING = "\N{EN DASH}"
 

@@ -17,8 +17,6 @@ from isolux.statements.words import words_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import brief
 
-__all__ = ["describe_opposite_errors", "find_opposite_errors"]
-
 _METRIC = "recall"
 _MAX_CLASSES = 4
 _KEY = ("model", "task", "threshold", "attribute")

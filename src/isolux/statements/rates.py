@@ -7,8 +7,6 @@ import re
 from isolux.statements.numbers import SMALL_RATE, fixed
 from isolux.vocabulary.info import Metric
 
-__all__ = ["describe_counts", "describe_ratio"]
-
 _BASES = (100, 1_000, 10_000, 1_000_000)
 """Of how many people a sentence speaks."""
 _TIMES = {2: "twice", 3: "three times", 4: "four times", 5: "five times", 6: "six times",

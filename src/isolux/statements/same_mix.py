@@ -23,8 +23,6 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.words import listed
 
-__all__ = ["describe_same_mix", "same_mix"]
-
 _MIN_SHARE = 0.5
 """Of either group's people: with fewer in strata that both have, nothing is said."""
 _WHOLE = 0.995

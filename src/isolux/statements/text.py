@@ -19,18 +19,6 @@ from isolux.statements.rates import describe_counts, describe_ratio
 from isolux.statements.words import Words
 from isolux.vocabulary.words import UNTESTED, brief, listed, numbered
 
-__all__ = [
-    "Names",
-    "Statement",
-    "describe_both_errors",
-    "describe_equal",
-    "describe_finding",
-    "describe_leader",
-    "describe_margins",
-    "describe_more",
-    "describe_null",
-]
-
 _MAX_ALSO = 2
 _MAX_WORDS = 40  # of the first sentence, but for long names
 _MAX_FINDING_WORDS = 30

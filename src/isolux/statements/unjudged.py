@@ -18,8 +18,6 @@ from isolux.statements.text import Names
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.words import brief, listed, numbered
 
-__all__ = ["describe_unjudged", "find_unjudged"]
-
 _SMALL = ("insufficient units", "insufficient clusters")
 _NOBODY = r"(: 0$|^0 )"
 """Of a reason that counts nobody: by construction, and not for want of data."""

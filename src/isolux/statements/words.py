@@ -24,8 +24,6 @@ from isolux.vocabulary.words import (
     target_of,
 )
 
-__all__ = ["HIDDEN_COMPARED", "Words", "declared_metrics", "level_of", "lowered", "words_of"]
-
 HIDDEN_COMPARED = "Groups that cannot be shown here were compared, too."
 
 

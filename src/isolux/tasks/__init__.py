@@ -19,8 +19,6 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.plugin_options import named_options
 from isolux.vocabulary.schema import to_polars
 
-__all__ = ["people_of_parts", "score"]
-
 _ANSWERS = (
     "label", "score", "value", "embedding", "detected", "box_x", "mask_counts", "keypoints_x",
 )  # fmt: skip

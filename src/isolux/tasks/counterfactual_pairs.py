@@ -28,8 +28,6 @@ from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import to_polars
 
-__all__ = ["INFO", "score"]
-
 HOWARD = Reference(
     "social-counterfactuals",
     "Howard, P., Madasu, A., Le, T., Lujan Moreno, G., Bhiwandiwalla, A., & Lal, V. (2024). "

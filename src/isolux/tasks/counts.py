@@ -16,8 +16,6 @@ from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES, to_polars
 
-__all__ = ["INFO", "score"]
-
 WILSON = Reference(
     "wilson-interval",
     "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. "

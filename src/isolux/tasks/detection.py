@@ -19,8 +19,6 @@ from isolux.tasks._boxes.table import NO_BOX, NO_MASK
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.tables import BOX_PREDICTIONS
 
-__all__ = ["INFO", "score"]
-
 INFO = info_of_shapes(
     "Detection",
     "Whether a model's boxes find each person or object, at ten overlaps.",

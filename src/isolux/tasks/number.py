@@ -28,8 +28,6 @@ from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
 from isolux.vocabulary.tables import to_polars
 
-__all__ = ["INFO", "score"]
-
 EVIDENCE = "numbers"
 """Name of the evidence table."""
 HYNDMAN = Reference(

@@ -29,8 +29,6 @@ from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.plugin_options import with_defaults
 from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 
-__all__ = ["INFO", "score"]
-
 _FACET = replace(FACET, place="section 6.3.1, appendix A.5.6, Table 15a")
 INFO = TaskInfo(
     predictions="outputs",

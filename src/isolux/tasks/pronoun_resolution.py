@@ -24,8 +24,6 @@ from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["INFO", "score"]
-
 HALL = Reference(
     "visogender",
     "Hall, S. M., Gonçalves Abrantes, F., Zhu, H., Sodunke, G., Shtedritski, A., & Kirk, H. R. "

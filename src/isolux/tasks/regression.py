@@ -26,9 +26,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Metric, TaskInfo
 
-__all__ = ["INFO", "score"]
-
-
 _metric = partial(
     Metric,
     direction="lower",

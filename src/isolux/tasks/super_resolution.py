@@ -20,8 +20,6 @@ from isolux.tasks._images.settings import PictureSettings
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
 
-__all__ = ["INFO", "score"]
-
 INFO = TaskInfo(
     predictions="outputs",
     title="Face super-resolution",

@@ -21,8 +21,6 @@ from isolux.training.descent import Epoch, State
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import needed
 
-__all__ = ["Checkpoint", "read_checkpoint", "refuse_other", "write_checkpoint", "write_weights"]
-
 _KEY, _MARKS = "isolux", "pictures/marks"
 _PARTS = ("net", "adam", "best")
 

@@ -26,8 +26,6 @@ from isolux.training.pictures import Pictures
 from isolux.vocabulary import progress
 from isolux.vocabulary.errors import IsoluxError, SpecError
 
-__all__ = ["UNKNOWN", "Epoch", "Learning", "Schedule", "State", "descend", "room_for"]
-
 UNKNOWN = -1
 """The label of people of whom a head's answer is not known."""
 

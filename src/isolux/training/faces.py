@@ -34,17 +34,6 @@ from isolux.training.pictures import Looked, Pictures
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.extras import needed
 
-__all__ = [
-    "CHECKPOINT",
-    "Faces",
-    "Network",
-    "begun",
-    "network_of",
-    "prepared",
-    "refuse_changed",
-    "train_faces",
-]
-
 CHECKPOINT = "checkpoint.safetensors"
 Ints = npt.NDArray[np.int64]
 

@@ -27,8 +27,6 @@ from isolux.training.faces import CHECKPOINT
 from isolux.training.pictures import Looked, Pictures
 from isolux.vocabulary.errors import IsoluxError, SpecError
 
-__all__ = ["FINETUNED", "Tuned", "finetune", "tunable"]
-
 FINETUNED = WEIGHTS
 _NEEDS = ("torch", "inner", "features", "prepare")
 Ints = npt.NDArray[np.int64]

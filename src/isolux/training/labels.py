@@ -8,8 +8,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["clusters_of", "labels_of"]
-
 
 def clusters_of(dataset: Dataset) -> pl.DataFrame:
     """List people with what was sampled together: ``instance_id, cluster``, in their order."""

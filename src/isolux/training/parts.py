@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["balanced_draw", "draws_of_cell", "held_out_rows", "some_rows"]
-
 Ints = npt.NDArray[np.int64]
 
 

@@ -16,8 +16,6 @@ from isolux.io.images import Pixels
 from isolux.vocabulary import progress
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["Look", "Looked", "Pictures"]
-
 ROOM = 1 << 30
 """Bytes of prepared pictures that are kept in memory; beyond it each epoch opens them again."""
 _AHEAD = 1_000  # pictures that are opened ahead of those that are kept

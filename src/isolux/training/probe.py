@@ -17,8 +17,6 @@ import numpy.typing as npt
 from isolux.training.parts import held_out_rows
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["Fit", "Probe", "Recipe", "fit_probe"]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 

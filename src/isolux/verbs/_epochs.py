@@ -9,8 +9,6 @@ from isolux.training import UNKNOWN, Epoch, State
 from isolux.vocabulary import progress
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["say_epoch", "told_of_epochs"]
-
 
 def say_epoch(one: Epoch, of: int) -> None:
     """Say how an epoch went."""

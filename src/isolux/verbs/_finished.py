@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from isolux.vocabulary.containers import Run
 
-__all__ = ["given_twice"]
-
 
 def given_twice(named: Mapping[str, Sequence[Run]]) -> Iterator[tuple[str, str]]:
     """Find runs that are one, under two names or one: the same files and the same numbers."""

@@ -23,12 +23,6 @@ from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import UNKNOWN_VALUES
 
-__all__ = [
-    "FEW", "facts_of", "held_for_training", "label_files", "label_table", "rare_classes",
-    "refuse_own_values", "refuse_settings", "remove_files", "training_folder", "unknown_labels",
-    "write_record",
-]  # fmt: skip
-
 FEW = 10
 """Rows of a class below which it is hardly learnt."""
 _SHOWN = 8

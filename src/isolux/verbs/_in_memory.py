@@ -16,8 +16,6 @@ from isolux.vocabulary.info import DatasetInfo, Metric, Reference, TaskInfo
 from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, SCORES, check, to_polars
 
-__all__ = ["add_unscored", "as_dataset", "as_scores", "columns_of"]
-
 _OWN = Reference("own-data", "The auditor's own table; nothing has been published on it.")
 
 

@@ -17,8 +17,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["pictures_of", "told_of_pictures", "unreadable"]
-
 _MOST = 0.05  # of the pictures: with more, the folder or the files are not the right ones
 _SHOWN = 3
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from isolux.io import run_directory
 from isolux.vocabulary.containers import Run
 
-__all__ = ["write_with_report"]
-
 
 def write_with_report(
     run: Run, out: str | Path, write: Callable[[Run, Path], object], *, overwrite: bool

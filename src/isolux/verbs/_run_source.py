@@ -10,8 +10,6 @@ from isolux.io import run_directory
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["HasRun", "RunSource", "held_run", "is_run_source", "run_of"]
-
 
 class HasRun(Protocol):
     """An audit or a comparison: what holds a finished run."""

@@ -25,8 +25,6 @@ from isolux.vocabulary.drawn import is_weighted
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["Across", "across"]
-
 _MARK = "across.json"
 
 

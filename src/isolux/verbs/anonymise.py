@@ -15,8 +15,6 @@ from isolux.curation.privacy.photos import copy_photos, filler, read_regions
 from isolux.curation.privacy.table import Told, anonymised, person_of
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
-__all__ = ["Anonymised", "anonymise"]
-
 MARK = "privacy.json"
 _IDS = ("subject_id", "subject", "annotator", "annotator_id", "copyright_holder")
 

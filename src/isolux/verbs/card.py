@@ -24,8 +24,6 @@ from isolux.vocabulary.errors import IsoluxError, RunError, SpecError, UnknownNa
 from isolux.vocabulary.info import CardInfo
 from isolux.vocabulary.progress import at
 
-__all__ = ["card", "first_facts"]
-
 
 def card(
     run: Run | HasRun | str | Path,

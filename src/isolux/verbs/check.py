@@ -25,8 +25,6 @@ from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.spec import parse_spec
 from isolux.vocabulary.tables import check as check_table
 
-__all__ = ["LOADING", "Checked", "check", "check_dataset", "check_loading"]
-
 LOADING = "loading"
 """What the table calls a dataset that its loader refuses: there is nothing else to check then."""
 

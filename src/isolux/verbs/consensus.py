@@ -16,8 +16,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["FoundLabels", "consensus"]
-
 MARK = "consensus.json"
 _LITTLE = 0.1  # of the items, without a label: said first
 

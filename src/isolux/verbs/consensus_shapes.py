@@ -13,8 +13,6 @@ from isolux.curation.shapes import Kind, MaskRule, Shapes, find_shapes
 from isolux.people.held import held_people
 from isolux.vocabulary.containers import Dataset
 
-__all__ = ["FoundShapes", "consensus_shapes"]
-
 MARK = "shapes.json"
 _BOX = ("box_x", "box_y", "box_w", "box_h")
 

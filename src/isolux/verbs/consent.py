@@ -12,8 +12,6 @@ from isolux.io.consent.rows import Act, Kind, Row
 from isolux.people.listed_ids import listed_ids
 from isolux.vocabulary.errors import SpecError, TableError
 
-__all__ = ["add_consent", "check_consent", "scopes_of", "summary"]
-
 
 def add_consent(
     ledger: str | Path,

@@ -24,15 +24,6 @@ from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.tables import FINDINGS, check
 
-__all__ = [
-    "Explanation",
-    "explain",
-    "explain_run",
-    "explain_with_all",
-    "first_analyses",
-    "role_options",
-]
-
 FIRST = "group_gaps"
 """The analysis of every audit, whose findings are read first."""
 

@@ -24,8 +24,6 @@ import polars as pl
 from isolux.statements.numbers import p_equals
 from isolux.vocabulary import registry
 
-__all__ = ["AUDITS_SHARE", "LABEL", "audits_share", "entered", "judged"]
-
 AUDITS_SHARE = 0.8
 """Of the error rate, where explanations are planned: the audit is what was asked first."""
 

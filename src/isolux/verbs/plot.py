@@ -12,8 +12,6 @@ from isolux.vocabulary.extras import needed
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["plot"]
-
 
 def plot(
     run: Run | HasRun | str | Path,

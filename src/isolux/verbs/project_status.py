@@ -21,8 +21,6 @@ from isolux.vocabulary.notes import Caution
 if TYPE_CHECKING:
     from isolux.curation.project.folder import Project
 
-__all__ = ["Status", "project_status"]
-
 _FEW = 2  # groups, below which nothing can differ
 
 

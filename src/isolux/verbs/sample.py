@@ -27,8 +27,6 @@ from isolux.vocabulary.grouping import Grouping
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["BalancedSample", "draw_balanced", "sample"]
-
 _MOST_CELLS = 100_000
 _OWN = ("instance_id", "image_id", "subject_id")
 _MOST = 1_000_000_000_000  # people of a cell: more than ever lived, and fits a column of numbers

@@ -9,8 +9,6 @@ from typing import Any
 
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["synthesize", "worlds_missing"]
-
 _GROUP = "isolux.commands"
 _NAME = "synthesize"
 

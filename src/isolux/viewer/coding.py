@@ -16,8 +16,6 @@ from isolux.report.document import Line
 from isolux.report.summary import Context
 from isolux.vocabulary.containers import Run
 
-__all__ = ["EVERYONE", "LINE", "Coding", "coding_of"]
-
 LINE = ("task", "metric", "label", "threshold")
 """The columns that together name a line of the page, whichever model it is about."""
 EVERYONE = -1

@@ -21,8 +21,6 @@ from isolux.viewer.printable import printable_names, printable_words
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["Contents", "Shown", "contents_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Shown:

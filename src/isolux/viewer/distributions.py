@@ -18,8 +18,6 @@ from isolux.vocabulary.counts import COUNTS, TIMES
 from isolux.vocabulary.places import number_units
 from isolux.vocabulary.spec import recorded_spec
 
-__all__ = ["BINS", "bins_of", "coded_scores", "distributions", "members_of"]
-
 BINS = 20
 """Bins of a distribution; of scores that are 0 or 1 alone there are two."""
 _EMPTY: dict[str, Any] = {

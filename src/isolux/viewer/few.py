@@ -17,8 +17,6 @@ from isolux.report.suppression import Cell, hidden_cells, published
 from isolux.viewer.coding import LINE, Coding
 from isolux.vocabulary.containers import Run
 
-__all__ = ["FEWEST", "few_of_moves", "few_of_runs", "of_enough"]
-
 FEWEST = 10
 """Counts of fewer people tell of single ones."""
 

@@ -20,8 +20,6 @@ from isolux.report.summary import summarise
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import DrawingError
 
-__all__ = ["ATTRIBUTES_DRAWN", "GROUPS_DRAWN", "figures_of"]
-
 ATTRIBUTES_DRAWN = 24
 """Attributes of one run that are drawn; the table of groups has every one."""
 GROUPS_DRAWN = 60

@@ -18,8 +18,6 @@ from isolux.viewer.coding import Coding
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
 
-__all__ = ["manifest_of", "paper_words", "run_words"]
-
 FORMAT = 1
 """Raised when a page could no longer read what an older isolux wrote."""
 

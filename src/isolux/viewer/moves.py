@@ -14,8 +14,6 @@ from isolux.viewer.distributions import coded_scores, members_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import COUNTS
 
-__all__ = ["moves"]
-
 _EMPTY = {
     **dict.fromkeys(("model_a", "model_b", "line", "attribute"), pl.Int32),
     "group": pl.String, **dict.fromkeys(("up", "down", "same", "n_people"), pl.Int32),

@@ -20,8 +20,6 @@ import polars as pl
 from isolux.viewer.contents import Contents
 from isolux.vocabulary.errors import OutputError
 
-__all__ = ["BUNDLE_LIMIT_MB", "bundle", "packed", "packed_bytes", "served_page", "template"]
-
 BUNDLE_LIMIT_MB = 25
 """A larger file is refused: mail servers and browsers begin to refuse it too."""
 TEMPLATE = Path(__file__).parent / "page.html"

@@ -16,8 +16,6 @@ from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import crossed
 
-__all__ = ["people_of"]
-
 _ANSWERS = ("truth", "prediction", "confidence")
 _NO_GROUP = -1
 

@@ -13,8 +13,6 @@ import polars as pl
 
 from isolux.report.wording import plain
 
-__all__ = ["printable_names", "printable_words"]
-
 _IDS = "unit_id"
 
 

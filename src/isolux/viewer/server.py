@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["FIRST_PORT", "Pictures", "Site", "application", "listen", "serve"]
-
 HOST = "127.0.0.1"
 FIRST_PORT = 8765
 """Tried first, then those after it, where none is asked for."""

@@ -14,8 +14,6 @@ from isolux.viewer.coding import Coding
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import DISPARITIES
 
-__all__ = ["changes", "findings", "groups", "pairs", "tests"]
-
 _GROUP = (
     "group", "values", "n_units", "n_clusters", "value", "low", "high", "standard_error",
     "method", "status", "reason", "shrunken", "shrunken_low", "shrunken_high", "shrunken_from",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["allowed_addresses"]
-
 
 def allowed_addresses() -> int | None:
     """Return the limit that ``ulimit -v`` sets, in bytes, or None if there is no limit.

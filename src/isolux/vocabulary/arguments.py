@@ -10,8 +10,6 @@ from typing import ParamSpec, TypeVar
 
 from isolux.vocabulary.errors import SpecError, did_you_mean
 
-__all__ = ["fitting", "told_of_arguments"]
-
 _PLAIN: dict[type, tuple[str, ...]] = {
     type(None): ("None",),
     bool: ("bool", "int", "float"),

@@ -6,8 +6,6 @@ import polars as pl
 
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["BLANKS", "on_blanks"]
-
 BLANKS = ("n/a", "#n/a", "na", "nan", "null", "nil", "missing", "-", "--", "—", "?", ".")
 """In lower case. ``unknown``, ``none`` and ``unsure`` are not among them: they may be answers."""
 _SHOWN = 3

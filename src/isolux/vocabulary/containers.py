@@ -19,8 +19,6 @@ from isolux.vocabulary.places import Numbered, number_units, of_units
 from isolux.vocabulary.table_rows import TableRows
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES
 
-__all__ = ["Clusters", "Dataset", "Explained", "Run", "Scores", "printed"]
-
 
 @dataclass(frozen=True, slots=True)
 class Clusters:

@@ -14,11 +14,6 @@ import polars as pl
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 
-__all__ = [
-    "COUNTS", "TIMES", "how_often", "people_at", "people_in", "refuse_counts",
-    "refuse_repeated_groups", "with_counts", "with_times",
-]  # fmt: skip
-
 COUNTS = "counts"
 """The dataset, the task, and the evidence that says how many cases a unit stands for."""
 TIMES = "times"

@@ -14,8 +14,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-__all__ = ["described_parameters", "first_sentence"]
-
 _HEAD = re.compile(r"^(?P<names>\*{0,2}\w+(?:,\s+\*{0,2}\w+)*)(?: :.*)?$")
 _ELSEWHERE = re.compile(r"As in (\w+)")
 _UNDERLINE = re.compile(r"^-{3,}$")

@@ -12,16 +12,6 @@ from typing import Any
 
 from isolux.vocabulary.errors import SpecError
 
-__all__ = [
-    "SAMPLE",
-    "is_census",
-    "is_drawn",
-    "is_weighted",
-    "refuse_drawn",
-    "weighted_title",
-    "words_of",
-]
-
 SAMPLE = "sample"
 """The evidence that says how units were drawn: ``unit_id, weight, stratum, stratum_clusters``."""
 

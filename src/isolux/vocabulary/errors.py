@@ -27,24 +27,6 @@ from itertools import accumulate
 from isolux.vocabulary.printable import plain
 from isolux.vocabulary.table_rows import TableRows
 
-__all__ = [
-    "DrawingError",
-    "FileError",
-    "InputError",
-    "IsoluxError",
-    "JoinError",
-    "LicenceError",
-    "OutputError",
-    "RunError",
-    "SpecError",
-    "TableError",
-    "UnknownNameError",
-    "columns_shown",
-    "files_like",
-    "place",
-]
-
-
 _COLUMNS = 20
 _ALL, _SOME_LETTERS = 30, 200  # names that are listed whole; of more, so many letters
 _LONGEST = 300  # characters of what was found that a message shows: a cell may hold megabytes

@@ -7,8 +7,6 @@ from types import ModuleType
 
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["needed"]
-
 
 def needed(
     module: str, *, package: str, extra: str, purpose: str, alone: str | None = None

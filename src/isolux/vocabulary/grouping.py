@@ -12,8 +12,6 @@ from typing import Literal, get_args
 
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["UNKNOWN_VALUES", "Absent", "Grouping", "Rest", "Unknown", "crossed"]
-
 Unknown = Literal["keep", "drop", "both"]
 Absent = Literal["refuse", "note"]
 Rest = Literal["keep", "drop"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["ANY", "kinds_of_column"]
-
 ANY = ("subject", "image", "instance", "file", "task", "annotation")
 """Of columns that hold ids of whatever kind (``unit_id``, ``id``)."""
 _COLUMNS: Mapping[str, tuple[str, ...]] = {

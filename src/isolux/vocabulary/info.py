@@ -12,24 +12,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from isolux.stats.statistic import Statistic
 
-__all__ = [
-    "AnalysisInfo",
-    "Ask",
-    "CardInfo",
-    "CheckInfo",
-    "DatasetInfo",
-    "DerivedInfo",
-    "Direction",
-    "FormatInfo",
-    "Info",
-    "MeasureInfo",
-    "Metric",
-    "ModelInfo",
-    "Reference",
-    "RuleInfo",
-    "TaskInfo",
-]
-
 Direction = Literal["higher", "lower", "none"]
 """Which way is better. ``"none"``: neither (a selection rate should be alike, not high)."""
 

@@ -18,8 +18,6 @@ from isolux.vocabulary.notes import by_severity
 if TYPE_CHECKING:
     from isolux.vocabulary.containers import Dataset, Run
 
-__all__ = ["FindingsFrame", "dataset_html", "findings_html", "run_html"]
-
 _CLAIMS, _ROWS, _ATTRIBUTES, _VALUES, _NOTES, _SHARED = 8, 12, 20, 4, 5, 10
 _WARNING = "border-left:4px solid currentColor;padding:.2em .6em;margin:.3em 0;font-weight:bold"
 _CELL = "text-align:left;padding:.15em .8em .15em 0"

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["Caution", "by_severity"]
-
 
 class Caution(str):
     """A note that must be read first: the numbers beside it may be wrong.

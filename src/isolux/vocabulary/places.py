@@ -14,8 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-__all__ = ["Numbered", "block_starts", "is_unrepeated", "number_units", "of_units", "places"]
-
 Places = npt.NDArray[np.int64]
 
 _SPARSE = 4  # numbers there may be for each id that is looked up

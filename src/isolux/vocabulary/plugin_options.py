@@ -21,17 +21,6 @@ from isolux.vocabulary.docstrings import described_parameters, first_sentence
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.words import wanted
 
-__all__ = [
-    "Option",
-    "Shared",
-    "described_options",
-    "named_options",
-    "read_options",
-    "read_value",
-    "refuse_unknown",
-    "with_defaults",
-]
-
 _T = TypeVar("_T")
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["escape_json", "plain", "plain_lines"]
-
 _LINE_BREAK = re.compile("\r\n|[\t\n\r\x85\u2028\u2029]")
 _UNPRINTABLE = re.compile(
     # What XML forbids, ESC and the other C0 controls among it; DEL and C1.

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["at", "heard_by", "said_to", "say"]
-
 _listeners: list[Callable[[str], None]] = []
 _readers: list[Callable[[str], None]] = []
 

@@ -40,17 +40,6 @@ from isolux.vocabulary.info import (
     TaskInfo,
 )
 
-__all__ = [
-    "CONTRACTS",
-    "ROOMS",
-    "dataset_info",
-    "info",
-    "load",
-    "measure_info",
-    "names",
-    "task_info",
-]
-
 ROOMS: dict[str, str] = {
     "datasets": "dataset",
     "predictions": "prediction format",

@@ -8,20 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
-__all__ = [
-    "NO_RATIO",
-    "OUTSIDE",
-    "UNTESTED",
-    "brief",
-    "choices",
-    "chosen_words",
-    "class_name",
-    "listed",
-    "numbered",
-    "target_of",
-    "wanted",
-]
-
 NO_RATIO = "a value is 0, or may be by chance: its ratio has no interval"
 """Why a ratio has no interval, or no upper end."""
 UNTESTED = "nothing varies within the groups, so whether they differ cannot be tested"

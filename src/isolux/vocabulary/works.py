@@ -4,24 +4,6 @@ from __future__ import annotations
 
 from isolux.vocabulary.info import Reference
 
-__all__ = [
-    "BDD100K",
-    "CELEBA",
-    "CELEBAMASK_HQ",
-    "COCO",
-    "DATASHEETS",
-    "EXIF",
-    "FACET",
-    "FAIRFACE",
-    "FAIRNESS_INDICATORS",
-    "FHIBE",
-    "HOIEM",
-    "HOLM",
-    "LPIPS",
-    "WESTFALL_YOUNG",
-    "WIDER_FACE",
-]
-
 BDD100K = Reference(
     "bdd100k",
     "Yu, F., Chen, H., Wang, X., Xian, W., Chen, Y., Liu, F., Madhavan, V., & Darrell, T. "

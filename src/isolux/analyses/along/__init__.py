@@ -47,8 +47,6 @@ from isolux.vocabulary.info import AnalysisInfo
 from isolux.vocabulary.spec import Groups
 from isolux.vocabulary.tables import FINDINGS
 
-__all__ = ["CURVE", "INFO", "SPREAD", "explain"]
-
 CURVE, SPREAD = "{} along {}", "How {} is spread"
 """Captions of the two tables of an attribute."""
 

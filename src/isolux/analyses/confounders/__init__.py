@@ -92,8 +92,6 @@ from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import FINDINGS
 
-__all__ = ["INFO", "explain"]
-
 INFO = AnalysisInfo(
     samples=True,
     title="What is associated with the groups, and the gap that remains without it",

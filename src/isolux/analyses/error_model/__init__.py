@@ -64,8 +64,6 @@ from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import FINDINGS
 
-__all__ = ["INFO", "explain"]
-
 INFO = AnalysisInfo(
     title="What predicts errors",
     summary=(

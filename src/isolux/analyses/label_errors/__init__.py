@@ -63,8 +63,6 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import FINDINGS, Status
 
-__all__ = ["INFO", "explain"]
-
 MATRIX_METHOD, BOUNDS, ANNOTATORS = "greenland-1988", "horowitz-manski-1995", "dawid-skene-1979"
 _GROUPS = "Groups, as labelled and with labels corrected"
 _GAPS = "Gaps to everyone else, if labels are wrong"

@@ -27,8 +27,6 @@ from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo
 
-__all__ = ["INFO", "ChangesAnswer", "answer_of_changes", "explain", "say_gaps"]
-
 _FACET = works.FACET.at("Tables 11 and 12: two models side by side")
 
 INFO = AnalysisInfo(

@@ -56,8 +56,6 @@ from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import FINDINGS
 
-__all__ = ["INFO", "explain"]
-
 INFO = AnalysisInfo(
     title="Patterns of error",
     summary="Which attribute values, alone or together, are associated with low performance, "

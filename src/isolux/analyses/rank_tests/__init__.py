@@ -58,8 +58,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
 
-__all__ = ["INFO", "explain"]
-
 INFO = AnalysisInfo(
     samples=True,
     title="Rank tests of all pairs of groups",

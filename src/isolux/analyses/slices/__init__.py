@@ -44,8 +44,6 @@ from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import FINDINGS
 
-__all__ = ["CAPTION", "INFO", "explain"]
-
 INFO = AnalysisInfo(
     samples=True,
     title="The worst slices",

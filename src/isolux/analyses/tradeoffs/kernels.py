@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from isolux.io.kernels import njit
 
-__all__ = ["kept_at", "meeting"]
-
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 _Bools = npt.NDArray[np.bool_]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["STEPS", "curate"]
-
 STEPS = {
     "concepts": "candidates", "candidates": "candidates", "quotas": "candidates",
     "init": "project", "add": "project", "intake": "project", "decide": "project",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["STEPS", "train"]
-
 STEPS = {"fairface": "fairface", "finetune": "finetune", "probe": "probe"}
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from isolux.cli import document
 from isolux.cli.streams import say
 
-__all__ = ["fairface"]
-
 VERBS = {"fairface": "isolux.verbs.train_fairface:train_fairface"}
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from isolux.cli import document
 from isolux.cli.streams import say
 
-__all__ = ["finetune"]
-
 VERBS = {"finetune": "isolux.verbs.train_finetune:train_finetune"}
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from isolux.cli import document
 
-__all__ = ["probe"]
-
 VERBS = {"probe": "isolux.verbs.train_probe:train_probe"}
 
 

@@ -12,8 +12,6 @@ from pathlib import Path
 from isolux.io.consent.chain import make_key, mark_of, read_key
 from isolux.vocabulary.errors import OutputError
 
-__all__ = ["KEY_MARK", "NO_KEY", "key_at", "key_mark"]
-
 NO_KEY = bytes(32)
 """To see whether a table is refused before a key is made; nothing is written under it."""
 KEY_MARK = "pseudonym_key_mark"

@@ -21,8 +21,6 @@ from isolux.io.cores import CORES
 from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.extras import needed
 
-__all__ = ["OnRay"]
-
 _LOOK = 0.5  # seconds between looks at time limits, and at whether to stop
 _GROW = 2.0  # seconds between looks at which nodes there are
 _STARTS = 5  # workers in a row that may fail before one was ever there

@@ -12,8 +12,6 @@ import polars as pl
 
 from isolux.vocabulary.errors import IsoluxError
 
-__all__ = ["Limits", "Piece", "Tables", "as_bytes", "compute", "error_of", "from_bytes", "told"]
-
 Tables = dict[str, pl.DataFrame]
 """What a piece gives: tables by their names."""
 

@@ -21,8 +21,6 @@ from isolux.engine.pieces.piece import Piece, error_of
 from isolux.engine.pieces.work import Work
 from isolux.io.cores import CORES, cores
 
-__all__ = ["Processes"]
-
 _THREADS = "POLARS_MAX_THREADS"
 
 

@@ -11,8 +11,6 @@ from isolux.engine.pieces.piece import Limits, Piece, compute
 from isolux.engine.pieces.store import PieceStore
 from isolux.engine.pieces.work import Executor, Work
 
-__all__ = ["Tell", "executor_of", "run_pieces"]
-
 Tell = Callable[[int, int], None]
 """Called with how many pieces are there, of how many."""
 

@@ -21,8 +21,6 @@ from isolux.io.panics import panics_unprinted
 from isolux.io.stages import left_below
 from isolux.vocabulary.errors import FileError, OutputError
 
-__all__ = ["MARK", "PieceStore"]
-
 MARK = "isolux-sums.json"
 """The file that makes a folder one of sums."""
 _KEY = 32  # hex digits of a key in a file's name: 128 bits

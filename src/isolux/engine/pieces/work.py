@@ -10,8 +10,6 @@ from isolux.engine.pieces.piece import Limits, Piece, Tables
 from isolux.engine.pieces.store import PieceStore
 from isolux.vocabulary.errors import IsoluxError
 
-__all__ = ["Executor", "Work"]
-
 
 def _nothing(_: Piece) -> None:
     pass

@@ -13,8 +13,6 @@ from isolux.engine.pieces.piece import Piece, compute, told
 from isolux.engine.pieces.store import PieceStore
 from isolux.vocabulary.errors import IsoluxError
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Compute what standard input asks for, until it ends."""

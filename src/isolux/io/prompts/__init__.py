@@ -17,8 +17,6 @@ from isolux.io.hashing import sha256_file
 from isolux.io.settings_files import read_mapping, refuse_repeated_keys
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 
-__all__ = ["PromptFile", "built_in_prompts", "read_prompt_file"]
-
 _HERE = Path(__file__).parent
 _KEYS = ("title", "source", "language", "prompts", "template", "classes")
 _OF_PROMPTS = ("ask", "read")

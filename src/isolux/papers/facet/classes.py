@@ -13,14 +13,6 @@ from isolux.papers._layout import cells
 from isolux.papers.facet.words import AGES
 from isolux.vocabulary.containers import Run
 
-__all__ = [
-    "differences_by_class",
-    "gaps_by_class",
-    "largest_differences",
-    "largest_gaps",
-    "true_negatives_by_class",
-]
-
 _POINTS = 100.0
 _GENDER, _AGE = "gender_presentation", "age_presentation"
 _PAIR = ("masc", "fem")

@@ -8,8 +8,6 @@ COCO's tool.
 
 from __future__ import annotations
 
-__all__ = ["DISAGREEMENTS"]
-
 _NO_CODE = (
     "FACET describes its evaluation in words (section 6, appendix A.5); no released code of it is "
     "known to us, so people are matched by COCO's rule, all people of an image together, and put "

@@ -15,16 +15,6 @@ from isolux.papers._layout import cells
 from isolux.papers.facet.words import AGES, GENDERS, HAIR_TYPES, RECALLS, TONES
 from isolux.vocabulary.containers import Run
 
-__all__ = [
-    "average",
-    "recall_by_class_age",
-    "recall_by_gender_age",
-    "recall_by_hair_tone",
-    "recall_by_tone",
-    "recall_of_boxes_masks",
-    "recall_where_gaps_are_largest",
-]
-
 _POINTS = 100.0
 _LEAST = 50
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["AGES", "DARKER", "GENDERS", "HAIR_TYPES", "LIGHTER", "RECALLS", "TONES"]
-
 GENDERS = {
     "masc": "more stereotypically male attributes",
     "fem": "more stereotypically female attributes",

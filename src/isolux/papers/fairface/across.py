@@ -31,8 +31,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import recorded_spec
 from isolux.vocabulary.tables import ATTRIBUTES, SCORES
 
-__all__ = ["AVERAGE", "HEADS", "across", "averaged", "laid_out"]
-
 HEADS = ("race", "gender", "age")
 AVERAGE = "Average"
 

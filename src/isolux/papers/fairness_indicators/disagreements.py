@@ -5,8 +5,6 @@ The report prints these sentences as notes.
 
 from __future__ import annotations
 
-__all__ = ["DISAGREEMENTS"]
-
 _AT_LEAST = (
     "The text speaks of predictions 'at a certain confidence threshold'; the released code counts "
     "those of at least the threshold, and so does this audit."

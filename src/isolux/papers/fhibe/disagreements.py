@@ -7,8 +7,6 @@ so nothing here could be checked on printed numbers.
 
 from __future__ import annotations
 
-__all__ = ["DISAGREEMENTS"]
-
 _SUPPLEMENT = (
     "The paper's tables are in its supplement, which was not at hand: the tables here are of the "
     "numbers that its Methods compare (medians) and that the tool's reports print (mean, median, "

@@ -17,8 +17,6 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import recorded_spec
 from isolux.vocabulary.tables import Status
 
-__all__ = ["answers_by_group", "scores_by_group", "verification_by_group"]
-
 _KEY = ("model", "metric", "label", "threshold")
 _PERCENT, _DIGITS = 100.0, 1
 _CLUSTERS = {"subject": "n_subjects", "image": "n_images"}

@@ -8,8 +8,6 @@ from __future__ import annotations
 from isolux.datasets.fhibe.words import REGIONS
 from isolux.papers._layout import as_settings
 
-__all__ = ["ATTRIBUTES", "DEMOGRAPHIC", "FACE_ATTRIBUTES", "NESTED"]
-
 DEMOGRAPHIC = (
     "pronoun",
     "age_group",

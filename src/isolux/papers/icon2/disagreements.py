@@ -6,8 +6,6 @@ The report prints these sentences as notes. Each was checked on the printed numb
 
 from __future__ import annotations
 
-__all__ = ["DISAGREEMENTS"]
-
 _DISPERSION = (
     "Equation 5 is the population variance (σ², divided by the number of groups); the tables "
     "print standard deviations with one degree of freedom less than groups (Table 1: car 2.38, "

@@ -40,8 +40,6 @@ from isolux.vocabulary.errors import FileError, UnknownNameError
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec
 
-__all__ = ["InShards", "in_shards"]
-
 _ROW, _CLUSTER = "isolux:row", "isolux:cluster"
 
 

@@ -16,8 +16,6 @@ from isolux.people.only import parse_conditions
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.spec import AuditSpec
 
-__all__ = ["Needed", "needed"]
-
 _COUNTED = "classification"
 _LOOKED_AT = ("group_gaps", "power")
 """Analyses that read groups alone."""

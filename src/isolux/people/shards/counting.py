@@ -16,8 +16,6 @@ from isolux.io.ids import ids_of
 from isolux.io.shard_files import read_shard
 from isolux.vocabulary.errors import TableError, place
 
-__all__ = ["CALL", "count_shard", "marks"]
-
 CALL = "isolux.people.shards.counting:count_shard"
 _FIRST, _TIMES, _ROWS = "isolux:first", "isolux:times", "isolux:rows"
 _SEEDS = 0, 0x9E3779B97F4A7C15

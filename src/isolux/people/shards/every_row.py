@@ -16,8 +16,6 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.progress import at
 
-__all__ = ["every_row"]
-
 
 def every_row(
     files: ShardFiles,

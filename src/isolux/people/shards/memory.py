@@ -6,8 +6,6 @@ import os
 
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["cost_of", "free_memory"]
-
 _PER_ROW, _PER_COLUMN = 1000, 150
 """Bytes of memory that an audit takes for each row, and for each column of it: 1.2 GB at a million
 rows of two columns (22 November 2026)."""

@@ -22,8 +22,6 @@ from isolux.io.shard_files import read_shard
 from isolux.people.shards.counting import marks
 from isolux.vocabulary.errors import IsoluxError, TableError
 
-__all__ = ["Counted", "merged"]
-
 _FIRST, _TIMES = "isolux:first", "isolux:times"
 _IDS_AT_ONCE, _CLUSTERS_AT_ONCE = 16_000_000, 4_000_000
 """Hashes that are looked at together: every shard is opened once for each such part."""

@@ -18,8 +18,6 @@ import polars as pl
 from isolux.predictions._json_text import JsonText
 from isolux.vocabulary.errors import FileError, TableError, place
 
-__all__ = ["read_rows"]
-
 _Value = int | float | str | None
 _BOX = ("box_x", "box_y", "box_w", "box_h")
 _FLOATS = pl.List(pl.Float64())

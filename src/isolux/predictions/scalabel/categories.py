@@ -8,8 +8,6 @@ import polars as pl
 
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["BDD100K_NAMES", "Categories", "renamed"]
-
 Categories = Literal["as-named", "bdd100k"]
 BDD100K_NAMES = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
 """Names of the 2018 release to those of today; BDD100K's loader goes by the same."""

@@ -15,8 +15,6 @@ import msgspec
 from isolux.predictions._json_text import DAMAGE, TRAILING, JsonText
 from isolux.vocabulary.errors import TableError
 
-__all__ = ["Box", "Frame", "Label", "frames"]
-
 _FRAMES_LIST = re.compile(rb'"frames"\s*:\s*\[')
 _NO_FIELD = b'"":0'
 _EXPECTED = '[{"name": "a.jpg", "labels": [{"category": …, "score": …, "box2d": …}]}]'

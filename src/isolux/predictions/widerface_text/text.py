@@ -18,8 +18,6 @@ import polars as pl
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, TableError
 
-__all__ = ["read_texts"]
-
 _PICTURE = re.compile(r"\.(jpe?g|png|bmp|webp)$", re.IGNORECASE)
 _COUNT = re.compile(rb"[ \t]*([0-9]{1,9})[ \t]*\r?\n?")
 _ZEROS = re.compile(rb"[ \t]*0( +0)*[ \t]*\r?\n?")

@@ -23,15 +23,6 @@ from isolux.report.undetected import undetected_of_two
 from isolux.statements.lines import LineKey, key_of, lines_of
 from isolux.vocabulary.containers import Run
 
-__all__ = [
-    "Change",
-    "ChangeSection",
-    "ChangeTable",
-    "ComparisonSummary",
-    "is_comparison",
-    "summarise_comparison",
-]
-
 Way = Literal["gained", "lost", "higher", "lower", "no change found", "not judged"]
 CHANGES_SHOWN = 60
 _ROUNDING = 1e-6

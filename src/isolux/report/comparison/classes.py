@@ -14,8 +14,6 @@ from isolux.report.document import Line
 from isolux.statements.lines import LineKey
 from isolux.vocabulary.containers import Run
 
-__all__ = ["ClassRow", "ClassTable", "class_tables"]
-
 CLASSES_SHOWN = 20
 GROUPS_ACROSS = 4
 """With more groups than this, a table of classes names the extremes instead of all values."""

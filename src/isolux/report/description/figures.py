@@ -19,8 +19,6 @@ from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, to_svg
 from isolux.report.wording import plain
 from isolux.statements.numbers import count
 
-__all__ = ["MOST_BARS", "figures_of"]
-
 MOST_BARS = 40
 """Rows of a table above which it gets no figure: it would be unreadable."""
 

@@ -26,8 +26,6 @@ from isolux.vocabulary.info import Direction
 if TYPE_CHECKING:
     from isolux.report.comparison import Change, ChangeTable
 
-__all__ = ["Figure", "change_figure_of", "curves_figures_of", "figure_of", "more_figures_of"]
-
 PANELS_SHOWN = 8
 """With more lines than this, the classes of a metric become a heat map of classes by groups."""
 GROUPS_IN_PANELS = 20

@@ -10,8 +10,6 @@ from isolux.report.figures.labels import short_names
 from isolux.report.figures.svg import ACCENT, GREY, Spec, field, to_svg
 from isolux.report.wording import plain
 
-__all__ = ["curve_panels"]
-
 _WIDTH, _HEIGHT, _COLUMNS = 118, 86, 4
 _OVERLAPS = ([0.5, 0.95], [0.5, 0.7, 0.9])
 _AXES = {"confidence": ([0.0, 1.0], [0.0, 0.5, 1.0])}

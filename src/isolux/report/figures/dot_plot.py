@@ -13,8 +13,6 @@ from isolux.report.wording import plain
 from isolux.statements.numbers import count, interval, value_text, with_unit
 from isolux.vocabulary.tables import Status
 
-__all__ = ["PairedPoint", "Point", "paired", "panels", "with_tooltips"]
-
 _NAME, _PANEL_NAME = 22, 30
 """Characters of a group's name at the axis; the table has it whole."""
 _WIDTH, _ROW = 236, 23

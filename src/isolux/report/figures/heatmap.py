@@ -12,8 +12,6 @@ from isolux.statements.numbers import count, value_text
 from isolux.vocabulary.info import Direction
 from isolux.vocabulary.tables import Status
 
-__all__ = ["Cell", "heat_map"]
-
 _LIGHT, _DARK = (0xF3, 0xF6, 0xF9), (0x0B, 0x36, 0x54)
 _WHITE, _BLACK = (0xFF, 0xFF, 0xFF), (0, 0, 0)
 # On the middle shade only pure black or white reaches WCAG's 4.5.

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 
 from isolux.report.wording import plain
 
-__all__ = ["headings", "short_names"]
-
 
 def short_names(names: Sequence[str], width: int) -> list[str]:
     """Cut names to ``width`` characters; names that would become alike are numbered.

@@ -13,8 +13,6 @@ from isolux.report.summary import summarise
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
-__all__ = ["chart_of"]
-
 _WIDTH = 76
 _TAG = re.compile(r"<(?=[/!?a-zA-Z])")
 

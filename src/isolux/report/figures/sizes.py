@@ -8,8 +8,6 @@ from typing import Any
 
 from isolux.report.figures.svg import ACCENT, GREY, INK, field, to_svg
 
-__all__ = ["models_by_size"]
-
 _WIDTH, _HEIGHT = 520, 260
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 

@@ -10,21 +10,6 @@ from typing import Any
 from isolux.vocabulary.addresses import allowed_addresses
 from isolux.vocabulary.errors import DrawingError
 
-__all__ = [
-    "ACCENT",
-    "CONFIG",
-    "FAINT",
-    "FONT",
-    "GREY",
-    "HATCH",
-    "INK",
-    "WHITE",
-    "Spec",
-    "drawable",
-    "field",
-    "to_svg",
-]
-
 Spec = dict[str, Any]
 """A chart or a part of one, in Vega-Lite's own words: altair's objects cost as much again as
 drawing does. A test holds every kind of chart against the schema."""

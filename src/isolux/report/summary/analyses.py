@@ -10,8 +10,6 @@ from isolux.report.document import Analysis, FindingRow
 from isolux.report.summary.protocol import tables_of
 from isolux.report.summary.units import all_fractions, in_percent
 
-__all__ = ["IN_THE_ANSWER", "analyses_of"]
-
 IN_THE_ANSWER = ("group_gaps", "model_changes")
 
 

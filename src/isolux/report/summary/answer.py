@@ -9,8 +9,6 @@ from isolux.statements.choice import Choice
 from isolux.statements.numbers import count
 from isolux.statements.text import describe_finding, describe_null
 
-__all__ = ["reading_order", "verdict_text"]
-
 
 def reading_order(sections: Sequence[AttributeSection]) -> list[AttributeSection]:
     """Put the leading attribute first, then others that differ, as the answer names them."""

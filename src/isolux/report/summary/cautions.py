@@ -7,8 +7,6 @@ from typing import Any
 
 from isolux.report.document import Caution
 
-__all__ = ["synthetic"]
-
 
 def synthetic(record: Mapping[str, Any]) -> Caution | None:
     """Say that the people are synthetic, where the data or planted truths show it.

@@ -9,8 +9,6 @@ import polars as pl
 from isolux.report.document import AttributeSection, DrawnGroups, GroupRow, PairRow
 from isolux.vocabulary.containers import Run
 
-__all__ = ["draw_groups"]
-
 _WORST, _BEST = 12, 3
 """Groups drawn of an attribute that has more than both together: so many fit on a screen."""
 

@@ -14,8 +14,6 @@ from isolux.report.wording import listed
 from isolux.statements.numbers import count
 from isolux.vocabulary.words import brief
 
-__all__ = ["independence_text", "limits_of"]
-
 MEASURES = (
     "It measures the disparities it was asked to look at, on these people, with these labels. "
     "Other people, other images and other uses of the model may differ."

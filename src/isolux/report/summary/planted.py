@@ -15,8 +15,6 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.words import class_name
 
-__all__ = ["planted_of"]
-
 
 def planted_of(record: Mapping[str, Any], run: Run, context: Context) -> tuple[PlantedRow, ...]:
     """Look up every planted truth in the run's tables."""

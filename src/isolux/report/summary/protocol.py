@@ -7,8 +7,6 @@ from typing import Any
 
 from isolux.report.document import PaperTable, Protocol
 
-__all__ = ["protocol_of", "tables_of"]
-
 
 def protocol_of(record: Mapping[str, Any]) -> Protocol | None:
     """Take the protocol out of a run's record; None where the audit followed none."""

@@ -12,8 +12,6 @@ from typing import Any
 
 from isolux.report.document import PaperTable
 
-__all__ = ["all_fractions", "in_percent"]
-
 _Cell = str | float | int | None
 
 SHARES = frozenset(

@@ -11,8 +11,6 @@ from isolux.report.document import AttributeSection, GroupRow, PairRow
 from isolux.statements.numbers import count, value_text, with_unit
 from isolux.vocabulary.words import brief
 
-__all__ = ["bounds", "unknown_text"]
-
 
 def unknown_text(section: AttributeSection, *, mean: bool, n_unannotated: int = 0) -> str:
     """Say how many people's value is unknown, and how far they could move the leading difference.

@@ -23,8 +23,6 @@ from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["INFO", "score"]
-
 NIST = Reference(
     "fate-age-estimation",
     "National Institute of Standards and Technology (2024 to date). Face Analysis Technology "

@@ -23,8 +23,6 @@ from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import to_polars
 
-__all__ = ["INFO", "score"]
-
 INFO = TaskInfo(
     title="Agreement of annotators",
     summary="Whether annotators of the same item give the same answer, beyond chance.",

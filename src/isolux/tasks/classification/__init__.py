@@ -66,8 +66,6 @@ from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.tables import to_polars
 
-__all__ = ["INFO", "score"]
-
 INFO = TaskInfo(
     title="Classification",
     summary="Whether a model assigns the right class to a person or object.",

@@ -32,8 +32,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.tables import BOX_PREDICTIONS
 
-__all__ = ["INFO", "score"]
-
 INFO = TaskInfo(
     predictions="outputs",
     whole_images=True,

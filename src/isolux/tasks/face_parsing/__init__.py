@@ -34,8 +34,6 @@ from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
 
-__all__ = ["INFO", "score"]
-
 Classes = Literal["all", "present"]
 Absent = Literal["leave-out", "right", "wrong"]
 Overlaps = Literal["keep", "last"]

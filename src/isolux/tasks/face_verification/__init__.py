@@ -47,8 +47,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.schema import to_polars
 
-__all__ = ["INFO", "score"]
-
 INFO = TaskInfo(
     predictions="outputs",
     one_by_one=False,

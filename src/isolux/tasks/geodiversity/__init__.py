@@ -33,8 +33,6 @@ from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check, to_polars
 
-__all__ = ["INFO", "score"]
-
 EVIDENCE = "geodiversity"
 """Name of the evidence table."""
 _PAPER = works.FAIRNESS_INDICATORS.at("section 3.2, metrics")

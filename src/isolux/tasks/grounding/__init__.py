@@ -27,8 +27,6 @@ from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.plugin_options import with_defaults
 from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 
-__all__ = ["INFO", "score"]
-
 _FACET = replace(FACET, place="section 6.3.2, appendices A.4.2, A.5.1 and A.5.7, Table 15b")
 INFO = TaskInfo(
     predictions="outputs",

@@ -52,8 +52,6 @@ from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import KEYPOINT_PREDICTIONS
 
-__all__ = ["INFO", "score"]
-
 Scale = Literal["face-diagonal", "head-length", "box-diagonal"]
 _OF_SCALE = ("pck", "pck_by_keypoint")
 

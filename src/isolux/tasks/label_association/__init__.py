@@ -27,8 +27,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Direction, Metric, TaskInfo
 from isolux.vocabulary.tables import to_polars
 
-__all__ = ["INFO", "score"]
-
 _PAPER = works.FAIRNESS_INDICATORS.at("section 3.1, Table 3")
 
 

@@ -38,8 +38,6 @@ from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["INFO", "score"]
-
 _KS = (10, 50)  # Fairness Indicators' similarity search looks at 10 and 50 neighbours
 
 GOYAL = works.FAIRNESS_INDICATORS.at("section 3.3")

@@ -22,8 +22,6 @@ from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import MASK_PREDICTIONS, to_polars
 
-__all__ = ["INFO", "score"]
-
 Whole = Literal["mask", "parts"]
 
 INFO = info_of_shapes(

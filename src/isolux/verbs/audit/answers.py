@@ -37,8 +37,6 @@ from isolux.vocabulary.errors import SpecError, columns_shown
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import AuditSpec, Predictions
 
-__all__ = ["Joined", "chosen", "hashes", "joined", "numbers_of_column", "people_answers"]
-
 _MANY = 0.1  # of the people, without a confidence: said first
 Joined = tuple[pl.DataFrame, tuple[str, ...]]
 

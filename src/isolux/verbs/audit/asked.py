@@ -9,8 +9,6 @@ from typing import Any
 from isolux.io.settings_files import read_mapping
 from isolux.vocabulary.spec import AuditSpec, parse_spec, validated
 
-__all__ = ["asked_for", "names_file", "read_settings"]
-
 _FILES = (".yaml", ".yml", ".json")
 
 

@@ -21,15 +21,6 @@ from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import AuditSpec, crossed
 
-__all__ = [
-    "columns_of_sample",
-    "drawn_scores",
-    "population_inputs",
-    "record_of_sample",
-    "refuse_protocol",
-    "said_of_sample",
-]
-
 
 def columns_of_sample(spec: Mapping[str, object]) -> tuple[str, ...]:
     """Name the columns that settings take for the sample, for tables in memory."""

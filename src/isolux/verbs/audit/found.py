@@ -34,8 +34,6 @@ from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, SCORES, check
 
-__all__ = ["found_in"]
-
 MOST_GROUPS = 300
 """Values that an attribute may have: 300 groups are 45,000 pairs for every metric."""
 PAIRS = "pairs"

@@ -16,8 +16,6 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.given import IN_MEMORY, is_frame, kind_of, to_polars
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["Held", "held_people", "holds_answers", "plain_numbers"]
-
 _ANSWERS = (
     "target", "prediction_column", "score_column", "detected_column", "predictions", "model",
     "found", "missed",

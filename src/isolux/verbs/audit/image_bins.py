@@ -17,8 +17,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import AuditSpec
 
-__all__ = ["with_image_bins"]
-
 _END = ":images"
 
 

@@ -26,8 +26,6 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import named_options, read_options
 from isolux.vocabulary.spec import AuditSpec, Predictions, read_task, task_parameters
 
-__all__ = ["Answers", "read_answers", "resolved", "task_options"]
-
 Answers = tuple[pl.DataFrame, tuple[str, ...], dict[str, str]]
 """Predictions, notes, and the hash of each file read."""
 

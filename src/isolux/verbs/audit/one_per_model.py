@@ -9,8 +9,6 @@ from isolux.predictions import models_in
 from isolux.verbs.audit.predicted import with_imported
 from isolux.vocabulary.spec import AuditSpec
 
-__all__ = ["one_per_model"]
-
 
 def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
     """Part an audit of a long file of several models into one audit each, in folders of their own.

@@ -13,8 +13,6 @@ from typing import Any
 from isolux.io.frames import refuse_unless_file
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 
-__all__ = ["read_planted"]
-
 _MOST_BYTES = 1 << 26
 _SHAPE = (
     "the planted.json that `isolux synthesize` writes: "

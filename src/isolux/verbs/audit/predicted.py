@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from isolux.engine import Progress
     from isolux.verbs.predict import Predicted
 
-__all__ = ["FromModel", "Watched", "answers_of_model", "with_imported"]
-
 Watched = Callable[[], AbstractContextManager["tuple[Progress | None, Callable[[], bool] | None]"]]
 """Gives, while a model runs, what is told of its progress and what stops it after a shard."""
 

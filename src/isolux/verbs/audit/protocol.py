@@ -14,8 +14,6 @@ from isolux.vocabulary.containers import Run, printed
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import AuditSpec, flat_name, parse_spec
 
-__all__ = ["beside_of", "with_protocol", "with_tables"]
-
 _JOINED = ("data_option", "prediction_option", "analysis_option")
 _OF_THE_FIRST = ("protocol", "task", "out", "overwrite", "explain", "planted", "metric")
 """Settings that an audit beside another does not take over from it."""

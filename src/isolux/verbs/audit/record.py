@@ -18,8 +18,6 @@ from isolux.vocabulary.info import Info, Reference, TaskInfo
 from isolux.vocabulary.notes import by_severity
 from isolux.vocabulary.spec import AuditSpec
 
-__all__ = ["record_of"]
-
 _VERSIONS = ("isolux", "numpy", "polars", "scipy", "numba", "vl-convert-python")
 
 

@@ -23,8 +23,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import IsoluxError, JoinError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["on_changes"]
-
 _LOOKED_AT = 1000  # pictures whose bytes are compared: of more, as many evenly spread
 _SHOWN = 3
 _NOT_LOOKED_AT = (

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import UnknownNameError
 
-__all__ = ["told_of_unread"]
-
 
 @contextmanager
 def told_of_unread(dataset: Dataset) -> Iterator[None]:

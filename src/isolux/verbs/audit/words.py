@@ -7,8 +7,6 @@ import textwrap
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import words_of
 
-__all__ = ["audit_text"]
-
 _WIDTH, _CLAIMS, _WARNINGS, _LINES = 80, 3, 2, 5
 
 

@@ -17,8 +17,6 @@ from isolux.verbs.audit.held import Held
 from isolux.verbs.audit_estimator.answering import Answered, Scores, answered
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["answers_of", "audit_estimator"]
-
 Task = Literal["classification", "regression"]
 
 

@@ -15,8 +15,6 @@ from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.given import as_column, refuse_other_rows
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["Answered", "Scores", "answered"]
-
 Scores = Literal["auto", "probability", "decision", "none"]
 _OURS = ("truth", "answer", "score", "cluster")
 _SHOWN = 5

@@ -11,8 +11,6 @@ from isolux.io.cells import as_labels
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.given import as_column, kind_of
 
-__all__ = ["Classes", "classes_of", "same_kind"]
-
 
 @dataclass(frozen=True, slots=True)
 class Classes:

@@ -14,8 +14,6 @@ from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.given import as_array
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["Probabilities", "decisions", "probabilities"]
-
 _ROUNDING = 1e-3  # sums of a softmax in half precision
 
 

@@ -43,8 +43,6 @@ from isolux.vocabulary.notes import Caution, by_severity
 from isolux.vocabulary.spec import AuditSpec, recorded_spec
 from isolux.vocabulary.tables import COMPARISONS, FINDINGS
 
-__all__ = ["Comparison", "Paired", "asked_metrics", "compare", "paired"]
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison:

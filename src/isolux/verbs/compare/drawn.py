@@ -8,8 +8,6 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import JoinError, SpecError
 
-__all__ = ["shared_sample"]
-
 _SAME = 1e-9
 """Weights that differ by less, as a share, are one."""
 

@@ -20,8 +20,6 @@ from isolux.vocabulary.places import is_unrepeated
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.spec.groups import crossed
 
-__all__ = ["SamePeople", "judged_units", "same_people"]
-
 _NAMES = ("file", "filename", "path", "image", "uri", "image_id", "name")
 """Attributes that name a picture: compared by what follows the last slash."""
 _EXACT = 2.0**53

@@ -9,8 +9,6 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import recorded_spec
 
-__all__ = ["notes_on", "notes_on_many"]
-
 _STAGES = ("groups", "statistics", "disparity")
 """Settings of which the first run's are used for both."""
 

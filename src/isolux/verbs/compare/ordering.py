@@ -14,8 +14,6 @@ import polars as pl
 
 from isolux.vocabulary.containers import Run, Scores
 
-__all__ = ["in_one_order", "laid_out"]
-
 _SORTED = ["metric", "label", "threshold", "unit_id"]
 
 

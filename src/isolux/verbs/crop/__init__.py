@@ -40,8 +40,6 @@ from isolux.vocabulary.errors import InputError, IsoluxError, SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["Cropped", "crop", "crop_pictures"]
-
 _AT_ONCE = 4  # pictures: a photo of 50 megapixels and its crops are 0.5 GB
 _FHIBE_SMALL = 2048  # pixels: the longer side of FHIBE's smaller photos
 _SHOWN = 3

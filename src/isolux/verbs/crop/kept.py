@@ -32,8 +32,6 @@ from isolux.verbs.crop.people import Person
 from isolux.verbs.crop.recipes import How
 from isolux.vocabulary.errors import FileError, OutputError
 
-__all__ = ["CROPS", "MARK", "Folder", "Row", "crop_key", "read_crops"]
-
 MARK = "crop.json"
 """The file that makes a directory one of crops."""
 CROPS = "crops.csv"

@@ -10,8 +10,6 @@ from isolux.tasks import people_of_parts
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["Box", "Person", "people_of", "subjects_of"]
-
 Box = tuple[float, float, float, float]
 
 _BOX = ("box_x", "box_y", "box_w", "box_h")

@@ -34,8 +34,6 @@ from isolux.geometry.variants import (
 from isolux.verbs.crop.people import Box, Person
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
-__all__ = ["NO_BOX", "NO_MASK", "RECIPES", "Cutting", "How", "Recipe", "recipe_of"]
-
 Cutting = Callable[[Pixels], Pixels]
 
 NO_BOX = "no box to cut out"

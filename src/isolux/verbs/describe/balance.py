@@ -18,8 +18,6 @@ from isolux.io.cells import row_of
 from isolux.io.frames import read_table
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
 
-__all__ = ["BALANCE", "Target", "balance_row", "read_target"]
-
 BALANCE = {
     "attribute": pl.String,
     "against": pl.String,

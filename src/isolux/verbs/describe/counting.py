@@ -31,9 +31,6 @@ from isolux.vocabulary.grouping import Grouping
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, MEMBERSHIP
 
-__all__ = ["Description", "describe_datasets"]
-
-
 _MOST_WORDS = 60  # values of an attribute that is counted by unasked: FACET has 52 occupations
 
 

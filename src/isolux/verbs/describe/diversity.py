@@ -21,8 +21,6 @@ from isolux.verbs.describe.numbers import NUMBER_QUANTILES
 from isolux.verbs.describe.tables import DescribedPeople, known_rows
 from isolux.vocabulary.errors import JoinError, SpecError
 
-__all__ = ["Diversity", "diversity_of"]
-
 MAPPED = 1_500
 """People up to which all are on the map; of more, so many are drawn."""
 _LARGEST, _SMALLEST = 200, 10  # subjects in a draw of the comparable Vendi score

@@ -14,8 +14,6 @@ import polars as pl
 from isolux.groups.no_groups import MOST_NUMBERS
 from isolux.verbs.describe.tables import DescribedPeople, known_rows, named
 
-__all__ = ["NUMBER_QUANTILES", "continuous", "number_tables"]
-
 NUMBER_QUANTILES = {"5th": 0.05, "25th": 0.25, "median": 0.5, "75th": 0.75, "95th": 0.95}
 """Columns of these tables, and of those of distances."""
 

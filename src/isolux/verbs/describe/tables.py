@@ -17,8 +17,6 @@ from isolux.groups.unknown import UNKNOWN
 from isolux.verbs.describe.balance import BALANCE, Target, balance_row
 from isolux.vocabulary.containers import Dataset
 
-__all__ = ["DescribedPeople", "known_rows", "named", "tables_of"]
-
 _MANY_IMAGES = 10  # people in one image from which on images are counted together
 _CROWDED = 4
 

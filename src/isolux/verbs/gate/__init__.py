@@ -22,8 +22,6 @@ from isolux.verbs._run_source import HasRun, RunSource
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["gate", "proposed_policy"]
-
 
 def gate(
     run: Run | HasRun | str | Path,

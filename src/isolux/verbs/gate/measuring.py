@@ -29,8 +29,6 @@ from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec, recorded_spec
 
-__all__ = ["against", "loaded", "measured_run", "same_scores"]
-
 _KEYS = ["model", "metric", "label", "threshold", "attribute", "values"]
 _ALIKE = 1e-9
 """A share made again differs from what was written by rounding alone."""

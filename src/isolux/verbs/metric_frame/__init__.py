@@ -29,8 +29,6 @@ from isolux.verbs.metric_frame.measures import (
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import IntervalMethod
 
-__all__ = ["MetricFrame", "metric_frame"]
-
 Method = Literal["between_groups", "to_overall"]
 Errors = Literal["raise", "coerce"]
 MetricLike = str | Callable[..., float]

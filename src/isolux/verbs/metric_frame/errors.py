@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 from isolux.vocabulary.errors import IsoluxError, SpecError, TableError, UnknownNameError
 
-__all__ = ["refused_as_values"]
-
 
 class FrameTableError(TableError, ValueError):
     """Inputs of ``metric_frame`` that do not fit together."""

@@ -12,8 +12,6 @@ from isolux.io.cells import unsigned_zero
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.given import as_array, as_series, to_polars
 
-__all__ = ["features_of", "series_of", "squeezed"]
-
 
 def squeezed(values: Any) -> Any:
     """Drop dimensions of one, as fairlearn does: ``[n, 1]``, a frame's only column."""

@@ -17,8 +17,6 @@ from isolux.verbs.metric_frame.features import features_of, series_of, squeezed
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.given import as_array, kind_of, refuse_other_rows
 
-__all__ = ["FrameInputs", "read_inputs", "read_params"]
-
 
 @dataclass(frozen=True, slots=True)
 class FrameInputs:

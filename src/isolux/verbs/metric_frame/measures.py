@@ -34,8 +34,6 @@ from isolux.vocabulary.notes import by_severity
 from isolux.vocabulary.spec import Statistics, validated
 from isolux.vocabulary.tables import INSTANCES, LABEL_PREDICTIONS
 
-__all__ = ["Measured", "measure_functions", "measure_names", "warn_of_missing"]
-
 _LEVEL, _GROUP = "level", "group"
 
 

@@ -27,8 +27,6 @@ from isolux.verbs.monitor.words import e_text, sentence
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["Monitoring", "monitor"]
-
 MARK = "monitor.json"
 _ANY = 1.9
 """Width from which an interval of −1 to 1 says nothing."""

@@ -23,8 +23,6 @@ from isolux.verbs.monitor.looks import Look
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["kept_by_weight"]
-
 _SAME = 1e-9
 """Weights that differ by less, as a share, are one."""
 _SLACK = 1e-9

@@ -27,8 +27,6 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import Groups, recorded_spec
 
-__all__ = ["Gap", "gaps_of", "mixture"]
-
 _MIXED = 0.05
 """The share of the one kind of differences, or of the other, from which a gap is a mixture."""
 _MEASURE = ("metric", "label", "threshold")

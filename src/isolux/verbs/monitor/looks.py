@@ -21,8 +21,6 @@ from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import recorded_spec
 
-__all__ = ["Look", "Repeated", "looks_of", "people_once"]
-
 Repeated = Literal["refuse", "first", "different"]
 """What becomes of ids that are in several runs: an error; only the first time counts; they are
 different people."""

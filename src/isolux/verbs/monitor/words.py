@@ -11,8 +11,6 @@ from isolux.verbs.monitor.gaps import Gap
 from isolux.verbs.monitor.looks import Look
 from isolux.vocabulary.drawn import weighted_title
 
-__all__ = ["e_text", "sentence"]
-
 
 def sentence(
     gap: Gap, found: dict[str, Any], looks: Sequence[Look], level: float, threshold: float

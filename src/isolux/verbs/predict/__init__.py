@@ -28,16 +28,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.given import IN_MEMORY
 from isolux.vocabulary.spec import AuditSpec, parse_spec
 
-__all__ = [
-    "Predicted",
-    "is_answers",
-    "predict",
-    "predict_people",
-    "read_predicted",
-    "resumed_spec",
-    "run_predict",
-]
-
 _BY_PEOPLE = ("labels", "embeddings")
 _ON_CPU, _ON_GPU = 16, 64  # pictures at a time
 

@@ -11,8 +11,6 @@ from isolux.io.picture_folder import PictureFolder
 from isolux.models import Model
 from isolux.vocabulary.spec import AuditSpec
 
-__all__ = ["executor_for", "run_shards"]
-
 
 def executor_for(spec: AuditSpec, model: Model) -> Executor | None:
     """Choose where shards are computed: None in this process, else by workers or by Ray."""

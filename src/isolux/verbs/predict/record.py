@@ -23,8 +23,6 @@ from isolux.vocabulary.errors import OutputError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import AuditSpec, ModelRun
 
-__all__ = ["notes_of", "record_of", "run_key", "same_run", "unanswered"]
-
 _SHOWN = 3
 _STAGES = ("people", "model")
 _READERS = ("readers", "reader_processes")

@@ -12,8 +12,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["refuse_too_low", "without_small_groups", "without_telling_scores"]
-
 
 def without_small_groups(dataset: Dataset, minimum: int) -> Dataset:
     """Withhold the attributes of people who are alike with fewer than ``minimum`` in all of them.

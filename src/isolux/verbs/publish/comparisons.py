@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-__all__ = ["shown_comparisons"]
-
 _OF_TWO = (
     "difference", "ratio", "log_ratio", "difference_to_overall", "model_difference",
     "relative_change", "gap_change",

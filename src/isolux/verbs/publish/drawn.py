@@ -26,8 +26,6 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
-__all__ = ["coarse_groups", "coarse_pairs", "coarse_record", "steps_of", "telling"]
-
 STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 """Of the range of a metric; the coarsest, ten points, still says something."""
 _TWICE = 2.0

@@ -10,8 +10,6 @@ import polars as pl
 
 from isolux.vocabulary.containers import Run
 
-__all__ = ["hiding"]
-
 _MANY = 0.5  # of the groups: from that share it is worth a sentence
 
 

@@ -13,8 +13,6 @@ from typing import Any
 
 import polars as pl
 
-__all__ = ["Said", "few_apart", "of_nearly_all", "record_totals"]
-
 _NUMBER = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{3})*|\d+)(?![\w%]|[.,]\d| %)")
 _SHARE = re.compile(r"(?<![\w.,])(\d+(?:\.\d+)?) ?%")
 _COUNTS = ("n_units", "n_clusters", "n_people")

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from isolux.io.consent.rows import Scope
     from isolux.verbs.release.papers import Release
 
-__all__ = ["MARK", "Terms", "Written", "publish_dataset"]
-
 MARK = "publish.json"
 Terms = Literal["evaluation", "training"]
 _WORDS = {

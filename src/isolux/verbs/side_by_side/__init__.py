@@ -40,8 +40,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution, by_severity
 from isolux.vocabulary.spec import recorded_spec
 
-__all__ = ["SideBySide", "side_by_side"]
-
 _TWO = 2
 
 

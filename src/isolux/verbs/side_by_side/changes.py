@@ -37,8 +37,6 @@ from isolux.verbs.side_by_side.seeds import (
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
-__all__ = ["changes_of_pairs"]
-
 _SHOWN = (
     "model_a", "model_b", "task", "metric", "label", "threshold", "attribute", "kind", "group_a",
     "group_b", "value", "low", "high", "method", "p_value", "p_adjusted", "family", "detectable",

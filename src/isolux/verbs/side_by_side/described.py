@@ -16,8 +16,6 @@ from isolux.io.frames import read_table, refuse_unless_file
 from isolux.io.settings_files import read_mapping, refuse_repeated_keys
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
-__all__ = ["described_models", "read_descriptions"]
-
 _WORDS, _NUMBERS = ("paradigm", "data"), ("images", "parameters")
 _KNOWN = (*_WORDS, *_NUMBERS)
 _EXACT = 2.0**53

@@ -13,8 +13,6 @@ from isolux.io.atomic import staged_directory, write_parquet, write_text
 from isolux.io.csv_text import csv_text
 from isolux.report.side_by_side import latex_table, wide, write_page
 
-__all__ = ["write_side_by_side"]
-
 _MARK = "side_by_side.json"
 _CAPTION = "Value and interval of each group under each model; fractions in percent."
 

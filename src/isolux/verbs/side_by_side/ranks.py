@@ -8,8 +8,6 @@ import polars as pl
 
 from isolux.disparity.class_rankings import class_rankings
 
-__all__ = ["class_ranks"]
-
 _KEYS = ["metric", "threshold", "attribute", "label"]
 
 

@@ -31,20 +31,6 @@ from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import Status
 
-__all__ = [
-    "Models",
-    "People",
-    "Spread",
-    "columns_of",
-    "joined_reach",
-    "p_values",
-    "quantile_t",
-    "shared_part",
-    "spread_of",
-    "surer",
-    "values_of_models",
-]
-
 Key = tuple[str, str | None, float | None]
 Between = Sequence[tuple[FloatArray, int]]
 """Of each model its variance between seeds, over its number of runs, and that number."""

@@ -18,8 +18,6 @@ from isolux.vocabulary.errors import JoinError, SpecError
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.spec import AuditSpec
 
-__all__ = ["one_model", "stacked"]
-
 _KEY = ["metric", "label", "threshold", "unit_id"]
 
 

@@ -51,8 +51,6 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["TrainedFaces", "train_fairface"]
-
 _RECORD, _COUNTS = "training.json", "classes.csv"
 _SMALLEST = 32  # pixels: below it nothing is left for the last stage to look at
 _PURPOSE = (

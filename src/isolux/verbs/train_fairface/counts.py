@@ -10,8 +10,6 @@ from isolux.training import draws_of_cell
 from isolux.verbs.train_fairface.rows import Rows
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["class_counts", "told_of_counts"]
-
 _FEW = 10  # rows of a class below which it is hardly learnt
 _OFTEN = 10  # times that a face is shown in one epoch, from which on it may be learnt by heart
 _SHOWN = 6

@@ -18,8 +18,6 @@ from isolux.verbs._for_training import refuse_own_values
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["Rows", "rows_of"]
-
 _AGE_STARTS = (3, 10, 20, 30, 40, 50, 60, 70)  # years with which FairFace's ranges begin
 
 

@@ -6,8 +6,6 @@ import polars as pl
 
 from isolux.vocabulary import progress
 
-__all__ = ["say_counts"]
-
 
 def say_counts(counts: pl.DataFrame, train: int, held: int, *, balanced: bool) -> None:
     """Say how many faces of each class are learnt from, before a balance and after."""

@@ -56,8 +56,6 @@ from isolux.verbs.train_finetune.applied import (
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["FineTuned", "train_finetune"]
-
 _RECORD = RECORD
 _NOT_A_RESULT = (
     "Those held out chose the epoch, so nothing here says how good the model is: audit its labels"

@@ -21,8 +21,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["Showing", "Written", "label_others", "labelled_in", "others_of", "without_labels"]
-
 _SHOWN = 3
 
 

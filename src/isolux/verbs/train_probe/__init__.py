@@ -41,8 +41,6 @@ from isolux.verbs.train_probe.said import on_applied, on_learning, on_people
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["Trained", "train_probe"]
-
 _RECORD, _WEIGHTS = "probe.json", "probe.npz"
 
 

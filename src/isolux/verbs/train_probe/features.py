@@ -13,8 +13,6 @@ from isolux.training import clusters_of, labels_of
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError
 
-__all__ = ["feature_file", "joined", "labelled", "matrix_of", "read_features"]
-
 Floats = npt.NDArray[np.float64]
 _SHOWN = 8
 

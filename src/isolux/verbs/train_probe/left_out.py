@@ -15,8 +15,6 @@ from isolux.people.withdrawn_lists import WithdrawnList, many, read_withdrawn
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["Features", "not_withdrawn"]
-
 Features = tuple[pl.DataFrame, Path, int]
 """Features, their file, and how many pictures have none."""
 _OF_PICTURES = (None, "instance_id", "image_id")  # kinds of ids that a file of features can hold

@@ -15,8 +15,6 @@ from isolux.verbs._for_training import rare_classes, unknown_labels
 from isolux.verbs.train_probe.features import Floats, matrix_of
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["on_applied", "on_learning", "on_people"]
-
 _SHOWN = 8
 _NOT_A_RESULT = (
     "Those held out chose the step, so nothing here says how good the probe is: audit its labels of"

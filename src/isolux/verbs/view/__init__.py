@@ -27,8 +27,6 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.errors import OutputError, SpecError, UnknownNameError
 
-__all__ = ["serve_view", "shown_runs", "view"]
-
 
 def view(
     runs: Run | HasRun | str | Path | Sequence[Run | HasRun | str | Path],

@@ -20,8 +20,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.spec import AuditSpec
 
-__all__ = ["Drawn", "drawn_by"]
-
 _MOST = 20
 """Boxes of one model in one picture, the surest first: detectors draw hundreds."""
 _SIDES = ("box_x", "box_y", "box_w", "box_h")

@@ -28,8 +28,6 @@ from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.spec import recorded_spec
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["RunPictures", "pictures_of"]
-
 LONGEST_PX = 1600
 """The longer side of a picture as it is sent."""
 BLUR_PERSON_PX, BLUR_PICTURE_PX = 12, 48

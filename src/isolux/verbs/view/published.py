@@ -14,8 +14,6 @@ from isolux.viewer import Shown
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["shown_published"]
-
 _ROW = ("metric", "label", "threshold", "attribute", "values")
 
 

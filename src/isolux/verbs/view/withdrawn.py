@@ -18,8 +18,6 @@ from isolux.viewer import Shown
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["refuse_differences", "shown_without"]
-
 _HINT = "audit again with --withdrawn FILE, and view that run"
 
 

@@ -20,8 +20,6 @@ from isolux.verbs.consent import scopes_of
 from isolux.verbs.withdraw.asked import Request, ledger_names, look_of, search, unsearchable
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["prove", "replay", "verify", "withdraw"]
-
 
 def withdraw(
     folders: Sequence[str | Path],

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from isolux.vocabulary.errors import TableError
 
-__all__ = ["as_array", "is_tensor"]
-
 _SMALL_FLOATS = ("bfloat16", "float8", "float16")  # numpy or polars lack them, float32 holds each
 
 

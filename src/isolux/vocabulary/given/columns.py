@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.given.arrays import as_array, is_tensor
 
-__all__ = ["as_column", "as_series", "kind_of"]
-
 _NUMBERS = "biuf"
 _QUICK = (pl.String, pl.Categorical, pl.Boolean, pl.Int64, pl.Int32, pl.Float64, pl.Datetime)
 Kind = Literal["text", "numbers", "yes or no", "other"]

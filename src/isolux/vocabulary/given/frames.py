@@ -13,8 +13,6 @@ from isolux.vocabulary.given.columns import as_series
 from isolux.vocabulary.given.hugging_face import is_hugging_face, of_hugging_face
 from isolux.vocabulary.given.rows import refuse_other_rows
 
-__all__ = ["is_frame", "to_polars"]
-
 _WAYS = ("to_polars", "__arrow_c_stream__", "to_arrow", "to_pandas", "__dataframe__")
 """What a table of another library can do, from the cheapest to the dearest."""
 

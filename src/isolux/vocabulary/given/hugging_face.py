@@ -9,8 +9,6 @@ import polars as pl
 
 from isolux.vocabulary.errors import TableError, place
 
-__all__ = ["is_hugging_face", "of_hugging_face"]
-
 _HEAVY = ("Image", "Audio", "Video", "Pdf", "Nifti")
 """Features whose cells are files: an audit reads none of them, and they may be gigabytes."""
 _UNLABELLED = -1  # what their test splits hold where a class is not told

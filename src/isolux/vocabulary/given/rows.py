@@ -9,8 +9,6 @@ from typing import Any
 
 from isolux.vocabulary.errors import TableError
 
-__all__ = ["refuse_other_rows"]
-
 _FIX = "bring them into one order (b = b.loc[a.index]), or say that positions count: "
 _FIX += "a.reset_index(drop=True)"
 

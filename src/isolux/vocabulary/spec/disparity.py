@@ -7,8 +7,6 @@ from typing import Literal
 from isolux.vocabulary.spec.stage import Stage, setting
 from isolux.vocabulary.spec.statistics import Statistics
 
-__all__ = ["Comparing", "Correction", "Disparity"]
-
 Correction = Literal["max-t", "holm", "bonferroni", "bh", "none"]
 
 

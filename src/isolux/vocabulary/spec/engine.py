@@ -7,8 +7,6 @@ from typing import Literal
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec.stage import Stage, setting
 
-__all__ = ["Engine"]
-
 _OF_RAY = ("address", "cpus", "gpus")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from isolux.vocabulary.spec.stage import Stage, setting
 
-__all__ = ["Explain"]
-
 
 class Explain(Stage):
     """Which analyses run with the audit, and their settings."""

@@ -6,8 +6,6 @@ from typing import Literal
 
 from isolux.vocabulary.spec.stage import Stage, setting
 
-__all__ = ["ModelRun"]
-
 
 class ModelRun(Stage):
     """Which model is run, what it is shown, and how the run is done."""

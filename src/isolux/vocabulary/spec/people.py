@@ -6,8 +6,6 @@ from typing import Literal
 
 from isolux.vocabulary.spec.stage import Stage, setting
 
-__all__ = ["People"]
-
 
 class People(Stage):
     """Who is judged, and how their dataset is read."""

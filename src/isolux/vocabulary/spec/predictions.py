@@ -6,8 +6,6 @@ from typing import Literal
 
 from isolux.vocabulary.spec.stage import Stage, setting
 
-__all__ = ["IdFrom", "Predictions"]
-
 IdFrom = Literal["column", "basename", "stem"]
 
 

@@ -6,8 +6,6 @@ from typing import Literal
 
 from isolux.vocabulary.spec.stage import Stage, setting
 
-__all__ = ["Report"]
-
 
 class Report(Stage):
     """Where the run is written and what stands in it."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from isolux.vocabulary.spec.stage import Stage, setting
 
-__all__ = ["Sample"]
-
 
 class Sample(Stage):
     """For whom the people in the data stand; what was drawn independently is ``people.cluster``."""

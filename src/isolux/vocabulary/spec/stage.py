@@ -7,8 +7,6 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.fields import FieldInfo
 
-__all__ = ["Stage", "flat_names", "setting"]
-
 
 class Stage(BaseModel):
     """Settings of one stage of an audit. They cannot be changed; unknown names are refused."""

@@ -6,8 +6,6 @@ from typing import Literal
 
 from isolux.vocabulary.spec.stage import Stage, setting
 
-__all__ = ["Bootstrap", "IntervalMethod", "Statistics"]
-
 IntervalMethod = Literal["score", "logit-t", "percentile", "bca", "wilson", "clopper-pearson"]
 
 

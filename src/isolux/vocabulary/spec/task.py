@@ -14,8 +14,6 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import Option, described_options, read_value, refuse_unknown
 from isolux.vocabulary.spec.stage import Stage, setting
 
-__all__ = ["GIVEN", "Task", "parse_merges", "read_task", "refusal_of", "task_parameters"]
-
 GIVEN = ("model", "unknown_values")
 """Parameters of ``score`` that an audit fills itself, from other stages."""
 

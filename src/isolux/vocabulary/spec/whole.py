@@ -31,8 +31,6 @@ from isolux.vocabulary.spec.statistics import Statistics
 from isolux.vocabulary.spec.task import Task, called, parameter_of, read_task, task_parameters
 from isolux.vocabulary.words import wanted
 
-__all__ = ["FLAT", "STAGES", "AuditSpec", "declared", "parse_spec", "recorded_spec", "validated"]
-
 STAGES: dict[str, type[Stage]] = {
     "people": People,
     "engine": Engine,
