@@ -62,7 +62,7 @@ audit fairface:in/faces/labels.csv --protocol fairface:services \
   --predictions in/faces/service.csv --prediction-column gender --out fairface/services
 audit fairface:in/faces/labels.csv --target race --id-from basename --by race \
   --predictions in/faces/network.csv --prediction-column race --out fairface/race
-across One=fairface/gender,fairface/race Two=fairface/gender --out fairface/across
+compare --datasets One=fairface/gender,fairface/race Two=fairface/gender --out fairface/across
 """,
     "fairness_indicators": """
 audit dollarstreet:in/dollarstreet/data --protocol fairness_indicators:geodiversity \
@@ -162,7 +162,7 @@ describe table:in/people/people.csv --by lighting*region --json
 check coco:in/coco/COCO --no-images --out datasets/problems.csv
 sample table:in/people/people.csv --id photo --balance lighting,region --per-cell 40 --seed 1 \
   --out datasets/sample.csv
-convert in/coco/predictions/aurora/detection.json --out datasets/boxes.parquet
+export in/coco/predictions/aurora/detection.json --to parquet --out datasets/boxes.parquet
 export coco:in/coco/COCO --out datasets/fiftyone
 """,
     "pixels": "demo --pixels --out pixels/demo",
@@ -183,7 +183,7 @@ curate golden curation/faces curation/golden.csv --stage count
 python -m isolux_worlds.rehearsal annotate curation/faces --inbox in/inbox --stage count \
   --training --out curation/training.csv
 curate answers curation/faces curation/training.csv --stage count
-curate raters curation/faces --stage count
+curate show raters curation/faces --stage count
 python -m isolux_worlds.rehearsal annotate curation/faces --inbox in/inbox --stage count \
   --out curation/count.csv
 curate answers curation/faces curation/count.csv --stage count
@@ -194,7 +194,7 @@ curate golden curation/faces curation/golden.csv --stage boxes
 python -m isolux_worlds.rehearsal annotate curation/faces --inbox in/inbox --stage boxes \
   --training --out curation/training.csv
 curate answers curation/faces curation/training.csv --stage boxes
-curate raters curation/faces --stage boxes --graduate ada
+curate show raters curation/faces --stage boxes --graduate ada
 python -m isolux_worlds.rehearsal annotate curation/faces --inbox in/inbox --stage boxes \
   --out curation/boxes.csv
 curate answers curation/faces curation/boxes.csv --stage boxes
