@@ -132,11 +132,6 @@ def test_statistic_leaves_out_rows_without_score_or_truth():
     assert roc_auc()(evidence, weights).tolist() == [0.5, 1.0]
 
 
-def test_statistic_of_other_columns():
-    evidence = pl.DataFrame({"p": [0.9, 0.2], "y": [True, False]})
-    assert roc_auc("p", "y")(evidence, np.ones(2)) == 1.0
-
-
 def test_one_weight_vector_does_not_load_numba():
     program = (
         "import sys, numpy as np; from isolux.stats.roc import auc\n"

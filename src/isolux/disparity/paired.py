@@ -49,15 +49,17 @@ def compare_measures(
     first, second = (means_of(design, measure, groups) for measure in (one, two))
     (s, n), (t, m) = one.mean_columns, two.mean_columns
     is_drawn = isinstance(design, DrawnDesign)
-    moments = tuple(_inner(design, groups, x, y) for x, y in ((s, t), (s, m), (t, n), (n, m)))
+    square, cross, turned, count = (
+        _inner(design, groups, x, y) for x, y in ((s, t), (s, m), (t, n), (n, m))
+    )
     weight = first.units * second.units
     if is_drawn:
         weight = np.ones(len(groups))
-        for count in (n, m):
-            weight = weight * np.asarray(design.rows(groups, count).sum(axis=1)).ravel()
+        for column in (n, m):
+            weight = weight * np.asarray(design.rows(groups, column).sum(axis=1)).ravel()
     # As they were summed.
     values = first.value - one.centre, second.value - (one if is_drawn else two).centre
-    covariance = covariance_of(values, moments, weight, is_weighted=is_drawn)
+    covariance = covariance_of(values, (square, cross, turned, count), weight, is_weighted=is_drawn)
     fraction = one.fraction and two.fraction
     return paired_means(first, second, covariance, fraction=fraction)
 

@@ -256,14 +256,14 @@ def _laid_out(
     return matrix
 
 
-def parts_clusters(design: Design, groups: IntArray, domain: int, units_column: int = 0) -> bool:
+def parts_clusters(design: Design, groups: IntArray, domain: int) -> bool:
     """Tell whether each cluster lies wholly in one of these groups, or wholly outside them."""
-    inside = design.rows(groups, units_column)
+    inside = design.rows(groups, 0)
     per_cluster = np.asarray((inside > 0).sum(axis=0)).ravel()
     if per_cluster.max(initial=0) > 1:
         return False
-    held = np.asarray(design.rows(domain, units_column).todense()).ravel()
-    whole = np.asarray(design.rows(0, units_column).todense()).ravel()
+    held = np.asarray(design.rows(domain, 0).todense()).ravel()
+    whole = np.asarray(design.rows(0, 0).todense()).ravel()
     counted_once = np.asarray(inside.sum(axis=0)).ravel()
     return bool(np.all((held == 0) | ((held == whole) & (counted_once == held))))
 

@@ -49,9 +49,7 @@ _ROUNDING = 1e-12
 """A standard error below this is what is left of equal numbers: nothing varies."""
 
 
-def two_sided_critical(
-    alpha: float = 0.05, tests: int = 1, *, degrees_of_freedom: npt.ArrayLike | None = None
-) -> FloatArray:
+def two_sided_critical(alpha: float = 0.05, tests: int = 1) -> FloatArray:
     """Return the |t| that a two-sided test must exceed, Bonferroni's share of alpha each.
 
     Examples
@@ -62,21 +60,14 @@ def two_sided_critical(
     if tests < 1:
         raise SpecError("a family has no test", expected="tests >= 1", found=str(tests))
     _probability("alpha", alpha)
-    from scipy.special import ndtri, stdtrit
+    from scipy.special import ndtri
 
     # The lower tail, because 1 - alpha / 2m rounds for large families.
-    tail = alpha / (2.0 * tests)
-    if degrees_of_freedom is None:
-        return np.asarray(-ndtri(tail), dtype=np.float64)
-    return np.asarray(-stdtrit(_positive(degrees_of_freedom), tail), dtype=np.float64)
+    return np.asarray(-ndtri(alpha / (2.0 * tests)), dtype=np.float64)
 
 
 def smallest_detectable(
-    standard_error: npt.ArrayLike,
-    critical: npt.ArrayLike,
-    power: float = 0.8,
-    *,
-    degrees_of_freedom: npt.ArrayLike | None = None,
+    standard_error: npt.ArrayLike, critical: npt.ArrayLike, power: float = 0.8
 ) -> FloatArray:
     """Return the absolute difference that the test finds with the given power.
 
@@ -89,6 +80,8 @@ def smallest_detectable(
     >>> smallest_detectable(0.035355, 1.959964).round(4).item()
     0.0991
     """
+    from scipy.special import ndtri
+
     _probability("power", power)
     error, bar = np.asarray(standard_error, np.float64), np.asarray(critical, np.float64)
     if (error < 0.0).any() or (bar < 0.0).any():
@@ -98,24 +91,7 @@ def smallest_detectable(
             found=f"{np.nanmin(error):g} and {np.nanmin(bar):g}",
         )
     known = np.where(error > _ROUNDING, error, np.nan)
-    return np.asarray(_shift(bar, power, degrees_of_freedom) * known, dtype=np.float64)
-
-
-def _shift(
-    critical: FloatArray, power: float, degrees_of_freedom: npt.ArrayLike | None
-) -> FloatArray:
-    """Return how far t must be shifted to exceed ``critical`` with chance ``power``."""
-    from scipy.special import nctdtrinc, ndtri
-
-    if degrees_of_freedom is None:
-        return np.asarray(critical + ndtri(power), dtype=np.float64)
-    shift = nctdtrinc(_positive(degrees_of_freedom), 1.0 - power, critical)
-    return np.asarray(np.where(np.isinf(critical), np.inf, shift), dtype=np.float64)
-
-
-def _positive(degrees_of_freedom: npt.ArrayLike) -> FloatArray:
-    freedom = np.asarray(degrees_of_freedom, dtype=np.float64)
-    return np.where(freedom > 0.0, freedom, np.nan)
+    return np.asarray((bar + ndtri(power)) * known, dtype=np.float64)
 
 
 def _probability(name: str, value: float) -> None:

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -213,7 +213,9 @@ def joined(parts: Sequence[ClusterMeans]) -> ClusterMeans:
     """Stack groups of one metric; at least one part."""
     names = [field.name for field in fields(ClusterMeans) if field.name != "correlation"]
     arrays = [name for name in names if isinstance(getattr(parts[0], name), np.ndarray)]
-    own = {name: np.concatenate([getattr(part, name) for part in parts]) for name in arrays}
+    own: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in arrays
+    }
     return replace(parts[0], **own)
 
 
