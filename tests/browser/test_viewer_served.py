@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from isolux.verbs.view.drawn import Drawn
-from isolux.verbs.view.pictures import RunPictures
+from isolux.verbs.view.pictures import Drawn, RunPictures
 from isolux.viewer import Shown, Site, contents_of, serve
 from tests.browser._viewing import violations
 from tests.browser.conftest import Watch

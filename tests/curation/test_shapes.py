@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.curation.shapes import find_shapes
-from isolux.curation.shapes.gather import gathered
+from isolux.curation.shapes import find_shapes, gathered
 from isolux.curation.shapes.merging import merged_masks, robust_pose
 from isolux.geometry.masks import masks_from_counts
 from isolux.geometry.rle import masks_to_coco

@@ -15,7 +15,7 @@ from isolux.datasets import load
 from isolux.datasets.bdd100k import ALIASES, CATEGORIES
 from isolux.derive import add
 from isolux.predictions import read_outputs
-from isolux.predictions.scalabel.categories import BDD100K_NAMES
+from isolux.predictions.scalabel import BDD100K_NAMES
 from isolux.tasks import score
 from tests._shared import shared_data
 

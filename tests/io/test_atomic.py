@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 from isolux.io import staged_directory, write_parquet, write_text
-from isolux.io.atomic import refuse_existing, write_texts
-from isolux.io.disk_errors import in_plain_words
+from isolux.io.atomic import in_plain_words, refuse_existing, write_texts
 from isolux.vocabulary.errors import OutputError
 
 

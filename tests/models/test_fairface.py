@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from isolux.models import open_model
-from isolux.models.fairface import FAIRFACE_HEADS, Heads, heads_text, logits, resnet34
-from isolux.models.fairface.heads import heads_in
+from isolux.models.fairface import FAIRFACE_HEADS, Heads, heads_in, heads_text, logits, resnet34
 from isolux.vocabulary.errors import FileError, SpecError
 from tests.models._vision_ops import with_torchvision
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isolux.policy.reading import read_policy
-from isolux.policy.summaries import SUMMARIES
+from isolux.policy.reading import SUMMARIES, read_policy
 from isolux.vocabulary.errors import SpecError
 
 FMR, FNMR = "false_match_rate", "false_non_match_rate"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from isolux.predictions import scalabel
 from isolux.predictions._json_text import JsonText
-from isolux.predictions.scalabel.frame_rows import frames
+from isolux.predictions.scalabel import frames
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError
 from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 from tests._shared import shared_data

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.statements.opposite import describe_opposite_errors
+from isolux.statements.answer import describe_opposite_errors
 from isolux.vocabulary.containers import Run
 
 # By age and truth, so many right of so many: the old women and the boys are served worst.

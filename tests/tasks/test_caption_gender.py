@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.tasks.caption_gender import score
-from isolux.tasks.caption_gender.metrics import (
+from isolux.tasks.caption_gender import (
     BIAS_AMPLIFICATION,
     GENDER_TO_OBJECT,
     OBJECT_TO_GENDER,
+    score,
 )
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError

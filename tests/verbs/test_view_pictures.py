@@ -11,8 +11,7 @@ import pytest
 from PIL import Image
 
 import isolux
-from isolux.verbs.view.drawn import Drawn
-from isolux.verbs.view.pictures import BLUR_PERSON_PX, LONGEST_PX, RunPictures, pictures_of
+from isolux.verbs.view.pictures import BLUR_PERSON_PX, LONGEST_PX, Drawn, RunPictures, pictures_of
 from isolux.vocabulary.errors import FileError, SpecError
 
 NOISE = np.random.default_rng(0).integers(0, 256, (400, 300, 3), dtype=np.uint8)

@@ -14,8 +14,7 @@ from urllib.parse import urlencode
 import polars as pl
 import pytest
 
-from isolux.viewer import Shown, contents_of
-from isolux.viewer.server import FIRST_PORT, Site, listen, serve
+from isolux.viewer import FIRST_PORT, Shown, Site, contents_of, listen, serve
 from isolux.vocabulary.errors import FileError, OutputError
 from tests.viewer._runs import audited
 

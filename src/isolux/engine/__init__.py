@@ -13,12 +13,17 @@ An executor decides where shards are computed and nothing else: ``run_local`` in
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
 from isolux.engine.apart import run_apart
-from isolux.engine.local import run_local
+from isolux.engine.looking import Looked, Looker
 from isolux.engine.pictures import PictureOf, list_pictures
-from isolux.engine.settings import Progress, Ran, Settings
+from isolux.engine.settings import Failures, Progress, Ran, Settings
 from isolux.engine.shards import Shard, shards_of
-from isolux.engine.store import RUN_FILE, Gathered, Store
+from isolux.engine.store import RUN_FILE, Gathered, Store, short
+from isolux.io.picture_folder import PictureFolder
+from isolux.models import Model
 
 __all__ = [
     "RUN_FILE",
@@ -34,3 +39,90 @@ __all__ = [
     "run_local",
     "shards_of",
 ]
+
+
+# The executor of one process: it looks at the shards that a store lacks, and commits each.
+
+
+def run_local(
+    model: Model,
+    shards: Sequence[Shard],
+    folder: PictureFolder,
+    store: Store,
+    run_key: str,
+    settings: Settings,
+    *,
+    tell: Progress | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Ran:
+    """Predict the shards that the store lacks, and commit each of them."""
+    there = store.committed()
+    expected = sum(len(shard.pictures) for shard in shards if shard.index not in there)
+    looker = Looker(model, folder, run_key, settings, expected=expected)
+    try:
+        return _Run(looker, shards, store, tell or (lambda *_: None)).done(stop or (lambda: False))
+    finally:
+        looker.close()
+
+
+@dataclass
+class _Run:
+    looker: Looker
+    shards: Sequence[Shard]
+    store: Store
+    tell: Progress
+    keys: dict[int, str] = field(default_factory=dict)
+    computed: int = 0
+    pictures: int = 0
+    answered: int = 0
+
+    def __post_init__(self) -> None:
+        self.total = sum(len(shard.pictures) for shard in self.shards)
+        looks = sum(len(p.units) for shard in self.shards for p in shard.pictures)
+        self.failures = Failures(looks, self.looker.settings.max_failures, self.store.folder)
+        self.there = self.store.committed()
+
+    def done(self, stop: Callable[[], bool]) -> Ran:
+        coming = self.looker.looked(self._missing(), self._tell)
+        while not stop() and (looked := next(coming, None)) is not None:
+            self._commit(looked)
+        keys = [(s, self.keys[s.index]) for s in self.shards if s.index in self.keys]
+        whole = len(keys) == len(self.shards)
+        return Ran(keys, self.computed, self.pictures, whole, self.looker.answerer.batch)
+
+    def _missing(self) -> Iterator[Shard]:
+        """Give the shards that must be computed, and pass over the others."""
+        for shard in self.shards:
+            if self._is_there(shard):
+                self._tell()
+            else:
+                yield shard
+
+    def _is_there(self, shard: Shard) -> bool:
+        """Tell whether a shard was committed of the very same content."""
+        settled = self.store.settled(shard, self.there.get(shard.index, ()))
+        if not settled:
+            return False
+        key = self.looker.key(shard)
+        failed = settled.get(short(key))
+        if failed is None:
+            return False
+        self._keep(shard, key)
+        self.failures.earlier(failed)
+        return True
+
+    def _commit(self, looked: Looked) -> None:
+        self.store.commit(looked.shard, looked.key, looked.table)
+        self._keep(looked.shard, looked.key)
+        self.computed += 1
+        self.pictures += len(looked.shard.pictures)
+        self._tell()
+        self.failures.count(looked.table)
+
+    def _keep(self, shard: Shard, key: str) -> None:
+        self.keys[shard.index] = key
+        self.answered += len(shard.pictures)
+
+    def _tell(self, begun: int = 0) -> None:
+        """Say how far it is; ``begun`` pictures of the shard at hand are answered."""
+        self.tell(self.answered + begun, self.total, self.pictures + begun)

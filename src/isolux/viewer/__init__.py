@@ -5,9 +5,26 @@ small tables that the page reads; ``manifest`` its words; ``page`` puts all of i
 ``page.html``, which `make viewer` builds from the sources in ``viewer/`` at the repository's root.
 """
 
+from __future__ import annotations
+
+import errno
+import hmac
+import secrets
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
 from isolux.viewer.contents import Contents, Shown, contents_of
-from isolux.viewer.page import BUNDLE_LIMIT_MB, bundle
-from isolux.viewer.server import Pictures, Site, serve
+from isolux.viewer.page import BUNDLE_LIMIT_MB, bundle, packed_bytes, served_page
+from isolux.vocabulary.errors import FileError, IsoluxError, OutputError
+from isolux.vocabulary.extras import needed
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
 
 __all__ = [
     "BUNDLE_LIMIT_MB",
@@ -19,3 +36,193 @@ __all__ = [
     "contents_of",
     "serve",
 ]
+
+
+# The page from a local server: for runs too large for one file, and for pictures.
+
+HOST = "127.0.0.1"
+FIRST_PORT = 8765
+"""Tried first, then those after it, where none is asked for."""
+_TRIES = 50
+_PURPOSE = "the local viewer (--bundle FILE.html needs no more)"
+_FAST = 1  # gzip's level: between two programs of one computer size hardly matters
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+_WHOLE_ADDRESS = (
+    "This viewer needs the whole address that `isolux view` printed: it ends in ?token=…\n"
+    "Copy it from the terminal that the viewer runs in."
+)
+
+
+class Pictures(Protocol):
+    """Pictures of people whom a run judged, where they may be shown."""
+
+    def around(self, run: int, unit: str) -> dict[str, Any]:
+        """Say how large a person's picture is, and where they stand in it."""
+
+    def picture(self, run: int, unit: str) -> bytes:
+        """Give a person's picture as JPEG."""
+
+    def mask(self, run: int, unit: str) -> bytes:
+        """Give a person's mask as PNG, clear outside of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What is served: the page's contents, the token, pictures where they may be shown."""
+
+    contents: Contents
+    pictures: Pictures | None = None
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+
+
+def application(site: Site, port: int) -> Starlette:
+    """Make the program that answers, for a server at a port of this computer."""
+    needed("starlette", package="starlette", extra="view", purpose=_PURPOSE)
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+
+    answers = _Answers(site, port)
+    asked = {
+        "/": answers.page, "/table": answers.table, "/person": answers.person,
+        "/picture": answers.picture, "/mask": answers.mask,
+    }  # fmt: skip
+    return Starlette(routes=[Route(path, answers.guarded(one)) for path, one in asked.items()])
+
+
+class _Answers:
+    """What is answered to each address; ``guarded`` first looks who asks."""
+
+    def __init__(self, site: Site, port: int) -> None:
+        self.site = site
+        self.hosts = {f"{HOST}:{port}", f"localhost:{port}"}
+        self.text = served_page(site.contents)
+        self.packed: dict[str, bytes] = {}
+
+    def guarded(self, answer: Callable[[Request], Response]) -> Callable[[Request], Response]:
+        def asked(request: Request) -> Response:
+            found = self._refused(request)
+            if found is None:
+                try:
+                    found = answer(request)
+                except IsoluxError as error:
+                    found = _plain(str(error).splitlines()[0], 404)
+            found.headers.update(_HEADERS)
+            return found
+
+        return asked
+
+    def _refused(self, request: Request) -> Response | None:
+        if request.headers.get("host") not in self.hosts:
+            return _plain("This viewer is for this computer alone.", 403)
+        given = request.query_params.get("token", "")
+        if not hmac.compare_digest(given.encode(), self.site.token.encode()):
+            return _plain(_WHOLE_ADDRESS, 403)
+        return None
+
+    def page(self, request: Request) -> Response:
+        from starlette.responses import HTMLResponse
+
+        del request
+        return HTMLResponse(self.text)
+
+    def table(self, request: Request) -> Response:
+        name = request.query_params.get("name", "")
+        if name not in self.site.contents.tables:
+            return _plain("This viewer has no such table.", 404)
+        if name not in self.packed:
+            self.packed[name] = packed_bytes(self.site.contents.tables[name], _FAST)
+        return _bytes(self.packed[name], "application/octet-stream")
+
+    def person(self, request: Request) -> Response:
+        from starlette.responses import JSONResponse
+
+        pictures, run, unit = self._pictured(request)
+        return JSONResponse(pictures.around(run, unit))
+
+    def picture(self, request: Request) -> Response:
+        pictures, run, unit = self._pictured(request)
+        return _bytes(pictures.picture(run, unit), "image/jpeg")
+
+    def mask(self, request: Request) -> Response:
+        pictures, run, unit = self._pictured(request)
+        return _bytes(pictures.mask(run, unit), "image/png")
+
+    def _pictured(self, request: Request) -> tuple[Pictures, int, str]:
+        run = request.query_params.get("run", "")
+        if self.site.pictures is None or not (run.isascii() and run.isdecimal()):
+            raise FileError("this viewer shows no pictures of this run")
+        return self.site.pictures, int(run), request.query_params.get("id", "")
+
+
+def _plain(text: str, status: int) -> Response:
+    from starlette.responses import PlainTextResponse
+
+    return PlainTextResponse(text, status)
+
+
+def _bytes(data: bytes, kind: str) -> Response:
+    from starlette.responses import Response
+
+    return Response(data, media_type=kind)
+
+
+def listen(port: int | None) -> socket.socket:
+    """Take a port of this computer: the one that is asked for, or the first that is free."""
+    tried = [port] if port is not None else range(FIRST_PORT, FIRST_PORT + _TRIES)
+    why = ""
+    for one in tried:
+        taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            taken.bind((HOST, one))
+            taken.listen(128)
+        except (OSError, OverflowError) as error:
+            taken.close()
+            why = _why(one, error)
+        else:
+            return taken
+    raise OutputError(
+        "the viewer cannot listen at this port" if port is not None else "no port is free",
+        expected="a free port from 1024 to 65535",
+        found=why if port is not None else f"{FIRST_PORT} and {_TRIES - 1} more",
+        hint="another --port, or none, to use the first free one",
+    )
+
+
+def _why(port: int, error: Exception) -> str:
+    number = getattr(error, "errno", None)
+    if number == errno.EADDRINUSE:
+        return f"{port}, which another program uses (perhaps another viewer)"
+    if number == errno.EACCES:
+        return f"{port}, which only an administrator may take"
+    return f"{port}: {getattr(error, 'strerror', None) or error}"
+
+
+def serve(site: Site, port: int | None, ready: Callable[[str], None]) -> None:
+    """Serve until Ctrl-C."""
+    uvicorn = needed("uvicorn", package="uvicorn", extra="view", purpose=_PURPOSE)
+    taken = listen(port)
+    number = taken.getsockname()[1]
+    settings = uvicorn.Config(
+        application(site, number), log_level="critical", access_log=False, server_header=False,
+        timeout_graceful_shutdown=1,
+    )  # fmt: skip
+    server = uvicorn.Server(settings)
+    # In a thread of its own it leaves signals to the command line, which ends cleanly by them.
+    worker = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)
+    worker.start()
+    try:
+        ready(f"http://{HOST}:{number}/?token={site.token}")
+        while worker.is_alive():
+            worker.join(0.2)
+    finally:
+        server.should_exit = True
+        worker.join(3)
+        taken.close()

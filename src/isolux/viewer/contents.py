@@ -8,18 +8,24 @@ from typing import Any
 
 import polars as pl
 
-from isolux.report.summary import summarise_record
+from isolux.io.run_changes import changed_words
+from isolux.report.comparison import is_comparison, summarise_comparison
+from isolux.report.counted import with_people
+from isolux.report.document import PaperTable, Summary
+from isolux.report.summary import summarise, summarise_record
+from isolux.report.summary.protocol import protocol_of
+from isolux.report.suppression import Cell, hidden_cells, published
+from isolux.statements.numbers import cell_text, decimals
 from isolux.viewer import tables
-from isolux.viewer.coding import Coding, coding_of
-from isolux.viewer.distributions import bins_of, distributions
-from isolux.viewer.few import FEWEST, few_of_moves, few_of_runs, of_enough
+from isolux.viewer.coding import EVERYONE, LINE, Coding, coding_of
+from isolux.viewer.distributions import bins_of, coded_scores, distributions, members_of
 from isolux.viewer.figures import figures_of
-from isolux.viewer.manifest import manifest_of, paper_words, run_words
-from isolux.viewer.moves import moves
 from isolux.viewer.people import people_of
 from isolux.viewer.printable import printable_names, printable_words
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import crossed
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +143,238 @@ def _names(shown: Sequence[Shown], coding: Coding) -> list[str]:
         f"{model} ({shown[run].name})" if plain.count(model) > 1 else model
         for run, model in coding.models
     ]
+
+
+# Counts of people that may stand on a page without single people: none of a handful of them.
+
+FEWEST = 10
+"""Counts of fewer people tell of single ones."""
+
+
+def few_of_runs(runs: Sequence[Run]) -> set[Cell]:
+    """Choose the groups of runs that a page must not count by score; those of one are of all."""
+    found: set[Cell] = set()
+    for run in runs:
+        # Values are shown beside the counts, whatever is hidden: they are no reason to hide more.
+        found |= hidden_cells(with_people(run).drop("value"), FEWEST)
+    return found
+
+
+def few_of_moves(moved: pl.DataFrame, groups: pl.DataFrame, coding: Coding) -> set[Cell]:
+    """Choose the groups of which too few were scored by both of two models."""
+    named = _named(moved, groups, coding, "model_a")
+    named = named.with_columns(n_units=pl.sum_horizontal("up", "down", "same"))
+    found: set[Cell] = set()
+    for _, rows in named.group_by("model_a", "model_b"):
+        found |= hidden_cells(_with_noughts(rows), FEWEST)
+    return found
+
+
+def _with_noughts(rows: pl.DataFrame) -> pl.DataFrame:
+    """Count 0 in a group of which no one was scored in a line: a count too, and no hole in sums."""
+    line, group, counts = ["model", *LINE], ["attribute", "values"], ["n_units", "n_people"]
+    every = rows.select(line).unique().join(rows.select(group).unique(), how="cross")
+    whole = every.join(rows, on=[*line, *group], how="left", nulls_equal=True)
+    return whole.select(*line, *group, pl.col(counts).fill_null(0))
+
+
+def of_enough(
+    counted: pl.DataFrame,
+    groups: pl.DataFrame,
+    coding: Coding,
+    models: Sequence[str],
+    hidden: set[Cell],
+) -> pl.DataFrame:
+    """Keep the counts that tell of no handful of people."""
+    rows = counted.with_row_index("_row")
+    lost = []
+    for model in models:
+        named = _named(rows, groups, coding, model)
+        shown = published(named, hidden)
+        lost.append(named.filter(~shown | pl.col("value").is_null())["_row"])
+    return rows.filter(~pl.col("_row").is_in(pl.concat(lost).implode())).drop("_row")
+
+
+def _named(rows: pl.DataFrame, groups: pl.DataFrame, coding: Coding, model: str) -> pl.DataFrame:
+    """Put names for numbers: attributes, values and lines as ``group_metrics`` has them."""
+    key = ["line", "attribute", "group"]
+    told = groups.select(*key, "values", "value", model_=pl.col("model"))
+    found = rows.join(told, left_on=[model, *key], right_on=["model_", *key], how="left")
+    lines = {name: [one[name] for one in coding.lines] for name in LINE}
+    attributes = pl.Series([name for name, _ in coding.attributes], dtype=pl.String)
+    at = pl.col("attribute")
+    types = pl.Float64, pl.String
+    taken = [
+        pl.lit(pl.Series(held, dtype=types[name != "threshold"])).gather("line").alias(name)
+        for name, held in lines.items()
+    ]
+    return found.with_columns(
+        *taken, model=pl.col(model), values=pl.col("values").fill_null([]),
+        attribute=pl.when(at >= 0).then(pl.lit(attributes).gather(at.clip(0))),
+    )  # fmt: skip
+
+
+# What the page says besides its tables: titles, warnings first, units, and what it holds.
+
+FORMAT = 1
+"""Raised when a page could no longer read what an older isolux wrote."""
+
+
+def manifest_of(
+    runs: Sequence[Mapping[str, Any]],
+    coding: Coding,
+    bins: Mapping[int, Any],
+    *,
+    names: Sequence[str],
+    holds: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Gather the words of a page as JSON values."""
+    return {
+        "format": FORMAT,
+        "runs": list(runs),
+        "models": [
+            {"run": run, "model": model, "name": name}
+            for (run, model), name in zip(coding.models, names, strict=True)
+        ],
+        "lines": [_line(line, bins.get(i)) for i, line in enumerate(coding.lines)],
+        "attributes": [
+            {"name": name, "title": title, "parts": list(crossed(name))}
+            for name, title in coding.attributes
+        ],
+        "holds": dict(holds),
+    }
+
+
+def _line(entry: Mapping[str, Any], bins: Mapping[str, Any] | None) -> dict[str, Any]:
+    line = entry["line"]
+    return {
+        **{name: entry[name] for name in ("task", "metric", "label", "threshold", "title")},
+        "definition": line.definition,
+        "unit": line.unit,
+        "direction": line.direction,
+        "bins": None if bins is None else dict(bins),
+    }
+
+
+def run_words(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
+    """Say of one run what a reader must know before its numbers."""
+    compared = summarise_comparison(run) if is_comparison(run) else None
+    summary: Summary = summarise(run) if compared is None else compared.base
+    audited = summary.audited
+    answer = None if compared is None else compared.answer
+    further = summary.further if answer is None else (*answer.further, *answer.gaps)
+    return {
+        "title": summary.title if compared is None else compared.title,
+        "answer": summary.answer if answer is None else answer.first,
+        "accounting": summary.accounting,
+        "further": list(further),
+        "comparison": compared is not None,
+        "models": list(run.record.get("models") or ()),
+        "warnings": [*([changed_words(changed)] if changed else []), *summary.warnings],
+        "cautions": [[c.headline, c.text] for c in summary.cautions],
+        "notes": list(summary.notes),
+        "limits": list(summary.limits),
+        "dataset": audited.dataset,
+        "licence": audited.licence,
+        "citation": audited.citation,
+        "judgement": audited.judgement,
+        "cluster": audited.cluster,
+        "n_units": audited.n_units,
+        "n_clusters": audited.n_clusters,
+        "level": audited.level,
+        "alpha": audited.alpha,
+        "adjusted": audited.adjusted,
+        "version": audited.version,
+        "created": audited.created,
+        "drawn": audited.drawn,
+        "verdicts": [
+            {
+                "attribute": section.attribute,
+                "outcome": section.verdict.outcome,
+                "text": section.verdict.text,
+                "unknown": section.unknown,
+            }
+            for section in summary.sections
+        ],
+    }
+
+
+def paper_words(run: Run) -> dict[str, Any] | None:
+    """Lay out the tables that a published protocol prints of a run; None: it followed none."""
+    found = protocol_of(run.record)
+    if found is None:
+        return None
+    return {
+        "name": found.name,
+        "title": found.title,
+        "absent": [list(one) for one in found.absent],
+        "disagreements": list(found.disagreements),
+        "tables": [_paper_table(table) for table in found.tables],
+    }
+
+
+def _paper_table(table: PaperTable) -> dict[str, Any]:
+    places = [decimals(list(column)) for column in zip(*table.rows, strict=True)]
+    rows = [[cell_text(cell, n) for cell, n in zip(row, places, strict=True)] for row in table.rows]
+    return {"caption": table.caption, "columns": list(table.columns), "rows": rows}
+
+
+# Who gained and who lost between two models: counts of people by group, on the same people.
+
+_EMPTY = {
+    **dict.fromkeys(("model_a", "model_b", "line", "attribute"), pl.Int32),
+    "group": pl.String, **dict.fromkeys(("up", "down", "same", "n_people"), pl.Int32),
+}  # fmt: skip
+
+
+def moves(runs: Sequence[Run], coding: Coding) -> pl.DataFrame:
+    """Count, for each two models, the people whose score is higher, lower and the same."""
+    scored = {
+        place: coded_scores(place, run, coding).drop_nulls("value")
+        for place, run in enumerate(runs)
+        if run.scores.height and COUNTS not in run.evidence
+    }
+    numbers = {name: i for i, (name, _) in enumerate(coding.attributes)}
+    found = [pl.DataFrame(schema=_EMPTY)]
+    for a, (first, _) in enumerate(coding.models):
+        for b, (second, _) in enumerate(coding.models[a + 1 :], start=a + 1):
+            if first in scored and second in scored:
+                both = _both(scored[first], a, scored[second], b)
+                if both.height:
+                    found += _by_group(both, runs[first], numbers, (a, b))
+    return pl.concat(found)
+
+
+def _both(first: pl.DataFrame, a: int, second: pl.DataFrame, b: int) -> pl.DataFrame:
+    who = pl.col("cluster_id").fill_null(pl.col("unit_id"))
+    own = first.filter(model=a).select("line", "unit_id", before="value", cluster=who)
+    other = second.filter(model=b).select("line", "unit_id", after="value")
+    met = own.join(other, on=["line", "unit_id"], how="inner", maintain_order="left")
+    sense = (pl.col("after") - pl.col("before")).sign()
+    return met.select("line", "unit_id", "cluster", sense=sense)
+
+
+def _by_group(
+    both: pl.DataFrame, run: Run, numbers: dict[str, int], models: tuple[int, int]
+) -> list[pl.DataFrame]:
+    everyone = both.with_columns(
+        attribute=pl.lit(EVERYONE, pl.Int32), group=pl.lit("everyone", pl.String)
+    )
+    members = members_of(run).filter(pl.col("attribute").is_in(list(numbers)))
+    members = members.select(
+        "unit_id", "group",
+        attribute=pl.col("attribute").replace_strict(numbers, return_dtype=pl.Int32),
+    )  # fmt: skip
+    grouped = members.join(both, on="unit_id", how="inner", maintain_order="left")
+    columns = ["line", "attribute", "group", "sense", "cluster"]
+    rows = pl.concat([everyone.select(columns), grouped.select(columns)])
+    sense = pl.col("sense")
+    counted = rows.group_by("line", "attribute", "group", maintain_order=True).agg(
+        up=(sense > 0).sum(), down=(sense < 0).sum(), same=(sense == 0).sum(),
+        n_people=pl.col("cluster").n_unique(),
+    )  # fmt: skip
+    named = counted.select(
+        pl.lit(models[0], pl.Int32).alias("model_a"), pl.lit(models[1], pl.Int32).alias("model_b"),
+        "line", "attribute", "group", pl.col("up", "down", "same", "n_people").cast(pl.Int32),
+    )  # fmt: skip
+    return [named]

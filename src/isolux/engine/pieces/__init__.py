@@ -8,8 +8,12 @@ Whatever computes them, the tables are the same, so an executor moves no number.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import polars as pl
+
 from isolux.engine.pieces.piece import Limits, Piece, Tables, compute
-from isolux.engine.pieces.running import executor_of, run_pieces
 from isolux.engine.pieces.store import PieceStore
 from isolux.engine.pieces.work import Executor, Work
 
@@ -24,3 +28,65 @@ __all__ = [
     "executor_of",
     "run_pieces",
 ]
+
+
+# Computing the pieces that a store lacks, by the executor that is asked for.
+
+Tell = Callable[[int, int], None]
+"""Called with how many pieces are there, of how many."""
+
+
+def run_pieces(
+    pieces: Sequence[Piece],
+    store: PieceStore,
+    *,
+    engine: Literal["local", "ray"] = "local",
+    workers: int = 0,
+    address: str | None = None,
+    limits: Limits | None = None,
+    tell: Tell | None = None,
+) -> int:
+    """Compute the pieces whose tables the store lacks, and return how many those were."""
+    missing = [piece for piece in pieces if not store.has(piece.key)]
+    there = len(pieces) - len(missing)
+    tell = tell or (lambda *_: None)
+    tell(there, len(pieces))
+
+    def done(_: Piece) -> None:
+        nonlocal there
+        there += 1
+        tell(there, len(pieces))
+
+    if missing:
+        work = Work(missing, len(missing), store, limits or Limits(), done)
+        executor_of(engine, workers, address)(work)
+    return len(missing)
+
+
+def executor_of(
+    engine: str, workers: int = 0, address: str | None = None, *, cpus: int = 1, gpus: float = 0.0
+) -> Executor:
+    """Return the executor that is asked for."""
+    if engine == "ray":
+        from isolux.engine.pieces.on_ray import OnRay
+
+        return OnRay(address, workers=workers, cpus=cpus, gpus=gpus)
+    if workers:
+        from isolux.engine.pieces.processes import Processes
+
+        return Processes(workers)
+    return _here
+
+
+def _here(work: Work) -> None:
+    """Compute one piece after the other in this process; what the system refuses is tried again."""
+    for piece in work.pieces:
+        for left in range(work.limits.retries, -1, -1):
+            try:
+                work.store.commit(piece.key, compute(piece))
+            except (OSError, pl.exceptions.PolarsError):
+                if not left:
+                    raise
+            else:
+                break
+        work.done(piece)

@@ -8,22 +8,337 @@ annotators.
 
 from __future__ import annotations
 
-from isolux.io.consent.chain import mark_of
-from isolux.io.consent.ledger import (
-    Ledger,
-    append,
-    erase,
-    is_ledger,
-    key_of,
-    key_path,
-    read_ledger,
-    revoke,
-    revoked,
-    standing,
+import datetime as dt
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO
+
+import polars as pl
+
+from isolux.io.atomic import write_text
+from isolux.io.consent.chain import FIRST, make_key, mark_of, read_key
+from isolux.io.consent.rows import (
+    KINDS,
+    SCOPES,
+    Act,
+    Kind,
+    Row,
+    Scope,
+    checked,
+    erased,
+    signed,
+    whole_lines,
 )
-from isolux.io.consent.rows import KINDS, SCOPES, Kind, Row, Scope
+from isolux.io.frames import refuse_unless_file
+from isolux.vocabulary.errors import FileError, OutputError, SpecError
+from isolux.vocabulary.notes import Caution
 
 __all__ = [
     "KINDS", "SCOPES", "Kind", "Ledger", "Row", "Scope", "append", "erase", "is_ledger", "key_of",
     "key_path", "mark_of", "read_ledger", "revoke", "revoked", "standing",
 ]  # fmt: skip
+
+
+# A ledger of consent: read and checked, what stands, and how it is written.
+
+
+def key_path(path: str | Path, key: str | Path | None) -> Path:
+    """Name the file with the project's key: the given one, else beside the ledger, with .key."""
+    return Path(key).expanduser() if key is not None else Path(f"{Path(path).expanduser()}.key")
+
+
+def key_of(path: str | Path, key: str | Path | None = None) -> bytes:
+    """Read the key of a ledger."""
+    at = key_path(path, key)
+    if not at.exists():
+        raise FileError(
+            "the key of this ledger is not there", expected=str(at), where=str(path),
+            hint="bring it back, or name it with --key",
+        )  # fmt: skip
+    return read_key(at)
+
+
+_MARKS = (b'"previous"', b'"signature"')
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """A ledger as it was read.
+
+    Parameters
+    ----------
+    rows : tuple of Row
+        In the order in which they were added.
+    signatures : bool
+        Whether the signatures were checked (the key was at hand), beside the chain of hashes.
+    notes : tuple of str
+    unfinished : bool
+        Whether it ends in the middle of a row.
+    key : bytes or None
+        The project's key, where it is at hand.
+    """
+
+    rows: tuple[Row, ...]
+    signatures: bool
+    notes: tuple[str, ...] = ()
+    unfinished: bool = False
+    key: bytes | None = field(default=None, repr=False)
+
+    def allows(self, kind: Kind, ids: pl.Series, scope: Scope) -> pl.Series:
+        """Tell of each id whether the person allows a scope, those included who were erased."""
+        state: dict[str, bool] = {}
+        names: dict[str, str] = {}
+        for row in self.rows:
+            if row.kind == kind:
+                if row.who is not None:
+                    names[row.who] = row.mark
+                if scope in row.scopes:
+                    state[row.mark] = row.act == "grant"
+        marks = {one: names.get(one) or self._mark(kind, one) for one in ids.drop_nulls().unique()}
+        told = [state.get(marks.get(one, "")) for one in ids]
+        return pl.Series(ids.name, told, dtype=pl.Boolean)
+
+    def has_grants(self, kind: Kind) -> bool:
+        """Tell whether anyone of a kind ever granted anything here."""
+        return any(row.kind == kind and row.act == "grant" for row in self.rows)
+
+    def _mark(self, kind: str, name: str) -> str:
+        if self.key is not None:
+            return mark_of(kind, name, self.key)
+        if any(row.who is None and row.kind == kind for row in self.rows):
+            raise FileError(
+                "people who withdrew were erased from this ledger, and are known by its key alone",
+                expected="the project's key beside the ledger", found="none",
+                hint="bring the key back, NAME.key, or name it with --key",
+            )  # fmt: skip
+        return ""
+
+
+def is_ledger(path: str | Path) -> bool:
+    """Tell whether a file's first line is a row of a ledger."""
+    file = Path(path).expanduser()
+    try:
+        if not file.is_file():  # who opens a pipe waits for ever
+            return False
+        with file.open("rb") as opened:
+            first = opened.readline(1 << 16)
+    except OSError:
+        return False
+    return first.lstrip().startswith(b"{") and all(mark in first for mark in _MARKS)
+
+
+def read_ledger(path: str | Path, *, key: str | Path | None = None) -> Ledger:
+    r"""Read a ledger and check that no row was changed, taken out or put in.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from isolux.io.consent import append
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "consent.jsonl"
+    ...     _ = append(file, "grant", "subject", ["s1", "s2"], ["evaluation"])
+    ...     _ = append(file, "revoke", "subject", ["s2"], ["evaluation"])
+    ...     [(row.n, row.act, row.who) for row in read_ledger(file).rows]
+    [(1, 'grant', 's1'), (2, 'grant', 's2'), (3, 'revoke', 's2')]
+    """
+    file = Path(path).expanduser()
+    refuse_unless_file(file)
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise FileError(
+            "this ledger cannot be read", expected="a file of rows", found=str(error.strerror),
+            where=str(path),
+        ) from error  # fmt: skip
+    at = key_path(path, key)
+    secret = read_key(at) if at.exists() else None
+    if secret is None and key is not None:
+        raise FileError("there is no such key", expected="the project's key", where=str(key))
+    rows, unfinished = _rows(data, secret, str(path))
+    if not rows and not unfinished:
+        raise FileError("this ledger has no rows", expected="a row in each line", where=str(path))
+    notes: list[str] = []
+    if unfinished:
+        notes.append(
+            Caution(
+                f"The ledger ends in the middle of row {len(rows) + 1}: its writer was stopped, and"
+                " the row does not count. The next row that is added takes its place."
+            )
+        )
+    if secret is None:
+        notes.append(
+            Caution(
+                f"Signatures were not checked: {at.name} is not there. Anyone who can write to the "
+                "ledger could have rewritten it."
+            )
+        )
+    return Ledger(rows, secret is not None, tuple(notes), unfinished, secret)
+
+
+@lru_cache(maxsize=2)
+def _rows(data: bytes, secret: bytes | None, where: str) -> tuple[tuple[Row, ...], bool]:
+    """Check rows, and tell whether the last is unfinished; steps ask for the same bytes often."""
+    whole, unfinished = whole_lines(data)
+    return tuple(checked(whole, secret, where)), bool(unfinished)
+
+
+def standing(rows: Sequence[Row]) -> pl.DataFrame:
+    """Reckon what each person allows.
+
+    Examples
+    --------
+    >>> from isolux.io.consent.rows import FIRST
+    >>> now = "2026-01-01T00:00:00Z"
+    >>> rows = [Row(1, now, "grant", "subject", "s1", ("evaluation", "training"), "", FIRST),
+    ...         Row(2, now, "revoke", "subject", "s1", ("training",), "", FIRST)]
+    >>> standing(rows).row(0)
+    ('subject', 's1', True, False, None)
+    """
+    found: dict[tuple[str, str], dict[str, bool | None]] = {}
+    names: dict[tuple[str, str], str | None] = {}
+    for row in rows:
+        key = (row.kind, row.mark or str(row.who))
+        state = found.setdefault(key, dict.fromkeys(SCOPES))
+        names[key] = row.who
+        for scope in row.scopes:
+            state[scope] = row.act == "grant"
+    schema = {"kind": pl.String, "who": pl.String, **dict.fromkeys(SCOPES, pl.Boolean)}
+    records = [{"kind": key[0], "who": names[key], **state} for key, state in found.items()]
+    return pl.DataFrame(records, schema=schema)
+
+
+def revoked(rows: Sequence[Row], scope: Scope = "evaluation") -> frozenset[str]:
+    """List subjects and copyright holders who revoked a scope and did not grant it again.
+
+    Examples
+    --------
+    >>> revoked([])
+    frozenset()
+    """
+    state = standing(rows).filter(pl.col("kind") != "annotator", ~pl.col(scope))
+    return frozenset(state["who"].drop_nulls().to_list())
+
+
+def append(
+    path: str | Path,
+    act: Act,
+    kind: Kind,
+    who: Sequence[str],
+    scopes: Sequence[Scope],
+    *,
+    note: str = "",
+    key: str | Path | None = None,
+) -> list[Row]:
+    """Add a row for each person; the file and its key are made where they are not there."""
+    people = list(dict.fromkeys(one.strip() for one in who if one.strip()))
+    wanted = tuple(dict.fromkeys(scopes))
+    if not people or not wanted:
+        raise SpecError(
+            "a row of consent names a person and a scope", expected="an id and a scope",
+            found=f"{len(people)} ids, {len(wanted)} scopes",
+        )  # fmt: skip
+    file = Path(path).expanduser()
+    with _alone(file) as stream:
+        whole, unfinished = whole_lines(stream.read())
+        secret = _key_of(file, key_path(path, key), empty=not whole)
+        rows = checked(whole, secret, str(path))
+        now = dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        added: list[Row] = []
+        for one in people:
+            last = (rows + added)[-1].hash if rows or added else FIRST
+            n = len(rows) + len(added) + 1
+            row = Row(n, now, act, kind, one, wanted, note, last)
+            added.append(signed(row, secret))
+        _write(stream, len(unfinished), "".join(row.line() + "\n" for row in added), file)
+    return added
+
+
+def revoke(
+    path: Path, kind: Kind, who: Sequence[str], scopes: Sequence[Scope], *, note: str = "",
+    key: str | Path | None = None,
+) -> None:  # fmt: skip
+    """Add a revocation for each person of whom it does not stand yet."""
+    ledger = read_ledger(path, key=key) if path.exists() else None
+    ids = pl.Series(list(who), dtype=pl.String)
+    allowed = [ledger.allows(kind, ids, scope) for scope in scopes] if ledger is not None else [ids]
+    people = [one for k, one in enumerate(ids) if any(state[k] is not False for state in allowed)]
+    if people:
+        append(path, "revoke", kind, people, scopes, note=note, key=key)
+
+
+def erase(path: str | Path, marks: Sequence[str], *, key: str | Path | None = None) -> int:
+    """Take ids and notes of people out of their rows; hashes, signatures and marks stay."""
+    file = Path(path).expanduser()
+    gone = frozenset(marks)
+    with _alone(file) as stream:
+        whole, unfinished = whole_lines(stream.read())
+        secret = _key_of(file, key_path(path, key), empty=not whole)
+        rows = checked(whole, secret, str(path))
+        n = sum(row.mark in gone and row.who is not None for row in rows)
+        if n or unfinished:
+            kept = (erased(row) if row.mark in gone else row for row in rows)
+            write_text(file, "".join(row.line() + "\n" for row in kept))
+            file.chmod(0o600)
+    return n
+
+
+def _write(stream: BinaryIO, unfinished: int, text: str, file: Path) -> None:
+    """Add at the end, whole or not at all; what a killed writer left is cut off first."""
+    end = stream.seek(0, os.SEEK_END) - unfinished
+    try:
+        stream.truncate(end)
+        stream.seek(max(end - 1, 0))
+        joined = b"" if end == 0 or stream.read(1) == b"\n" else b"\n"
+        stream.seek(end)
+        stream.write(joined + text.encode())
+        stream.flush()
+        os.fsync(stream.fileno())
+    except OSError as error:
+        stream.truncate(end)
+        raise OutputError(
+            "the ledger could not be written", found=str(error.strerror), where=str(file),
+            hint="nothing was added; make room and try again",
+        ) from error  # fmt: skip
+
+
+@contextmanager
+def _alone(file: Path) -> Iterator[BinaryIO]:
+    """Open the ledger for one writer; others wait."""
+    import fcntl
+
+    while True:
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise OutputError(
+                "the ledger cannot be opened", found=str(error.strerror), where=str(file)
+            ) from error
+        with os.fdopen(descriptor, "r+b", buffering=0) as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            if not _is_there(file, stream):  # it was written anew while we waited
+                continue
+            yield stream
+            return
+
+
+def _is_there(file: Path, stream: BinaryIO) -> bool:
+    try:
+        return os.path.samestat(file.stat(), os.fstat(stream.fileno()))
+    except OSError:
+        return False
+
+
+def _key_of(file: Path, at: Path, *, empty: bool) -> bytes:
+    if at.exists():
+        return read_key(at)
+    if not empty:
+        raise OutputError(
+            "the key that signed this ledger is not there",
+            expected=str(at), where=str(file), hint="bring it back, or name it with --key",
+        )  # fmt: skip
+    return make_key(at)

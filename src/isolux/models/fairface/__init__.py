@@ -8,7 +8,8 @@ is how annotators would see them, wrong for a known share of each group, and no 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,20 +17,10 @@ from typing import Any
 
 import polars as pl
 
+from isolux.datasets.fairface import AGES, GENDERS, RACES
 from isolux.models._classes import label_rows, probabilities, vector_rows
 from isolux.models._preprocessing import Prepared, Preprocessing, run_network
 from isolux.models._torch import fit_weights, on_device, read_weights, torch_for
-from isolux.models.fairface.heads import (
-    FAIRFACE_HEADS,
-    FILE,
-    MEAN,
-    SIDE,
-    STD,
-    Heads,
-    heads_in,
-    heads_text,
-)
-from isolux.models.fairface.network import features, logits, resnet34, start_from
 from isolux.vocabulary import works
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import needed
@@ -205,3 +196,175 @@ def _asked(heads: Heads, answers: str | None, where: str) -> str:
             where=where,
         )
     return str(answers)
+
+
+# The heads of a network that answers several questions of one picture, and its file.
+
+FILE = "fairface.safetensors"
+"""What a trained network's weights are called in its folder."""
+
+SIDE = 224  # pixels, as the authors' released code
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+_KEY = "isolux"
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """What a network is asked, in the order of its outputs, and how pictures are brought to it.
+
+    Parameters
+    ----------
+    classes : mapping of str to tuple of str
+        Each head's classes.
+    side : int
+        Height and width of its input in pixels.
+    """
+
+    classes: Mapping[str, tuple[str, ...]]
+    side: int = SIDE
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers the last layer has."""
+        return sum(len(names) for names in self.classes.values())
+
+    def slices(self) -> dict[str, slice]:
+        """Say where each head's outputs lie.
+
+        Examples
+        --------
+        >>> Heads({"light": ("day", "night"), "hue": ("red", "blue", "grey")}).slices()["hue"]
+        slice(2, 5, None)
+        """
+        found, at = {}, 0
+        for name, classes in self.classes.items():
+            found[name] = slice(at, at + len(classes))
+            at += len(classes)
+        return found
+
+
+FAIRFACE_HEADS: dict[str, tuple[str, ...]] = {"race": RACES, "gender": GENDERS, "age": AGES}
+"""The paper's: 7, 2 and 9 classes, in the order of the authors' released weights."""
+
+
+def heads_text(heads: Heads, **more: Any) -> dict[str, str]:
+    """Write heads as a file's metadata holds them."""
+    said = {"heads": {k: list(v) for k, v in heads.classes.items()}, "side": heads.side, **more}
+    return {_KEY: json.dumps(said, ensure_ascii=False)}
+
+
+def heads_in(metadata: Mapping[str, str] | None, outputs: int, where: str | Path) -> Heads:
+    """Read what a file's outputs are."""
+    text = (metadata or {}).get(_KEY)
+    if text is None:
+        own = Heads(FAIRFACE_HEADS)
+        if outputs != own.outputs:
+            raise SpecError(
+                "nothing says what the network's outputs are",
+                expected="a file that `isolux train fairface` wrote, or FairFace's 18 outputs",
+                found=f"{outputs:,} outputs",
+                where=str(where),
+            )
+        return own
+    try:
+        said = json.loads(text)
+        classes = {str(k): _names(v) for k, v in said["heads"].items()}
+        heads = Heads(classes, int(said["side"]))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FileError(
+            "the file does not say what its outputs are", found=str(error)[:100], where=str(where)
+        ) from error
+    if heads.outputs != outputs:
+        raise SpecError(
+            "the file's heads do not fit its network",
+            expected=f"{outputs:,} classes", found=f"{heads.outputs:,}", where=str(where),
+        )  # fmt: skip
+    return heads
+
+
+def _names(classes: Sequence[Any]) -> tuple[str, ...]:
+    if isinstance(classes, str):
+        raise TypeError("a list of classes is a text")
+    return tuple(str(one) for one in classes)
+
+
+# ResNet-34 in plain PyTorch, its parts named as torchvision names them.
+# He et al. (2016), Table 1: a 7 x 7 convolution, pooling, four stages of 3, 4, 6 and 3 blocks of
+# two 3 x 3 convolutions, and the mean over the picture. torchvision is not needed for it, and a
+# file of weights of torchvision's ``resnet34`` fits: FairFace's authors released theirs in that
+# form.
+
+FEATURES = 512
+"""Numbers that the network makes of a picture before its last layer."""
+
+_STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))  # channels, blocks, first stride
+
+
+def resnet34(torch: Any, outputs: int, *, seed: int = 0) -> Any:
+    """Make the network with random weights, as torchvision draws them."""
+    nn = torch.nn
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        net = nn.Module()
+        net.conv1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
+        net.bn1 = nn.BatchNorm2d(64)
+        before = 64
+        for k, (channels, blocks, stride) in enumerate(_STAGES):
+            made = [_block(nn, before, channels, stride)]
+            made += [_block(nn, channels, channels, 1) for _ in range(blocks - 1)]
+            setattr(net, f"layer{k + 1}", nn.ModuleList(made))
+            before = channels
+        net.fc = nn.Linear(FEATURES, outputs)
+        for part in net.modules():
+            if isinstance(part, nn.Conv2d):
+                nn.init.kaiming_normal_(part.weight, mode="fan_out", nonlinearity="relu")
+    return net
+
+
+def _block(nn: Any, before: int, channels: int, stride: int) -> Any:
+    block = nn.Module()
+    block.conv1 = nn.Conv2d(before, channels, 3, stride, 1, bias=False)
+    block.bn1 = nn.BatchNorm2d(channels)
+    block.conv2 = nn.Conv2d(channels, channels, 3, 1, 1, bias=False)
+    block.bn2 = nn.BatchNorm2d(channels)
+    if stride != 1 or before != channels:
+        convolution = nn.Conv2d(before, channels, 1, stride, bias=False)
+        block.downsample = nn.Sequential(convolution, nn.BatchNorm2d(channels))
+    return block
+
+
+def features(torch: Any, net: Any, pictures: Any) -> Any:
+    """Give ``[n, 512]`` of pictures ``[n, 3, height, width]`` of 32 pixels or more a side."""
+    plain = torch.nn.functional
+    x = plain.relu(net.bn1(net.conv1(pictures)))
+    x = plain.max_pool2d(x, 3, 2, 1)
+    for stage in (net.layer1, net.layer2, net.layer3, net.layer4):
+        for block in stage:
+            inner = plain.relu(block.bn1(block.conv1(x)))
+            beside = block.downsample(x) if hasattr(block, "downsample") else x
+            x = plain.relu(block.bn2(block.conv2(inner)) + beside)
+    return x.mean(dim=(2, 3))
+
+
+def logits(torch: Any, net: Any, pictures: Any) -> Any:
+    """Give ``[n, outputs]`` of pictures, heads side by side."""
+    return net.fc(features(torch, net, pictures))
+
+
+def start_from(net: Any, path: str | Path) -> str:
+    """Put a file's weights into a network, all but a last layer of other classes; give their hash.
+
+    Raises
+    ------
+    FileError
+        No such file, or a pickle.
+    SpecError
+        Weights of another network.
+    """
+    state, held = read_weights(path)
+    own, given = net.state_dict(), dict(state)
+    for name in ("fc.weight", "fc.bias"):
+        if name in given and given[name].shape != own[name].shape:
+            given[name] = own[name]
+    fit_weights(net, given, path)
+    return held["file"]

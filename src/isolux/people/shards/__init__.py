@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,15 +23,15 @@ from typing import Any
 
 import polars as pl
 
+from isolux import derive
 from isolux.datasets import by_cluster
 from isolux.engine.pieces import Limits, Piece, PieceStore, run_pieces
 from isolux.io.hashing import sha256_file
 from isolux.io.ids import ID_COLUMNS
-from isolux.io.shard_files import ShardFiles, is_in_shards, shard_files
+from isolux.io.shard_files import ShardFiles, is_in_shards, read_shard, shard_files
 from isolux.io.stages import Stage, sweep
+from isolux.people.only import parse_conditions
 from isolux.people.shards import counting
-from isolux.people.shards.columns import Needed, needed
-from isolux.people.shards.every_row import every_row
 from isolux.people.shards.memory import cost_of
 from isolux.people.shards.merging import Counted, merged
 from isolux.vocabulary import registry
@@ -39,6 +39,102 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, UnknownNameError
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec
+
+# Which columns of a table in shards an audit reads, and whether alike rows can be counted.
+
+_COUNTED = "classification"
+_LOOKED_AT = ("group_gaps", "power")
+"""Analyses that read groups alone."""
+_IMAGES = ":images"
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """What an audit reads of each row.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        In the table's order.
+    why : str
+        What needs every row; empty: rows that are alike can be counted.
+    resampled : bool
+        Whether scores or weights make every row be drawn again in replicates.
+    """
+
+    columns: tuple[str, ...]
+    why: str = ""
+    resampled: bool = False
+
+
+def needed(spec: AuditSpec, schema: Sequence[str], where: str) -> Needed:
+    """Say what an audit reads of a table with these columns."""
+    why = _why_every_row(spec)
+    settings, target = spec.predictions, spec.task.get("target")
+    conditions = [condition.attribute for condition in parse_conditions(spec.people.only)]
+    people = [*spec.groups.attributes, *conditions, target, spec.sample.weight, spec.sample.strata]
+    answers = [settings.prediction_column, settings.detected_column, settings.score_column]
+    named = people if settings.file is not None else [*people, *answers]  # else that file's columns
+    known = [str(name) for name in named if name is not None]
+    computed = [name for name in known if name not in schema and name in derive.names()]
+    if computed and not why:
+        why = f"{computed[0]!r} is computed from pictures or boxes"
+    for name in known:
+        if name not in schema and name not in computed:
+            raise UnknownNameError("column", name, schema, where=where)
+    if not why:
+        return Needed(_in_order(known, schema))
+    drawn = bool(settings.score_column or spec.sample.weight or spec.sample.strata)
+    if _reads_all(spec) or computed:
+        return Needed(tuple(schema), why, drawn)
+    others = [*ID_COLUMNS, "image", "uri", "subject_id", "cluster_id", *_said(spec)]
+    return Needed(_in_order([*known, *others], schema), why, drawn)
+
+
+def _in_order(names: Iterable[str], schema: Sequence[str]) -> tuple[str, ...]:
+    held = set(names)
+    return tuple(name for name in schema if name in held)
+
+
+def _said(spec: AuditSpec) -> list[str]:
+    """List the other columns that settings name."""
+    split = str(spec.task.get("threshold_on") or "").partition("=")[0]
+    people = spec.people
+    return [name for name in (people.id, people.cluster, split) if name]
+
+
+def _why_every_row(spec: AuditSpec) -> str:
+    """Say what needs every row; empty where nothing does."""
+    people, answers = spec.people, spec.predictions
+    asked = {
+        f"the task {spec.task.name} judges single people": spec.task.name != _COUNTED,
+        "--model looks at every picture": spec.model.spec is not None,
+        "areas, calibration and precision rank every score": answers.score_column or answers.scores,
+        "answers in a separate file are joined by id": answers.file or answers.found
+        or answers.missed,
+        "--attributes is joined by id": people.attributes,
+        "weights and strata are each person's own": spec.sample.weight or spec.sample.strata,
+        "who withdrew is looked up by id": people.withdrawn,
+        "--derive computes attributes of each person": people.derive,
+        "--data-option changes how rows are read": people.data_option,
+        "quantiles over images look at each of them": any(
+            rule.endswith(_IMAGES) for rule in spec.groups.bins
+        ),
+        "an analysis looks at single people": set(spec.explain.analyses) - {*_LOOKED_AT},
+    }  # fmt: skip
+    return next((why for why, holds in asked.items() if holds), "")
+
+
+def _reads_all(spec: AuditSpec) -> bool:
+    people = spec.people
+    others = people.attributes, people.withdrawn, people.derive, people.data_option, people.images
+    return bool(
+        spec.task.name != _COUNTED
+        or spec.model.spec
+        or set(spec.explain.analyses) - {*_LOOKED_AT}
+        or any(others)
+    )
+
 
 _ROW, _CLUSTER = "isolux:row", "isolux:cluster"
 
@@ -200,3 +296,30 @@ def _store(spec: AuditSpec) -> Iterator[PieceStore]:
         yield PieceStore(stage.path)
     finally:
         stage.discard()
+
+
+# A table in shards of which every row is needed: its columns that are read, put together.
+
+
+def every_row(
+    files: ShardFiles,
+    needed: Needed,
+    inputs: Mapping[str, str],
+    cluster: str | None,
+    options: Mapping[str, Any],
+) -> Dataset:
+    """Put the columns that are read of all shards together."""
+    cost = cost_of(
+        files.height, len(needed.columns), f"every row is needed: {needed.why}", files.said,
+        "audit answers alone (--prediction-column without --score-column), whose rows are counted; "
+        "or some of the shards",
+        resampled=needed.resampled,
+    )  # fmt: skip
+    at("reading the shards")
+    frame = pl.concat([read_shard(path, needed.columns) for path in files.paths])
+    table = registry.load("datasets", "table")
+    dataset: Dataset = table.of_frame(frame, files.table_rows(), inputs, **options)
+    note = f"Read from {len(files.paths):,} shard(s), and held whole ({cost}): {needed.why}."
+    return by_cluster(
+        replace(dataset, notes=(note, *dataset.notes), rows=files.table_rows()), cluster
+    )

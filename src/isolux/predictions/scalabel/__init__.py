@@ -7,20 +7,21 @@ the corners of its box. https://doc.scalabel.ai/format.html
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import polars as pl
 
 from isolux.io.cells import row_of
 from isolux.predictions._detections import detections, model_name
-from isolux.predictions._json_text import JsonText, open_bytes
+from isolux.predictions._json_text import DAMAGE, TRAILING, JsonText, open_bytes
 from isolux.predictions._seen import Seen
-from isolux.predictions.scalabel.categories import Categories, renamed
-from isolux.predictions.scalabel.frame_rows import Box, Frame, frames
 from isolux.vocabulary import works
-from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.errors import SpecError, TableError, place
 from isolux.vocabulary.info import FormatInfo
 
 INFO = FormatInfo(
@@ -187,3 +188,144 @@ def misfit(seen: Seen) -> str | None:
         return "it is an object of pictures, as FHIBE's API writes"
     own = re.search(rb'"(labels|frames|box2d)"\s*:', seen.head)
     return None if own else "it names no frames, labels or box2d"
+
+
+# BDD100K's categories by today's names: what a file of 2018 or a detector of COCO's calls them.
+
+Categories = Literal["as-named", "bdd100k"]
+BDD100K_NAMES = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
+"""Names of the 2018 release to those of today; BDD100K's loader goes by the same."""
+
+
+def renamed(labels: pl.Series, categories: Categories) -> pl.Series:
+    """Give labels as the file names them, or by BDD100K's names of today.
+
+    Examples
+    --------
+    >>> renamed(pl.Series(["bike", "car", None]), "bdd100k").to_list()
+    ['bicycle', 'car', None]
+    """
+    if categories not in ("as-named", "bdd100k"):
+        raise SpecError(
+            "categories cannot be set to that",
+            expected="as-named or bdd100k",
+            found=repr(categories),
+        )
+    return labels.replace(BDD100K_NAMES) if categories == "bdd100k" else labels
+
+
+# Frames of Scalabel's JSON, a block at a time, so that a long file takes little memory.
+
+_FRAMES_LIST = re.compile(rb'"frames"\s*:\s*\[')
+_NO_FIELD = b'"":0'
+_EXPECTED = '[{"name": "a.jpg", "labels": [{"category": …, "score": …, "box2d": …}]}]'
+
+
+class Box(msgspec.Struct, gc=False):
+    """Corners in pixels."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+
+
+class Label(msgspec.Struct, gc=False):
+    """One detection."""
+
+    category: str | None = None
+    score: float | str | None = None
+    box2d: Box | None = None
+
+
+class Frame(msgspec.Struct, gc=False, rename={"video": "videoName"}):
+    """One image and its detections."""
+
+    name: str
+    video: str | None = None
+    labels: list[Label] | None = None
+
+
+class _Document(msgspec.Struct, gc=False):
+    frames: list[Frame]
+
+
+_FRAMES = msgspec.json.Decoder(list[Frame])
+
+
+def frames(source: JsonText) -> Iterator[list[Frame]]:
+    """Yield the frames in the order of the file, those of a block at a time."""
+    is_document = source.text.startswith(b"{")
+    path, n_frames = "$.frames" if is_document else "$", 0
+    try:
+        if is_document and not _seek_frames(source):
+            yield _decode(source, _Document).frames
+            return
+        if not source.text.startswith(b"["):
+            _decode(source, list[Frame])
+        for some in source.objects(_FRAMES):
+            yield some
+            n_frames += len(some)
+    except msgspec.ValidationError as error:
+        problem, _, place = str(error).partition(" - at ")
+        item = re.match(r"`?\$\[(\d+)\]([^`]*)", place)
+        where = f"{path}[{n_frames + int(item[1])}]{item[2]}" if item else place.strip("`") or "$"
+        raise _unfit(problem, where, source) from error
+    if is_document:
+        _leave_document(source)
+    source.refuse_more()
+
+
+def _seek_frames(source: JsonText) -> bool:
+    """Go to the list of frames of a document, if it has one."""
+    while True:
+        for match in _FRAMES_LIST.finditer(source.text):
+            try:  # within another value, or within text, what stands before it is no JSON
+                msgspec.json.decode(source.text[: match.start()] + _NO_FIELD + b"}")
+            except DAMAGE:
+                continue
+            source.drop(match.end() - 1)
+            return True
+        if source.is_complete:
+            return False
+        source.read_on()
+
+
+def _decode(source: JsonText, kind: Any) -> Any:
+    """Decode all of the text."""
+    while not source.is_complete:
+        source.read_on()
+    try:
+        return msgspec.json.decode(source.text, type=kind)
+    except msgspec.ValidationError:
+        raise
+    except DAMAGE as error:
+        source.refuse_damage(error)
+
+
+def _leave_document(source: JsonText) -> None:
+    """Pass over what a document holds behind its frames."""
+    while not source.is_complete:
+        source.read_on()
+    start = b"{" + _NO_FIELD
+    try:
+        rest = msgspec.json.decode(start + source.text)
+    except DAMAGE as error:
+        end = TRAILING.search(str(error))
+        if end is None:
+            source.drop(len(source.text) if "truncated" in str(error) else 0)
+            source.refuse_damage(error)
+        source.drop(int(end[1]) - 1 - len(start))
+        return
+    if "frames" in rest:
+        raise _unfit("`frames` occurs twice", "$", source)
+    source.drop(len(source.text))
+
+
+def _unfit(problem: str, path: str, source: JsonText) -> TableError:
+    return TableError(
+        "the JSON does not hold what it should",
+        expected=_EXPECTED,
+        found=f"{problem}, at {path} (counted from 0)",
+        where=source.where,
+    )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from isolux.report._views import BESIDE
-from isolux.report.document import Analysis, FindingRow
+from isolux.report.document import Analysis, FindingRow, PaperTable
 from isolux.report.summary.protocol import tables_of
-from isolux.report.summary.units import all_fractions, in_percent
 
 IN_THE_ANSWER = ("group_gaps", "model_changes")
 
@@ -32,3 +32,117 @@ def analyses_of(record: Mapping[str, Any], findings: Sequence[FindingRow]) -> tu
         )
         for i, entry in enumerate(shown, start=1)
     )
+
+
+# Tables of analyses in the units of the sentences above them: percent, and points for gaps.
+
+_Cell = str | float | int | None
+
+SHARES = frozenset(
+    {
+        "confidence",
+        "coverage",
+        "coverage of everyone",
+        "error",
+        "error from",
+        "error to",
+        "first in",
+        "low-performing",
+        "low-performing without",
+        "people compared",
+        "share",
+        "share left",
+        "share left high",
+        "share left low",
+        "share of the group",
+        "share of the low-performing",
+        "support",
+        "worse, share of pairs",
+    }
+)
+"""Columns that are shares whatever the metric."""
+VALUES = frozenset(
+    {
+        "high",
+        "low",
+        "mean",
+        "mean where suggested",
+        "median best",
+        "median worst",
+        "of all others",
+        "of everyone else",
+        "of others of known value",
+        "value",
+        "value of everyone",
+        "value, other ap",
+    }
+)
+"""Columns in the metric's own unit."""
+GAPS = frozenset(
+    {
+        "controlled dispersion",
+        "detectable now",
+        "difference",
+        "dispersion",
+        "gap",
+        "unadjusted gap",
+        "gap high",
+        "gap low",
+        "gap of those compared",
+        "more than everyone else",
+        "proxy dispersion",
+        "proxy dispersion high",
+        "proxy dispersion low",
+        "reduction",
+        "reduction high",
+        "reduction low",
+        "regression",
+        "regression high",
+        "regression low",
+        "standard error",
+        "target",
+    }
+)
+"""Columns that are differences in the metric's unit, or spreads."""
+
+
+def all_fractions(record: Mapping[str, Any]) -> bool:
+    """Say whether every metric of a run is a fraction of 1; False where a run does not say."""
+    measures = dict(record.get("measures") or {}).values()
+    return bool(measures) and all(about.get("unit") == "fraction" for about in measures)
+
+
+def in_percent(table: PaperTable, *, fractions: bool) -> PaperTable:
+    """Print shares in percent and differences in points; say so in the columns' names."""
+    units = _units(table.columns, fractions=fractions)
+    if not any(units):
+        return table
+    columns = tuple(
+        f"{name} ({unit})" if unit else name
+        for name, unit in zip(table.columns, units, strict=True)
+    )
+    rows = tuple(
+        tuple(_hundred(cell) if unit else cell for cell, unit in zip(row, units, strict=True))
+        for row in table.rows
+    )
+    return replace(table, columns=columns, rows=rows)
+
+
+def _units(columns: Sequence[str], *, fractions: bool) -> list[str]:
+    found: list[str] = []
+    for column in columns:
+        name = column.replace("_", " ").lower()
+        before = found[-1] if found else ""
+        if name in SHARES or (fractions and name in VALUES):
+            found.append("%")
+        elif fractions and name in GAPS:
+            found.append("points")
+        elif name in {"from", "to"}:  # the ends of what stands before them
+            found.append(before)
+        else:
+            found.append("")
+    return found
+
+
+def _hundred(cell: _Cell) -> _Cell:
+    return 100 * cell if isinstance(cell, int | float) and not isinstance(cell, bool) else cell

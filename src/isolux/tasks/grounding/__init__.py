@@ -11,18 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Unpack
+from typing import Literal, Unpack, get_args
 
 import polars as pl
 
 from isolux.tasks._boxes.matching import Asked, chosen, settings_of
 from isolux.tasks._boxes.metrics import FACET
 from isolux.tasks._boxes.scoring import predictions_as_xywh
+from isolux.tasks._boxes.table import People
 from isolux.tasks._phrases.class_recalls import DEFAULTS, class_metrics
 from isolux.tasks._phrases.person_classes import notes_on_people, people_by_class, score_phrases
 from isolux.tasks._phrases.prompts import PhraseSettings, templates_of
-from isolux.tasks.grounding.one_of_phrase import Images, leave_out
 from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.plugin_options import with_defaults
 from isolux.vocabulary.tables import BOX_PREDICTIONS, check
@@ -168,3 +169,49 @@ def _on_boxes(asked: Sequence[Asked]) -> tuple[str, ...]:
                 f"{silent:,} of {wanted.height:,} phrases got no box{whose}: they count as missed."
             )
     return tuple(notes)
+
+
+# Where a phrase speaks of one person: which images grounding is judged in.
+
+Images = Literal["one-of-every-class", "one-of-class", "one-person"]
+_REASONS: dict[Images, str] = {
+    "one-of-every-class": "several people of one class in the image",
+    "one-of-class": "several people of the class in the image",
+    "one-person": "several people in the image",
+}
+
+
+def leave_out(people: People, images: Images) -> tuple[People, tuple[str, ...]]:
+    """Say of each person not judged in such images that they are not, and count the images."""
+    if images not in _REASONS:
+        raise SpecError(
+            "images cannot be that",
+            expected=" or ".join(map(repr, get_args(Images))),
+            found=repr(images),
+        )
+    rows = people.rows.with_columns(several=_several(images))
+    reason = pl.coalesce(
+        "reason", pl.when("several").then(pl.lit(_REASONS[images], dtype=pl.String))
+    )
+    held = replace(people, rows=rows.with_columns(reason).drop("several"))
+    return held, _notes(rows, images)
+
+
+def _several(images: Images) -> pl.Expr:
+    """Whether a row is not judged."""
+    if images == "one-person":
+        return pl.col("unit_id").n_unique().over("image_id") > 1
+    of_class = (pl.len().over("image_id", "class") > 1) & pl.col("class").is_not_null()
+    return of_class if images == "one-of-class" else of_class.any().over("image_id")
+
+
+def _notes(rows: pl.DataFrame, images: Images) -> tuple[str, ...]:
+    out = rows.filter("several")
+    total = rows["image_id"].n_unique()
+    n_images, n_people = out["image_id"].n_unique(), out["unit_id"].n_unique()
+    whole = ", for that class" if images == "one-of-class" else ""
+    note = (
+        f"{n_images:,} of {total:,} images with people are left out{whole} ({_REASONS[images]}), "
+        f"and {n_people:,} people with them."
+    )
+    return (note,)

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from isolux.io.atomic import refuse_existing
+from isolux.io.settings_files import read_mapping
 from isolux.people.blotting import blotted_errors
 from isolux.people.loading import judged_people
 from isolux.statements.groups import read_templates
 from isolux.tasks import score
 from isolux.verbs._in_memory import add_unscored, as_dataset, as_scores, columns_of
 from isolux.verbs._reports import write_with_report
-from isolux.verbs.audit.asked import asked_for, names_file, read_settings
 from isolux.verbs.audit.drawn import columns_of_sample, refuse_protocol
 from isolux.verbs.audit.found import found_in
 from isolux.verbs.audit.held import Held, held_people, holds_answers, plain_numbers
@@ -42,7 +42,7 @@ from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.given import IN_MEMORY
 from isolux.vocabulary.notebook import FindingsFrame
 from isolux.vocabulary.progress import at
-from isolux.vocabulary.spec import AuditSpec, parse_spec
+from isolux.vocabulary.spec import AuditSpec, parse_spec, validated
 
 if TYPE_CHECKING:
     import altair as alt
@@ -325,3 +325,33 @@ def _check_comparisons(spec: AuditSpec) -> None:
             found="none",
         )
     read_templates(spec.report.describe_as, spec.groups.attributes)
+
+
+# What is to be audited, as the command line and Python name it: a dataset or a settings file.
+
+_FILES = (".yaml", ".yml", ".json")
+
+
+def asked_for(data: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
+    """Read what is to be audited, as the command line and Python name it."""
+    text = str(data)
+    if not names_file(text):
+        return parse_spec({"data": text, **settings})
+    written = validated(read_settings(text), where=text).said()
+    return parse_spec({**written, **settings}, where=text)
+
+
+def names_file(data: str) -> bool:
+    """Tell a file of settings from NAME:PATH.
+
+    Examples
+    --------
+    >>> names_file("audit.yaml"), names_file("table:people.json")
+    (True, False)
+    """
+    return Path(data).suffix.lower() in _FILES and ":" not in data and not data.startswith("-")
+
+
+def read_settings(path: str | Path) -> dict[str, Any]:
+    """Read a file of settings as it stands, names written with ``_``."""
+    return {key.replace("-", "_"): value for key, value in read_mapping(path).items()}

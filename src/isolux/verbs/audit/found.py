@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import polars as pl
 
 from isolux.disparity.measured import Disparities, measure_disparities
 from isolux.groups.accounting import Losses, account_for
+from isolux.groups.binning import Bins, bin_labels, parse_bins, quantile_edges
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import Membership, membership
@@ -21,14 +23,13 @@ from isolux.io.record_paths import unrooted
 from isolux.people.blotting import unnamed
 from isolux.people.odd_weights import cautions_on_emptied
 from isolux.verbs.audit.drawn import drawn_scores, population_inputs, record_of_sample
-from isolux.verbs.audit.image_bins import with_image_bins
 from isolux.verbs.audit.protocol import with_tables
 from isolux.verbs.audit.record import record_of
-from isolux.verbs.audit.unread import told_of_unread
 from isolux.verbs.explain import explain_run, first_analyses, role_options
 from isolux.verbs.ledger import audits_share
 from isolux.vocabulary.containers import Dataset, Run, Scores
 from isolux.vocabulary.counts import COUNTS, TIMES, refuse_repeated_groups, with_times
+from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec
@@ -182,3 +183,71 @@ def _explained(run: Run, spec: AuditSpec, kept: Mapping[str, pl.DataFrame]) -> R
     said = role_options(spec.explain.role, spec.explain.analyses)
     named = spec.explain.analyses
     return explain_run(run, named, [*spec.explain.analysis_option, *said], planned=named)
+
+
+# Quantiles over images: `--bins income=quantile:3:images`, as ICON² parts its images.
+
+_END = ":images"
+
+
+def with_image_bins(spec: AuditSpec, dataset: Dataset) -> tuple[AuditSpec, Dataset]:
+    """Turn quantiles over images into edges, with a note for each."""
+    if not any(text.endswith(_END) for text in spec.groups.bins):
+        return spec, dataset
+    bins, notes = [], list(dataset.notes)
+    for text in spec.groups.bins:
+        if not text.endswith(_END):
+            bins.append(text)
+            continue
+        name, _, rule = text.removesuffix(_END).partition("=")
+        asked = parse_bins(rule)
+        edges, n = _edges(dataset, name.strip(), asked, text)
+        end = ":right" if asked.closed == "right" else ""
+        bins.append(f"{name}=edges:" + ",".join(map(repr, edges)) + end)
+        labels = ", ".join(bin_labels(edges, asked.closed))
+        notes.append(f"{name.strip()}: quantiles over {n:,} images: {labels}")
+    return spec.updated(bins=tuple(bins)), replace(dataset, notes=tuple(notes))
+
+
+def _edges(dataset: Dataset, name: str, asked: Bins, text: str) -> tuple[tuple[float, ...], int]:
+    """Choose the edges that part the images, each with the median of its people's numbers."""
+    if not asked.quantiles:
+        raise SpecError(
+            "only quantiles can be over images", expected=f"{name}=quantile:K{_END}",
+            found=repr(text), where="--bins",
+        )  # fmt: skip
+    people = dataset.instances
+    rows = dataset.instance_attributes().filter(attribute=name)
+    if "image_id" in people.columns and rows.height:
+        number = pl.coalesce("number", pl.col("value").cast(pl.Float64, strict=False))
+        placed = rows.select(unit_id="unit_id", number=number).join(
+            people.select(unit_id="instance_id", image_id="image_id"), on="unit_id"
+        )
+        numbers = placed.drop_nulls().group_by("image_id").agg(pl.col("number").median())["number"]
+        edges = quantile_edges(numbers, asked.quantiles, asked.closed)
+        if edges:
+            return edges, len(numbers)
+    raise SpecError(
+        f"{name!r} cannot be parted over images",
+        expected="people with an image_id and a number of that attribute, not all alike",
+        found=f"{rows['value'].drop_nulls().len():,} known values of {name!r}",
+        where=f"--bins {text}",
+        hint=f"--bins {name}=quantile:{asked.quantiles} splits the people instead",
+    )
+
+
+# A column that was read and is no attribute: an error that asks for it says why it is none.
+
+
+@contextmanager
+def told_of_unread(dataset: Dataset) -> Iterator[None]:
+    """Add to an error about a name what ``Dataset.unread`` says of it."""
+    try:
+        yield
+    except UnknownNameError as error:
+        why = dataset.unread.get(error.name)
+        if why is None:
+            raise
+        raise UnknownNameError(
+            error.kind, error.name, error.known, where=error.where, found=f"a column: {why}"
+        ) from error

@@ -9,19 +9,32 @@ model that are at hand, or their names.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from isolux.engine import RUN_FILE, Progress, Settings, Store, list_pictures, shards_of
+from isolux.engine import (
+    RUN_FILE,
+    Progress,
+    Ran,
+    Settings,
+    Shard,
+    Store,
+    list_pictures,
+    run_apart,
+    run_local,
+    shards_of,
+)
+from isolux.engine.apart import refuse_in_memory
 from isolux.engine.pictures import picture_folder
+from isolux.engine.pieces import Executor, executor_of
+from isolux.io.picture_folder import PictureFolder
 from isolux.models import Model, callable_model, open_model
 from isolux.people.loading import load_people
 from isolux.verbs.crop import crop_pictures
-from isolux.verbs.predict.computing import executor_for, run_shards
 from isolux.verbs.predict.record import notes_of, record_of, run_key, same_run, unanswered
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -276,3 +289,39 @@ def _refuse_loading(spec: AuditSpec) -> None:
             found=", ".join(sorted(said)),
             hint="give them to isolux.load, or name the dataset as NAME:PATH",
         )
+
+
+# Where a model's shards are computed: in this process, in others of this machine, or on Ray.
+
+
+def executor_for(spec: AuditSpec, model: Model) -> Executor | None:
+    """Choose where shards are computed: None in this process, else by workers or by Ray."""
+    engine = spec.engine
+    engine.refuse_what_only_ray_takes()
+    if engine.name == "local" and not engine.workers:
+        return None
+    refuse_in_memory(model)
+    return executor_of(
+        engine.name, engine.workers, engine.address, cpus=engine.cpus, gpus=engine.gpus
+    )
+
+
+def run_shards(
+    executor: Executor | None,
+    spec: AuditSpec,
+    model: Model,
+    shards: Sequence[Shard],
+    folder: PictureFolder,
+    store: Store,
+    key: str,
+    how: Settings,
+    tell: Progress | None,
+    stop: Callable[[], bool] | None,
+) -> Ran:
+    """Compute the shards that the store lacks; see ``run_local`` and ``run_apart``."""
+    if executor is None:
+        return run_local(model, shards, folder, store, key, how, tell=tell, stop=stop)
+    return run_apart(
+        executor, model, spec.model.option, shards, folder, store, key, how,
+        retries=spec.engine.retries, tell=tell, stop=stop,
+    )  # fmt: skip

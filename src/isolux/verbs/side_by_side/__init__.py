@@ -7,6 +7,7 @@ as ``isolux.compare`` compares two; p-values are over all pairs of models.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,12 +17,16 @@ from typing import Any
 
 import polars as pl
 
+from isolux.disparity.class_rankings import class_rankings
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import groupings, references
+from isolux.io.atomic import staged_directory, write_parquet, write_text
+from isolux.io.csv_text import csv_text
 from isolux.io.ids import IdFrom
 from isolux.people.withdrawal import runs_without
 from isolux.people.withdrawn_lists import WithdrawnList, read_withdrawn
+from isolux.report.side_by_side import latex_table, wide, write_page
 from isolux.verbs._finished import given_twice
 from isolux.verbs._run_source import RunSource, is_run_source, run_of
 from isolux.verbs.compare import asked_metrics
@@ -29,8 +34,6 @@ from isolux.verbs.compare.notes import notes_on_many
 from isolux.verbs.compare.ordering import in_one_order, laid_out
 from isolux.verbs.side_by_side.changes import changes_of_pairs
 from isolux.verbs.side_by_side.described import described_models, read_descriptions
-from isolux.verbs.side_by_side.export import write_side_by_side
-from isolux.verbs.side_by_side.ranks import class_ranks
 from isolux.verbs.side_by_side.seeds import Models, values_of_models
 from isolux.verbs.side_by_side.stacking import one_model, stacked
 from isolux.vocabulary.containers import Run
@@ -271,3 +274,62 @@ def _warnings(named: Mapping[str, Sequence[Run]]) -> list[str]:
         for text in run.record.get("warnings") or ()
     ]
     return list(dict.fromkeys(found))
+
+
+# The folder of several models side by side: a page, and each table as Parquet, CSV and LaTeX.
+
+_MARK = "side_by_side.json"
+_CAPTION = "Value and interval of each group under each model; fractions in percent."
+
+
+def write_side_by_side(
+    tables: Mapping[str, pl.DataFrame],
+    record: Mapping[str, Any],
+    out: str | Path,
+    *,
+    overwrite: bool,
+) -> Path:
+    """Write the folder, whole or not at all, and return the page's path."""
+    kept = {"overwrite": overwrite, "marks": (_MARK,), "what": "comparison of models"}
+    with staged_directory(out, **kept) as stage:  # type: ignore[arg-type]
+        for name, table in tables.items():
+            write_parquet(stage / f"{name}.parquet", table)
+            nested = [c for c, kind in table.schema.items() if kind == pl.List(pl.String)]
+            write_text(stage / f"{name}.csv", csv_text(table.drop(nested)))
+        models = list(record["models"])
+        shown = wide(tables["values"], models)
+        write_text(stage / "values.tex", latex_table(shown, _CAPTION))
+        if tables["ranks"].height:
+            ranks = tables["ranks"].with_columns(pl.selectors.float().round(4))
+            write_text(stage / "ranks.tex", latex_table(ranks, "Classes by disparity."))
+        if "models" in tables:
+            trained = tables["models"].with_columns(pl.selectors.float().round(4))
+            write_text(stage / "models.tex", latex_table(trained, "Models and their training."))
+        write_text(stage / _MARK, json.dumps(dict(record), indent=1, default=str) + "\n")
+        write_page(tables, record, stage / "report.html")
+    return Path(out) / "report.html"
+
+
+# Classes by disparity, all models side by side (FACET, Tables 11 and 12, for any number).
+
+_KEYS = ["metric", "threshold", "attribute", "label"]
+
+
+def class_ranks(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
+    """Rank classes by their largest gap under each model; rank 1 is the largest."""
+    found: pl.DataFrame | None = None
+    for name in models:
+        both = class_rankings(values, (name, name))
+        own = both.select(
+            *_KEYS,
+            pl.col("rank_a").cast(pl.Int64).alias(f"rank: {name}"),
+            pl.col("gap_a").alias(f"gap: {name}"),
+        )
+        found = (
+            own
+            if found is None
+            else found.join(own, on=_KEYS, how="full", coalesce=True, nulls_equal=True)
+        )
+    assert found is not None  # noqa: S101 - there are two models or more
+    best = pl.min_horizontal(pl.col("^rank: .*$"))
+    return found.sort("metric", "threshold", "attribute", best, "label", nulls_last=True)

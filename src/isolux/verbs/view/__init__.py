@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import polars as pl
 
 from isolux.io import run_directory, write_text
 from isolux.io.run_changes import blaming_changes, changed_files
+from isolux.people.withdrawal import runs_without
+from isolux.people.withdrawn_lists import read_withdrawn
 from isolux.verbs._run_source import HasRun, RunSource, run_of
+from isolux.verbs.compare.joining import judged_units
+from isolux.verbs.publish import publish
 from isolux.verbs.view.pictures import pictures_of
-from isolux.verbs.view.published import shown_published
-from isolux.verbs.view.withdrawn import refuse_differences, shown_without
 from isolux.viewer import Contents, Shown, Site, contents_of, serve
 from isolux.viewer import bundle as page_of
 from isolux.vocabulary.containers import Run
@@ -200,3 +203,112 @@ def _of_metrics(run: Run, names: Sequence[str]) -> Run:
         disparities=run.disparities.filter(kept),
         findings=run.findings.filter(kept | pl.col("metric").is_null()),
     )
+
+
+# Runs that are published on one page: nothing of a few people in any, nor between any two.
+
+_ROW = ("metric", "label", "threshold", "attribute", "values")
+
+
+def shown_published(before: Sequence[Shown], kept: Sequence[Shown], minimum: int) -> list[Shown]:
+    """Cut runs for publishing, by whom their values count: those who withdrew since too."""
+    runs = [replace(old.run, record=new.run.record) for old, new in zip(before, kept, strict=True)]
+    cut = [publish(run, minimum, beside=runs) for run in runs]
+    found = [replace(one, run=run) for one, run in zip(kept, cut, strict=True)]
+    for (a, one), (b, two) in combinations(zip(found, before, strict=True), 2):
+        _refuse_near(a, b, minimum, in_both=_in_both(one.run, two.run))
+    return found
+
+
+def _in_both(one: Run, two: Run) -> bool:
+    """Tell whether anybody was judged in both runs."""
+    ids = judged_units(one)
+    return bool(ids.is_in(judged_units(two).implode()).any())
+
+
+def _refuse_near(a: Shown, b: Shown, minimum: int, *, in_both: bool) -> None:
+    """Refuse totals of two runs that are a few people apart."""
+    one, two = (run.run.group_metrics.select("model", *_ROW, "n_units", "value") for run in (a, b))
+    met = one.join(two, on=_ROW, nulls_equal=True, suffix="_b")
+    apart = (pl.col("n_units") - pl.col("n_units_b")).abs()
+    near = met.filter(apart.is_between(1, minimum - 1))
+    if near.filter(pl.col("model") == pl.col("model_b")).height:
+        what = (
+            "these runs audit one model twice, on nearly the same people: the scores of a few of "
+            "them would be one run's value minus the other's"
+        )
+        hint = "publish one of them; where they are of two models, audit each with another "
+        hint += "--model-name"
+    elif near.height and in_both:
+        what = (
+            "these runs count nearly the same people: the number of a few of them would be one "
+            "run's count minus the other's"
+        )
+        hint = "publish what `isolux compare` makes of the two: it counts those judged in both"
+    else:
+        return
+    raise SpecError(
+        what,
+        expected=f"runs whose groups differ by nobody, or by {minimum} people or more",
+        found=f"{a.name} and {b.name}",
+        hint=hint,
+    )
+
+
+# People who withdrew after an audit, taken out of what a page shows of it.
+
+_HINT = "audit again with --withdrawn FILE, and view that run"
+
+
+def shown_without(
+    shown: Sequence[Shown], withdrawn: str | Path, *, allow_unmatched: bool
+) -> list[Shown]:
+    """Take out who is on a list: their rows, and whatever would tell of them by subtraction."""
+    listed = read_withdrawn(withdrawn)
+    kept = runs_without([one.run for one in shown], listed, allow_unmatched=allow_unmatched)
+    return [
+        replace(one, run=_told(run), whole=False) if _units(run) != _units(one.run) else one
+        for one, run in zip(shown, kept, strict=True)
+    ]
+
+
+def refuse_differences(before: Sequence[Shown], after: Sequence[Shown], *, people: bool) -> None:
+    """Refuse a file in which what is listed, less what is counted, is who withdrew."""
+    if all(one.whole for one in after):
+        return
+    if people:
+        raise SpecError(
+            "people who withdrew could be worked out from this file: the run's values still count "
+            "them, and the list of all others would be in it as well",
+            expected="--bundle without --people, or a run without those who withdrew",
+            found="--people with --withdrawn",
+            hint=_HINT,
+        )
+    units = [_units(one.run) for one in after]
+    gone = [_units(one.run) - left for one, left in zip(before, units, strict=True)]
+    for i, some in enumerate(units):
+        for j, others in enumerate(units[:i]):
+            if gone[i] != gone[j] and some & others:
+                raise SpecError(
+                    "people who withdrew could be worked out from this file: one run's values "
+                    "count more of them than the other's, and most people are in both",
+                    expected="runs that count the same people",
+                    found=f"{after[j].name} and {after[i].name}",
+                    hint=f"{_HINT}; or write a file for each run",
+                )
+
+
+def _units(run: Run) -> frozenset[str]:
+    tables = [run.scores, run.attributes, *run.evidence.values()]
+    held = [t["unit_id"].drop_nulls().cast(pl.String) for t in tables if "unit_id" in t.columns]
+    return frozenset(pl.concat(held).unique().to_list()) if held else frozenset()
+
+
+def _told(run: Run) -> Run:
+    told = (
+        "People withdrew after this audit, and its values still rest on them: audit again with "
+        "--withdrawn to take them out of the values. Spreads of scores, and who gained and lost, "
+        "are left out."
+    )
+    warnings = [told, *(run.record.get("warnings") or ())]
+    return replace(run, record={**run.record, "warnings": warnings})

@@ -7,8 +7,9 @@ anew from the dataset as it is now: who has left it, or withdrew, has no picture
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,81 @@ from isolux.io.images import read_image
 from isolux.io.picture_folder import PictureFolder
 from isolux.people.loading import judged_people
 from isolux.report.gallery import refuse_unless_permitted
-from isolux.verbs.view.drawn import Drawn, drawn_by
+from isolux.verbs.audit.inputs import read_answers
+from isolux.verbs.predict import is_answers, read_predicted
+from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset, Run
-from isolux.vocabulary.errors import FileError
-from isolux.vocabulary.spec import recorded_spec
+from isolux.vocabulary.errors import FileError, IsoluxError
+from isolux.vocabulary.spec import AuditSpec, recorded_spec
 from isolux.vocabulary.tables import INSTANCES
+
+# The boxes that a model drew itself, for a photo in the local viewer: read when first asked for.
+
+_MOST = 20
+"""Boxes of one model in one picture, the surest first: detectors draw hundreds."""
+
+
+@dataclass
+class Drawn:
+    """What models drew in the pictures of a run.
+
+    Parameters
+    ----------
+    read : callable
+        Gives the table ``predictions (boxes)``, or one that may lack boxes.
+    """
+
+    read: Callable[[], pl.DataFrame]
+    _held: pl.DataFrame | None = None
+    _why: str = ""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def of(self, image: str | None, scale: float) -> dict[str, Any]:
+        """List the boxes of a picture."""
+        with self._lock:  # the server answers from several threads
+            if self._held is None:
+                self._held, self._why = self._taken()
+        rows = self._held.filter(pl.col("image_id") == image).sort("score", descending=True)
+        kept = rows.group_by("model", maintain_order=True).head(_MOST)
+        boxes = [
+            {"model": row["model"], "label": row["label"], "score": row["score"],
+             "box": [row[side] * scale for side in _SIDES]}
+            for row in kept.iter_rows(named=True)
+        ]  # fmt: skip
+        return {"boxes": boxes, "more": rows.height - kept.height, "why": self._why}
+
+    def _taken(self) -> tuple[pl.DataFrame, str]:
+        try:
+            found = self.read()
+        except IsoluxError as error:
+            told = [part for part in (error.found, error.where) if part]
+            return _boxes(pl.DataFrame()), ": ".join([error.problem, *told])
+        return _boxes(found), ""
+
+
+def drawn_by(spec: AuditSpec, dataset: Dataset) -> Drawn | None:
+    """Find what a run's model drew; None: it answers no boxes, or was not kept."""
+    if registry.task_info(spec.task.name).predictions != "outputs":
+        return None
+    folder = spec.model.answers if spec.model.spec is not None else spec.predictions.file
+    if spec.model.spec is not None and folder is None:
+        return None
+    if folder is not None and is_answers(folder):
+        return Drawn(lambda: read_predicted(folder).predictions)
+    return Drawn(lambda: read_answers(spec, dataset)[0])
+
+
+def _boxes(found: pl.DataFrame) -> pl.DataFrame:
+    """Keep whole boxes alone, with every column that is shown."""
+    types = {"model": pl.String, "image_id": pl.String, "label": pl.String, "score": pl.Float64,
+             **dict.fromkeys(_SIDES, pl.Float64)}  # fmt: skip
+    if not {"model", "image_id", *_SIDES} <= set(found.columns):
+        return pl.DataFrame(schema=types)
+    lacking = [pl.lit(None, types[name]).alias(name) for name in types if name not in found.columns]
+    rows = found.with_columns(lacking).select(pl.col(name).cast(types[name]) for name in types)
+    near = [pl.col(side).abs() < _FAR for side in _SIDES]
+    return rows.drop_nulls(_SIDES).filter(near)
+
 
 LONGEST_PX = 1600
 """The longer side of a picture as it is sent."""
