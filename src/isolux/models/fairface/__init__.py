@@ -26,11 +26,6 @@ from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import needed
 from isolux.vocabulary.info import ModelInfo
 
-__all__ = [
-    "FAIRFACE_HEADS", "FILE", "INFO", "MEAN", "SIDE", "STD", "FaceModel", "Heads", "features",
-    "heads_text", "load", "logits", "resnet34", "start_from",
-]  # fmt: skip
-
 _NOT_A_PRODUCT = (
     "This network guesses how annotators perceived a face. It measures datasets; what it says of"
     " one person is not to be acted on."

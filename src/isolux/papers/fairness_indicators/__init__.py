@@ -20,17 +20,6 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import Info
 from isolux.vocabulary.spec import crossed
 
-__all__ = [
-    "DISAGREEMENTS",
-    "INFO",
-    "PROTOCOLS",
-    "counts_by_group",
-    "homes_by_bucket_and_region",
-    "rates_by_confidence",
-    "rates_by_group",
-    "tables",
-]
-
 INFO = Info(
     title="Fairness Indicators",
     summary="Harmful labels of people, things in homes of all regions and incomes, and whether "

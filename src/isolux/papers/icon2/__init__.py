@@ -22,18 +22,6 @@ from isolux.papers._protocols import Layout, laid_out
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import Info, Reference
 
-__all__ = [
-    "DISAGREEMENTS",
-    "INFO",
-    "PROTOCOLS",
-    "controlled_precision",
-    "instance_counts",
-    "precision_by_group",
-    "precision_by_value",
-    "ranking",
-    "tables",
-]
-
 INFO = Info(
     title="ICON²",
     summary="Average precision of a detector by a sensitive attribute, what else could explain its "

@@ -37,8 +37,6 @@ from isolux.vocabulary.info import Direction, Metric, TaskInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES, SCORES
 
-__all__ = ["INFO", "score"]
-
 _PRONOUN, _TOXICITY = "pronoun", "toxicity"
 _SHOWN = 5
 

@@ -29,8 +29,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
 
-__all__ = ["INFO", "score"]
-
 
 def score(
     dataset: Dataset,

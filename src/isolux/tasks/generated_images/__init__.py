@@ -26,8 +26,6 @@ from isolux.vocabulary.info import Metric, Reference, TaskInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["INFO", "score"]
-
 _OUTSIDE = 0.02
 """How far an undone share may lie outside 0 to 1 before the matrix is doubted."""
 

@@ -26,8 +26,6 @@ from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["INFO", "score"]
-
 _KS = (10,)
 
 

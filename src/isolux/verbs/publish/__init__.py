@@ -25,8 +25,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import recorded_spec
 from isolux.vocabulary.tables import FINDINGS, INSTANCES
 
-__all__ = ["publish", "without_small_groups", "without_telling_scores"]
-
 _FILES = {
     "address", "answers", "attributes", "detected", "found", "images", "missed", "model", "out",
     "planted",
