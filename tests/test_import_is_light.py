@@ -31,7 +31,6 @@ NOT_FOR_A_PLAIN_AUDIT = (
     "isolux.verbs.predict",
     "numpy.f2py.f2py2e",
     "pyarrow",
-    "vl_convert",  # the renderer's process loads it
 )
 
 EVERY_PLUGIN = f"""

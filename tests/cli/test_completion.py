@@ -36,6 +36,7 @@ def test_a_word_becomes_what_there_is(monkeypatch, capsys, line, words):
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_gets_a_script(monkeypatch, capsys, shell):
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
     ran = run(monkeypatch, capsys, "--show-completion", shell)
     assert ran.code == 0
     assert "_ISOLUX_COMPLETE" in ran.out

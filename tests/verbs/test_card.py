@@ -34,11 +34,11 @@ def test_a_run_whose_table_was_changed_is_refused(saved):
         isolux.card(saved, kind="annex-iv")
 
 
-def test_a_run_of_an_older_version_is_refused_with_what_to_do(saved):
+def test_a_run_without_hashes_is_refused_as_a_changed_one(saved):
     record = json.loads((saved / "audit.json").read_text())
     record.pop("files")
     (saved / "audit.json").write_text(json.dumps(record))
-    with pytest.raises(RunError, match=r"older version(.|\n)*audit again"):
+    with pytest.raises(RunError, match=r"not as they were written(.|\n)*audit again"):
         isolux.card(saved, kind="annex-iv")
 
 
