@@ -202,7 +202,7 @@ curate revoke curation/faces/consent.jsonl --list in/inbox/withdrawn.txt
 curate intake curation/faces --devices in/inbox/devices.csv
 curate status curation/faces
 curate publish curation/faces --out curation/public --key in/key/names.key \
-  --attribute age_group --curator ada
+  --attribute age_group
 python -m isolux_worlds.rehearsal predict curation/public/objects.json --photos curation/public \
   --inbox in/inbox --out curation/aurora.csv
 audit curated:curation/public --task detection --predictions curation/aurora.csv \
