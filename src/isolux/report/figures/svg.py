@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
+from isolux.report.figures.widths import fit
 from isolux.vocabulary.addresses import allowed_addresses
 from isolux.vocabulary.errors import DrawingError
 
@@ -15,7 +16,7 @@ Spec = dict[str, Any]
 drawing does. A test holds every kind of chart against the schema."""
 
 FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
-"""Fonts of one width: vl-convert lays the text out before the browser draws it."""
+"""Fonts of one width: vl-convert lays the text out before the browser draws it, see ``widths``."""
 _ADDRESSES = 50 << 30
 """Bytes of address space that the figures' engine reserves; below, it ends its process."""
 
@@ -108,5 +109,5 @@ def _slim(svg: str) -> str:
     while True:
         emptied = _EMPTY.sub("", svg)
         if emptied == svg:
-            return svg
+            return fit(svg)
         svg = emptied
