@@ -31,6 +31,23 @@ _COLUMNS = 20
 _ALL, _SOME_LETTERS = 30, 200  # names that are listed whole; of more, so many letters
 _LONGEST = 300  # characters of what was found that a message shows: a cell may hold megabytes
 
+__all__ = [
+    "DrawingError",
+    "FileError",
+    "InputError",
+    "IsoluxError",
+    "JoinError",
+    "LicenceError",
+    "OutputError",
+    "RunError",
+    "SpecError",
+    "TableError",
+    "UnknownNameError",
+    "columns_shown",
+    "files_like",
+    "place",
+]
+
 
 class IsoluxError(Exception):
     """The root of all errors raised on purpose.
