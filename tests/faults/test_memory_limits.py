@@ -13,7 +13,7 @@ from isolux.io import run_directory
 from tests.faults._kills import commands
 
 WHOLE = os.environ.get("ISOLUX_FAULTS") == "whole"
-GIB = (0.3, 0.6, 1.0, 1.4, 1.5, 2.0, 4.0, 8.0, 20.0, 40.0) if WHOLE else (0.5, 1.5)
+GIB = (0.3, 0.6, 1.0, 1.4, 1.5, 2.0, 4.0, 8.0, 20.0, 40.0, 60.0) if WHOLE else (0.5, 1.5, 60.0)
 PROGRAM = (
     "import resource, sys\n"
     "limit = int(float(sys.argv.pop(1)) * 2**30)\n"

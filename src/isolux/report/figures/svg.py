@@ -17,8 +17,9 @@ drawing does. A test holds every kind of chart against the schema."""
 
 FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 """Fonts of one width: vl-convert lays the text out before the browser draws it, see ``widths``."""
-_ADDRESSES = 50 << 30
-"""Bytes of address space that the figures' engine reserves; below, it ends its process."""
+_ADDRESSES = 96 << 30
+"""Bytes of address space below which no figure is drawn: the figures' engine reserves 64 GiB beside
+what the process has, and ends the process if it may not (measured with vl-convert 1.9)."""
 
 INK, GREY, FAINT, ACCENT, WHITE = "#1b1b1b", "#666666", "#dcdcdc", "#0b4a6f", "#ffffff"
 HATCH = "hatch"
@@ -90,7 +91,7 @@ def _drawn(spec: Mapping[str, Any]) -> str:
     if limit is not None and limit < _ADDRESSES:
         raise DrawingError(
             "the report's figures cannot be drawn",
-            expected="50 GiB of address space (not memory) for the figures' engine",
+            expected="96 GiB of address space (not memory) for the figures' engine",
             found=f"a limit of {limit // 1024:,} KiB",
             hint="raise the limit (ulimit -v)",
         )
