@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import re
+import tempfile
 from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
@@ -423,3 +425,28 @@ def test_p_values_that_nobody_adjusted_are_not_called_adjusted():
     assert "Unadjusted p" in root.text
     assert "p-values are not adjusted for the other comparisons" in root.text
     assert not re.search(r"\bAdjusted p|[( ]adjusted p", root.text)
+
+
+def test_a_damaged_or_full_cache_of_templates_fails_no_report(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def rendered():
+        page_room._environment.cache_clear()
+        return render(summarise(runs.small_run()))
+
+    page = rendered()
+    (folder,) = tmp_path.iterdir()
+    for file in folder.iterdir():
+        file.write_bytes(file.read_bytes()[:40])
+    assert rendered() == page
+
+    def full(*_args, **_more):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for file in folder.iterdir():
+        file.unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "NamedTemporaryFile", full)
+        assert rendered() == page
+    assert list(folder.iterdir()) == []
+    page_room._environment.cache_clear()

@@ -33,6 +33,7 @@ from isolux.vocabulary.words import brief
 
 if TYPE_CHECKING:
     from jinja2 import Environment, FileSystemBytecodeCache
+    from jinja2.bccache import Bucket
     from markupsafe import Markup
 
 ROWS_SHOWN = 200
@@ -179,13 +180,27 @@ def _hash(text: str) -> str:
 
 
 def _byte_code() -> FileSystemBytecodeCache | None:
-    """Keep compiled templates in the user's own folder of temporary files, if there is one."""
+    """Keep compiled templates in the user's own folder of temporary files, where that is possible.
+
+    What cannot be kept or read there is compiled again: a full disk does not fail a report.
+    """
     from jinja2 import FileSystemBytecodeCache
 
     from isolux import __version__
 
+    class TemplateCache(FileSystemBytecodeCache):
+        def load_bytecode(self, bucket: Bucket) -> None:
+            try:
+                super().load_bytecode(bucket)
+            except Exception:  # noqa: BLE001 - a damaged file fails in many ways
+                bucket.reset()
+
+        def dump_bytecode(self, bucket: Bucket) -> None:
+            with suppress(OSError):
+                super().dump_bytecode(bucket)
+
     try:
-        return FileSystemBytecodeCache(pattern=f"isolux-{__version__}-%s.cache")
+        return TemplateCache(pattern=f"isolux-{__version__}-%s.cache")
     except (OSError, RuntimeError):  # nowhere to keep them, or somebody else's folder
         return None
 
