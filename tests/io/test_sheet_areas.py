@@ -5,11 +5,14 @@ The library that reads them ends its process where it gets no memory; that proce
 
 from __future__ import annotations
 
+import json
 import struct
+import sys
 import zipfile
 
 import pytest
 
+from isolux.io import sheet_reader
 from isolux.io.frames import read_table
 from isolux.vocabulary.errors import FileError
 from tests._sheets import write_ods, write_xlsx
@@ -87,6 +90,18 @@ def test_a_long_shared_string_in_many_cells_is_refused(tmp_path):
         archive.writestr("xl/sharedStrings.xml", f"<sst><si><t>{'q' * 60_000}</t></si></sst>")
     with pytest.raises(FileError, match="too large to be read"):
         read_table(path)
+
+
+def test_too_little_memory_is_no_damage(tmp_path, monkeypatch):
+    def read(*_):
+        raise MemoryError
+
+    path = write_xlsx(tmp_path / "people.xlsx", {"People": ROWS})
+    monkeypatch.setitem(sys.modules, "resource", None)  # no limit for this process
+    monkeypatch.setattr(sheet_reader, "_read", read)
+    monkeypatch.setattr(sys, "argv", ["", json.dumps([str(path), None])])
+    with pytest.raises(MemoryError):
+        sheet_reader.main()
 
 
 def test_repeated_cells_of_ods(tmp_path):

@@ -80,6 +80,13 @@ def test_what_is_no_workbook_is_refused(tmp_path, content):
         read_table(path)
 
 
+@every_kind
+@pytest.mark.parametrize("name", ["a.xls", "a.XLS", "a.xlsb", "a.xlsx", "a.ods"])
+def test_a_workbook_is_told_by_its_content(tmp_path, suffix, name):
+    path = written(tmp_path, suffix, {"People": ROWS}).rename(tmp_path / name)
+    assert read_table(path)["age"].to_list() == ["31", None]
+
+
 def test_only_workbooks_have_sheets(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("id,age\n1,2\n")

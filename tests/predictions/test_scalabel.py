@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -126,6 +127,13 @@ def test_real_detections_are_what_json_reads():
     assert found["image_id"].to_list() == [name for name, _ in labels]
     assert found["score"].to_list() == [label["score"] for _, label in labels]
     assert found["box_w"].to_list() == [x["box2d"]["x2"] - x["box2d"]["x1"] for _, x in labels]
+
+
+def test_thousands_of_groups_before_the_frames_are_passed_at_once(tmp_path):
+    groups = [{"name": f"v{k}", "frames": ["a.jpg"] * 20} for k in range(3000)]
+    start = time.process_time()
+    assert read(tmp_path, {"groups": groups, "frames": [FRAME]}).height == 1
+    assert time.process_time() - start < 2
 
 
 def test_a_long_file_is_read_through_a_small_window():

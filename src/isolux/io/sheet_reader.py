@@ -11,6 +11,7 @@ import json
 import sys
 from contextlib import suppress
 from datetime import date, datetime, time
+from pathlib import Path
 from typing import Any
 
 _MAX_BYTES = 3 << 30
@@ -20,18 +21,30 @@ _MAX_CELLS = 30_000_000
 
 def main() -> None:
     """Read the sheet that is asked for; of several with cells, none unless it is named."""
-    import python_calamine
-
     with suppress(ImportError, ValueError, OSError):  # Windows has no such limit
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (_MAX_BYTES, _MAX_BYTES))
     path, named = json.loads(sys.argv[1])
     try:
-        answer = _read(python_calamine.CalamineWorkbook.from_path(path), named)
+        answer = _read(_opened(path), named)
+    except MemoryError:  # the workbook is too large, not damaged
+        raise
     except Exception as error:  # noqa: BLE001 - said by the process that asked
         answer = {"error": (str(error).splitlines() or [type(error).__name__])[0][:200]}
     json.dump(answer, sys.stdout)
+
+
+def _opened(path: str) -> Any:
+    """Open a workbook of the kind that its name says, or else of the one that it is."""
+    from python_calamine import CalamineWorkbook
+
+    try:
+        return CalamineWorkbook.from_path(path)
+    except Exception:
+        with suppress(Exception), Path(path).open("rb") as file:
+            return CalamineWorkbook.from_filelike(file)
+        raise  # it says what is wrong; the other only that no kind fits
 
 
 def _read(book: Any, named: str | None) -> dict[str, Any]:

@@ -217,6 +217,7 @@ def renamed(labels: pl.Series, categories: Categories) -> pl.Series:
 # Frames of Scalabel's JSON, a block at a time, so that a long file takes little memory.
 
 _FRAMES_LIST = re.compile(rb'"frames"\s*:\s*\[')
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _NO_FIELD = b'"":0'
 _EXPECTED = '[{"name": "a.jpg", "labels": [{"category": …, "score": …, "box2d": …}]}]'
 
@@ -279,9 +280,14 @@ def frames(source: JsonText) -> Iterator[list[Frame]]:
 def _seek_frames(source: JsonText) -> bool:
     """Go to the list of frames of a document, if it has one."""
     while True:
+        depth = at = 0
         for match in _FRAMES_LIST.finditer(source.text):
-            try:  # within another value, or within text, what stands before it is no JSON
-                msgspec.json.decode(source.text[: match.start()] + _NO_FIELD + b"}")
+            before, at = _TEXT.sub(b"", source.text[at : match.start()]), match.start()
+            depth += before.count(b"{") - before.count(b"}")
+            if depth != 1:  # of a group, of which there may be thousands
+                continue
+            try:  # within another value what stands before it is no JSON
+                msgspec.json.decode(source.text[:at] + _NO_FIELD + b"}")
             except DAMAGE:
                 continue
             source.drop(match.end() - 1)
