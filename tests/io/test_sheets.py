@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import zipfile
 
 import polars as pl
@@ -85,6 +87,16 @@ def test_what_is_no_workbook_is_refused(tmp_path, content):
 def test_a_workbook_is_told_by_its_content(tmp_path, suffix, name):
     path = written(tmp_path, suffix, {"People": ROWS}).rename(tmp_path / name)
     assert read_table(path)["age"].to_list() == ["31", None]
+
+
+@pytest.mark.parametrize("program", [None, "", "/nowhere/python", shutil.which("true")])
+def test_no_workbook_is_blamed_where_python_is_part_of_another_program(
+    tmp_path, monkeypatch, program
+):
+    path = written(tmp_path, ".xlsx", {"people": ROWS})
+    monkeypatch.setattr(sys, "executable", program)
+    with pytest.raises(FileError, match=r"did not start, or gave no answer(.|\n)*sys\.executable"):
+        read_table(path)
 
 
 def test_only_workbooks_have_sheets(tmp_path):

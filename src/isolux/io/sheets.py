@@ -179,10 +179,19 @@ def _rows(path: Path, sheet: str | None, where: str) -> tuple[str, _Rows, list[_
     """Give the sheet's name, its rows with cells, and the ranges of merged cells (xlsx alone)."""
     script = Path(__file__).with_name("sheet_reader.py")
     command = [sys.executable, "-P", str(script), json.dumps([str(path), sheet])]
-    done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - our own program
-    if done.returncode:
-        raise _too_large("it takes more memory than any table does", where)
-    found = json.loads(done.stdout)
+    try:
+        done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - our own program
+        if done.returncode:
+            raise _too_large("it takes more memory than any table does", where)
+        found = json.loads(done.stdout)
+    except (OSError, TypeError, ValueError) as error:  # where Python is part of another program
+        raise FileError(
+            "the process that reads workbooks did not start, or gave no answer",
+            expected="a Python interpreter at sys.executable",
+            found=f"{sys.executable!r}: {error}",
+            where=where,
+            hint="save the sheet as CSV",
+        ) from error
     if "limit exceeded" in found.get("error", ""):  # calamine's own, of ods
         raise _too_large(found["error"], where)
     if "error" in found:
