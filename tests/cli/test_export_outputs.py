@@ -102,6 +102,21 @@ def test_where_nothing_can_be_written(monkeypatch, capsys, tmp_path, out, told):
     assert told in ran.err
 
 
+@pytest.mark.parametrize("flag", [("--images", "."), ("--no-masks",), ("--withdrawn", "w.csv"),
+                                  ("--publish-min", "10"), ("--data-option", "a=b")])  # fmt: skip
+def test_flags_of_the_other_format_are_refused(monkeypatch, capsys, tmp_path, flag):
+    (tmp_path / "net.json").write_text(json.dumps([ROW]))
+    ran = run(
+        monkeypatch, capsys, *EXPORT, tmp_path / "net.json", "--out", tmp_path / "x.pq", *flag
+    )
+    assert ran.code == 2
+    assert "--to parquet does not take this flag" in ran.plain
+    ran = run(monkeypatch, capsys, "export", tmp_path, "--out", tmp_path / "x", "--format", "csv")
+    assert ran.code == 2
+    assert "--to fiftyone does not take this flag" in ran.plain
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["net.json"]
+
+
 def test_a_file_is_not_converted_into_itself(monkeypatch, capsys, tmp_path):
     path = tmp_path / "net.parquet"
     pl.DataFrame({"id": ["a"], "label": ["x"]}).write_parquet(path)

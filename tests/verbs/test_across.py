@@ -57,6 +57,21 @@ def test_what_is_no_dataset_and_run_is_refused(runs, monkeypatch, capsys):
     assert "gone" in ran.plain
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--datasets", "One={runs}/a", "--id-from", "basename"), "--datasets does not take"),
+        (("--datasets", "One={runs}/a", "--models", "m.yaml"), "--datasets does not take"),
+        (("{runs}/a", "{runs}/b", "--average", "One"), "a comparison of two runs does not take"),
+        (("A={runs}/a", "B={runs}/b", "--average", "One"), "side by side does not take"),
+    ],
+)
+def test_flags_of_another_comparison_are_refused(runs, monkeypatch, capsys, words, says):
+    ran = run(monkeypatch, capsys, "compare", *(word.format(runs=runs) for word in words))
+    assert ran.code == 2
+    assert says in ran.plain
+
+
 def test_people_weigh_what_they_do_in_the_audits(runs):
     """White people stand for three and all are right, others for one and half are: .875.
 

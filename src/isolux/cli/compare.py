@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolux.cli import document
+from isolux.cli._flags import own_settings
 from isolux.cli.datasets_screen import show_datasets
 from isolux.cli.streams import say
+from isolux.vocabulary.plugin_options import named_options
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,23 +59,29 @@ def compare(
     average : sequence of str
         With --datasets: the datasets that are averaged, each counting once; default: all.
     """
-    if datasets:
-        show_datasets(runs, out=out, overwrite=overwrite, average=average)
-        return
     from isolux.io.atomic import refuse_existing
     from isolux.verbs.compare import compare as compare_runs
 
+    settings |= {"models": models, "average": average}
+    of_pair = named_options(compare_runs)
+    flags = named_options(compare) | of_pair
+    if datasets:
+        own_settings(flags, settings, ("average",), "--datasets")
+        show_datasets(runs, out=out, overwrite=overwrite, average=average)
+        return
     named = [_named(text) for text in runs]
     if models is not None or len(named) != _PAIR or any(name is not None for name, _ in named):
-        _many(named, out, overwrite=overwrite, settings={**settings, "models": models})
+        kept = own_settings(flags, settings, _OF_MANY, "a comparison side by side")
+        _many(named, out, overwrite=overwrite, settings=kept)
         return
+    kept = own_settings(flags, settings, of_pair, "a comparison of two runs")
     from isolux.cli.comparison_screen import show_comparison
     from isolux.cli.lazily import load_late
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
     load_late("numpy.f2py")
-    found = compare_runs(runs[0], runs[1], **settings)
+    found = compare_runs(runs[0], runs[1], **kept)
     report = found.report(out, overwrite=overwrite) if out is not None else None
     show_comparison(found.run, report)
     if document.giving():
@@ -101,9 +109,8 @@ def _many(
     from isolux.verbs.side_by_side import side_by_side
     from isolux.vocabulary.errors import SpecError
 
-    kept = {k: v for k, v in settings.items() if k in _OF_MANY}
     if all(name is None for name, _ in named):
-        found = side_by_side([paths[0] for _, paths in named], **kept)
+        found = side_by_side([paths[0] for _, paths in named], **settings)
     else:
         runs: dict[str, list[str]] = {}
         for name, paths in named:
@@ -116,7 +123,7 @@ def _many(
                     found=label,
                 )
             runs[label] = paths
-        found = side_by_side(runs, **kept)
+        found = side_by_side(runs, **settings)
     _show_side_by_side(found)
     if out is not None:
         say()

@@ -8,16 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from isolux.cli import document
+from isolux.cli._flags import own_settings
 from isolux.cli.outputs import refuse_file
 from isolux.cli.streams import say
 from isolux.io.frames import FORMATS
 from isolux.vocabulary import registry
+from isolux.vocabulary.plugin_options import named_options
 
 if TYPE_CHECKING:
     import polars as pl
 
     from isolux.vocabulary.containers import Dataset
 
+_OWN = {
+    "fiftyone": (
+        "images", "masks", "withdrawn", "allow_unmatched", "publish_min", "data_option",
+    ),
+    "parquet": ("format", "model_name", "prediction_option", "overwrite"),
+}  # fmt: skip
+"""The flags of each format beside --out."""
 _LOOK = """to look at them:
   pip install fiftyone
   python -c 'import sys, fiftyone as fo
@@ -78,6 +87,7 @@ def export(
     overwrite : bool
         Replace the Parquet file.
     """
+    own_settings(named_options(export), locals(), ("out", "to", *_OWN[to]), f"--to {to}")
     if to == "parquet":
         refuse_file(out, endings=FORMATS["parquet"], source=data, overwrite=overwrite)
         _export_output(data, out, format, model_name, prediction_option)

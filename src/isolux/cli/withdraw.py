@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from isolux.cli import document
+from isolux.cli._flags import own_settings
 from isolux.cli.streams import say
 from isolux.vocabulary.errors import SpecError
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 VERB = "isolux.verbs.withdraw:withdraw"
 
 _LEFT, _SHOWN = 1, 20
+_KEYS = ("ledger", "key")
 _OF_PROOF = ("who", "list", "kind", "published_key")
 _OF_REPLAY = ("scope", "ledger", "key", "server", "published_key")
 
@@ -57,37 +59,27 @@ def withdraw(
     """
     from isolux.curation.withdrawal.withdrawing import Withdrawn
     from isolux.verbs import withdraw as verb
+    from isolux.vocabulary.plugin_options import named_options
 
+    flags = named_options(verb.withdraw)
     if verify is not None:
-        _verified(verify, settings)
+        _verified(verify, own_settings(flags, settings, _KEYS, "--verify"))
         return
     if prove:
-        _proved(verb.prove(folders, photo=photo, **_of(settings, _OF_PROOF, "prove")))
+        kept = own_settings(flags, settings, (*_OF_PROOF, *_KEYS), "--prove")
+        searched = {name: kept[name] for name in _OF_PROOF if name in kept}
+        _proved(verb.prove(folders, photo=photo, **searched))
         return
     if photo:
         raise SpecError("--photo is for a search", expected="--prove --photo FILE")
     if replay:
-        _replayed(verb.replay(folders, **_of(settings, _OF_REPLAY, "replay")))
+        _replayed(verb.replay(folders, **own_settings(flags, settings, _OF_REPLAY, "--replay")))
         return
     done = verb.withdraw(folders, **settings)
     if isinstance(done, Withdrawn):
         _done(done)
     else:
         _looked(done)
-
-
-def _of(settings: dict[str, Any], own: Sequence[str], what: str) -> dict[str, Any]:
-    """Keep the settings that a way of the command has, and refuse others that were given."""
-    from isolux.verbs.withdraw import withdraw as verb
-    from isolux.vocabulary.plugin_options import named_options
-
-    default = named_options(verb)
-    for name, value in settings.items():
-        if name not in (*own, "ledger", "key") and value != default[name]:
-            flag = "--" + name.replace("_", "-")
-            raise SpecError(f"--{what} does not take this flag", expected=f"--{what} without it",
-                            found=flag)  # fmt: skip
-    return {name: settings[name] for name in own if name in settings}
 
 
 def _replayed(done: Sequence[Withdrawn]) -> None:

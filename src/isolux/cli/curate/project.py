@@ -9,6 +9,7 @@ from typing import Any, Literal
 import polars as pl
 
 from isolux.cli import document
+from isolux.cli._flags import own_settings
 from isolux.cli.curate._tell import write_csv
 from isolux.cli.screen import show_wide
 from isolux.cli.streams import say
@@ -253,12 +254,9 @@ def show(
     }  # fmt: skip
     if what not in _FLAGS:
         raise UnknownNameError("part of a project", what, _FLAGS)
-    for name, default in named_options(show).items():
-        if name not in _FLAGS[what] and settings[name] != default:
-            raise SpecError(f"curate show {what} does not take this flag", found=f"--{name}",
-                            expected=", ".join(f"--{flag}" for flag in _FLAGS[what]))  # fmt: skip
+    kept = own_settings(named_options(show), settings, _FLAGS[what], f"curate show {what}")
     parts = {"hashes": _show_hashes, "raters": _show_raters, "journal": _show_journal}
-    parts[what](open_project(project), settings)
+    parts[what](open_project(project), kept)
 
 
 def _show_hashes(project: Project, flags: Mapping[str, Any]) -> None:
