@@ -52,6 +52,7 @@ check: lint types imports pages ## style, types, who imports whom, the pages: wh
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m scripts.names
 
 types: $(READY)
 	$(BIN)/mypy
