@@ -143,7 +143,7 @@ def counted_alone(shards: Path) -> float:
 
 def _on_ray(root: Path, rows: int) -> None:
     shards = root / str(rows)
-    here = audited(f"table:{shards}", root / "here", None, "--workers", "2")
+    here = audited(f"table:{shards}", root / "here", None, "--option", "workers=2")
     ray = audited(f"table:{shards}", root / "ray", None, "--engine", "ray")
     for table in TABLES:
         if len({(root / run / f"{table}.parquet").read_bytes() for run in ("here", "ray")}) > 1:

@@ -120,7 +120,7 @@ def test_infinite_score(ask):
 
 def test_scores_of_a_hundred_suggest_the_scale(ask):
     frame = people().with_columns(pl.col("sure") * 100)
-    refused(ask(frame, "--score-column", "sure"), "0 to 1", "--score-scale 100")
+    refused(ask(frame, "--score-column", "sure"), "0 to 1", "--option score_scale=100")
 
 
 def test_predictions_of_unknown_people_are_refused_with_ids_of_both_sides(ask):
@@ -290,8 +290,8 @@ def test_a_damaged_age_column_names_the_likely_cause(monkeypatch, capsys, tmp_pa
         "--by", "age", "--replicates", "100", "--out", "run",
     ]  # fmt: skip
     ran = run(monkeypatch, capsys, *common)
-    refused(ran, "9-Mar", "spreadsheet", "--repair-ages")
-    assert run(monkeypatch, capsys, *common, "--repair-ages").code == 0
+    refused(ran, "9-Mar", "spreadsheet", "--option repair_ages=yes")
+    assert run(monkeypatch, capsys, *common, "--option", "repair_ages=yes").code == 0
     groups = pl.read_parquet("run/group_metrics.parquet")["group"].unique().to_list()
     assert {"3-9", "10-19", "20-29"} <= set(groups)
 

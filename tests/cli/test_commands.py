@@ -12,7 +12,8 @@ import pytest
 from isolux.cli.audit import audit_command
 from isolux.cli.listing import KINDS, room_of
 from isolux.vocabulary import registry
-from isolux.vocabulary.spec import FLAT, declared, flat_name, task_parameters
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import FLAT, declared, flat_name, has_flag, task_parameters, validated
 from tests.cli._run import isolux as run
 
 
@@ -20,7 +21,45 @@ from tests.cli._run import isolux as run
 def test_every_setting_has_a_flag_and_every_flag_a_setting(task):
     flags = set(inspect.signature(audit_command(["--task", task], everything=True)).parameters)
     own = {flat_name(name) for name in task_parameters(task)}
-    assert flags == {*FLAT, "protocol", "option", "notes", *(n for n in own if "." not in n)}
+    ours = {name for name in FLAT if has_flag(name)}
+    assert flags == {*ours, "protocol", "option", "notes", *(n for n in own if "." not in n)}
+
+
+def test_an_audit_has_sixty_flags_and_every_other_setting_is_an_option(monkeypatch, capsys):
+    flags = inspect.signature(audit_command([], everything=True)).parameters
+    assert len(flags) - 1 <= 60  # the data is no flag
+    ran = run(monkeypatch, capsys, "audit", "--help-all")
+    assert [name for name in FLAT if not has_flag(name) and f"  {name}=VALUE" not in ran.out] == []
+
+
+@pytest.mark.parametrize(
+    ("items", "found"),
+    [
+        (("ddof=0",), {"ddof": 0}),
+        (("separator=;", "seed-of-a-task=3"), {"separator": ";"}),
+        (("nested=a:b=c", "nested=d:e=f"), {"nested": ("a:b=c", "d:e=f")}),
+        (("keep_pairs=no",), {"keep_pairs": False}),
+    ],
+)
+def test_an_option_sets_what_has_no_flag(items, found):
+    values = validated({"data": "table:people.csv", "option": items}).said()
+    assert {name: values[name] for name in found} == found
+
+
+@pytest.mark.parametrize(
+    ("items", "words"),
+    [(("ddof=0", "ddof=1"), "given twice"), (("ddof=2",), "0.*1"), (("ddof",), "NAME=VALUE")],
+)
+def test_an_option_is_refused_as_a_flag_is(items, words):
+    with pytest.raises(SpecError, match=words):
+        validated({"data": "table:people.csv", "option": items})
+
+
+def test_a_setting_without_a_flag_says_how_it_is_set(monkeypatch, capsys):
+    ran = run(monkeypatch, capsys, "audit", "table:people.csv", "--ddof", "0")
+    assert (ran.code, "--option ddof=VALUE" in ran.err) == (2, True)
+    ran = run(monkeypatch, capsys, "predict", "table:people.csv", "--option", "ddof=0")
+    assert (ran.code, "does not take 'ddof'" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize("task", registry.names("tasks"))
@@ -36,7 +75,7 @@ def test_help_shows_the_flags_of_the_readme(monkeypatch, capsys):
     for flag in (
         "--prediction-column",
         "--id-from",
-        "--unknown-values",
+        "unknown_values=VALUE",
         "--min-clusters",
         "--votes",
     ):

@@ -103,7 +103,7 @@ def test_an_audit_predicts_into_a_directory_beside_the_run(monkeypatch, capsys, 
         (("table:people.csv", "--out", "o", "--model", MODEL, "--batch", "0"), "--batch|'batch'"),
         (
             ("table:people.csv", "--out", "o", "--model", MODEL, "--gpus", "1"),
-            "--gpus is of --engine ray",
+            "the setting 'gpus' is of --engine ray",
         ),
     ],
 )

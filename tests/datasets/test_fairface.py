@@ -151,7 +151,7 @@ def test_ages_that_a_spreadsheet_damaged_are_refused_with_the_likely_cause(tmp_p
     with pytest.raises(
         TableError,
         match=r"(?s)a spreadsheet seems to have turned ages into dates.*'9-Mar'; in all 3 cell\(s\)"
-        r": '9-Mar' for 3-9, '19-Oct' for 10-19.*row 2, column 'age'.*--repair-ages",
+        r": '9-Mar' for 3-9, '19-Oct' for 10-19.*row 2, column 'age'.*repair_ages=yes",
     ):
         load(written(tmp_path, DAMAGED))
 

@@ -103,7 +103,7 @@ def test_cells_merged_over_columns_are_titles(tmp_path):
 
 def test_several_sheets_name_the_option_of_each_file(tmp_path):
     sheets = {"S": [["id"], ["1"]], "T": [["id"], ["2"]]}
-    with pytest.raises(FileError, match=r"(?s)--sheet .*--prediction-sheet .*--attributes-sheet"):
+    with pytest.raises(FileError, match=r"(?s)sheet=.*prediction_sheet=.*attributes_sheet="):
         read_table(write_xlsx(tmp_path / "p.xlsx", sheets))
     counts = {"S": [["race", "k", "n"], ["a", 1, 2], ["b", 1, 3]], "Notes": [["hello"]]}
     file = write_xlsx(tmp_path / "c.xlsx", counts)

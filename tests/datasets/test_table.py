@@ -181,7 +181,7 @@ def test_repeated_ids_name_both_rows_and_a_way_out(tmp_path):
     with pytest.raises(
         TableError,
         match=r"(?s)two rows have the same id.*'a' in rows 1 and 3 \(2 row\(s\) repeat an id\)"
-        r".*a\.csv, row 3, column 'key'.*split by a --separator",
+        r".*a\.csv, row 3, column 'key'.*split by a separator",
     ):
         load(path, id="key")
 
@@ -321,7 +321,7 @@ def test_ranges_that_a_spreadsheet_took_for_dates_are_refused(tmp_path):
     with pytest.raises(TableError, match="turned ranges into dates") as caught:
         load(written(tmp_path, AGES))
     assert "in all 2 cell(s): '9-Mar' for 3-9" in str(caught.value)
-    assert "--repair-ages" in str(caught.value)
+    assert "repair_ages=yes" in str(caught.value)
 
 
 def test_they_are_turned_back_where_asked_for_and_blanks_around_labels_go(tmp_path):

@@ -208,7 +208,7 @@ def test_many_pairs_with_two_people_are_two_people():
 def test_the_impostor_matrix_needs_the_pairs():
     with pytest.raises(SpecError) as caught:
         impostor_matrix(of_cells(THREE))
-    assert "--keep-pairs" in str(caught.value)
+    assert "keep_pairs" in str(caught.value)
 
 
 def test_who_is_taken_for_whom_by_hand():

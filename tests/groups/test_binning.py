@@ -153,7 +153,7 @@ def test_text_that_is_no_number_is_refused_with_its_unit():
         "  expected: a finite number, or a word that means unknown\n"
         "  found: 'twenty' of unit 'u1'\n"
         "  where: column 'age'\n"
-        "  what to do: correct the value, or name it in --unknown-values"
+        "  what to do: correct the value, or name it in unknown_values"
     )
 
 

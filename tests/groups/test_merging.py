@@ -89,7 +89,7 @@ def test_a_value_that_means_unknown_cannot_be_merged():
         "the merge 'other' names a value that does not occur in 'tone'\n"
         "  expected: one of '1'\n"
         "  found: 'Not Sure'\n"
-        "  what to do: 'Not Sure' means unknown here: take it out of --unknown-values to use it"
+        "  what to do: 'Not Sure' means unknown here: take it out of unknown_values to use it"
     )
 
 
@@ -120,7 +120,7 @@ def test_a_merge_may_not_be_called_unknown(words):
         "a merge of 'tone' takes a name that means unknown\n"
         "  expected: another name\n"
         "  found: 'Unknown'\n"
-        "  what to do: values that mean unknown belong in --unknown-values"
+        "  what to do: values that mean unknown belong in unknown_values"
     )
 
 

@@ -61,7 +61,7 @@ def test_a_word_for_nothing_that_is_read_as_a_group_is_asked_about_first(word):
     (told,) = found.notes
     assert isinstance(told, Caution) == (word != "None")  # which may well be a group
     assert told.startswith(f"race: {word!r} is read as a group like any other.")
-    assert f"--unknown-values {word!r}" in told
+    assert f"--option unknown_values={word!r}" in told
     told_so = {"race": Grouping(attribute="race", unknown_values=(*UNKNOWN_VALUES, word))}
     alone = {"race": Grouping(attribute="race", unknown_values=("x",))}
     usual = attributes_of([("a", "race", "nan"), ("b", "race", "Black"), ("c", "race", "no")])

@@ -77,4 +77,6 @@ def test_a_run_and_its_report_name_no_absolute_path_unless_asked(tmp_path, monke
         monkeypatch, capsys, "export", tmp_path / "run", "--out", tmp_path / "seen"
     )  # fmt: skip
     assert "there is no such file" not in again.err  # the record's paths can be read again
-    assert str(tmp_path) in (audit("whole", "--paths", "absolute") / "audit.json").read_text()
+    assert (
+        str(tmp_path) in (audit("whole", "--option", "paths=absolute") / "audit.json").read_text()
+    )

@@ -41,7 +41,7 @@ def test_cells_are_text_as_in_csv(tmp_path, suffix):
 @every_kind
 def test_one_of_several_sheets_is_named(tmp_path, suffix):
     path = written(tmp_path, suffix, {"Notes": [["read me"]], "People": ROWS, "Empty": []})
-    with pytest.raises(FileError, match=r"(?s)several sheets.*--sheet.*'Notes', 'People'"):
+    with pytest.raises(FileError, match=r"(?s)several sheets.*sheet=.*'Notes', 'People'"):
         read_table(path)
     assert read_table(path, sheet="People").height == 2
     with pytest.raises(UnknownNameError, match="'Peple'"):
@@ -123,9 +123,10 @@ def test_an_audit_of_workbooks_from_end_to_end(tmp_path, monkeypatch, capsys):
                                                  "People": [["Our people"], *people]})  # fmt: skip
     write_ods(tmp_path / "net.ods", {"Log": [["made"]], "Answers": answers})
     done = isolux(
-        monkeypatch, capsys, "audit", f"table:{book}", "--sheet", "People", "--header-row", 2,
-        "--target", "truth", "--predictions", tmp_path / "net.ods", "--prediction-sheet", "Answers",
-        "--by", "race", "--replicates", 100, "--out", tmp_path / "run",
+        monkeypatch, capsys, "audit", f"table:{book}", "--option", "sheet=People",
+        "--option", "header_row=2", "--target", "truth", "--predictions",
+        tmp_path / "net.ods", "--option", "prediction_sheet=Answers", "--by", "race",
+        "--replicates", 100, "--out", tmp_path / "run",
     )  # fmt: skip
     assert done.code == 0, done.err
     rows = pl.read_parquet(tmp_path / "run" / "group_metrics.parquet")

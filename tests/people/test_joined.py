@@ -58,7 +58,7 @@ def test_rows_of_totals_and_names_of_columns_are_of_no_one(tmp_path):
 
 def test_another_column_is_named_and_looked_up_among_all_ids(tmp_path):
     file = table(tmp_path, "who,light\ns1,day\ns2,night\n")
-    with pytest.raises(SpecError, match=r"(?s)whom a row is about.*'who', 'light'.*attributes-id"):
+    with pytest.raises(SpecError, match=r"(?s)whom a row is about.*'who', 'light'.*attributes_id"):
         with_attributes(THREE, file)
     named = with_attributes(THREE, file, id="who")
     assert told(named, "light") == {"a": "day", "b": "night", "c": "day"}
@@ -79,7 +79,7 @@ def test_which_columns_met_and_how_many_did_not_is_said(tmp_path):
 
 def test_a_part_of_the_id_is_compared_when_asked_for(tmp_path):
     file = table(tmp_path, "image_id,light\n1,day\n2,night\n")
-    with pytest.raises(JoinError, match=r"(?s)no row names.*'img/1.jpg'.*from stem would match 2"):
+    with pytest.raises(JoinError, match=r"(?s)no row names.*'img/1.jpg'.*from=stem would match 2"):
         with_attributes(THREE, file)
     assert told(with_attributes(THREE, file, id_from="stem"), "light")["c"] == "night"
     twice = table(tmp_path, "image_id,light\nx/1.jpg,day\ny/1.png,night\n")

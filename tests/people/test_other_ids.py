@@ -86,7 +86,9 @@ def test_several_people_of_one_picture_are_no_disagreement(tmp_path):
 
 def test_more_attributes_are_held_to_the_same(people):
     pl.DataFrame({"id": IDS, "file": FILES[::-1], "tone": "3"}).write_csv("more.csv")
-    with pytest.raises(JoinError, match=r"(?s)'id' and 'file'.*more\.csv.*--attributes-id file"):
+    with pytest.raises(
+        JoinError, match=r"(?s)'id' and 'file'.*more\.csv.*--option attributes_id=file"
+    ):
         with_attributes(people, "more.csv")
     notes = with_attributes(people, "more.csv", id="id").notes
     assert any(isinstance(n, Caution) and n.startswith("40 of 40 rows") for n in notes)
@@ -107,7 +109,7 @@ def test_by_the_command_line(people, monkeypatch, capsys):
     done = audit(monkeypatch, capsys, "--predictions", "net.csv")
     assert done.code != 0
     assert "name different people" in done.plain
-    done = audit(monkeypatch, capsys, "--predictions", "bare.csv", "--scores", "net.csv")
+    done = audit(monkeypatch, capsys, "--predictions", "bare.csv", "--option", "scores=net.csv")
     assert done.code != 0
     assert "name different people" in done.plain
     done = audit(monkeypatch, capsys, "--predictions", "net.csv", "--prediction-id", "id")

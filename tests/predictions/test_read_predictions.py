@@ -232,7 +232,7 @@ def test_ids_that_become_one_are_refused(tmp_path):
         ("-inf", r"1 score\(s\) are not finite numbers.*found: -inf"),
         ("high", r"1 cell\(s\) are not numbers.*found: 'high'"),
         ("1.01", r"1 of 2 scores are outside 0 to 1.*found: 1.01.*correct row 2"),
-        ("88.5", r"1 of 2 scores are outside 0 to 1.*found: 88.5.*--score-scale 100"),
+        ("88.5", r"1 of 2 scores are outside 0 to 1.*found: 88.5.*--option score_scale=100"),
         ("-3.2", r"1 of 2 scores are outside 0 to 1.*found: -3.2.*logits and distances"),
         ("712", r"1 of 2 scores are outside 0 to 1.*found: 712.*logits and distances"),
     ],
@@ -457,7 +457,9 @@ def test_the_real_answers_of_deepface():
 
 def test_the_real_answers_of_deepface_run_to_a_hundred():
     path = shared_data("fairface_services/deepface_3k.csv")
-    with pytest.raises(TableError, match=r"(?s)3,000 of 3,000 scores are.*--score-scale 100"):
+    with pytest.raises(
+        TableError, match=r"(?s)3,000 of 3,000 scores are.*--option score_scale=100"
+    ):
         read_predictions(path, column="gender", score="gender_confidence")
     with pytest.raises(
         TableError, match=r"(?s)1 of 3,000 scores (is|are).*found: 1\.01.*correct row"

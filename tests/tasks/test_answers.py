@@ -393,6 +393,6 @@ def test_questions_of_a_task_that_takes_none_are_refused(monkeypatch, capsys, tm
     done = run(monkeypatch, capsys, "audit", f"table:{folder / 'people.csv'}",
                "--task", "classification", "--target", "gender", "--by", "gender",
                "--predictions", folder / "said.csv",
-               "--question-column", "question", "--out", folder / "out")  # fmt: skip
+               "--option", "question_column=question", "--out", folder / "out")  # fmt: skip
     assert done.code
     assert "judges one answer of each person" in done.plain

@@ -279,8 +279,9 @@ def test_by_the_command_line_a_planted_amplification_is_found_and_its_absence_is
         files = write_captions(tmp_path / name, association=size, seed=1)
         out = tmp_path / f"{name} run"
         ran = run(
-            monkeypatch, capsys, "audit", f"table:{files['people']}", "--separator", ";", "--task",
-            "caption_gender", "--target", "gender", "--objects", "objects", "--predictions",
+            monkeypatch, capsys, "audit", f"table:{files['people']}", "--option", "separator=;",
+            "--task", "caption_gender", "--target", "gender", "--objects", "objects",
+            "--predictions",
             files["captions"], "--prediction-column", "caption", "--by", "gender", "--by", "light",
             "--metric", "wrong_gender", "--metric", "object_to_gender", "--metric",
             "bias_amplification", "--out", out,

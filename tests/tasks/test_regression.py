@@ -71,7 +71,7 @@ def test_codes_for_missing_values_are_said_first_and_left_out_by_word(code):
     first = score("regression", truth, given(said), target="age").notes[0]
     assert isinstance(first, Caution)
     assert first.startswith(f"10 of 200 values of the true 'age' are {shown}, and all others ")
-    assert f"--unknown-values={shown}" in first
+    assert f"--option unknown_values={shown}" in first
     left = score("regression", truth, given(said), target="age", unknown_values=(shown,))
     assert not any(isinstance(note, Caution) for note in left.notes)
     assert left.evidence["errors"]["truth"].null_count() == 10

@@ -149,10 +149,11 @@ def test_a_threshold_on_the_scale_of_the_file_is_refused_beside_a_scale(
     }
     pl.DataFrame(frame).write_csv(file)
     given = ("audit", f"table:{file}", "--task", "classification", "--by", "g", "--target", "t",
-             "--score-column", "percent", "--score-scale", 100, "--replicates", 100)  # fmt: skip
+             "--score-column", "percent", "--option", "score_scale=100",
+             "--replicates", 100)  # fmt: skip
     done = run(monkeypatch, capsys, *given, "--threshold", 50, "--out", tmp_path / "a")
     assert done.code != 0
-    assert "expected: --threshold 0.5, or --threshold 50 without --score-scale" in done.plain
+    assert "expected: --threshold 0.5, or --threshold 50 without score_scale" in done.plain
     done = run(monkeypatch, capsys, *given, "--threshold", 0.5, "--out", tmp_path / "b")
     assert done.code == 0, done.err
     assert "reaches the threshold" not in done.out
@@ -384,8 +385,10 @@ def test_by_the_command_line_a_score_column_is_enough(monkeypatch, capsys, tmp_p
     at = record["chosen"]["threshold"]["words"]
     assert f"rate of label = 1 {at}" in done.out
     done = run(monkeypatch, capsys, *given, "--score-column", "percent", "--notes")
-    assert "say --score-scale 100" in done.out
-    done = run(monkeypatch, capsys, *given, "--score-column", "percent", "--score-scale", 100)
+    assert "say --option score_scale=100" in done.out
+    done = run(
+        monkeypatch, capsys, *given, "--score-column", "percent", "--option", "score_scale=100"
+    )
     assert "alibration error of the positive class" in done.out
     done = run(monkeypatch, capsys, *given, "--prediction-column", "label", "--threshold", 0.5)
     assert done.code == 2

@@ -75,7 +75,7 @@ def test_answers_and_confidences_in_two_files(audit, files):
     pl.DataFrame({"id": np.array(IDS)[order], "confidence": sure[order]}).write_csv(
         files / "sure.csv"
     )
-    done = audit("--predictions", "net.csv", "--scores", "sure.csv")
+    done = audit("--predictions", "net.csv", "--option", "scores=sure.csv")
     assert done.code == 0, done.err
     assert rates("run", "accuracy") == pytest.approx(expected(POOR == GENDER))
     assert "calibration_error" in set(pl.read_parquet("run/group_metrics.parquet")["metric"])
@@ -97,7 +97,7 @@ def test_answers_and_confidences_in_two_files(audit, files):
 def test_confidences_that_do_not_fit(audit, files, scores, said):
     pl.DataFrame({"id": IDS, "label": POOR}).write_csv(files / "net.csv")
     (files / "sure.csv").write_text(scores)
-    done = audit("--predictions", "net.csv", "--scores", "sure.csv")
+    done = audit("--predictions", "net.csv", "--option", "scores=sure.csv")
     assert done.code != 0
     assert said in done.plain
 
@@ -124,7 +124,7 @@ def sure_of(rows):
 )
 def test_confidences_of_other_rows_or_of_half_the_people(audit, files, rows, told):
     sure_of(rows)
-    done = audit("--predictions", "net.csv", "--scores", "sure.csv")
+    done = audit("--predictions", "net.csv", "--option", "scores=sure.csv")
     shown = " ".join(done.out.split()) + done.plain
     if told is None:
         assert "WARNING" not in shown
@@ -200,7 +200,7 @@ def test_boxes_of_one_of_several_models_are_chosen(files, monkeypatch, capsys):
 def test_a_list_of_who_was_found_or_missed(audit, files, word):
     listed = [i for i, seen in zip(IDS, FOUND, strict=True) if seen == (word == "found")]
     (files / "list.txt").write_text("# a comment\n" + "\n".join([*listed, listed[0]]) + "\n")
-    done = audit(f"--{word}", "list.txt", "--notes", target=False)
+    done = audit("--option", f"{word}=list.txt", "--notes", target=False)
     assert done.code == 0, done.err
     assert rates("run", "detection_rate") == pytest.approx(expected(FOUND))
     assert f"{len(listed)} of 400 people are on the list" in " ".join(done.out.split())
@@ -210,43 +210,45 @@ def test_a_table_without_a_name_of_its_column_loses_nobody(audit, files):
     """Its first person would be the column's name, and count as not on the list."""
     listed = [i for i, seen in zip(IDS, FOUND, strict=True) if seen]
     (files / "list.csv").write_text("\n".join(listed) + "\n")
-    done = audit("--found", "list.csv", target=False)
+    done = audit("--option", "found=list.csv", target=False)
     assert (done.code, "the first row of this list is a person" in done.plain) == (2, True)
     (files / "list.csv").write_text("\n".join(["who", *listed]) + "\n")
-    assert audit("--found", "list.csv", target=False).code == 0
+    assert audit("--option", "found=list.csv", target=False).code == 0
     assert rates("run", "detection_rate") == pytest.approx(expected(FOUND))
 
 
 def test_a_list_of_other_people_is_refused_or_told_first(audit, files):
     (files / "list.txt").write_text("x1\nx2\n")
-    done = audit("--missed", "list.txt", target=False)
+    done = audit("--option", "missed=list.txt", target=False)
     assert done.code != 0
     assert "no prediction of 'list' is about a person" in done.plain
     (files / "list.txt").write_text("p1\nx2\n")
-    done = audit("--missed", "list.txt", target=False)
+    done = audit("--option", "missed=list.txt", target=False)
     assert done.code == 0
     assert done.out.index("have no person in the dataset") < done.out.index("report:")
     assert "warning" in done.out[: done.out.index("have no person")].lower()
 
 
 def test_whether_people_were_found_alone(audit, files):
-    done = audit("--detected-column", "seen", target=False)
+    done = audit("--option", "detected_column=seen", target=False)
     assert done.code == 0, done.err
     assert rates("run", "detection_rate") == pytest.approx(expected(FOUND))
     pl.DataFrame({"id": IDS, "face": np.where(FOUND, "yes", "no")}).write_csv(files / "faces.csv")
-    done = audit("--predictions", "faces.csv", "--detected-column", "face", target=False, out="two")
+    done = audit(
+        "--predictions", "faces.csv", "--option", "detected_column=face", target=False, out="two"
+    )
     assert rates("two", "detection_rate") == pytest.approx(expected(FOUND))
-    other = audit("--detected-column", "seen", "--metric", "accuracy", out="three")
+    other = audit("--option", "detected_column=seen", "--metric", "accuracy", out="three")
     assert "'accuracy' cannot be measured" in other.plain
 
 
 def test_sources_that_exclude_one_another(audit, files):
     (files / "list.txt").write_text("p1\n")
-    both = audit("--missed", "list.txt", "--found", "list.txt", target=False)
+    both = audit("--option", "missed=list.txt", "--option", "found=list.txt", target=False)
     assert "several sources of predictions" in both.plain
     alone = audit("--prediction-column", "gender", "--model-column", "net")
     assert "--model-column names a column of --predictions" in alone.plain
-    boxes = audit("--task", "detection", "--predictions", "list.txt", "--missed", "list.txt")
+    boxes = audit("--task", "detection", "--predictions", "list.txt", "--option", "missed=list.txt")
     assert boxes.code != 0
 
 
@@ -280,7 +282,7 @@ def test_a_prompt_that_differs_from_row_to_row_need_not_be_what_was_asked(
     ran = isolux(monkeypatch, capsys, *call)
     assert ran.code == 2
     assert "whether the column 'prompt' is what the model was asked" in ran.plain
-    assert "--question-column prompt; if not, give the column another name" in ran.plain
-    assert isolux(monkeypatch, capsys, *call, "--question-column", "prompt").code == 0
+    assert "--option question_column=prompt; if not, give the column another name" in ran.plain
+    assert isolux(monkeypatch, capsys, *call, "--option", "question_column=prompt").code == 0
     found = pl.read_parquet("run/group_metrics.parquet")["label"].drop_nulls().unique().to_list()
     assert any("kitchen" in one for one in found)

@@ -103,7 +103,7 @@ def test_the_report_shows_the_truth_beside_what_was_found(world, tmp_path, monke
         monkeypatch, capsys, "audit", f"facet:{world / 'data'}", "--task", "detection",
         "--predictions", world / "predictions/aurora/detection.json", "--model-name", "aurora",
         "--metric", "recall_at_iou", "--votes", "top", "--by", "gender_presentation",
-        "--planted", world / "planted.json", "--replicates", "200", "--out", out,
+        "--option", f"planted={world / 'planted.json'}", "--replicates", "200", "--out", out,
     )  # fmt: skip
     assert done.code == 0, done.err
     planted = json.loads((out / "audit.json").read_text())["planted"]

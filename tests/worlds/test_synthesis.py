@@ -118,7 +118,7 @@ def test_an_audit_of_the_files_finds_what_was_planted(done, layout, monkeypatch)
         "data_option": tuple(o.format(data="data") for o in way.options[1::2]),
     }
     audit = run_audit(parse_spec(spec))
-    # No --planted: the report says all the same that these people are not real.
+    # Without planted: the report says all the same that these people are not real.
     assert audit.run.record["dataset"]["synthetic"] is True
     assert any("These people are synthetic" in note for note in audit.run.record["notes"])
     found = audit.group_metrics.filter(attribute=entry, status="ok")

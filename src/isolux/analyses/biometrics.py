@@ -63,7 +63,7 @@ _TAKEN = "Searches for people who are not enrolled, and the enrolled people whom
 _GALLERY = "Who is enrolled, by group"
 _MAX_GROUPS = 8
 """Attributes with more groups have no table between two groups."""
-_KEEP = "Between groups: not measured, as this run does not keep its pairs (--keep-pairs)."
+_KEEP = "Between groups: not measured, as this run does not keep its pairs (keep_pairs)."
 _ALL = "Between groups all pairs count; the rates by group are of those that max_per_group drew."
 
 

@@ -7,7 +7,7 @@ flag with its line of help. Values are passed on as they were typed, and read by
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -23,7 +23,7 @@ from isolux.vocabulary.plugin_options import (
     named_options,
     read_value,
 )
-from isolux.vocabulary.spec import FLAT, STAGES, AuditSpec, flat_name, task_parameters
+from isolux.vocabulary.spec import FLAT, STAGES, AuditSpec, flat_name, has_flag, task_parameters
 from isolux.vocabulary.words import choices, wanted
 
 _PANELS = {
@@ -65,20 +65,49 @@ _OPTION = Flag(
     "option",
     tuple[str, ...],
     (),
-    "a setting specific to the task, NAME=VALUE, if no flag has its name: see `isolux list tasks`",
-    _PANELS["task"],
+    "any setting without a flag of its own, NAME=VALUE: those that --help-all lists, or the task's",
     often=False,
 )
 
 
 def of_stages() -> list[Flag]:
-    """List the flags of every stage of an audit."""
-    found = [_of_field(AuditSpec, "protocol", "protocol", "What is audited")]
-    for name, (stage, field) in FLAT.items():
-        found.append(_of_field(STAGES[stage], field, name, _PANELS[stage]))
-        if name == "task":
-            found.append(_OPTION)
-    return found
+    """List the flags of every stage of an audit, and ``--option`` for the other settings."""
+    flags = [_of_field(AuditSpec, "protocol", "protocol", "What is audited")]
+    flags += [_of_setting(name) for name in FLAT if has_flag(name)]
+    return [*flags, _OPTION]
+
+
+def without_flag(stages: Collection[str] = STAGES) -> list[Flag]:
+    """List the settings of some stages that ``--option NAME=VALUE`` sets."""
+    return [_of_setting(name) for name, (stage, _) in FLAT.items()
+            if stage in stages and not has_flag(name)]  # fmt: skip
+
+
+WITHOUT_FLAG: dict[str, Collection[str]] = {"audit": STAGES, "predict": ("people",)}
+"""Commands with ``--option``, and the stages whose settings without a flag it sets."""
+
+
+def described_settings(command: str) -> list[tuple[str, str]]:
+    """List the settings without a flag of a command, with their help."""
+    return [
+        (f"{flag.name}=VALUE", _help(flag)) for flag in without_flag(WITHOUT_FLAG.get(command, ()))
+    ]
+
+
+def refuse_other_stages(texts: Iterable[str], command: str = "predict") -> None:
+    """Refuse an ``--option`` that the command would not use."""
+    names = [flag.name for flag in without_flag(WITHOUT_FLAG[command])]
+    for name in (text.partition("=")[0].strip().replace("-", "_") for text in texts):
+        if name not in names:
+            raise SpecError(
+                f"--option of {command} does not take {name!r}",
+                expected="one of " + ", ".join(names), found=name,
+            )  # fmt: skip
+
+
+def _of_setting(name: str) -> Flag:
+    stage, field = FLAT[name]
+    return _of_field(STAGES[stage], field, name, _PANELS[stage])
 
 
 def _of_field(stage: Any, field: str, name: str, panel: str) -> Flag:

@@ -6,6 +6,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from isolux.cli._flags import described_settings
 from isolux.vocabulary.docstrings import first_sentence
 
 ALL = "--help-all"
@@ -48,6 +49,10 @@ class Command(TyperCommand):
         for group, records in groups.items():
             with formatter.section("Options" if is_plain and group == "Other" else group):
                 formatter.write_dl(records)
+        further = described_settings(_path(ctx))
+        if further and not self._n_hidden(ctx):
+            with formatter.section("Settings without a flag of their own, by --option NAME=VALUE"):
+                formatter.write_dl(further)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the example, and how to see what is not shown."""
@@ -56,11 +61,15 @@ class Command(TyperCommand):
         if example:
             with formatter.section("Example"):
                 formatter.write(f"  {example}\n")
-        hidden = sum(bool(getattr(p, "hidden", False)) for p in self.get_params(ctx))
-        if hidden:
-            more = f"`isolux {path} {ALL}` shows {hidden} more settings"
+        if hidden := self._n_hidden(ctx):
+            n_more = hidden + len(described_settings(path))
+            more = f"`isolux {path} {ALL}` shows {n_more} more settings"
             tasks = ", with --task NAME that task's own" if path == "audit" else ""
             formatter.write(f"\n{more}{tasks}.\n")
+
+    def _n_hidden(self, ctx: Any) -> int:
+        """Count the flags that this help does not show."""
+        return sum(bool(getattr(p, "hidden", False)) for p in self.get_params(ctx))
 
 
 def _path(ctx: Any) -> str:

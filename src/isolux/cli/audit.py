@@ -85,7 +85,7 @@ def unknown_flag(args: Sequence[str], flag: str) -> IsoluxError:
     """Say of a flag that the command does not have whose it is, or which is nearest."""
     from isolux.vocabulary import registry
     from isolux.vocabulary.errors import SpecError, UnknownNameError
-    from isolux.vocabulary.spec import FLAT, refusal_of
+    from isolux.vocabulary.spec import FLAT, has_flag, refusal_of
 
     if flag == "--analysis":
         return SpecError(
@@ -96,6 +96,10 @@ def unknown_flag(args: Sequence[str], flag: str) -> IsoluxError:
     known = registry.names("tasks")
     if task not in known:
         return UnknownNameError("task", task, known, where="--task")
+    if name in FLAT and not has_flag(name):
+        return SpecError(
+            f"{flag} is not a flag of this command", expected=f"--option {name}=VALUE", found=flag
+        )
     return refusal_of(task, name, [*FLAT, "protocol", "option"])
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _STAGES = ("people", "engine", "model")
 _ELSEWHERE = ("data", "answers", "sums")  # an argument, --out; a folder of counts
-_OTHERS = ("model_name", "overwrite")
+_OTHERS = ("model_name", "overwrite", "option")
 
 
 def predict(
@@ -32,6 +32,7 @@ def predict(
     DATA is NAME:PATH, or a YAML file of settings. Pictures are processed in shards, each saved when
     it is complete: what has not changed is not run again. Ctrl-C finishes the current shard first.
     """
+    from isolux.cli._flags import given, refuse_other_stages
     from isolux.cli.running import watching
     from isolux.verbs.predict import resumed_spec, run_predict
     from isolux.vocabulary.errors import SpecError
@@ -39,7 +40,8 @@ def predict(
     if status is not None:
         _show_status(Path(status))
         return
-    said = {name: value for name, value in settings.items() if value is not None and value != []}
+    said = given(settings)
+    refuse_other_stages(said.get("option", ()))
     if resume is not None:
         if data is not None or out is not None:
             raise SpecError("--resume takes everything from its directory", found="DATA or --out")
@@ -87,7 +89,7 @@ def _asked(data: str | None, out: str | None, said: dict[str, Any]) -> Any:
 
 def predict_command() -> Callable[..., None]:
     """Make the command: its flags are the settings of the stages people, engine and model."""
-    from isolux.cli._flags import Flag, data_argument, of_stages, with_flags
+    from isolux.cli._flags import Flag, data_argument, of_stages, with_flags, without_flag
     from isolux.vocabulary.spec import FLAT
 
     own = [
@@ -97,7 +99,7 @@ def predict_command() -> Callable[..., None]:
     ]
     mine = [
         flag
-        for flag in of_stages()
+        for flag in [*of_stages(), *without_flag(("engine", "model"))]
         if flag.name not in _ELSEWHERE
         and (flag.name in _OTHERS or FLAT.get(flag.name, ("",))[0] in _STAGES)
     ]

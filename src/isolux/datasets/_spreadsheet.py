@@ -118,7 +118,7 @@ def refuse_damaged(
         expected=expected,
         found=f"{cells[row]!r}; in all {hit.sum():,} cell(s): {was}",
         where=place(where, row + 1, cells.name),
-        hint="take the original file, or have them turned back with --repair-ages"
+        hint="take the original file, or have them turned back with --option repair_ages=yes"
         " (repair_ages=True)",
     )
 

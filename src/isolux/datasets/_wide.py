@@ -77,7 +77,7 @@ def _refuse_repeats(ids: pl.Series, column: str, where: str) -> None:
         found=f"{ids[first]!r} in rows {first + 1} and {second + 1}"
         f" ({ids.len() - ids.n_unique()} row(s) repeat an id)",
         where=place(where, second + 1, column),
-        hint="put several values of one person into one row, as a list or split by a --separator; "
+        hint="put several values of one person into one row, as a list or split by a separator; "
         "or name a column with --id that distinguishes the rows",
     )
 

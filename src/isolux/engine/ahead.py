@@ -50,7 +50,7 @@ def process_count(model: Model, asked: int | None) -> int:
                 "no processes can read pictures for this model",
                 expected="a model of timm:, open_clip: or fairface:",
                 found=model.spec,
-                hint="leave --reader-processes out: threads read (--readers)",
+                hint="leave reader_processes out: threads read (readers)",
             )
         return asked
     has_room = cores() >= _MIN_CORES and allowed_addresses() is None

@@ -100,7 +100,7 @@ class Failures:
         told = ", ".join(f"{n:,} × {why}" for why, n in self.found.most_common(_SHOWN))
         raise InputError(
             "too many pictures have no answer",
-            expected=f"at most {self.share:.3g} of {self.looks:,} (--max-failures)",
+            expected=f"at most {self.share:.3g} of {self.looks:,} (max_failures)",
             found=f"{failed:,} so far: {told}; the first: {self.example}",
             where=str(self.where),
             hint="`isolux check` finds broken pictures; what was answered is kept",

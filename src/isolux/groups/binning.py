@@ -257,7 +257,7 @@ def _numbered(rows: pl.DataFrame, attribute: str, where: str | None) -> pl.DataF
         expected="a finite number, or a word that means unknown",
         found=repr(bad["value"][0]) + ("" if where else f" of unit {unit!r}"),
         where=place(where, int(unit) if where else None, attribute),
-        hint="correct the value, or name it in --unknown-values",
+        hint="correct the value, or name it in unknown_values",
     )
 
 

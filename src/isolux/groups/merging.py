@@ -65,7 +65,7 @@ def _check_merges(how: Grouping, occurring: Collection[str]) -> tuple[str, ...]:
                 f"a merge of {how.attribute!r} takes a name that means unknown",
                 expected="another name",
                 found=repr(name),
-                hint="values that mean unknown belong in --unknown-values",
+                hint="values that mean unknown belong in unknown_values",
             )
         # Otherwise the group would silently hold more (rest keep) or less than its name says.
         if name in occurring and name not in values:
@@ -101,7 +101,7 @@ def require_values(
         near = difflib.get_close_matches(value, list(occurring), n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else None
         if is_unknown_word(value, how.unknown_values):
-            hint = f"{value!r} means unknown here: take it out of --unknown-values to use it"
+            hint = f"{value!r} means unknown here: take it out of unknown_values to use it"
         raise SpecError(
             f"{setting} names a value that does not occur in {how.attribute!r}",
             expected="one of " + listed(occurring) if occurring else "a known value; there is none",

@@ -1,4 +1,4 @@
-"""The text of ``--group``, ``--bins``, ``--nested`` and ``--reference``, read into Groupings.
+"""The text of ``--group``, ``--bins``, ``nested`` and ``--reference``, read into Groupings.
 
 Values are parted by commas; one that holds a comma stands in double quotes:
 ``ancestry:East="Korea, Republic of",Japan``.

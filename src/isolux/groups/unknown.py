@@ -86,7 +86,7 @@ def words_for_nothing(name: str, values: Iterable[str]) -> list[str]:
         return []
     listed = ", ".join(map(repr, words))
     said = "is read as a group" if len(words) == 1 else "are read as groups"
-    flags = " ".join(f"--unknown-values {word!r}" for word in words)
+    flags = " ".join(f"--option unknown_values={word!r}" for word in words)
     text = (
         f"{name}: {listed} {said} like any other. If that means unknown, say {flags}, and so of"
         " every other word that does."

@@ -92,7 +92,7 @@ def read_table(
             "only a workbook has sheets and a row of names to choose",
             expected=", ".join(suffix for suffixes in SHEETS.values() for suffix in suffixes),
             found=f"{form}: {path.name}",
-            where="--sheet, --header-row",
+            where="sheet, header_row",
         )
     try:
         frame = (

@@ -31,7 +31,7 @@ class Sides:
     theirs: str
     where: str | None = None
     named: bool = True
-    flag: str = "--id-from"
+    flag: str = "--id-from "
 
 
 def _spelt(ids: pl.Series, how: str) -> pl.Series:
@@ -52,7 +52,7 @@ _WAYS = {
         "leading zeros or .0",
         _ALIKE + " (a spreadsheet and pandas drop leading zeros; read_csv(dtype=str) keeps them)",
     ),
-    ("stem",): ("folders and suffixes", "{flag} stem joins by what is left without them"),
+    ("stem",): ("folders and suffixes", "{flag}stem joins by what is left without them"),
     ("blanks", "case", "zeros", "stem"): ("case, zeros, blanks, folders or suffixes", _ALIKE),
 }
 

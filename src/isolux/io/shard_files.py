@@ -176,8 +176,8 @@ def _opened(path: Path, read: Callable[[], Any]) -> Any:
             expected="a Parquet file as its writer left it",
             found=first_line(error),
             where=str(path),
-            hint="write it again; shards that were counted before are kept where --sums names a "
-            "folder",
+            hint="write it again; shards that were counted before are kept where the setting sums "
+            "names a folder",
         ) from error
 
 

@@ -143,7 +143,7 @@ def read_sheet(
     if header_row is not None and header_row < 1:
         raise SpecError(
             "header_row counts rows as a spreadsheet does", expected="1 or more",
-            found=str(header_row), where="--header-row",
+            found=str(header_row), where="header_row",
         )  # fmt: skip
     data = path.read_bytes()
     if not data:
@@ -158,7 +158,7 @@ def read_sheet(
             expected="names of columns",
             found=f"rows with cells: {filled[0] + 1} to {filled[-1] + 1}" if filled else "no cell",
             where=place(where, at + 1),
-            hint="name it with --header-row" if filled else None,
+            hint="name it with --option header_row=NUMBER" if filled else None,
         )
     refuse_without_value(parts, name, header=at + 1, where=where)
     _fill_down(rows, merged, at)
@@ -258,8 +258,8 @@ def _other_sheets(names: list[str], named: str | None, where: str) -> Exception:
         return UnknownNameError("sheet", named, names, where=where)
     return FileError(
         "several sheets of this workbook hold something",
-        expected="the name of one: --sheet of the people's workbook, --prediction-sheet of"
-        " --predictions, --attributes-sheet of --attributes",
+        expected="the name of one: --option sheet=… of the people's workbook, prediction_sheet=… of"
+        " --predictions, attributes_sheet=… of --attributes",
         found=", ".join(map(repr, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else ""),
         where=where,
     )
@@ -279,7 +279,7 @@ def _table(header: list[str | None], body: list[list[str | None]], where: str) -
                 expected="a unique name above each column",
                 found=f"no name over column {k + 1}" if name is None else f"{name!r} twice",
                 where=where,
-                hint="if there is a title above the names, say --header-row NUMBER",
+                hint="if there is a title above the names, say --option header_row=NUMBER",
             )
         columns[name] = cells
     return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))

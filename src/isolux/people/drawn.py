@@ -69,11 +69,11 @@ def _refuse_beside(sample: Sample, other_way: str) -> None:
     """Refuse what clusters both ways cannot be combined with."""
     if sample.population_size:
         raise SpecError(
-            "clusters both ways take no --population-size: it says how many clusters of one way "
+            "clusters both ways take no population_size: it says how many clusters of one way "
             "were not drawn, and no method says what that leaves of the other's variance",
-            expected="--population-size with clusters one way, or both ways without it; --weight, "
+            expected="population_size with clusters one way, or both ways without it; --weight, "
             "--strata and --population go with either",
-            found=f"--cluster …,{other_way} --population-size",
+            found=f"--cluster …,{other_way} population_size",
         )
 
 
@@ -109,14 +109,14 @@ def _sizes(dataset: Dataset, said: str) -> pl.Series:
         cells = _cells(dataset, said, "population-size")
     number = cells["number"].fill_null(cells["value"].cast(pl.Float64, strict=False))
     _refuse_cells(
-        cells, number.is_null(), "no size of their stratum", where=f"--population-size {said}",
+        cells, number.is_null(), "no size of their stratum", where=f"population_size {said}",
         expected="a number of clusters for each person",
     )  # fmt: skip
     return number
 
 
 def _refuse_sizes(drawn: pl.DataFrame, sample: Sample) -> None:
-    where = f"--population-size {sample.population_size}"
+    where = f"population_size {sample.population_size}"
     of = drawn.group_by("stratum", maintain_order=True).agg(
         pl.col("stratum_size").unique().sort(), pl.col("stratum_clusters").first()
     )

@@ -46,7 +46,7 @@ _KINDS = {
 """Columns that name people, in the order in which they are looked for, and the ids that they
 hold: the first kind of which anyone here has one."""
 _ANY = (*_PEOPLE, *_IMAGES, *_SUBJECTS)
-_FLAG = "--attributes-id-from"
+_FLAG = "--option attributes_id_from="
 _MANY = 0.1  # of the people, without a row: said first
 
 
@@ -54,7 +54,7 @@ def with_attributes(
     dataset: Dataset,
     path: str | Path,
     *,
-    id: str | None = None,  # noqa: A002  (the flag is called --attributes-id)
+    id: str | None = None,  # noqa: A002  (the setting is called attributes_id)
     id_from: IdFrom = "column",
     separator: str | None = None,
     repair_ages: bool = False,
@@ -97,7 +97,7 @@ def with_attributes(
     people = table.instances["instance_id"].implode()
     beside = frame.with_columns(row=as_text(frame[column])).filter(pl.col("row").is_in(people))
     named = met.pairs.join(beside, on="row", maintain_order="left").drop("row")
-    key = Key(column, "--attributes-id", id is not None, where)
+    key = Key(column, "--option attributes_id=", id is not None, where)
     disagreeing = agreement_of_ids(dataset, named, key)
     held = table.attributes.rename({"unit_id": "row"})
     rows = met.pairs.join(held, on="row", maintain_order="left").rename({"who": "unit_id"})
@@ -127,7 +127,7 @@ def _column(columns: Sequence[str], named: str | None, where: str) -> str:
             expected="one of " + ", ".join(_KINDS),
             found=columns_shown(columns),
             where=where,
-            hint="name it with --attributes-id",
+            hint="name it with --option attributes_id=COLUMN",
         )
     return found
 
@@ -151,7 +151,7 @@ def _met(dataset: Dataset, table: Dataset, column: str, id_from: IdFrom, where: 
             expected="ids that stay apart",
             found=" and ".join(map(repr, twice["row"].head(2))),
             where=where,
-            hint="--attributes-id-from column compares whole ids",
+            hint="--option attributes_id_from=column compares whole ids",
         )
     for kind in _KINDS.get(column, _ANY):
         own = known.filter(pl.col("kind") == kind)
@@ -209,7 +209,7 @@ def _no_one_met(
         for way in ID_FROM:
             n = int(reduced(rows, way).is_in(reduced(own, way).implode()).sum()) if len(own) else 0
             if n and way != id_from and kind in kinds:
-                ways.append(f"--attributes-id-from {way} would match {n:,} of {len(rows):,} rows")
+                ways.append(f"{_FLAG}{way} would match {n:,} of {len(rows):,} rows")
     spelt = other_spelling(known.filter(pl.col("kind").is_in(kinds))["id"].unique(), rows)
     if not kinds:
         expected = "people who are named: the dataset declares no ids, and row order is none"
@@ -226,7 +226,7 @@ def _no_one_met(
         if ways
         else f"{spelt[0]:,} are the same but for {spelt[1]}: {spelt[2]}".format(flag=_FLAG)
         if spelt is not None
-        else "name the column that holds the same ids with --attributes-id"
+        else "name the column that holds the same ids with --option attributes_id=COLUMN"
         + ("" if kinds else ", and the people's own with --id"),
     )
 

@@ -71,7 +71,7 @@ def ids_of_file(
     mine = pl.DataFrame({"who": people, "_key": reduced(people, id_from)})
     rows = frame.with_columns(_key=reduced(ids_of(frame, key, path), id_from))
     met = mine.join(rows, on="_key", maintain_order="left").drop("_key")
-    return agreement_of_ids(dataset, met, Key(key, "--prediction-id", id is not None, path))
+    return agreement_of_ids(dataset, met, Key(key, "--prediction-id ", id is not None, path))
 
 
 def agreement_of_ids(dataset: Dataset, rows: pl.DataFrame, key: Key) -> tuple[str, ...]:
@@ -120,8 +120,8 @@ def _said(key: Key, column: str, text: str, cells: pl.Series) -> str:
         expected="the same person by both",
         found=text,
         where=key.where,
-        hint=f"{key.flag} {column} joins by the other (the dataset's --id must hold the same);"
-        f" {key.flag} {key.column} keeps this one, with a warning",
+        hint=f"{key.flag}{column} joins by the other (the dataset's --id must hold the same);"
+        f" {key.flag}{key.column} keeps this one, with a warning",
     )
 
 

@@ -115,7 +115,7 @@ def _what_would_match(people: pl.Series, given: pl.Series, tried: str) -> str:
         if spelt is None:
             return "check which columns hold the ids (--id); no part of them agrees"
         return f"{spelt[0]:,} ids are the same but for {spelt[1]}: {spelt[2]}".format(
-            flag="--id-from"
+            flag="--id-from "
         )
     return f"--id-from {best} (id_from={best!r}) would match {counts[best]:,} of {len(given):,} ids"
 

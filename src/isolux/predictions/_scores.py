@@ -102,7 +102,7 @@ def with_scores(answers: pl.DataFrame, scores: pl.DataFrame, where: str) -> pl.D
         raise SpecError(
             "there are confidences both beside the answers and in a separate file",
             expected="one of the two",
-            found=f"--scores {where}, and scores in the table of answers",
+            found=f"scores={where}, and scores in the table of answers",
         )
     several = scores["model"].n_unique() > 1
     key = ["model", "instance_id"] if several else ["instance_id"]

@@ -1,7 +1,7 @@
 """Groups in sentences: people or images, never a bare value.
 
 ``describe_group`` gives a plural noun phrase: "Black people labelled Female aged 10-19", "images
-with lighting = dim". ``_KINDS`` says how each kind of attribute is put; ``--describe-as`` changes
+with lighting = dim". ``_KINDS`` says how each kind of attribute is put; ``describe_as`` changes
 that for one attribute. Values are replaced literally and never read as a format.
 """
 
@@ -95,7 +95,7 @@ class GroupPhrases:
     of_images : collection of str
         Attributes of images.
     templates : mapping of str to str
-        Attribute to the template that the user chose (``--describe-as``).
+        Attribute to the template that the user chose (``describe_as``).
     values : mapping of (str, str) to sequence of str
         Attribute and group, as tables print it, to the group's values.
     """
@@ -232,7 +232,7 @@ def group_phrases_of(run: Run) -> GroupPhrases:
 
 
 def read_templates(texts: Sequence[str], attributes: Collection[str]) -> dict[str, str]:
-    """Read ``--describe-as``: an attribute to the template of its groups.
+    """Read ``describe_as``: an attribute to the template of its groups.
 
     Examples
     --------
@@ -246,21 +246,21 @@ def read_templates(texts: Sequence[str], attributes: Collection[str]) -> dict[st
         template = text[len(name) + 1 :].strip()
         if not starts:
             raise SpecError(
-                f"--describe-as is about {name!r}, which is not audited",
+                f"describe_as is about {name!r}, which is not audited",
                 expected="ATTRIBUTE=WORDS, of " + (", ".join(attributes) or "an attribute in --by"),
                 found=repr(text),
                 hint="name the attribute as --by does",
             )
         if "{value}" not in template:
             raise SpecError(
-                f"--describe-as does not say where the value of {name!r} stands",
+                f"describe_as does not say where the value of {name!r} stands",
                 expected="words with {value}, which is replaced by the group's value",
                 found=repr(text),
-                hint=f'for example --describe-as "{name}=people labelled {{value}}"',
+                hint=f'for example --option describe_as="{name}=people labelled {{value}}"',
             )
         if name in templates:
             raise SpecError(
-                f"--describe-as names {name!r} twice", expected="it once", found=repr(text)
+                f"describe_as names {name!r} twice", expected="it once", found=repr(text)
             )
         templates[name] = template
     return templates

@@ -135,7 +135,7 @@ def _refuse_without_answers(predictions: object, unknown: Sequence[str]) -> None
             expected=f"at least one value ({' or '.join(held)})",
             found="an empty cell, or a word for unknown, in every row",
             hint="check that the file was written completely; if the model found nobody, say so "
-            "with --detected-column",
+            "with --option detected_column=COLUMN",
         )
 
 

@@ -88,6 +88,6 @@ def refuse_drawn(names: Container[str], what: str, instead: str) -> None:
             f"{what} takes no weights, no strata and no clusters both ways yet, and would ignore "
             "how the people of this run were drawn",
             expected=instead,
-            found="a run with --weight, --strata, --population or --population-size, or with two "
+            found="a run with --weight, --strata, --population or population_size, or with two "
             "columns in --cluster",
         )

@@ -60,7 +60,7 @@ def test_a_lost_node_is_survived_with_the_same_bytes(nodes: Nodes, tmp_path: Pat
     sums = tmp_path / "sums"
     on_ray = nodes.run(
         "-m", "isolux", "audit", f"table:{folder}", *asked, "--out", str(tmp_path / "ray"),
-        "--engine", "ray", "--address", nodes.address, "--sums", str(sums),
+        "--engine", "ray", "--option", f"address={nodes.address}", "--option", f"sums={sums}",
     )  # fmt: skip
     while len(list(sums.glob("*.json"))) < 5 and on_ray.poll() is None:
         time.sleep(0.02)
@@ -113,4 +113,4 @@ def test_no_cluster_at_the_address_is_said(tmp_path: Path, monkeypatch: pytest.M
     missing = Piece("d" * 64, "d", CALL, {"path": "d", "columns": []})
     with pytest.raises(SpecError, match="no Ray cluster answers") as caught:
         run_pieces([missing], PieceStore(tmp_path), engine="ray", address="10.0.0.9:6379")
-    assert "--address 10.0.0.9:6379" in str(caught.value)
+    assert "address 10.0.0.9:6379" in str(caught.value)

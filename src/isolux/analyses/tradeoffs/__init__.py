@@ -192,7 +192,7 @@ def _nothing(run: Run, seen: Seen) -> SpecError:
         found=found,
         where="the analysis tradeoffs",
         hint="audit again with --score-column (and --positive), of detectors with --metric "
-        "average_precision, of verifiers with --keep-pairs",
+        "average_precision, of verifiers with keep_pairs",
     )
 
 

@@ -57,7 +57,7 @@ def impostor_matrix(run: Run, *, replicates: int = 500, most_groups: int = 24) -
             "nothing says who was compared with whom",
             expected="a run of face_verification that keeps its pairs",
             found=f"a run of {run.record.get('task')}",
-            hint="audit again with --keep-pairs",
+            hint="audit again with keep_pairs",
         )
     spec = recorded_spec(run.record)
     statistics = spec.statistics.model_copy(update={"replicates": replicates})

@@ -74,7 +74,7 @@ class OnRay:
                 "no Ray cluster answers",
                 expected="the address that `ray start --head` printed",
                 found=(str(error).splitlines() or [""])[0][:200],
-                where=f"--address {self.address}",
+                where=f"address {self.address}",
             ) from error
 
     def room(self) -> int:
@@ -159,9 +159,9 @@ class _Pool:
             expected=f"{self.on.cpus} cores" + (f" and {self.on.gpus:g} GPUs" if self.on.gpus
                                                  else ""),
             found=f"{has.get('CPU', 0):g} cores and {has.get('GPU', 0):g} GPUs in all",
-            where=f"--address {self.on.address}",
-            hint="smaller --cpus or --gpus; if nodes are started on demand, say how many workers "
-            "to wait for: --workers N",
+            where=f"address {self.on.address}",
+            hint="smaller cpus or gpus; if nodes are started on demand, say how many workers "
+            "to wait for: workers",
         )  # fmt: skip
 
     def _hand_out(self) -> None:
@@ -216,7 +216,7 @@ class _Pool:
                     "no worker of the cluster starts",
                     expected="isolux and what the model needs on each node, in the same versions",
                     found=why,
-                    where=f"--address {self.on.address}",
+                    where=f"address {self.on.address}",
                 )
             return
         left = self.work.limits.left(worker.left, late=late)

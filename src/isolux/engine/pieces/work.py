@@ -61,8 +61,8 @@ class Work:
                 expected=f"its tables, in one of {self.limits.retries + 1} tries",
                 found=why,
                 where=piece.name,
-                hint="what other shards gave is kept where --sums names a folder; --time-limit "
-                "gives more seconds, smaller shards need less memory",
+                hint="what other shards gave is kept where the setting sums names a folder; "
+                "time_limit gives more seconds, smaller shards need less memory",
             )
         self.store.commit(piece.key, self.lost(piece, why, late))
 

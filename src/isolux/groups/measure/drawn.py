@@ -105,8 +105,8 @@ def _refuse(judged: Judged, spec: Statistics) -> None:
         raise SpecError(
             "a sample with weights or strata has no such bootstrap",
             expected="--interval score, logit-t, percentile, wilson or clopper-pearson, and "
-            "--weights multinomial",
-            found=f"--interval {spec.interval} --weights {spec.weights}",
+            "weights multinomial",
+            found=f"--interval {spec.interval} weights {spec.weights}",
         )
 
 

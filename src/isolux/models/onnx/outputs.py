@@ -180,7 +180,7 @@ def _of_one(array: npt.NDArray[Any], k: int, n: int, sides: int) -> npt.NDArray[
         "the network's boxes cannot be assigned to pictures",
         expected=f"an output [{n}, boxes, …]",
         found=str(list(whole.shape)),
-        hint="--batch 1",
+        hint="the setting batch=1",
     )
 
 

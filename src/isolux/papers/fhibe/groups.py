@@ -54,4 +54,4 @@ ATTRIBUTES = (*FACE_ATTRIBUTES, "action_subject_subject_interaction")
 """Attributes of people in whole photos."""
 
 NESTED = as_settings(REGIONS, "ancestry")
-"""``--nested`` settings: who named a continent alone counts in each of its subregions."""
+"""``nested`` settings: who named a continent alone counts in each of its subregions."""

@@ -56,7 +56,7 @@ def _advice(numbers: pl.Series, scale: float, row: int) -> str:
             "logits and distances are not confidences: bring them to 0–1 first, or leave them out"
         )
     if scale == 1 and high > 2:
-        return "if scores run from 0 to 100, say --score-scale 100 (scale=100)"
+        return "if scores run from 0 to 100, say --option score_scale=100"
     return f"correct row {row}, or choose another column"
 
 

@@ -181,7 +181,8 @@ def refuse_no_question(name: str, values: pl.Series, ids: pl.Series, where: str)
         expected="each question asked of everyone, or the column named",
         found=f"{several:,} values ({first}), and one row of each person",
         where=where,
-        hint=f"if it was asked, --question-column {name}; if not, give the column another name",
+        hint=f"if it was asked, --option question_column={name}; if not, give the column another "
+        "name",
     )
 
 

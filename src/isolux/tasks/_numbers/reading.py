@@ -14,7 +14,7 @@ from isolux.vocabulary.errors import SpecError, TableError, place
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES, to_polars
 
-BY_WORD = "--unknown-values={} leaves it out."
+BY_WORD = "--option unknown_values={} leaves it out."
 EMPTIED = "empty those cells."
 _CODES = (
     -1.0, -9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 1e9,
@@ -186,7 +186,7 @@ def number_of(dataset: Dataset, attribute: str, unknown_values: Collection[str])
     if bad.height:
         raise TableError(
             f"{bad.height:,} value(s) of {attribute!r} are not numbers that can be measured",
-            expected=f"one number a unit, up to {LARGEST:g}, or a word of --unknown-values",
+            expected=f"one number a unit, up to {LARGEST:g}, or a word of unknown_values",
             found=f"{bad['value'][0]!r} of {bad['unit_id'][0]!r}",
             where=dataset.name,
         )

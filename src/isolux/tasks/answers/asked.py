@@ -99,7 +99,7 @@ def _first(
     if len(of_prompts) > 1:
         raise SpecError(
             "the answers do not say which question they belong to",
-            expected="a column question, or --question-column COLUMN: "
+            expected="a column question, or --option question_column=COLUMN: "
             + ", ".join(of_prompts[:_SHOWN]),
             found="none",
             where="predictions",

@@ -81,7 +81,7 @@ def doubts(judged: pl.DataFrame, words: Mapping[str, Sequence[str]], listed: Wor
     text = (
         f"{len(unnamed):,} of {len(there):,} objects are named in no caption: "
         f"{_listed(unnamed)}. Do they have other names there (--object-words FILE), or are "
-        "several in one cell (--separator)?"
+        "several in one cell (--option separator=…)?"
     )
     notes: list[str] = [Caution(text)] if unnamed else []
     none = int((pictures["objects"].list.len() == 0).sum())

@@ -31,7 +31,7 @@ def silent_people(
         told = (
             f"{said} (an empty cell, or a word for unknown). They count as not detected, so as"
             f" {counted_as}. If the file should have an answer for them, correct it; --undetected"
-            " leave-out leaves them out; --detected-column says who was not detected."
+            " leave-out leaves them out; detected_column says who was not detected."
         )
         if n and undetected == "leave-out":
             notes.append(f"{said} and are left out.")

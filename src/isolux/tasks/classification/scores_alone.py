@@ -230,7 +230,7 @@ def _missing(scores: pl.Series, cutoff: Cutoff | None, smaller: Smaller) -> dict
     if outside:
         high = float(str(scores.abs().max()))
         percents = smaller == "other" and bool((scores >= 0).all()) and 2 < high <= 100
-        hint = "; if these are percents, say --score-scale 100" if percents else ""
+        hint = "; if these are percents, say --option score_scale=100" if percents else ""
         missing["class_calibration_error"] = outside + hint
     return missing | (dict.fromkeys(OF_ANSWERS, _NO_ANSWERS) if cutoff is None else {})
 

@@ -59,8 +59,8 @@ def _refuse_settings(settings: Predictions) -> None:
             expected="--prediction-column, --score-column, … instead of --prediction-option",
             found=", ".join(settings.prediction_option),
         )
-    sources = {"--predictions": settings.file, "--found": settings.found,
-               "--missed": settings.missed}  # fmt: skip
+    sources = {"--predictions": settings.file, "found": settings.found,
+               "missed": settings.missed}  # fmt: skip
     given = [f"{flag} {value}" for flag, value in sources.items() if value is not None]
     if len(given) > 1:
         raise SpecError(
@@ -106,7 +106,7 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
             raise SpecError(
                 "there are no predictions to audit",
                 expected="--prediction-column COLUMN (answers), --score-column COLUMN (scores"
-                " alone), --detected-column COLUMN or --predictions FILE",
+                " alone), --option detected_column=COLUMN or --predictions FILE",
                 found="none of them; the data has "
                 + columns_shown(sorted(dataset.attributes["attribute"].unique()), "attributes"),
                 hint=(
@@ -157,8 +157,8 @@ def _questions(spec: AuditSpec) -> bool:
     if spec.predictions.question_column is not None and not taken:
         raise SpecError(
             f"the task {spec.task.name} judges one answer of each person",
-            expected="--task answers beside --question-column",
-            found=f"--question-column {spec.predictions.question_column}",
+            expected="--task answers beside question_column",
+            found=f"question_column={spec.predictions.question_column}",
             hint='--only "question=…" keeps one question, of a table with a row an answer',
         )
     return taken
@@ -238,7 +238,7 @@ def _read_scores(settings: Predictions, dataset: Dataset) -> Joined:
     if settings.detected_column is not None:
         raise SpecError(
             "scores alone say nothing of who was detected",
-            expected="--prediction-column beside --detected-column",
+            expected="--prediction-column beside detected_column",
             found=f"--score-column {column} alone",
         )
     scale = settings.score_scale

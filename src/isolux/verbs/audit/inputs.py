@@ -128,9 +128,9 @@ def _refuse_unscaled(threshold: object, scale: float) -> None:
         return
     if scale != 1.0 and at > 1.0:
         raise SpecError(
-            f"--score-scale {scale:g} divides the scores by {scale:g}, and the threshold is one of"
+            f"score_scale={scale:g} divides the scores by {scale:g}, and the threshold is one of"
             " the divided scores",
-            expected=f"--threshold {at / scale:g}, or --threshold {at:g} without --score-scale",
+            expected=f"--threshold {at / scale:g}, or --threshold {at:g} without score_scale",
             found=f"--threshold {at:g}",
         )
 

@@ -41,7 +41,7 @@ def read_planted(
             f"no value of the task {task} is planted exactly",
             expected="one of " + ", ".join(tasks),
             found=task,
-            hint="leave --planted out: planted.json says which groups are served worse",
+            hint="leave planted out: planted.json says which groups are served worse",
         )
     try:
         measure = {key: tasks[task][key] for key in ("metric", "threshold")}

@@ -233,7 +233,7 @@ def _refuse_crops(picture_of: str, predicts: str) -> None:
             if predicts not in _BY_PEOPLE
             else "a model is shown crops, or people's boxes",
             expected="one of the two",
-            found="--crops" + (" and --picture-of person" if picture_of == "person" else ""),
+            found="crops" + (" and --picture-of person" if picture_of == "person" else ""),
         )
 
 

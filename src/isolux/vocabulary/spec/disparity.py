@@ -17,8 +17,8 @@ class Disparity(Stage):
         (), 'compare with one group only: "race=White"; default: all pairs', often=True
     )
     correction: Correction = setting("max-t", "how the family of tests is corrected")
-    ddof: Literal[0, 1] = setting(1, "degrees of freedom of standard deviations")
-    log_base: float = setting(10.0, "base of log ratios", gt=1)
+    ddof: Literal[0, 1] = setting(1, "degrees of freedom of standard deviations", flag=False)
+    log_base: float = setting(10.0, "base of log ratios", gt=1, flag=False)
     margin: float | None = setting(
         None,
         "test that no two groups (with --reference: no group and the reference) differ by more "

@@ -22,20 +22,25 @@ class Engine(Stage):
         None,
         "with --engine ray: the cluster's address, such as 10.0.0.1:6379; default: start a "
         "cluster on this machine",
+        flag=False,
     )
     workers: int = setting(
         0,
         "number of processes that compute shards in parallel; 0: this process, with all its "
         "threads; with Ray: as many as the cluster has room for",
         ge=0,
+        flag=False,
     )
-    cpus: int = setting(1, "with --engine ray: cores per worker", ge=1)
-    gpus: float = setting(0.0, "with --engine ray: GPUs per worker; 0.5: two share one", ge=0)
-    retries: int = setting(2, "how often to retry a shard whose worker was lost", ge=0)
+    cpus: int = setting(1, "with --engine ray: cores per worker", ge=1, flag=False)
+    gpus: float = setting(
+        0.0, "with --engine ray: GPUs per worker; 0.5: two share one", ge=0, flag=False
+    )
+    retries: int = setting(2, "how often to retry a shard whose worker was lost", ge=0, flag=False)
     sums: str | None = setting(
         None,
         "a folder that keeps the counts of each shard, so that an interrupted audit can resume; "
         "default: nothing is kept",
+        flag=False,
     )
 
     def refuse_what_only_ray_takes(self) -> None:
@@ -48,8 +53,8 @@ class Engine(Stage):
         said = [name for name in _OF_RAY if name in self.model_fields_set]
         if self.name != "ray" and said:
             raise SpecError(
-                f"--{said[0]} is of --engine ray, and shards are computed on this machine",
+                f"the setting {said[0]!r} is of --engine ray; these shards are computed here",
                 expected="--engine ray with it",
                 found=f"--engine {self.name}",
-                hint="--workers N computes in N processes of this machine",
+                hint="the setting workers computes in several processes of this machine",
             )

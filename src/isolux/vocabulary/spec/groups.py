@@ -21,14 +21,16 @@ class Groups(Stage):
     by: tuple[str, ...] = setting((), 'attribute or intersection: race, "race*gender"', often=True)
     unknown: Unknown = setting("keep", "how to treat unknown values")
     unknown_values: tuple[str, ...] = setting(
-        UNKNOWN_VALUES, "words that mean unknown, compared without case"
+        UNKNOWN_VALUES, "words that mean unknown, compared without case", flag=False
     )
     group: tuple[str, ...] = setting((), 'a named merge: "lighter=1,2,3" or "tone:lighter=1,2,3"')
     group_rest: Rest = setting(
-        "keep", "how to treat values that no --group of their attribute names"
+        "keep", "how to treat values that no --group of their attribute names", flag=False
     )
     absent_values: Absent = setting(
-        "refuse", "what to do if a --group or --nested names a value that does not occur"
+        "refuse",
+        "what to do if --group or nested names a value that does not occur",
+        flag=False,
     )
     bins: tuple[str, ...] = setting(
         (),
@@ -42,7 +44,7 @@ class Groups(Stage):
         " none), at-least:K",
     )
     nested: tuple[str, ...] = setting(
-        (), 'a broad value counts in each part: "ancestry:Africa=Kenya,Ghana"'
+        (), 'a broad value counts in each part: "ancestry:Africa=Kenya,Ghana"', flag=False
     )
 
     @property

@@ -22,37 +22,45 @@ class ModelRun(Stage):
         "directory where the model's answers are kept, to resume from; default: the run "
         "directory's name with .answers",
         flat="answers",
+        flag=False,
     )
     picture_of: Literal["image", "person"] = setting(
         "image", "what the model is shown for each person: the whole image, or their box"
     )
     box_factor: float = setting(
-        1.0, "factor by which a person's box is enlarged about its centre", gt=0
+        1.0, "factor by which a person's box is enlarged about its centre", gt=0, flag=False
     )
     crops: str | None = setting(
-        None, "a directory of `isolux crop`: the model is shown each person's crop"
+        None, "a directory of `isolux crop`: the model is shown each person's crop", flag=False
     )
     batch: int | None = setting(
         None,
         "largest number of pictures at a time; default: 16, with a model on a GPU 64; halved if "
         "there is too little memory",
         ge=1,
+        flag=False,
     )
     readers: int | None = setting(
         None,
         "threads that read pictures ahead of the model; default: one per core, at most 8",
         ge=1,
+        flag=False,
     )
     reader_processes: int | None = setting(
         None,
         "processes that read pictures ahead of the model; 0: none, threads alone; default: of a "
         "model on a GPU one per core but one, at most 16, if there are many pictures",
         ge=0,
+        flag=False,
     )
-    shard_size: int = setting(64, "number of pictures that are saved together", ge=1)
+    shard_size: int = setting(64, "number of pictures that are saved together", ge=1, flag=False)
     time_limit: float = setting(
-        1800.0, "seconds per shard; pictures that take longer get no answer", gt=0
+        1800.0, "seconds per shard; pictures that take longer get no answer", gt=0, flag=False
     )
     max_failures: float = setting(
-        0.05, "the largest share of pictures, 0 to 1, that may remain without an answer", ge=0, le=1
+        0.05,
+        "the largest share of pictures, 0 to 1, that may remain without an answer",
+        ge=0,
+        le=1,
+        flag=False,
     )

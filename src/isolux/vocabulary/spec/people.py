@@ -12,14 +12,17 @@ class People(Stage):
 
     data: str = setting(..., "what to audit, as NAME:PATH (table:people.csv)", often=True)
     id: str | None = setting(None, "the column that identifies a row")
-    separator: str | None = setting(None, "what separates several values in one cell")
+    separator: str | None = setting(None, "what separates several values in one cell", flag=False)
     sheet: str | None = setting(
-        None, "for a workbook (xlsx, ods): the sheet with the people; default: the only one"
+        None,
+        "for a workbook (xlsx, ods): the sheet with the people; default: the only one",
+        flag=False,
     )
     header_row: int | None = setting(
         None,
         "for a workbook: the row with the column names, counted from 1; default: the first",
         ge=1,
+        flag=False,
     )
     cluster: str | None = setting(
         None,
@@ -34,12 +37,17 @@ class People(Stage):
         None, "a table with more attributes of these people, joined by an id that both declare"
     )
     attributes_id: str | None = setting(
-        None, "the column of --attributes that names people, images or subjects; default: found"
+        None,
+        "the column of --attributes that names people, images or subjects; default: found",
+        flag=False,
     )
-    attributes_sheet: str | None = setting(None, "for a workbook: the sheet of --attributes")
+    attributes_sheet: str | None = setting(
+        None, "for a workbook: the sheet of --attributes", flag=False
+    )
     attributes_id_from: Literal["column", "basename", "stem"] = setting(
         "column",
         "join --attributes on the whole id, its last path part, or that without its suffix",
+        flag=False,
     )
     withdrawn: str | None = setting(
         None, "file with the ids of people who withdrew: they and their photos are left out"
@@ -58,5 +66,7 @@ class People(Stage):
         (), "a setting specific to the dataset, NAME=VALUE (votes=top)"
     )
     repair_ages: bool = setting(
-        default=False, description="turn spreadsheet-damaged ages (9-Mar) back into ranges"
+        default=False,
+        description="turn spreadsheet-damaged ages (9-Mar) back into ranges",
+        flag=False,
     )

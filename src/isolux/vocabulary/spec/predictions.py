@@ -19,33 +19,41 @@ class Predictions(Stage):
         None, "format of --predictions, one of `isolux list formats`; default: recognised"
     )
     prediction_sheet: str | None = setting(
-        None, "for a workbook: the sheet of --predictions; default: the only one"
+        None, "for a workbook: the sheet of --predictions; default: the only one", flag=False
     )
     prediction_column: str | None = setting(None, "the column with the answer", often=True)
     question_column: str | None = setting(
         None,
         "the column with the question, if each person has answers to several questions; default: "
         "question or prompt",
+        flag=False,
     )
     score_column: str | None = setting(
         None,
         "the column with the confidence (with --positive: in that class); if there are no "
         "answers, a score on any scale",
     )
-    score_scale: float = setting(1.0, "confidences run from 0 to this number", gt=0)
+    score_scale: float = setting(1.0, "confidences run from 0 to this number", gt=0, flag=False)
     detected_column: str | None = setting(
         None,
         "column of 1 or 0, yes or no: whether a face was found (empty: no); if there are no "
         "answers, only this is judged",
+        flag=False,
     )
     scores: str | None = setting(
-        None, "file with the confidences, if they are not in the same file as the answers"
+        None,
+        "file with the confidences, if they are not in the same file as the answers",
+        flag=False,
     )
     found: str | None = setting(
-        None, "instead of --predictions: a list of the ids of people whom the model found"
+        None,
+        "instead of --predictions: a list of the ids of people whom the model found",
+        flag=False,
     )
     missed: str | None = setting(
-        None, "instead of --predictions: a list of the ids of people whom the model missed"
+        None,
+        "instead of --predictions: a list of the ids of people whom the model missed",
+        flag=False,
     )
     prediction_id: str | None = setting(
         None, "the column of --predictions that identifies a row; default: found"

@@ -11,21 +11,24 @@ class Report(Stage):
     """Where the run is written and what stands in it."""
 
     planted: str | None = setting(
-        None, "planted.json of a synthetic world, shown beside what was found"
+        None, "planted.json of a synthetic world, shown beside what was found", flag=False
     )
     keep_pairs: bool = setting(
         default=True,
         description="write every verification pair; only needed for new tests",
+        flag=False,
     )
     paths: Literal["relative", "absolute"] = setting(
         "relative",
         "how paths appear in the output: relative to the working folder, which reveals neither "
         "this machine's folders nor its user, or absolute",
+        flag=False,
     )
     describe_as: tuple[str, ...] = setting(
         (),
         'what sentences call the groups of an attribute: "race=people labelled {value}"; '
         "default: by the kind of attribute",
+        flag=False,
     )
     out: str | None = setting(None, "the run directory to write; default: runs/NAME", often=True)
     overwrite: bool = setting(

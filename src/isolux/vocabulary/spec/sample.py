@@ -28,4 +28,5 @@ class Sample(Stage):
         None,
         "how many clusters the population has, or the column that gives this for each stratum: a "
         "sample of a large part of it is more certain",
+        flag=False,
     )

@@ -35,7 +35,13 @@ def _typed(field: FieldInfo | None, value: Any) -> Any:
 
 
 def setting(
-    default: Any, description: str, *, flat: str | None = None, often: bool = False, **limits: Any
+    default: Any,
+    description: str,
+    *,
+    flat: str | None = None,
+    often: bool = False,
+    flag: bool = True,
+    **limits: Any,
 ) -> Any:
     """Declare a setting: its default, what it does, and the limits of its value.
 
@@ -49,10 +55,12 @@ def setting(
         Its name as a flag and in a flat file, where that is not the field's own.
     often : bool
         Whether most audits need it: ``isolux audit --help`` shows those alone.
+    flag : bool
+        Whether it has a flag of its own; the others are set with ``--option NAME=VALUE``.
     **limits
         As ``pydantic.Field`` takes them: ``gt``, ``ge``, ``lt``, ``le``.
     """
-    extra: dict[str, Any] = {"flat": flat, "often": often}
+    extra: dict[str, Any] = {"flat": flat, "often": often, "flag": flag}
     return Field(default, description=description, json_schema_extra=extra, **limits)
 
 

@@ -15,7 +15,9 @@ class Bootstrap(Stage):
     interval: IntervalMethod = setting("score", "how intervals are made")
     level: float = setting(0.95, "the intervals' level", gt=0.5, lt=1.0)
     replicates: int = setting(2000, "bootstrap and null replicates", ge=100)
-    weights: Literal["poisson", "multinomial"] = setting("multinomial", "the bootstrap's weights")
+    weights: Literal["poisson", "multinomial"] = setting(
+        "multinomial", "the bootstrap's weights", flag=False
+    )
     seed: int = setting(0, "seed of every random number", ge=0)
 
 

@@ -9,7 +9,7 @@ A file may nest settings by stage or write them flat, as the command line does:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError, model_validator
@@ -160,11 +160,14 @@ def _by_stage(values: Mapping[str, Any]) -> dict[str, Any]:
             found[key] |= {field: getattr(value, field) for field in value.model_fields_set}
         elif key in STAGES and isinstance(value, Mapping):
             _put_nested(found, key, value)
+        elif key == "option":
+            continue
         elif key in FLAT:
             stage, field = FLAT[key]
             found[stage][field] = value
         else:
             _put_own(found["task"], key, value)
+    _put_options(found, values.get("option") or ())
     return found
 
 
@@ -178,28 +181,51 @@ def _put_nested(found: dict[str, Any], stage: str, values: Mapping[str, Any]) ->
                 _put_own(found[stage], f"{_OWN}{own}", inner)
         elif name in fields:
             found[stage][fields[name]] = value
+        elif (stage, name) == ("task", "option"):
+            _put_options(found, value)
         elif stage == "task":
-            _put_own(found[stage], f"{_OWN}{name}" if name != "option" else name, value)
+            _put_own(found[stage], f"{_OWN}{name}", value)
         else:
             refuse_unknown(name, list(fields), where=f"the settings of {stage}")
 
 
 def _put_own(task: dict[str, Any], key: str, value: Any) -> None:
-    """Add to a task's own settings: NAME, task.NAME, or the texts NAME=VALUE of ``option``."""
-    own = task.setdefault("settings", {})
-    if key != "option":
-        own[parameter_of(key.removeprefix(_OWN))] = value
-        return
-    for item in (value,) if isinstance(value, str) else value:
+    """Add to a task's own settings: NAME or task.NAME."""
+    task.setdefault("settings", {})[parameter_of(key.removeprefix(_OWN))] = value
+
+
+def _put_options(found: dict[str, Any], texts: str | Sequence[str]) -> None:
+    """Put the texts NAME=VALUE into their stages: settings without a flag, or the task's own."""
+    for item in (texts,) if isinstance(texts, str) else texts:
         name, equals, text = str(item).partition("=")
-        name = parameter_of(name.strip().replace("-", "_"))
+        name, text = name.strip().replace("-", "_"), text.strip()
         if not equals or not name:
             raise SpecError("--option is not NAME=VALUE", expected="NAME=VALUE", found=repr(item))
-        if name in own:
+        stage, field = ("task", parameter_of(name)) if has_flag(name) else FLAT[name]
+        target = found["task"].setdefault("settings", {}) if stage == "task" else found[stage]
+        if stage != "task" and isinstance(STAGES[stage].model_fields[field].get_default(), tuple):
+            target[field] = (*target.get(field, ()), text)
+        elif field in target:
             raise SpecError(
                 f"the setting {name!r} is given twice", expected="it once", found=repr(item)
             )
-        own[name] = text.strip()
+        else:
+            target[field] = text
+
+
+def has_flag(name: str) -> bool:
+    """Tell whether a name is not one of a stage's settings that ``--option`` alone sets.
+
+    Examples
+    --------
+    >>> has_flag("level"), has_flag("ddof"), has_flag("a task's own")
+    (True, False, True)
+    """
+    if name not in FLAT:
+        return True
+    stage, field = FLAT[name]
+    extra = STAGES[stage].model_fields[field].json_schema_extra
+    return not isinstance(extra, dict) or bool(extra.get("flag", True))
 
 
 def validated(values: Mapping[str, object], *, where: str | None = None) -> AuditSpec:

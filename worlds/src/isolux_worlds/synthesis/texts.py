@@ -72,7 +72,7 @@ def _metric(task: str, model: str) -> tuple[str, ...]:
     predictor = PREDICTORS[task]
     if not predictor.exact:
         return ("--model-name", model)
-    return ("--metric", predictor.metric, "--model-name", model, "--planted", "planted.json")
+    return ("--metric", predictor.metric, "--model-name", model, "--option", "planted=planted.json")
 
 
 def _answers(stage: Path, model: str, task: str) -> str:
