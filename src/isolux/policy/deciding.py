@@ -32,12 +32,11 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.estimates import Estimates
-from isolux.policy.amounts import margin_of
 from isolux.policy.asking import Asked, Measured, ask, asked_groups, plain
 from isolux.policy.cells import Cells, Closed
 from isolux.policy.decision import Answer, Case, Decision, RuleAnswer
 from isolux.policy.more import More, more_people
-from isolux.policy.rules import Policy, Rule
+from isolux.policy.rules import Policy, Rule, margin_of
 from isolux.policy.sentences import counted, ruled, title
 from isolux.policy.unasked import unasked
 from isolux.stats.multiplicity import weighted_holm

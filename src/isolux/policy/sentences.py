@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from isolux.policy.amounts import level_of, margin_of
 from isolux.policy.decision import Case
-from isolux.policy.rules import Policy, Rule
+from isolux.policy.rules import Policy, Rule, level_of, margin_of
 from isolux.statements.numbers import MINUS, p_equals, points, value_text, with_unit
 from isolux.stats.statistic import PairStatistic
 from isolux.vocabulary.words import brief

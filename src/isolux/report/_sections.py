@@ -11,7 +11,7 @@ import polars as pl
 from isolux.disparity.kinds import kind_info
 from isolux.groups import natural_order
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
-from isolux.report._pairs import Rows, keyed, largest_pairs, pair_counts
+from isolux.report._measured import Rows, keyed, largest_pairs, pair_counts
 from isolux.report.document import (
     AttributeSection,
     Block,

@@ -21,8 +21,7 @@ from isolux.report import figures, wording
 from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
 from isolux.report.figures.svg import drawable
-from isolux.report.gaps import group_gaps, pair_gaps
-from isolux.report.strips import strips_of
+from isolux.report.gaps import group_gaps, pair_gaps, strips_of
 from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, summarise
 from isolux.report.summary import answer as _answer
 from isolux.report.summary.limits import independence_text

@@ -10,13 +10,12 @@ import polars as pl
 
 from isolux.io import write_text
 from isolux.report.figures import Figure
-from isolux.report.figures.labels import short_names
-from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, to_svg
+from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, short_names, to_svg
 from isolux.report.html import page
 from isolux.report.summary import summarise
-from isolux.report.wording import plain
 from isolux.statements.numbers import count
 from isolux.vocabulary.containers import Run, printed
+from isolux.vocabulary.printable import plain
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 
 _WIDTH, _HEIGHT = 230, 110

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.statements.accounting import describe_accounting
+from isolux.statements.accounting import describe_accounting, describe_unjudged, find_unjudged
 from isolux.statements.choice import Choice, choose_statements, find_opposite
 from isolux.statements.groups import group_phrases_of
 from isolux.statements.leading import MEASURE, orient_comparisons
@@ -30,7 +30,6 @@ from isolux.statements.text import (
     describe_more,
     describe_null,
 )
-from isolux.statements.unjudged import describe_unjudged, find_unjudged
 from isolux.statements.words import HIDDEN_COMPARED, words_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed

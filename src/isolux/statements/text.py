@@ -13,9 +13,8 @@ from typing import Any
 import polars as pl
 
 from isolux.statements.groups import GroupPhrases
-from isolux.statements.lines import LINE, Line, LineKey, phrase_of
+from isolux.statements.lines import LINE, Line, LineKey, describe_counts, describe_ratio, phrase_of
 from isolux.statements.numbers import GapText, gap_text, points, value_text
-from isolux.statements.rates import describe_counts, describe_ratio
 from isolux.statements.words import Words
 from isolux.vocabulary.words import UNTESTED, brief, listed, numbered
 

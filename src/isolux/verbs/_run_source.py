@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
@@ -58,3 +59,24 @@ def run_of(source: object) -> Run:
         found=type(source).__name__,
         hint="isolux.audit makes one of a table in memory",
     )
+
+
+def given_twice(named: Mapping[str, Sequence[Run]]) -> Iterator[tuple[str, str]]:
+    """Find runs that are one, under two names or one: the same files and the same numbers."""
+    every = [(name, run) for name, own in named.items() for run in own]
+    for k, (name, run) in enumerate(every):
+        for other, earlier in every[:k]:
+            files = run.record.get("inputs")
+            same = bool(files) and files == earlier.record.get("inputs")
+            if run is earlier or (same and run.group_metrics.equals(earlier.group_metrics)):
+                yield other, name
+
+
+def write_with_report(
+    run: Run, out: str | Path, write: Callable[[Run, Path], object], *, overwrite: bool
+) -> Path:
+    """Write a run directory with its ``report.html``, all or nothing; return the report's path."""
+    where = run_directory.save(
+        run, out, overwrite=overwrite, extra=lambda folder: write(run, folder / "report.html")
+    )
+    return where / "report.html"

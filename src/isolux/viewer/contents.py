@@ -10,18 +10,24 @@ import polars as pl
 
 from isolux.io.run_changes import changed_words
 from isolux.report.comparison import is_comparison, summarise_comparison
-from isolux.report.counted import with_people
 from isolux.report.document import PaperTable, Summary
+from isolux.report.ranges import with_people
 from isolux.report.summary import summarise, summarise_record
 from isolux.report.summary.protocol import protocol_of
 from isolux.report.suppression import Cell, hidden_cells, published
 from isolux.statements.numbers import cell_text, decimals
 from isolux.viewer import tables
-from isolux.viewer.coding import EVERYONE, LINE, Coding, coding_of
-from isolux.viewer.distributions import bins_of, coded_scores, distributions, members_of
-from isolux.viewer.figures import figures_of
-from isolux.viewer.people import people_of
-from isolux.viewer.printable import printable_names, printable_words
+from isolux.viewer.coding import (
+    EVERYONE,
+    LINE,
+    Coding,
+    bins_of,
+    coded_scores,
+    coding_of,
+    distributions,
+    members_of,
+)
+from isolux.viewer.tables import figures_of, people_of, printable_names, printable_words
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.errors import SpecError

@@ -18,9 +18,9 @@ from isolux.disparity.class_rankings import class_rankings
 from isolux.disparity.models import PLANNED
 from isolux.report._sections import Context, arranged_names
 from isolux.report.document import Audited, Line, Summary
-from isolux.report.figures.labels import short_names
+from isolux.report.figures.svg import short_names
+from isolux.report.gaps import undetected_of_two
 from isolux.report.summary import summarise_record
-from isolux.report.undetected import undetected_of_two
 from isolux.statements.lines import LineKey, key_of, lines_of
 from isolux.vocabulary.containers import Run
 

@@ -14,9 +14,8 @@ from typing import Any
 import polars as pl
 
 from isolux.report.figures import Figure
-from isolux.report.figures.labels import short_names
-from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, to_svg
-from isolux.report.wording import plain
+from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, short_names, to_svg
+from isolux.vocabulary.printable import plain
 from isolux.statements.numbers import count
 
 MOST_BARS = 40

@@ -6,8 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from isolux.report.document import Estimate
-from isolux.report.figures.labels import headings, short_names
-from isolux.report.figures.svg import FAINT, HATCH, INK, WHITE, Spec, field, to_svg
+from isolux.report.figures.svg import (
+    FAINT,
+    HATCH,
+    INK,
+    WHITE,
+    Spec,
+    field,
+    headings,
+    short_names,
+    to_svg,
+)
 from isolux.statements.numbers import count, value_text
 from isolux.vocabulary.info import Direction
 from isolux.vocabulary.tables import Status

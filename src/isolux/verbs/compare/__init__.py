@@ -27,12 +27,9 @@ from isolux.io.record_paths import unrooted
 from isolux.people.withdrawal import runs_without
 from isolux.people.withdrawn_lists import read_withdrawn
 from isolux.stats.drawn_design import unweighted
-from isolux.verbs._reports import write_with_report
-from isolux.verbs._run_source import HasRun, run_of
-from isolux.verbs.compare.drawn import shared_sample
+from isolux.verbs._run_source import HasRun, run_of, write_with_report
 from isolux.verbs.compare.joining import judged_units, same_people
-from isolux.verbs.compare.notes import notes_on
-from isolux.verbs.compare.ordering import in_one_order, laid_out
+from isolux.verbs.compare.notes import in_one_order, laid_out, notes_on, shared_sample
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.counts import refuse_counts

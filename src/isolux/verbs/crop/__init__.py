@@ -31,8 +31,7 @@ from isolux.io.picture_folder import PictureFolder
 from isolux.models import source_hash
 from isolux.people.held import held_people
 from isolux.verbs.crop import recipes as of_recipes
-from isolux.verbs.crop.kept import Folder, Row, crop_key, read_crops
-from isolux.verbs.crop.people import Person, people_of, subjects_of
+from isolux.verbs.crop.kept import Folder, Person, Row, crop_key, people_of, read_crops, subjects_of
 from isolux.verbs.crop.recipes import NO_BOX, NO_MASK, Cutting, How, Recipe, recipe_of
 from isolux.vocabulary import progress
 from isolux.vocabulary.containers import Dataset

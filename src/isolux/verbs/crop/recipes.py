@@ -31,7 +31,7 @@ from isolux.geometry.variants import (
     person_black,
     person_blurred,
 )
-from isolux.verbs.crop.people import Box, Person
+from isolux.verbs.crop.kept import Box, Person
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
 Cutting = Callable[[Pixels], Pixels]

@@ -21,9 +21,8 @@ from isolux.groups.membership import membership
 from isolux.groups.no_groups import MOST_NUMBERS
 from isolux.groups.ordering import natural_order
 from isolux.stats.proportions import design_effect, wilson
-from isolux.verbs.describe.balance import Target
+from isolux.verbs.describe.balance import Target, continuous, number_tables
 from isolux.verbs.describe.diversity import diversity_of
-from isolux.verbs.describe.numbers import continuous, number_tables
 from isolux.verbs.describe.tables import DescribedPeople, known_rows, named, tables_of
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError

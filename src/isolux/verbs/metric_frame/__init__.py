@@ -18,8 +18,12 @@ import polars as pl
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval, percentile
 from isolux.stats.statistic import FloatArray
-from isolux.verbs.metric_frame.errors import refused_as_values
-from isolux.verbs.metric_frame.inputs import FrameInputs, read_inputs, read_params
+from isolux.verbs.metric_frame.inputs import (
+    FrameInputs,
+    read_inputs,
+    read_params,
+    refused_as_values,
+)
 from isolux.verbs.metric_frame.measures import (
     Measured,
     measure_functions,

@@ -27,15 +27,17 @@ from isolux.io.ids import IdFrom
 from isolux.people.withdrawal import runs_without
 from isolux.people.withdrawn_lists import WithdrawnList, read_withdrawn
 from isolux.report.side_by_side import latex_table, wide, write_page
-from isolux.verbs._finished import given_twice
-from isolux.verbs._run_source import RunSource, is_run_source, run_of
+from isolux.verbs._run_source import RunSource, given_twice, is_run_source, run_of
 from isolux.verbs.compare import asked_metrics
-from isolux.verbs.compare.notes import notes_on_many
-from isolux.verbs.compare.ordering import in_one_order, laid_out
+from isolux.verbs.compare.notes import in_one_order, laid_out, notes_on_many
 from isolux.verbs.side_by_side.changes import changes_of_pairs
-from isolux.verbs.side_by_side.described import described_models, read_descriptions
+from isolux.verbs.side_by_side.described import (
+    described_models,
+    one_model,
+    read_descriptions,
+    stacked,
+)
 from isolux.verbs.side_by_side.seeds import Models, values_of_models
-from isolux.verbs.side_by_side.stacking import one_model, stacked
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.drawn import is_drawn

@@ -35,12 +35,13 @@ from isolux.training import (
     some_rows,
     train_faces,
 )
-from isolux.verbs._epochs import say_epoch, told_of_epochs
 from isolux.verbs._for_training import (
     facts_of,
     held_for_training,
     refuse_settings,
     remove_files,
+    say_epoch,
+    told_of_epochs,
     training_folder,
     write_record,
 )

@@ -33,7 +33,6 @@ from isolux.training import (
     refuse_changed,
     tunable,
 )
-from isolux.verbs._epochs import say_epoch, told_of_epochs
 from isolux.verbs._for_training import (
     facts_of,
     held_for_training,
@@ -41,6 +40,8 @@ from isolux.verbs._for_training import (
     refuse_own_values,
     refuse_settings,
     remove_files,
+    say_epoch,
+    told_of_epochs,
     training_folder,
     unknown_labels,
     write_record,

@@ -38,9 +38,11 @@ from isolux.verbs.train_probe.features import (
     joined,
     labelled,
     matrix_of,
+    on_applied,
+    on_learning,
+    on_people,
     read_features,
 )
-from isolux.verbs.train_probe.said import on_applied, on_learning, on_people
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 
