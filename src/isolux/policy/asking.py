@@ -42,10 +42,7 @@ _HIGHER = ("at_least",)
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The other run: both models on the same people, or other people's own estimates.
-
-    ``problem`` says why there is none of the two; ``people`` are those whom both runs judged.
-    """
+    """The other run: both models on the same people, or other people's own estimates."""
 
     paired: Estimates | None = None
     models: tuple[str, str] = ("", "")

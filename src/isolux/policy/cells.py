@@ -117,19 +117,7 @@ def _only(ends: Interval, rows: IntArray) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """What a rule asks about and the run cannot answer: it fails, or more people are needed.
-
-    Parameters
-    ----------
-    who : str
-        The metric, attribute or group, by its name.
-    why : str
-        A clause that follows a colon.
-    lacks_units, lacks_clusters : int
-        How many more a group needs to be judged at all; both 0: no number of people would do.
-    untold : bool
-        Whether more people would do, and nobody can tell how many.
-    """
+    """What a rule asks about and the run cannot answer: it fails, or more people are needed."""
 
     who: str
     why: str
@@ -147,20 +135,7 @@ class Closed:
 class Cells:
     """Cells of one rule and one measure.
 
-    Parameters
-    ----------
-    slack : [h] float
-        Above 0 on the right side of the limit, in the metric's unit (of ratios on the log scale).
-    bounds : callable
-        Bounds of the slack that reach z standard errors.
-    first, second : Side
-        Whose value it is, and whom it is held to; second None: a limit.
-    sign, offset : float
-        The estimate is ``sign × slack + offset``.
-    log : bool
-        Whether estimate and slack are logarithms of ratios.
-    rest : str
-        Whom everyone in ``second`` is: "everyone else", "the baseline"; empty: groups of their own.
+    Shapes: ``slack`` [h].
     """
 
     slack: FloatArray

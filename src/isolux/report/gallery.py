@@ -24,9 +24,9 @@ from isolux.io import write_text
 from isolux.io.images import read_image
 from isolux.io.paths import inside
 from isolux.io.record_paths import unrooted
-from isolux.report.document import Line
 from isolux.report.html import page
 from isolux.report.summary import summarise_record
+from isolux.statements.lines import Line
 from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import DatasetInfo

@@ -21,10 +21,10 @@ from isolux.report.document import (
     Caution,
     Estimate,
     GroupRow,
-    Line,
     LineTable,
     PairRow,
 )
+from isolux.statements.lines import Line
 from isolux.statements.numbers import (
     MINUS,
     NOTHING,
@@ -180,11 +180,7 @@ _MARKS = {"higher": ("worse", "better"), "lower": ("better", "worse"), "none": (
 
 @dataclass(frozen=True, slots=True)
 class StripRow:
-    """A row: places of the value and its interval on the strip, and its difference to everyone.
-
-    ``mark`` says whether that difference is shown, and which way. ``pairs`` is JSON: for each other
-    group the text of the difference to it, its interval, its mark and its number.
-    """
+    """A row: places of the value and its interval on the strip, and its difference to everyone."""
 
     row: GroupRow
     places: tuple[float | None, ...]

@@ -28,6 +28,7 @@ from isolux.report.summary.limits import independence_text
 from isolux.statements import numbers
 from isolux.statements.words import lowered
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.printable import plain
 from isolux.vocabulary.words import brief
 
 if TYPE_CHECKING:
@@ -179,10 +180,7 @@ def _hash(text: str) -> str:
 
 
 def _byte_code() -> FileSystemBytecodeCache | None:
-    """Keep compiled templates in the user's own folder of temporary files, where that is possible.
-
-    What cannot be kept or read there is compiled again: a full disk does not fail a report.
-    """
+    """Keep compiled templates in the user's folder of temporary files, where that is possible."""
     from jinja2 import FileSystemBytecodeCache
 
     from isolux import __version__
@@ -253,7 +251,7 @@ def _environment() -> Environment:
 
 def _printable(value: Any) -> Any:
     # Exactly str: markup (a macro's output, a figure) is a subclass, and is ours.
-    return wording.unbroken(wording.plain(value)) if type(value) is str else value
+    return wording.unbroken(plain(value)) if type(value) is str else value
 
 
 @dataclass(frozen=True, slots=True)

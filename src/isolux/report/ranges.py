@@ -37,13 +37,7 @@ _TURNS = 12  # programs of many counts at once, before those of single ones
 
 @dataclass(slots=True)
 class Ranges(Generic[_Cell]):
-    """The counts that were seen to range widely enough.
-
-    Parameters
-    ----------
-    width : int
-        How far apart the ends of a hidden count's range have to be, in people.
-    """
+    """The counts that were seen to range widely enough."""
 
     width: int
     wide: set[_Cell] = field(default_factory=set)
@@ -133,10 +127,7 @@ def _parts(
 
 
 class _Program(Generic[_Cell]):
-    """The counts that agree with what is shown: whole, at least 0, at most all that are counted.
-
-    After them come, for each metric, the sums of scores that the same people may have.
-    """
+    """The counts that agree with what is shown: whole, at least 0, at most all that are counted."""
 
     def __init__(
         self,
@@ -263,15 +254,7 @@ def with_people(run: Run) -> pl.DataFrame:
 
 
 def heaviest_shares(run: Run) -> pl.DataFrame:
-    """Say how much of each group's weight one person has at most, of every mean that was measured.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``model, metric, label, threshold, attribute, values, _heaviest`` (0 to 1). Who a person is
-        an attribute called so says, and those of whom it does not are taken for one; where none
-        is, the cluster is taken for one.
-    """
+    """Say how much of each group's weight one person has at most, of every measured mean."""
     weight = run.evidence[SAMPLE].select(
         pl.col("unit_id").cast(pl.String), _weight="weight"
     ).unique("unit_id")  # fmt: skip

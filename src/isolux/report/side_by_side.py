@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from isolux.io import write_text
-from isolux.report._measured import Estimate
+from isolux.report.document import Estimate
 from isolux.report.figures.heatmap import Cell, heat_map
 from isolux.report.figures.svg import ACCENT, GREY, INK, drawable, field, to_svg
 from isolux.report.html import bare_page

@@ -25,12 +25,7 @@ LineKey = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing that was measured: a metric, of one class and at one threshold where it has them.
-
-    ``title`` is for headings, ``phrase`` for the middle of a sentence; ``whose`` are the words in
-    both that name the class, ``worse`` those that say which of two groups does worse. ``opposite``
-    and ``meaning`` are those of ``declared``: the other kind of error, and what this kind is.
-    """
+    """One thing that was measured: a metric, of one class and threshold where it has them."""
 
     model: str
     metric: str

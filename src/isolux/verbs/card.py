@@ -109,10 +109,7 @@ def _find_kind(kind: str) -> str:
 
 
 def _finished_run(run: Any) -> tuple[Run, str, str]:
-    """Take a run from memory, or read its directory if nothing in it was changed.
-
-    Returns the run, the name of its folder and the SHA-256 of its record; empty: in memory.
-    """
+    """Take a run from memory, or read its directory if nothing in it was changed."""
     where = str(run) if isinstance(run, str | Path) else None
     finished = held_run(run) if where is None else _read_finished(run)
     if finished is None:

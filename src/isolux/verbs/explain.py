@@ -84,10 +84,7 @@ def first_analyses(run: Run) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A run with what analyses say of it.
-
-    ``run.findings`` holds the claims; ``refused`` says of each analysis that could not run why.
-    """
+    """A run with what analyses say of it."""
 
     run: Run
     refused: Mapping[str, str] = field(default_factory=dict)

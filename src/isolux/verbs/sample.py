@@ -35,19 +35,7 @@ _TAKEN = {*_OWN, "available", "drawn", "short"}
 
 @dataclass(frozen=True, slots=True)
 class BalancedSample:
-    """Who was drawn, and from which cells.
-
-    Parameters
-    ----------
-    people : polars.DataFrame
-        ``instance_id``, ``image_id``, ``subject_id`` (where subjects are known), and a column for
-        each attribute; in the dataset's order.
-    cells : polars.DataFrame
-        One row a combination of values, those with nobody too: the attributes, ``available``,
-        ``drawn``, ``short`` (how many are lacking).
-    notes : tuple of str
-        Who could not be drawn, and why.
-    """
+    """Who was drawn, and from which cells."""
 
     people: pl.DataFrame
     cells: pl.DataFrame
@@ -160,8 +148,6 @@ def draw_balanced(
     split_subjects: bool = False,
 ) -> BalancedSample:
     """Draw the same number of people from every combination of some attributes' known values.
-
-    FairFace (Kärkkäinen & Joo 2021), section 5: 7,476 = 7 × 2 × 6 × 89.
 
     Examples
     --------

@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["BUNDLE_LIMIT_MB", "Contents", "Pictures", "Shown", "Site", "bundle", "contents_of", "serve"]  # fmt: skip
+__all__ = [
+    "BUNDLE_LIMIT_MB", "Contents", "Pictures", "Shown", "Site", "bundle", "contents_of",
+    "serve",
+]  # fmt: skip
 
 
 # The page from a local server: for runs too large for one file, and for pictures.

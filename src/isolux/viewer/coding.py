@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 from isolux.groups import groupings, membership
-from isolux.report.document import Line
 from isolux.report.summary import Context
+from isolux.statements.lines import Line
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import COUNTS, TIMES
 from isolux.vocabulary.places import number_units
@@ -29,17 +29,7 @@ EVERYONE = -1
 
 @dataclass(slots=True)
 class Coding:
-    """What each number stands for.
-
-    Parameters
-    ----------
-    models : list of tuple of int and str
-        The run's place, and the model's name in it.
-    lines : list of mapping
-        The four columns that name a line, and its ``Line``.
-    attributes : list of tuple of str
-        Each attribute's or intersection's name, and its title.
-    """
+    """What each number stands for."""
 
     models: list[tuple[int, str]] = field(default_factory=list)
     lines: list[dict[str, Any]] = field(default_factory=list)

@@ -17,11 +17,11 @@ from isolux.analyses.model_changes import ChangesAnswer, answer_of_changes, say_
 from isolux.disparity.class_rankings import class_rankings
 from isolux.disparity.models import PLANNED
 from isolux.report._sections import Context, arranged_names
-from isolux.report.document import Audited, Line, Summary
+from isolux.report.document import Audited, Summary
 from isolux.report.figures.svg import short_names
 from isolux.report.gaps import undetected_of_two
 from isolux.report.summary import summarise_record
-from isolux.statements.lines import LineKey, key_of, lines_of
+from isolux.statements.lines import Line, LineKey, key_of, lines_of
 from isolux.vocabulary.containers import Run
 
 # Classes ranked by their largest gap, two models side by side (FACET, Tables 11 and 12).
@@ -172,10 +172,7 @@ class ChangeTable:
 
 @dataclass(frozen=True, slots=True)
 class ChangeSection:
-    """One attribute; its first table is of the main metric.
-
-    ``classes`` are the largest changes of single classes where there are too many to print whole.
-    """
+    """One attribute; its first table is of the main metric."""
 
     attribute: str
     title: str
@@ -193,10 +190,7 @@ class ChangeSection:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonSummary:
-    """A whole report of two models; ``base`` holds what it shares with an audit's.
-
-    ``heads`` are the models' names as columns are headed: they never run into the next column.
-    """
+    """A whole report of two models; ``base`` holds what it shares with an audit's."""
 
     title: str
     answer: ChangesAnswer

@@ -15,8 +15,8 @@ import polars as pl
 
 from isolux.report.figures import Figure
 from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, short_names, to_svg
-from isolux.vocabulary.printable import plain
 from isolux.statements.numbers import count
+from isolux.vocabulary.printable import plain
 
 MOST_BARS = 40
 """Rows of a table above which it gets no figure: it would be unreadable."""

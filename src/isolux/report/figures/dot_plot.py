@@ -18,8 +18,8 @@ from isolux.report.figures.svg import (
     short_names,
     to_svg,
 )
-from isolux.vocabulary.printable import plain
 from isolux.statements.numbers import count, interval, value_text, with_unit
+from isolux.vocabulary.printable import plain
 from isolux.vocabulary.tables import Status
 
 _NAME, _PANEL_NAME = 22, 30

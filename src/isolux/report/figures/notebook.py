@@ -6,7 +6,7 @@ import re
 import textwrap
 from typing import Any
 
-from isolux.report._measured import AttributeSection, LineTable
+from isolux.report.document import AttributeSection, LineTable
 from isolux.report.figures.dot_plot import with_tooltips
 from isolux.report.figures.svg import CONFIG, Spec
 from isolux.report.summary import summarise

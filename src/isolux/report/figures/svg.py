@@ -12,9 +12,9 @@ from html import unescape
 from importlib.util import find_spec
 from typing import Any
 
-from isolux.vocabulary.printable import plain
 from isolux.vocabulary.addresses import allowed_addresses
 from isolux.vocabulary.errors import DrawingError
+from isolux.vocabulary.printable import plain
 
 Spec = dict[str, Any]
 """A chart or a part of one, in Vega-Lite's own words: altair's objects cost as much again as

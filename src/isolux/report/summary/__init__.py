@@ -23,7 +23,6 @@ from isolux.report.document import (
     FindingRow,
     GroupRow,
     InputFile,
-    Line,
     PairRow,
     ReferenceRow,
     Setting,
@@ -40,7 +39,7 @@ from isolux.report.summary.unknown import unknown_text
 from isolux.report.wording import safe_url
 from isolux.statements.answer import MAX_FURTHER, leave_out_said, word_answer
 from isolux.statements.choice import Choice, choose_statements
-from isolux.statements.lines import lines_of
+from isolux.statements.lines import Line, lines_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import is_census, is_drawn, is_weighted, words_of
 from isolux.vocabulary.spec import declared
@@ -131,10 +130,7 @@ def _is_mean(section: AttributeSection, run: Run) -> bool:
 
 
 def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tuple[Summary, Context]:
-    """Arrange what a run says of itself: settings, inputs, findings; and the words for its lines.
-
-    ``changed`` takes the place of keys of the record.
-    """
+    """Arrange what a run says of itself: settings, inputs, findings, and the words for lines."""
     record = {**run.record, **(changed or {})}
     spec = dict(record.get("spec") or {})
     audited = _audited(record, spec)

@@ -13,11 +13,7 @@ from isolux.vocabulary.words import brief
 
 
 def unknown_text(section: AttributeSection, *, mean: bool, n_unannotated: int = 0) -> str:
-    """Say how many people's value is unknown, and how far they could move the leading difference.
-
-    ``mean``: the main metric is a mean of people's scores between 0 and 1; of another metric the
-    parts of a group say nothing of the whole, so no bounds are given.
-    """
+    """Say how many people's value is unknown, and how far they could move the first difference."""
     table, line = section.main, section.main.line
     unknown = [row for row in table.rows if row.is_unknown and row.estimate.n_units]
     if not unknown:

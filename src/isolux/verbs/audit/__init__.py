@@ -55,7 +55,10 @@ from isolux.vocabulary.spec import AuditSpec, parse_spec, validated
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["Audit", "asked_for", "audit", "audit_held", "names_file", "one_per_model", "read_settings", "run_audit"]  # fmt: skip
+__all__ = [
+    "Audit", "asked_for", "audit", "audit_held", "names_file", "one_per_model",
+    "read_settings", "run_audit",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

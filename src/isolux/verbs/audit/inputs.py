@@ -244,10 +244,7 @@ def _of_two_kinds(truth: tuple[str, str], answer: tuple[str, str]) -> Caution:
 
 
 def with_imported(spec: AuditSpec) -> AuditSpec:
-    """Take ``--model imported:FILE`` for ``--predictions FILE``, and refuse two sources of answers.
-
-    A name without a family (``--model cnn``) beside ``--predictions`` is that of one of its models.
-    """
+    """Take ``--model imported:FILE`` for ``--predictions FILE``; refuse two sources of answers."""
     model, file = spec.model.spec, spec.predictions.file
     if model is None:
         return spec
@@ -267,19 +264,7 @@ def with_imported(spec: AuditSpec) -> AuditSpec:
 
 
 def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
-    """Part an audit of a long file of several models into one audit each, in folders of their own.
-
-    Parameters
-    ----------
-    spec : AuditSpec
-        With ``model_column`` and no ``model_name``, there is one audit for each model that the
-        column names, written below ``out``; else it is the only one.
-
-    Raises
-    ------
-    IsoluxError
-        The file cannot be read, or names no model in some row.
-    """
+    """Part an audit of a long file of several models into one each, in folders of their own."""
     spec = with_imported(spec)
     said = spec.predictions
     if said.model_column is None or said.model_name is not None or said.file is None:

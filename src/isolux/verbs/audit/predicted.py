@@ -31,10 +31,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class FromModel:
-    """A model's answers with the people whom they are about, and how they came to be.
-
-    ``dataset`` lacks the images that the model never saw: no one in them was missed by it.
-    """
+    """A model's answers with the people whom they are about, and how they came to be."""
 
     dataset: Dataset
     predictions: pl.DataFrame

@@ -66,11 +66,7 @@ def _about(theirs: dict[str, Any], spec: AuditSpec) -> dict[str, Any]:
 
 
 def beside_of(spec: AuditSpec) -> AuditSpec | None:
-    """Return the audit that the protocol's table also needs, of the same people and outputs.
-
-    FACET's Table 7 lays the boxes of people beside their masks: ``paper.BESIDE`` names the second
-    protocol of such a table. None: there is none.
-    """
+    """Return the audit that the protocol's table also needs, of the same people and outputs."""
     if spec.protocol is None:
         return None
     paper, name = _find(spec.protocol)

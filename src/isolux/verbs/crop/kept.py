@@ -18,7 +18,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,8 @@ from isolux.geometry.crops import Pixels
 from isolux.io.atomic import refuse_existing, write_bytes, write_text
 from isolux.io.csv_text import csv_text
 from isolux.io.stages import is_stage
-from isolux.tasks import people_of_parts
-from isolux.verbs.crop.recipes import How
-from isolux.vocabulary.containers import Dataset
+from isolux.verbs.crop.recipes import How, Person
 from isolux.vocabulary.errors import FileError, OutputError
-from isolux.vocabulary.tables import INSTANCES
 
 MARK = "crop.json"
 """The file that makes a directory one of crops."""
@@ -66,13 +63,7 @@ def crop_key(recipe: str, how: How, person: Person, sha256: str, code: str) -> s
 
 
 class Folder:
-    """The crops of one directory.
-
-    Parameters
-    ----------
-    path : str or Path
-        Made when it is opened.
-    """
+    """The crops of one directory."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).expanduser().resolve()
@@ -202,72 +193,3 @@ def _json(record: Mapping[str, Any]) -> str:
 def _plain(name: str) -> str:
     """Write an id so that it may stand in a file's name; the key tells those apart that collide."""
     return re.sub(r"[^A-Za-z0-9_.-]", "_", name).lstrip(".")[-_LONGEST:] or "_"
-
-
-Box = tuple[float, float, float, float]
-
-_BOX = ("box_x", "box_y", "box_w", "box_h")
-_PARTS = ("part_masks", "segments")
-_VISIBLE = 2  # COCO's: 1 is labelled and hidden
-
-
-@dataclass(frozen=True, slots=True)
-class Person:
-    """Whom a crop shows: boxes x, y, w, h in pixels, and the points that are visible, by name.
-
-    ``mask`` is COCO's compressed run lengths with height and width.
-    """
-
-    id: str
-    box: Box | None = None
-    face_box: Box | None = None
-    points: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    mask: tuple[str, int, int] | None = None
-
-
-def people_of(dataset: Dataset) -> dict[str, list[Person]]:
-    """List the people of each image with their boxes and the points that are visible."""
-    table = INSTANCES.conform(with_masks(dataset).instances)
-    found: dict[str, list[Person]] = {}
-    for row in table.iter_rows(named=True):
-        found.setdefault(row["image_id"], []).append(
-            Person(row["instance_id"], _box(row, ""), _box(row, "face_"), _points(row), _mask(row))
-        )
-    return found
-
-
-def with_masks(dataset: Dataset) -> Dataset:
-    """Unite the parts of people who have no other masks (FHIBE's)."""
-    held = dataset.instances
-    parts = [
-        name for name in _PARTS if name in held.columns and held[name].null_count() < len(held)
-    ]
-    if not parts or ("mask_counts" in held.columns and held["mask_counts"].is_not_null().any()):
-        return dataset
-    return people_of_parts(dataset)
-
-
-def _box(row: Mapping[str, Any], prefix: str) -> Any:
-    sides = tuple(row.get(prefix + name) for name in _BOX)
-    return None if None in sides else sides
-
-
-def _mask(row: Mapping[str, Any]) -> Any:
-    found = tuple(row.get(f"mask_{name}") for name in ("counts", "height", "width"))
-    return None if None in found else found
-
-
-def _points(row: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    names = row.get("keypoint_names") or ()
-    parts = (row.get(f"keypoints_{c}") or () for c in "xyv")
-    return {
-        str(name).lower().replace("_", " "): (float(x), float(y))
-        for name, x, y, v in zip(names, *parts, strict=False)
-        if v == _VISIBLE and x is not None and y is not None
-    }
-
-
-def subjects_of(dataset: Dataset) -> dict[str, str | None]:
-    """Return the subject of each person; null: not known."""
-    table = INSTANCES.conform(dataset.instances)
-    return dict(table.select("instance_id", "subject_id").iter_rows())

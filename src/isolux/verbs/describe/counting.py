@@ -35,24 +35,7 @@ _MOST_WORDS = 60  # values of an attribute that is counted by unasked: FACET has
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What datasets hold.
-
-    Parameters
-    ----------
-    names : tuple of str
-        The datasets, in the order given.
-    tables : mapping of str to polars.DataFrame
-        By caption, in the order in which to read them. Shares are per cent in columns that say
-        so (``% of people``); ``dataset`` is the first column where there are several. Null: not
-        known, never 0.
-    notes : tuple of str
-        What was left out, and why.
-    drawn : mapping of str to mapping of str to polars.DataFrame
-        By a table's caption and a figure's title, what is drawn above it and too long to print:
-        curves (``group, distance, share``) and maps (``group, x, y``).
-    infos : mapping of str to DatasetInfo
-        Each dataset's citation and licence, which its page shows.
-    """
+    """What datasets hold."""
 
     names: tuple[str, ...]
     tables: Mapping[str, pl.DataFrame]
@@ -78,9 +61,6 @@ def describe_datasets(
     seed: int = 0,
 ) -> Description:
     """Count people, images and subjects by attribute, intersection, size and crowding.
-
-    FACET (Gustafson et al. 2023), section 5.4, appendix A.4, D; FairFace (Kärkkäinen & Joo 2021),
-    section 3, Figures 1, 3, 4, 5; FHIBE (Xiang et al. 2025), "Dataset diversity".
 
     Examples
     --------

@@ -20,12 +20,7 @@ from isolux.vocabulary.given import as_array, as_series, kind_of, refuse_other_r
 
 @dataclass(frozen=True, slots=True)
 class FrameInputs:
-    """Rows as text and codes.
-
-    ``level_of_row`` numbers the combinations of control features (one level without them),
-    ``group_of_row`` those of control and sensitive features together; ``controls`` and ``groups``
-    hold their values in the order of the codes.
-    """
+    """Rows as text and codes."""
 
     y_true: pl.Series
     y_pred: pl.Series

@@ -101,10 +101,7 @@ def _only(estimates: Estimates, labels: tuple[str, str]) -> Estimates:
 
 
 def _word(alpha: float) -> pl.Expr:
-    """Say what is shown of each row: by the adjusted p, or for gaps of several seeds by the ends.
-
-    A gap without an adjusted p has a test of no seed: its interval tells.
-    """
+    """Say what is shown of each row: by the adjusted p, or for gaps of seeds by the ends."""
     gap, more = pl.col("kind") == KIND, pl.col("value") > 0
     outside = (pl.col("low") > 0) | (pl.col("high") < 0)
     shown = pl.when(gap & pl.col("family").is_null()).then(outside)

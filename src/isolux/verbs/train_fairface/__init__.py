@@ -66,23 +66,7 @@ _NOT_A_RESULT = (
 
 @dataclass(frozen=True, slots=True)
 class TrainedFaces:
-    """A trained network.
-
-    Parameters
-    ----------
-    folder : Path
-        ``fairface.safetensors`` (weights), ``training.json`` (recipe, data, hashes, epochs),
-        ``classes.csv`` and ``checkpoint.safetensors``, from which more epochs go on.
-    classes : mapping of str to tuple of str
-        Of each head.
-    history : tuple of Epoch
-    kept : int
-        The epoch whose weights these are.
-    counts : polars.DataFrame
-        ``attribute, value, before, after``: faces learnt from, and drawn in each epoch.
-    notes : tuple of str
-        Cautions first.
-    """
+    """A trained network."""
 
     folder: Path
     classes: dict[str, tuple[str, ...]]

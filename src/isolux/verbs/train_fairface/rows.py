@@ -23,19 +23,7 @@ _AGE_STARTS = (3, 10, 20, 30, 40, 50, 60, 70)  # years with which FairFace's ran
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """People to learn from.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        ``instance_id``, ``cluster``, a column of classes for each head and each attribute of the
-        balance; null: not known.
-    classes : mapping of str to tuple of str
-        Of each head.
-    balance : tuple of str
-    notes : tuple of str
-        Who was left out.
-    """
+    """People to learn from."""
 
     frame: pl.DataFrame
     classes: dict[str, tuple[str, ...]]

@@ -66,22 +66,7 @@ _NOT_A_RESULT = (
 
 @dataclass(frozen=True, slots=True)
 class FineTuned:
-    """A fine-tuned model.
-
-    Parameters
-    ----------
-    folder : Path
-        ``finetuned.safetensors`` (extractor and head), ``finetune.json`` (recipe, data, hashes,
-        epochs), ``checkpoint.safetensors`` and the labels.
-    classes : tuple of str
-    history : tuple of Epoch
-    kept : int
-        The epoch whose weights these are.
-    labels : tuple of Path
-        One file for each of ``apply``.
-    notes : tuple of str
-        Cautions first.
-    """
+    """A fine-tuned model."""
 
     folder: Path
     classes: tuple[str, ...]
@@ -250,10 +235,7 @@ def train_finetune(
 
 
 def _earlier(folder: Path, *, again: bool) -> dict[str, str]:
-    """Name the labels of earlier commands that are still this model's; remove those that are not.
-
-    ``again``: the training was over, and its weights stay as they are.
-    """
+    """Name the labels of earlier commands that are still this model's; remove the others."""
     if not again:
         without_labels(folder, _RECORD)
         return {}

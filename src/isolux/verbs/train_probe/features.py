@@ -46,13 +46,7 @@ def feature_file(path: str | Path) -> Path:
 
 
 def read_features(path: str | Path) -> tuple[pl.DataFrame, int]:
-    """Read features of one model: ``model, instance_id, embedding``, and how many rows have none.
-
-    Raises
-    ------
-    FileError, TableError, SpecError
-        No such file, no embeddings, those of several models.
-    """
+    """Read features of one model: ``model, instance_id, embedding``, and count rows without."""
     file = feature_file(path)
     try:
         frame = read_outputs(file)

@@ -151,10 +151,7 @@ def shown_runs(
     people: bool = False,
     bundled: bool = False,
 ) -> list[Shown]:
-    """Take runs from memory or read them, with the metrics asked for, and cut them for publishing.
-
-    Files that are not as they were written are named, for the page to warn of first.
-    """
+    """Take runs from memory or read them, with the metrics asked for, cut for publishing."""
     one = isinstance(runs, str | Path) or not isinstance(runs, Sequence)
     sources: list[RunSource] = [runs] if one else list(runs)  # type: ignore[list-item, arg-type]
     found = [_shown(source, i) for i, source in enumerate(sources, start=1)]
