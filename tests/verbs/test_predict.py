@@ -226,7 +226,7 @@ def test_a_file_of_settings_holds_it_all(people, tmp_path):
         "task: {name: classification, target: truth}\n"
         "groups: {by: [light]}\nstatistics: {min_units: 5}\n"
     )
-    from isolux.verbs.audit import read_settings
+    from isolux.verbs.audit.inputs import read_settings
     from isolux.vocabulary.spec import parse_spec
 
     read = parse_spec(read_settings(tmp_path / "audit.yaml"))

@@ -23,8 +23,7 @@ from isolux.report.document import AttributeSection, Block, GroupRow, LineTable,
 from isolux.report.figures.svg import drawable
 from isolux.report.gaps import group_gaps, pair_gaps, strips_of
 from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, summarise
-from isolux.report.summary import answer as _answer
-from isolux.report.summary.limits import independence_text
+from isolux.report.summary.sentences import independence_text, reading_order
 from isolux.statements import numbers
 from isolux.statements.words import lowered
 from isolux.vocabulary.containers import Run
@@ -292,7 +291,7 @@ def lines_shown(section: AttributeSection) -> list[LineTable]:
 
 def verdicts_shown(summary: Summary) -> list[AttributeSection]:
     """Choose the attributes of a long table of verdicts: those to be read first, as asked for."""
-    first = {s.anchor for s in _answer.reading_order(summary.sections)[:VERDICTS_SHOWN]}
+    first = {s.anchor for s in reading_order(summary.sections)[:VERDICTS_SHOWN]}
     return [section for section in summary.sections if section.anchor in first]
 
 

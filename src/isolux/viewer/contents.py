@@ -13,7 +13,7 @@ from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import PaperTable, Summary
 from isolux.report.ranges import with_people
 from isolux.report.summary import summarise, summarise_record
-from isolux.report.summary.protocol import protocol_of
+from isolux.report.summary.sentences import protocol_of
 from isolux.report.suppression import Cell, hidden_cells, published
 from isolux.statements.numbers import cell_text, decimals
 from isolux.viewer import tables

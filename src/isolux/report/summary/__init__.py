@@ -30,12 +30,15 @@ from isolux.report.document import (
 )
 from isolux.report.gaps import undetected_of_audit
 from isolux.report.summary.analyses import IN_THE_ANSWER, analyses_of
-from isolux.report.summary.answer import reading_order, verdict_text
-from isolux.report.summary.cautions import synthetic
-from isolux.report.summary.limits import limits_of
-from isolux.report.summary.planted import planted_of
-from isolux.report.summary.protocol import protocol_of
-from isolux.report.summary.unknown import unknown_text
+from isolux.report.summary.sentences import (
+    limits_of,
+    planted_of,
+    protocol_of,
+    reading_order,
+    synthetic,
+    unknown_text,
+    verdict_text,
+)
 from isolux.report.wording import safe_url
 from isolux.statements.answer import MAX_FURTHER, leave_out_said, word_answer
 from isolux.statements.choice import Choice, choose_statements

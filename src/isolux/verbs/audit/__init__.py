@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from isolux.io.atomic import refuse_existing
-from isolux.io.settings_files import read_mapping
 from isolux.people.blotting import blotted_errors
 from isolux.people.loading import judged_people
 from isolux.statements.groups import read_templates
@@ -32,9 +31,9 @@ from isolux.verbs.audit.found import found_in
 from isolux.verbs.audit.inputs import (
     Held,
     Watched,
+    asked_for,
     held_people,
     holds_answers,
-    one_per_model,
     plain_numbers,
     read_answers,
     resolved,
@@ -50,15 +49,10 @@ from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.given import IN_MEMORY
 from isolux.vocabulary.notebook import FindingsFrame
 from isolux.vocabulary.progress import at
-from isolux.vocabulary.spec import AuditSpec, parse_spec, validated
+from isolux.vocabulary.spec import AuditSpec, parse_spec
 
 if TYPE_CHECKING:
     import altair as alt
-
-__all__ = [
-    "Audit", "asked_for", "audit", "audit_held", "names_file", "one_per_model",
-    "read_settings", "run_audit",
-]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,36 +333,6 @@ def _check_comparisons(spec: AuditSpec) -> None:
             found="none",
         )
     read_templates(spec.report.describe_as, spec.groups.attributes)
-
-
-# What is to be audited, as the command line and Python name it: a dataset or a settings file.
-
-_FILES = (".yaml", ".yml", ".json")
-
-
-def asked_for(data: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
-    """Read what is to be audited, as the command line and Python name it."""
-    text = str(data)
-    if not names_file(text):
-        return parse_spec({"data": text, **settings})
-    written = validated(read_settings(text), where=text).said()
-    return parse_spec({**written, **settings}, where=text)
-
-
-def names_file(data: str) -> bool:
-    """Tell a file of settings from NAME:PATH.
-
-    Examples
-    --------
-    >>> names_file("audit.yaml"), names_file("table:people.json")
-    (True, False)
-    """
-    return Path(data).suffix.lower() in _FILES and ":" not in data and not data.startswith("-")
-
-
-def read_settings(path: str | Path) -> dict[str, Any]:
-    """Read a file of settings as it stands, names written with ``_``."""
-    return {key.replace("-", "_"): value for key, value in read_mapping(path).items()}
 
 
 _WIDTH, _CLAIMS, _WARNINGS, _LINES = 80, 3, 2, 5

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from isolux.datasets import load
-from isolux.io.settings_files import read_label_map_file
+from isolux.io.settings_files import read_label_map_file, read_mapping
 from isolux.people.loading import name_and_path
 from isolux.predictions import (
     image_sizes,
@@ -37,7 +37,14 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.given import IN_MEMORY, is_frame, kind_of, to_polars
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.plugin_options import named_options, read_options
-from isolux.vocabulary.spec import AuditSpec, Predictions, read_task, task_parameters
+from isolux.vocabulary.spec import (
+    AuditSpec,
+    Predictions,
+    parse_spec,
+    read_task,
+    task_parameters,
+    validated,
+)
 
 if TYPE_CHECKING:
     from isolux.engine import Progress
@@ -280,3 +287,33 @@ def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
     named = zip(models, folders, strict=True)
     out = Path(spec.report.out or "runs")
     return tuple(spec.updated(model_name=model, out=str(out / folder)) for model, folder in named)
+
+
+# What is to be audited, as the command line and Python name it: a dataset or a settings file.
+
+_FILES = (".yaml", ".yml", ".json")
+
+
+def asked_for(data: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
+    """Read what is to be audited, as the command line and Python name it."""
+    text = str(data)
+    if not names_file(text):
+        return parse_spec({"data": text, **settings})
+    written = validated(read_settings(text), where=text).said()
+    return parse_spec({**written, **settings}, where=text)
+
+
+def names_file(data: str) -> bool:
+    """Tell a file of settings from NAME:PATH.
+
+    Examples
+    --------
+    >>> names_file("audit.yaml"), names_file("table:people.json")
+    (True, False)
+    """
+    return Path(data).suffix.lower() in _FILES and ":" not in data and not data.startswith("-")
+
+
+def read_settings(path: str | Path) -> dict[str, Any]:
+    """Read a file of settings as it stands, names written with ``_``."""
+    return {key.replace("-", "_"): value for key, value in read_mapping(path).items()}

@@ -20,9 +20,8 @@ import polars as pl
 
 from isolux.stats.sequences import Watched, watched
 from isolux.verbs._run_source import HasRun
-from isolux.verbs.monitor.drawn import kept_by_weight
 from isolux.verbs.monitor.gaps import Gap, e_text, gaps_of, mixture, sentence
-from isolux.verbs.monitor.looks import Look, Repeated, looks_of, people_once
+from isolux.verbs.monitor.looks import Look, Repeated, kept_by_weight, looks_of, people_once
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 
