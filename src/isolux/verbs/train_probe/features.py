@@ -11,24 +11,13 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.predictions import read_outputs
-from isolux.training import Fit, Probe, clusters_of, labels_of
+from isolux.training import Fit, Probe
 from isolux.verbs._for_training import rare_classes, unknown_labels
-from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
 
 Floats = npt.NDArray[np.float64]
 _SHOWN = 8
-
-
-def labelled(dataset: Dataset, target: str | None) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """List who has one label: ``instance_id, cluster, label``, and say who has not."""
-    who, one = clusters_of(dataset), labels_of(dataset, target)
-    rows = who.join(one, on="instance_id", how="inner", maintain_order="left")
-    left = who.height - rows.height
-    if not left:
-        return rows, ()
-    return rows, (f"{left:,} of {who.height:,} have no label, or several, and take no part.",)
 
 
 def feature_file(path: str | Path) -> Path:
@@ -199,7 +188,7 @@ def on_learning(
     fit: Fit, rows: pl.DataFrame, code: np.ndarray[Any, Any], names: Sequence[str]
 ) -> tuple[str, ...]:
     """Say what was learnt from whom, and how it went."""
-    notes = rare_classes(code[~fit.held_out].astype(np.int64), names)
+    notes = rare_classes(code[~fit.held_out], names)
     if fit.kept == 0:
         notes.append(
             Caution(
