@@ -240,7 +240,8 @@ def summarise_comparison(run: Run) -> ComparisonSummary:
         )
     )
     return ComparisonSummary(
-        title=f"{second} against {first}" + _on(base.audited),
+        title=f"{second} against {first}"
+        + (f" on {base.audited.dataset}" if base.audited.dataset else ""),
         answer=answer,
         models=models,
         heads=(heads[0], heads[1]),
@@ -273,10 +274,6 @@ def _section(attribute: str, title: str, anchor: str, everything: _Tables) -> Ch
     )
 
 
-def _on(audited: Audited) -> str:
-    return f" on {audited.dataset}" if audited.dataset else ""
-
-
 def _models(run: Run) -> tuple[str, str]:
     named = list(run.record.get("models") or ())
     if len(named) != 2 and run.disparities.height:
@@ -307,14 +304,7 @@ class _Tables:
         for key in rows[models[0]]:
             groups.setdefault(key[:-1], []).append(key[-1])
         values = {key: (row, rows[models[1]].get(key)) for key, row in rows[models[0]].items()}
-        return cls(
-            lines,
-            alpha,
-            values,
-            groups,
-            _by_group(run),
-            say_gaps(run),
-        )
+        return cls(lines, alpha, values, groups, _by_group(run), say_gaps(run))
 
     def table(self, key: LineKey, attribute: str | None) -> ChangeTable | None:
         line, where = self.lines[key], (*key[1:], attribute)

@@ -29,12 +29,12 @@ from isolux.people.synthetic import synthetic_marker, synthetic_note
 from isolux.stats.statistic import PairStatistic
 from isolux.verbs.audit.drawn import drawn_scores, population_inputs, record_of_sample
 from isolux.verbs.audit.protocol import with_tables
-from isolux.verbs.explain import explain_run, first_analyses, role_options
+from isolux.verbs.explain import explain_run, first_analyses, role_options, with_references
 from isolux.verbs.ledger import audits_share
 from isolux.vocabulary.containers import Dataset, Run, Scores
 from isolux.vocabulary.counts import COUNTS, TIMES, refuse_repeated_groups, with_times
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.info import Info, Reference, TaskInfo
+from isolux.vocabulary.info import Info, TaskInfo
 from isolux.vocabulary.notes import Caution, by_severity
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec
@@ -362,17 +362,10 @@ def _version(package: str) -> str:
         return ""
 
 
-def _references(used: Sequence[Info], spec: AuditSpec) -> list[dict[str, str]]:
+def _references(used: Sequence[Info], spec: AuditSpec) -> list[Mapping[str, str]]:
     """List what ran and nothing else, each publication once."""
     from isolux.stats.references import of_methods
 
-    found: dict[tuple[str, str], Reference] = {}
-    every = [r for info in used for r in info.references]
     drawn = any(spec.sample.model_dump().values())
     methods = of_methods(spec.statistics.interval, spec.disparity.correction, drawn=drawn)
-    for reference in [*every, *methods]:
-        found.setdefault((reference.key, reference.place), reference)
-    return [
-        {"key": r.key, "citation": r.citation, "place": r.place, "url": r.url}
-        for r in found.values()
-    ]
+    return with_references((), [*(r for info in used for r in info.references), *methods])

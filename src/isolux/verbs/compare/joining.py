@@ -224,3 +224,18 @@ def _truths(first: Run, second: Run, units: pl.DataFrame) -> pl.DataFrame | None
     return units.join(
         a.rename({"unit_id": "as_first", "text": "first"}), on="as_first", how="left"
     ).join(b.rename({"text": "second"}), on="unit_id", how="left")
+
+
+def one_model(run: Run) -> str:
+    """Name the only model of a run."""
+    # Ranks alone (an area under the curve) leave no score of single units, but evidence of them.
+    tables = [run.scores, *(t for t in run.evidence.values() if "model" in t.columns)]
+    named = pl.concat([table["model"].cast(pl.String) for table in tables])
+    names = named.drop_nulls().unique().to_list()
+    if len(names) != 1:
+        raise SpecError(
+            "a run to compare holds no single model",
+            expected="one model in each run",
+            found=", ".join(map(str, names)) or "none",
+        )
+    return str(names[0])

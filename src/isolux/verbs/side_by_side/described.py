@@ -17,7 +17,7 @@ from isolux.io.frames import read_table, refuse_unless_file
 from isolux.io.ids import IdFrom
 from isolux.io.settings_files import read_mapping, refuse_repeated_keys
 from isolux.verbs._in_memory import as_scores
-from isolux.verbs.compare.joining import judged_units, same_people
+from isolux.verbs.compare.joining import judged_units, one_model, same_people
 from isolux.verbs.compare.notes import shared_sample
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
@@ -133,20 +133,6 @@ def _row(
 
 
 _KEY = ["metric", "label", "threshold", "unit_id"]
-
-
-def one_model(run: Run) -> str:
-    """Name the only model of a run."""
-    tables = [run.scores, *(t for t in run.evidence.values() if "model" in t.columns)]
-    named = pl.concat([table["model"].cast(pl.String) for table in tables])
-    names = named.drop_nulls().unique().to_list()
-    if len(names) != 1:
-        raise SpecError(
-            "a run to compare holds no single model",
-            expected="one model in each run",
-            found=", ".join(map(str, names)) or "none",
-        )
-    return str(names[0])
 
 
 def stacked(
