@@ -156,11 +156,7 @@ def _answers(cells: Cells, p: FloatArray, level: float) -> npt.NDArray[np.str_]:
 
 
 def _cases(
-    cells: Cells,
-    answers: npt.NDArray[np.str_],
-    p_fail: FloatArray,
-    more: More,
-    level: float,
+    cells: Cells, answers: npt.NDArray[np.str_], p_fail: FloatArray, more: More, level: float
 ) -> list[tuple[float, Case]]:
     """Describe cases, each with its place among those of its answer, the worst lowest."""
     measure = cells.first.estimates.measures[cells.first.j]

@@ -158,9 +158,7 @@ def _worst(run: Run, dataset: Dataset, key: dict[str, Any], line: Line) -> pl.Da
         .join(scores, on="unit_id", maintain_order="left")
         # A person who has left the dataset since is in no picture, no count and no list of ids.
         .join(people, on="unit_id", how="inner", maintain_order="left")
-        .with_columns(
-            _sense=pl.col("value") if not falling else -pl.col("value"),
-        )
+        .with_columns(_sense=pl.col("value") if not falling else -pl.col("value"))
         .with_row_index("_row")
         .with_columns(_group=pl.col("_row").min().over("attribute", "group"))
         .sort("_group", "_sense", "_area", "unit_id", descending=[False, False, True, False])

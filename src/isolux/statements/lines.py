@@ -49,9 +49,7 @@ def key_of(row: Mapping[str, Any]) -> LineKey:
 
 
 def lines_of(
-    group_metrics: pl.DataFrame,
-    record: Mapping[str, Any],
-    disparities: pl.DataFrame | None = None,
+    group_metrics: pl.DataFrame, record: Mapping[str, Any], disparities: pl.DataFrame | None = None
 ) -> dict[LineKey, Line]:
     """Return every line by its key, in the order of reading: the main metric first."""
     rows = group_metrics.select(LINE).unique(maintain_order=True).to_dicts()

@@ -18,11 +18,7 @@ from isolux.vocabulary.drawn import is_census, is_weighted
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import crossed
-from isolux.vocabulary.words import (
-    chosen_words,
-    class_name,
-    target_of,
-)
+from isolux.vocabulary.words import chosen_words, class_name, target_of
 
 HIDDEN_COMPARED = "Groups that cannot be shown here were compared, too."
 

@@ -152,11 +152,7 @@ def explain(
 
 
 def explain_run(
-    run: Run,
-    analyses: Sequence[str],
-    options: Sequence[str] = (),
-    *,
-    planned: Sequence[str] = (),
+    run: Run, analyses: Sequence[str], options: Sequence[str] = (), *, planned: Sequence[str] = ()
 ) -> Run:
     """Add what analyses say of a run to its findings, tables, notes and references.
 

@@ -159,11 +159,7 @@ def _dots(table: pl.DataFrame) -> str:
 
 
 def _ranges(
-    caption: str,
-    table: pl.DataFrame,
-    middle: str,
-    lines: Sequence[tuple[str, str, int]],
-    note: str,
+    caption: str, table: pl.DataFrame, middle: str, lines: Sequence[tuple[str, str, int]], note: str
 ) -> list[Figure]:
     """Draw a value of each group on lines that lie around it: a figure an attribute."""
     judged = table.filter(pl.col(middle).is_not_null())

@@ -54,8 +54,7 @@ def heat_map(
     ]
     across = list(column_names.values())
     return to_svg(
-        _chart(values, list(row_names.values()), across),
-        enlarged=1.2 if len(across) <= 5 else 1.0,
+        _chart(values, list(row_names.values()), across), enlarged=1.2 if len(across) <= 5 else 1.0
     )
 
 

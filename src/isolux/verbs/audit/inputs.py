@@ -138,10 +138,7 @@ def task_options(spec: AuditSpec) -> dict[str, Any]:
     options |= _database(options)
     _refuse_unscaled(options.get("threshold"), spec.predictions.score_scale)
     taken = named_options(registry.load("tasks", spec.task.name).score)
-    of_others = {
-        "unknown_values": spec.groups.unknown_values,
-        "model": spec.predictions.model_name,
-    }
+    of_others = {"unknown_values": spec.groups.unknown_values, "model": spec.predictions.model_name}
     return options | {
         key: value for key, value in of_others.items() if key in taken and value is not None
     }

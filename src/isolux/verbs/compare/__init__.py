@@ -162,8 +162,7 @@ def compare(
     )
     explained = registry.load("analyses", "model_changes").explain(run)
     return Comparison(
-        replace(run, findings=explained.findings),
-        class_rankings(run.group_metrics, names),
+        replace(run, findings=explained.findings), class_rankings(run.group_metrics, names)
     )
 
 

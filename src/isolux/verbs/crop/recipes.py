@@ -25,12 +25,7 @@ from isolux.geometry.crops import (
     resized,
     whole_box,
 )
-from isolux.geometry.variants import (
-    background_black,
-    mask_of,
-    person_black,
-    person_blurred,
-)
+from isolux.geometry.variants import background_black, mask_of, person_black, person_blurred
 from isolux.tasks import people_of_parts
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError

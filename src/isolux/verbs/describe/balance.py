@@ -32,8 +32,7 @@ def continuous(attributes: pl.DataFrame) -> set[str]:
         return set()
     numbers = attributes.filter(pl.col("number").is_finite())
     kinds = numbers.group_by("attribute").agg(
-        n=pl.col("number").n_unique(),
-        parts=(pl.col("number") != pl.col("number").round(0)).any(),
+        n=pl.col("number").n_unique(), parts=(pl.col("number") != pl.col("number").round(0)).any()
     )
     many = (pl.col("n") > MOST_NUMBERS) | (pl.col("parts") & (pl.col("n") > 1))
     return set(kinds.filter(many)["attribute"])

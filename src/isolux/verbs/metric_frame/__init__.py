@@ -269,11 +269,7 @@ class MetricFrame:
 
         return self._stack(take, self.inputs.controls)
 
-    def _end(
-        self,
-        position: Callable[[FloatArray], Any],
-        fold: np.ufunc,
-    ) -> pl.DataFrame:
+    def _end(self, position: Callable[[FloatArray], Any], fold: np.ufunc) -> pl.DataFrame:
         chosen: list[str | None] = []
 
         def take(measured: Measured) -> tuple[FloatArray, Interval]:

@@ -291,12 +291,7 @@ def _number(x: float) -> float | None:
 
 
 def _record(
-    looks: Sequence[Look],
-    level: float,
-    threshold: float,
-    repeated: str,
-    seed: int,
-    n_gaps: int,
+    looks: Sequence[Look], level: float, threshold: float, repeated: str, seed: int, n_gaps: int
 ) -> dict[str, Any]:
     first = looks[0].run.record
     return {

@@ -32,11 +32,7 @@ from isolux.verbs.compare import asked_metrics
 from isolux.verbs.compare.joining import one_model
 from isolux.verbs.compare.notes import in_one_order, laid_out, notes_on_many
 from isolux.verbs.side_by_side.changes import changes_of_pairs
-from isolux.verbs.side_by_side.described import (
-    described_models,
-    read_descriptions,
-    stacked,
-)
+from isolux.verbs.side_by_side.described import described_models, read_descriptions, stacked
 from isolux.verbs.side_by_side.seeds import Models, values_of_models
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import refuse_counts

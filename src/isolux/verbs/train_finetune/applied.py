@@ -41,10 +41,7 @@ class Written:
 
 
 def others_of(
-    apply: Sequence[str],
-    ids: str | None,
-    images: str | None,
-    withdrawn: str | None,
+    apply: Sequence[str], ids: str | None, images: str | None, withdrawn: str | None
 ) -> list[tuple[str, Dataset]]:
     """Load what is to be labelled; where no picture lies with its files, from ``images``."""
     settings: dict[str, Any] = {"id": ids, "withdrawn": withdrawn, "allow_unmatched": True}
