@@ -37,8 +37,7 @@ from isolux.policy.cells import Cells, Closed
 from isolux.policy.decision import Answer, Case, Decision, RuleAnswer
 from isolux.policy.more import More, more_people
 from isolux.policy.rules import Policy, Rule, margin_of
-from isolux.policy.sentences import counted, ruled, title
-from isolux.policy.unasked import unasked
+from isolux.policy.sentences import counted, ruled, title, unasked
 from isolux.stats.multiplicity import weighted_holm
 from isolux.stats.statistic import FloatArray, PairStatistic
 

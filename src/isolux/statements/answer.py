@@ -14,12 +14,17 @@ from typing import Any
 
 import polars as pl
 
-from isolux.statements.accounting import describe_accounting, describe_unjudged, find_unjudged
+from isolux.statements.accounting import (
+    describe_accounting,
+    describe_same_mix,
+    describe_unjudged,
+    find_unjudged,
+    same_mix,
+)
 from isolux.statements.choice import Choice, choose_statements, find_opposite
 from isolux.statements.groups import group_phrases_of
 from isolux.statements.leading import MEASURE, orient_comparisons
 from isolux.statements.numbers import value_text
-from isolux.statements.same_mix import describe_same_mix, same_mix
 from isolux.statements.text import (
     Names,
     Statement,

@@ -17,7 +17,7 @@ import polars as pl
 from isolux.io.atomic import staged_directory, write_parquet, write_text
 from isolux.io.csv_text import csv_text
 from isolux.report.side_by_side import latex_table
-from isolux.verbs._run_source import RunSource, given_twice, is_run_source, run_of
+from isolux.verbs._in_memory import RunSource, given_twice, is_run_source, run_of
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import is_weighted

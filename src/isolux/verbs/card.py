@@ -16,7 +16,7 @@ from isolux.io import run_directory
 from isolux.io.atomic import RUN_MARK
 from isolux.io.hashing import sha256_file
 from isolux.io.run_changes import refuse_changed
-from isolux.verbs._run_source import HasRun, held_run
+from isolux.verbs._in_memory import HasRun, held_run
 from isolux.verbs.publish import publish
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.verbs._run_source import HasRun, run_of, write_with_report
+from isolux.verbs._in_memory import HasRun, run_of, write_with_report
 from isolux.verbs.ledger import entered, judged
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Explained, Run, printed

@@ -24,8 +24,13 @@ from isolux.people.blotting import blotted_errors
 from isolux.people.loading import judged_people
 from isolux.statements.groups import read_templates
 from isolux.tasks import score
-from isolux.verbs._in_memory import add_unscored, as_dataset, as_scores, columns_of
-from isolux.verbs._run_source import write_with_report
+from isolux.verbs._in_memory import (
+    add_unscored,
+    as_dataset,
+    as_scores,
+    columns_of,
+    write_with_report,
+)
 from isolux.verbs.audit.drawn import columns_of_sample, refuse_protocol
 from isolux.verbs.audit.found import found_in
 from isolux.verbs.audit.inputs import (
@@ -41,7 +46,6 @@ from isolux.verbs.audit.inputs import (
     with_imported,
 )
 from isolux.verbs.audit.protocol import beside_of, with_protocol
-from isolux.verbs.plot import plot
 from isolux.vocabulary.containers import Dataset, Run, Scores
 from isolux.vocabulary.counts import with_counts
 from isolux.vocabulary.drawn import words_of
@@ -83,6 +87,8 @@ class Audit:
         threshold: float | None = None,
     ) -> alt.LayerChart:
         """Draw a metric of each group with its interval; see ``isolux.plot``."""
+        from isolux.verbs.plot import plot
+
         return plot(self.run, metric, attribute, label=label, threshold=threshold)
 
     @property

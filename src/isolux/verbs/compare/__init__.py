@@ -27,7 +27,7 @@ from isolux.io.record_paths import unrooted
 from isolux.people.withdrawal import runs_without
 from isolux.people.withdrawn_lists import read_withdrawn
 from isolux.stats.drawn_design import unweighted
-from isolux.verbs._run_source import HasRun, run_of, write_with_report
+from isolux.verbs._in_memory import HasRun, run_of, write_with_report
 from isolux.verbs.compare.joining import judged_units, one_model, same_people
 from isolux.verbs.compare.notes import in_one_order, laid_out, notes_on, shared_sample
 from isolux.vocabulary import registry

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux.verbs._run_source import given_twice
+from isolux.verbs._in_memory import given_twice
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import JoinError, SpecError

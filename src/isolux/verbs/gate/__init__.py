@@ -27,8 +27,7 @@ from isolux.policy import Decision, Policy, read_policy
 from isolux.policy.asking import Baseline, Measured
 from isolux.policy.deciding import decide
 from isolux.policy.rules import SamePeople
-from isolux.verbs._in_memory import as_scores
-from isolux.verbs._run_source import HasRun, RunSource
+from isolux.verbs._in_memory import HasRun, RunSource, as_scores
 from isolux.verbs.compare import paired
 from isolux.verbs.compare.joining import judged_units
 from isolux.vocabulary import registry

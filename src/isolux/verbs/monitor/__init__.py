@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from isolux.stats.sequences import Watched, watched
-from isolux.verbs._run_source import HasRun
+from isolux.verbs._in_memory import HasRun
 from isolux.verbs.monitor.gaps import Gap, e_text, gaps_of, mixture, sentence
 from isolux.verbs.monitor.looks import Look, Repeated, kept_by_weight, looks_of, people_once
 from isolux.vocabulary.containers import Run

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from isolux.stats.sequences import thinned
-from isolux.verbs._run_source import RunSource, run_of
+from isolux.verbs._in_memory import RunSource, run_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.drawn import SAMPLE

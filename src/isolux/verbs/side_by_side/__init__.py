@@ -27,7 +27,7 @@ from isolux.io.ids import IdFrom
 from isolux.people.withdrawal import runs_without
 from isolux.people.withdrawn_lists import WithdrawnList, read_withdrawn
 from isolux.report.side_by_side import latex_table, wide, write_page
-from isolux.verbs._run_source import RunSource, given_twice, is_run_source, run_of
+from isolux.verbs._in_memory import RunSource, given_twice, is_run_source, run_of
 from isolux.verbs.compare import asked_metrics
 from isolux.verbs.compare.joining import one_model
 from isolux.verbs.compare.notes import in_one_order, laid_out, notes_on_many

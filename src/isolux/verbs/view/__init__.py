@@ -20,7 +20,7 @@ from isolux.io import run_directory, write_text
 from isolux.io.run_changes import blaming_changes, changed_files
 from isolux.people.withdrawal import runs_without
 from isolux.people.withdrawn_lists import read_withdrawn
-from isolux.verbs._run_source import HasRun, RunSource, run_of
+from isolux.verbs._in_memory import HasRun, RunSource, run_of
 from isolux.verbs.compare.joining import judged_units
 from isolux.verbs.publish import publish
 from isolux.verbs.view.pictures import pictures_of
