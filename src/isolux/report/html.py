@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 from isolux.io import write_text
 from isolux.io.ours import refuse_no_page
 from isolux.report import figures, wording
-from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
 from isolux.report.figures.svg import drawable
 from isolux.report.gaps import group_gaps, pair_gaps, strips_of
-from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, summarise
+from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, is_comparison, summarise
 from isolux.report.summary.sentences import independence_text, reading_order
 from isolux.statements import numbers
 from isolux.statements.words import lowered
@@ -85,6 +84,8 @@ def _figures_of(section: AttributeSection) -> tuple[Any, ...]:
 
 def render_comparison(run: Run) -> str:
     """Print two models' comparison, as ``isolux compare`` made it, as one HTML document."""
+    from isolux.report.comparison import summarise_comparison
+
     compared = summarise_comparison(run)
     drawn = {
         s.anchor: figures.change_figure_of(s.title, s.tables[0], compared.models)

@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 
 from isolux.io.run_changes import changed_words
-from isolux.report.comparison import is_comparison, summarise_comparison
+from isolux.report.comparison import summarise_comparison
 from isolux.report.document import PaperTable, Summary
 from isolux.report.ranges import with_people
-from isolux.report.summary import summarise, summarise_record
+from isolux.report.summary import is_comparison, summarise, summarise_record
 from isolux.report.summary.sentences import protocol_of
 from isolux.report.suppression import Cell, hidden_cells, published
 from isolux.statements.numbers import cell_text, decimals

@@ -12,11 +12,11 @@ from typing import Any
 import polars as pl
 
 from isolux.report import figures as drawings
-from isolux.report.comparison import is_comparison, summarise_comparison
+from isolux.report.comparison import summarise_comparison
 from isolux.report.document import AttributeSection
 from isolux.report.figures import Figure
 from isolux.report.figures.svg import drawable
-from isolux.report.summary import summarise
+from isolux.report.summary import is_comparison, summarise
 from isolux.viewer.coding import Coding, coded_scores, members_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import refuse_counts

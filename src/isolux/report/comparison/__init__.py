@@ -207,11 +207,6 @@ class ComparisonSummary:
         return self.base.audited
 
 
-def is_comparison(run: Run) -> bool:
-    """Tell whether a run compares two models."""
-    return "model_a" in run.disparities.columns
-
-
 def summarise_comparison(run: Run) -> ComparisonSummary:
     """Arrange a comparison's tables as the document that its report prints."""
     first, second = models = _models(run)

@@ -132,6 +132,11 @@ def _is_mean(section: AttributeSection, run: Run) -> bool:
     return run.scores.filter(metric=section.main.line.metric).height > 0
 
 
+def is_comparison(run: Run) -> bool:
+    """Tell whether a run compares two models."""
+    return "model_a" in run.disparities.columns
+
+
 def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tuple[Summary, Context]:
     """Arrange what a run says of itself: settings, inputs, findings, and the words for lines."""
     record = {**run.record, **(changed or {})}

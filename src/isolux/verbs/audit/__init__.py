@@ -31,7 +31,6 @@ from isolux.verbs._in_memory import (
     columns_of,
     write_with_report,
 )
-from isolux.verbs.audit.drawn import columns_of_sample, refuse_protocol
 from isolux.verbs.audit.found import found_in
 from isolux.verbs.audit.inputs import (
     Held,
@@ -125,7 +124,10 @@ def run_audit(
     """Audit what a spec describes, from files to findings."""
     given, spec = spec, with_imported(with_protocol(spec))
     _check_comparisons(spec)
-    refuse_protocol(spec)
+    if spec.protocol is not None:
+        from isolux.verbs.audit.drawn import refuse_protocol
+
+        refuse_protocol(spec)
     options = task_options(spec)  # before minutes of reading
     at("reading the people")
     dataset = judged_people(spec, None if held is None else held.frame)
@@ -279,6 +281,8 @@ def _of_anything(
         )
     values: dict[str, object] = {"data": IN_MEMORY, "by": by, **settings}
     if attributes is None:
+        from isolux.verbs.audit.drawn import columns_of_sample
+
         attributes = columns_of(scores, by, columns_of_sample(settings))
     dataset = as_dataset(attributes)
     found = as_scores(scores)

@@ -24,15 +24,15 @@ from isolux.groups.unanswered import cautions, count_undetected, missed, on_miss
 from isolux.io.ahead import pack_ahead
 from isolux.io.record_paths import unrooted
 from isolux.people.blotting import unnamed
-from isolux.people.odd_weights import cautions_on_emptied
+from isolux.people.drawn import is_asked, ways_of
 from isolux.people.synthetic import synthetic_marker, synthetic_note
 from isolux.stats.statistic import PairStatistic
-from isolux.verbs.audit.drawn import drawn_scores, population_inputs, record_of_sample
 from isolux.verbs.audit.protocol import with_tables
 from isolux.verbs.explain import explain_run, first_analyses, role_options, with_references
 from isolux.verbs.ledger import audits_share
 from isolux.vocabulary.containers import Dataset, Run, Scores
 from isolux.vocabulary.counts import COUNTS, TIMES, refuse_repeated_groups, with_times
+from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Info, TaskInfo
 from isolux.vocabulary.notes import Caution, by_severity
@@ -57,8 +57,13 @@ def found_in(
 ) -> tuple[Run, AuditSpec]:
     """Put scores into groups, measure, compare and explain."""
     judged = scores.judged_units()["unit_id"]
-    dataset, scores = drawn_scores(spec, dataset, scores)
-    inputs = {**inputs, **population_inputs(spec)}
+    sampled: dict[str, Any] = {}
+    if is_asked(spec.sample) or ways_of(spec.people.cluster)[1] or SAMPLE in scores.evidence:
+        from isolux.verbs.audit.drawn import drawn_scores, population_inputs, record_of_sample
+
+        dataset, scores = drawn_scores(spec, dataset, scores)
+        inputs = {**inputs, **population_inputs(spec)}
+        sampled = record_of_sample(spec, scores)
     spec, dataset = with_image_bins(spec, dataset)
     attributes = check(dataset.instance_attributes(), ATTRIBUTES)
     members = _members(spec, dataset, scores, attributes)
@@ -74,7 +79,7 @@ def found_in(
     notes = _notes(spec, dataset, scores, members, disparities, lost)
     record = record_of(spec, dataset, scores, estimates, inputs, notes) | {
         "families": {disparities.family.name: disparities.family.size},
-        **record_of_sample(spec, scores),
+        **sampled,
     }
     of = record["clusters"]
     record["accounting"] = account_for(
@@ -126,6 +131,8 @@ def _with_emptied(
     left = scores.judged_units()["unit_id"]
     if len(left) == len(judged):
         return scores
+    from isolux.people.odd_weights import cautions_on_emptied
+
     whole = [a for a, each in groupings(spec.groups, attributes).items() if each.bins is None]
     rows = attributes.filter(pl.col("attribute").cast(pl.String).is_in(whole))
     told = cautions_on_emptied(rows, judged, left)
@@ -161,7 +168,7 @@ def _notes(
     found: Disparities,
     lost: Losses,
 ) -> tuple[str, ...]:
-    each = scores.info.one_by_one and not record_of_sample(spec, scores)
+    each = scores.info.one_by_one and SAMPLE not in scores.evidence
     lacking = cautions(lost.unscored, bounds=each)
     lacking += on_missed(lost.undetected)
     notes = (

@@ -9,7 +9,7 @@ people per image and sizes of boxes (Figures 9, 10), what is unknown or missing,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,9 +21,15 @@ from isolux.groups.membership import membership
 from isolux.groups.no_groups import MOST_NUMBERS
 from isolux.groups.ordering import natural_order
 from isolux.stats.proportions import design_effect, wilson
-from isolux.verbs.describe.balance import Target, continuous, number_tables
+from isolux.verbs.describe.balance import Target
 from isolux.verbs.describe.diversity import diversity_of
-from isolux.verbs.describe.tables import DescribedPeople, known_rows, named, tables_of
+from isolux.verbs.describe.tables import (
+    NUMBER_QUANTILES,
+    DescribedPeople,
+    known_rows,
+    named,
+    tables_of,
+)
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.grouping import Grouping
@@ -235,3 +241,62 @@ def _composition(
     schema = {"group": pl.String, "people": pl.Int64}
     schema |= dict.fromkeys(("% of known", "from", "to"), pl.Float64)
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+# Numbers by group: how an attribute that is a number lies in each group of the others.
+
+_FEW = 4  # people of whom no quarters can be told
+
+
+def continuous(attributes: pl.DataFrame) -> set[str]:
+    """Name the attributes that are numbers, and more than a few whole ones."""
+    if "number" not in attributes.columns:
+        return set()
+    numbers = attributes.filter(pl.col("number").is_finite())
+    kinds = numbers.group_by("attribute").agg(
+        n=pl.col("number").n_unique(), parts=(pl.col("number") != pl.col("number").round(0)).any()
+    )
+    many = (pl.col("n") > MOST_NUMBERS) | (pl.col("parts") & (pl.col("n") > 1))
+    return set(kinds.filter(many)["attribute"])
+
+
+def number_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
+    """Give the quantiles of each numeric attribute, for everyone and by group."""
+    wanted = continuous(people.attributes)
+    if not wanted:
+        return {}
+    numbers = people.attributes.filter(pl.col("number").is_finite())
+    names = numbers["attribute"].unique(maintain_order=True)
+    tables = {}
+    for name in names.filter(names.is_in(sorted(wanted))):
+        own = (
+            numbers.filter(pl.col("attribute") == name)
+            .group_by("unit_id")
+            .agg(pl.col("number").mean())
+        )
+        made = [_row(*side, own) for side in _sides(people, name)]
+        floats = dict.fromkeys(("% without", *NUMBER_QUANTILES, "mean"), pl.Float64)
+        tables[f"Numbers: {named(people, (name,))}"] = pl.DataFrame(made, schema_overrides=floats)
+    return tables
+
+
+def _sides(people: DescribedPeople, but: str) -> Iterator[tuple[str, str, pl.Series]]:
+    """Yield everyone, then the known groups of every attribute but the one that is measured."""
+    yield "everyone", "everyone", people.people["instance_id"]
+    for names in people.by:
+        if but not in names:
+            known = known_rows(people, names)
+            for group in known["group"].unique(maintain_order=True):
+                yield "*".join(names), group, known.filter(pl.col("group") == group)["unit_id"]
+
+
+def _row(attribute: str, group: str, who: pl.Series, numbers: pl.DataFrame) -> dict[str, object]:
+    found = numbers.filter(pl.col("unit_id").is_in(who.implode()))["number"]
+    able = len(found) >= _FEW
+    without = 100.0 * (1.0 - len(found) / len(who)) if len(who) else None
+    row: dict[str, object] = {"attribute": attribute, "group": group, "people": len(found)}
+    quantiles = {
+        head: found.quantile(share, "linear") if able else None
+        for head, share in NUMBER_QUANTILES.items()
+    }
+    return row | {"% without": without} | quantiles | {"mean": found.mean() if able else None}

@@ -17,8 +17,7 @@ import polars as pl
 
 from isolux.stats.diversity import EXACT, vendi_of_subjects, vendi_score
 from isolux.stats.pairwise import METRICS, PAIRS, Distances, map_vectors, pairwise_distances
-from isolux.verbs.describe.balance import NUMBER_QUANTILES
-from isolux.verbs.describe.tables import DescribedPeople, known_rows
+from isolux.verbs.describe.tables import NUMBER_QUANTILES, DescribedPeople, known_rows
 from isolux.vocabulary.errors import JoinError, SpecError
 
 MAPPED = 1_500
