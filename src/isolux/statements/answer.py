@@ -7,7 +7,7 @@ Report, terminal, findings, cards and JSON take their sentences from here
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -232,13 +232,11 @@ _MAX_CLASSES = 4
 _KEY = ("model", "task", "threshold", "attribute")
 
 
-def find_opposite_errors(comparisons: pl.DataFrame, attributes: Collection[str]) -> pl.DataFrame:
+def find_opposite_errors(comparisons: pl.DataFrame) -> pl.DataFrame:
     """Find two groups and two classes of which each group is served worse in one."""
     rows = comparisons.filter(
         pl.col("metric") == _METRIC, pl.col("label").is_not_null(), "is_pair", "is_known"
     )
-    if attributes:
-        rows = rows.filter(pl.col("attribute").is_in(list(attributes)))
     if rows["label"].n_unique() > _MAX_CLASSES:
         return rows.clear()
     rows = rows.filter("is_established", pl.col("gap") < 0)
@@ -248,11 +246,11 @@ def find_opposite_errors(comparisons: pl.DataFrame, attributes: Collection[str])
     return both.filter(pl.col("label") != pl.col("label_b")).sort(*order).head(1)
 
 
-def describe_opposite_errors(run: Run, attributes: Collection[str] = ()) -> str:
+def describe_opposite_errors(run: Run) -> str:
     """Say which two groups are served worse in opposite classes, where both are established."""
     words = words_of(run)
     comparisons = orient_comparisons(run.disparities, run.group_metrics, 1.0 - words.level, ())
-    found = find_opposite_errors(comparisons, attributes)
+    found = find_opposite_errors(comparisons)
     if found.is_empty():
         return ""
     row = found.row(0, named=True)

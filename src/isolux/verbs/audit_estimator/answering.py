@@ -158,14 +158,14 @@ def classes_of(estimator: Any) -> Classes:
     return Classes(tuple(as_labels(known.alike(cells)).to_list()), known.kind)
 
 
-def same_kind(values: pl.Series, classes: Classes, name: str) -> None:
+def same_kind(values: pl.Series, classes: Classes) -> None:
     """Refuse text where the estimator was fitted on numbers, and the other way round."""
     kind = kind_of(values)
     if values.null_count() == len(values) or "text" not in {kind, classes.kind}:
         return
     if kind != classes.kind:
         raise SpecError(
-            f"{name} holds {kind}, and the estimator was fitted on {classes.kind}",
+            f"y holds {kind}, and the estimator was fitted on {classes.kind}",
             expected="one code: " + ", ".join(map(repr, classes.labels[:5])),
             found=", ".join(repr(one) for one in values.drop_nulls().unique().to_list()[:5]),
             hint="a LabelEncoder's inverse_transform, or classes_[answers], brings them into one",
@@ -294,7 +294,7 @@ def _answers(estimator: Any, rows: Any, n: int) -> pl.Series:
 
 def _in_classes(frame: pl.DataFrame, classes: Classes) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Hold the truth against the classes that the estimator was fitted on."""
-    same_kind(frame["truth"], classes, "y")
+    same_kind(frame["truth"], classes)
     truth = as_labels(classes.alike(frame["truth"])).alias("truth")
     known = truth.drop_nulls()
     others = known.filter(~known.is_in(classes.labels))

@@ -24,6 +24,7 @@ from isolux.stats.proportions import design_effect, wilson
 from isolux.verbs.describe.balance import Target
 from isolux.verbs.describe.diversity import diversity_of
 from isolux.verbs.describe.tables import (
+    LEVEL,
     NUMBER_QUANTILES,
     DescribedPeople,
     known_rows,
@@ -63,7 +64,6 @@ def describe_datasets(
     *,
     target: Target | None = None,
     embeddings: Mapping[str, pl.DataFrame] | None = None,
-    level: float = 0.95,
     seed: int = 0,
 ) -> Description:
     """Count people, images and subjects by attribute, intersection, size and crowding.
@@ -98,10 +98,10 @@ def describe_datasets(
     if len(datasets) == 1:
         tables = {caption: next(iter(of.values())) for caption, of in found.items()}
     else:
-        tables, said = _compositions(everyone, level, chosen=bool(by))
+        tables, said = _compositions(everyone, chosen=bool(by))
         notes += said
         tables |= {caption: _stacked(of) for caption, of in found.items()}
-    diversity = diversity_of(everyone, embeddings or {}, level=level, seed=seed)
+    diversity = diversity_of(everyone, embeddings or {}, seed)
     notes += diversity.notes
     return Description(
         tuple(datasets),
@@ -188,7 +188,7 @@ def _wanted(
 
 
 def _compositions(
-    everyone: Mapping[str, DescribedPeople], level: float, *, chosen: bool
+    everyone: Mapping[str, DescribedPeople], *, chosen: bool
 ) -> tuple[dict[str, pl.DataFrame], list[str]]:
     """Put datasets side by side: each group's share of those known, with its sampling interval."""
     tables, alone = {}, []
@@ -202,13 +202,13 @@ def _compositions(
         if len(names) == 1:
             groups = natural_order(groups, dict(pl.concat(known).value_counts().rows()))
         parts_of = [
-            _composition(people, names, groups, level).with_columns(dataset=pl.lit(name))
+            _composition(people, names, groups).with_columns(dataset=pl.lit(name))
             for name, people in having.items()
         ]
         rank = pl.col("group").replace_strict(groups, range(len(groups)), return_dtype=pl.Int64)
         table = pl.concat(parts_of).sort(rank, maintain_order=True)
         shown = named(next(iter(having.values())), names)
-        caption = f"Side by side: {shown}, {100 * level:g} % intervals"
+        caption = f"Side by side: {shown}, {100 * LEVEL:g} % intervals"
         tables[caption] = table.select("group", "dataset", pl.exclude("group", "dataset"))
     if not alone:
         return tables, []
@@ -217,7 +217,7 @@ def _compositions(
 
 
 def _composition(
-    people: DescribedPeople, names: Sequence[str], groups: Sequence[str], level: float
+    people: DescribedPeople, names: Sequence[str], groups: Sequence[str]
 ) -> pl.DataFrame:
     """Share each group out of those known, with Wilson's interval over clusters."""
     known = known_rows(people, names)
@@ -235,7 +235,7 @@ def _composition(
             rows.append((group, 0, None, None, None))
             continue
         effect = design_effect(np.bincount(own, minlength=len(sizes)), sizes)
-        ends = wilson(len(own), judged.height, level, effect)
+        ends = wilson(len(own), judged.height, LEVEL, effect)
         low, high = 100.0 * float(ends.low), 100.0 * float(ends.high)
         rows.append((group, len(own), 100.0 * len(own) / judged.height, low, high))
     schema = {"group": pl.String, "people": pl.Int64}

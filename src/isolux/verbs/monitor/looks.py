@@ -81,7 +81,7 @@ def people_once(looks: Sequence[Look], repeated: Repeated) -> tuple[list[Look], 
     seen: pl.DataFrame | None = None
     kept, left = [], 0
     for look in looks:
-        own = _clusters(look.run)
+        own = _clusters(look)
         names = own.select("cluster").unique().with_columns(look=pl.lit(look.name))
         if seen is not None:
             again = names.join(seen, on="cluster")
@@ -99,13 +99,6 @@ def people_once(looks: Sequence[Look], repeated: Repeated) -> tuple[list[Look], 
 
 def _name(run: RunSource, place: int) -> str:
     return str(run) if isinstance(run, str | Path) else f"run {place}"
-
-
-def _clusters(run: Run) -> pl.DataFrame:
-    return run.scores.select(
-        "unit_id",
-        cluster=pl.coalesce(pl.format("c:{}", "cluster_id"), pl.format("u:{}", "unit_id")),
-    ).unique()
 
 
 def _times(runs: Sequence[Run], names: Sequence[str], at: Sequence[str]) -> list[str]:
@@ -195,10 +188,10 @@ def kept_by_weight(
     looks: Sequence[Look], heaviest: float | None, seed: int
 ) -> tuple[list[Look], tuple[str, ...]]:
     """Keep each look's clusters by their weights, and say how many are kept."""
+    _refuse_ways(looks)
     drawn = dict(looks[0].run.record.get("sample") or {})
     by_cells = bool(drawn.get("population"))
     if not (drawn.get("weight") or by_cells):
-        _refuse_ways(looks)
         if heaviest is not None:
             raise SpecError(
                 "these runs have no weights",
@@ -206,7 +199,6 @@ def kept_by_weight(
                 found=f"--heaviest {heaviest:g}",
             )
         return list(looks), ()
-    _refuse_ways(looks)
     _refuse_both(drawn, heaviest)
     most, kept, of, left = heaviest, [], 0, 0
     for t, look in enumerate(looks):
@@ -219,7 +211,7 @@ def kept_by_weight(
             raise _too_heavy(look, largest, most, looks[0], given=heaviest is not None)
         rng = np.random.default_rng([seed, t, 1])
         own = weights.filter(pl.Series(thinned(rng, weights["weight"].to_numpy(), most)))
-        units = _clusters_of(look).join(own, on="cluster", how="semi")["unit_id"]
+        units = _clusters(look).join(own, on="cluster", how="semi")["unit_id"]
         scores = look.run.scores.filter(pl.col("unit_id").is_in(units.implode()))
         kept.append(Look(look.name, look.at, replace(look.run, scores=scores)))
         of, left = of + weights.height, left + own.height
@@ -231,7 +223,7 @@ def kept_by_weight(
     return kept, (note,)
 
 
-def _clusters_of(look: Look) -> pl.DataFrame:
+def _clusters(look: Look) -> pl.DataFrame:
     cluster = pl.coalesce(pl.format("c:{}", "cluster_id"), pl.format("u:{}", "unit_id"))
     return look.run.scores.select(pl.col("unit_id").cast(pl.String), cluster=cluster).unique()
 
@@ -239,7 +231,7 @@ def _clusters_of(look: Look) -> pl.DataFrame:
 def _of_clusters(look: Look) -> pl.DataFrame:
     """Return each cluster's weight, by name, so that the order of rows moves nothing."""
     table = look.run.evidence[SAMPLE].unique("unit_id", keep="first").select("unit_id", "weight")
-    held = _clusters_of(look).join(table, on="unit_id", how="left").group_by("cluster")
+    held = _clusters(look).join(table, on="unit_id", how="left").group_by("cluster")
     found = held.agg(pl.col("weight").max(), least=pl.col("weight").min()).sort("cluster")
     torn = found.filter(pl.col("least") < pl.col("weight") * (1.0 - _SAME))
     if torn.height:
