@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
@@ -12,11 +13,20 @@ import polars as pl
 
 from isolux.io import run_directory
 from isolux.io.cells import unsigned_zero
+from isolux.io.run_changes import refuse_changed
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset, Run, Scores
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown
+from isolux.vocabulary.errors import (
+    IsoluxError,
+    RunError,
+    SpecError,
+    TableError,
+    UnknownNameError,
+    columns_shown,
+)
 from isolux.vocabulary.given import IN_MEMORY
 from isolux.vocabulary.info import DatasetInfo, Metric, Reference, TaskInfo
+from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, SCORES, check, to_polars
 
@@ -216,3 +226,33 @@ def write_with_report(
         run, out, overwrite=overwrite, extra=lambda folder: write(run, folder / "report.html")
     )
     return where / "report.html"
+
+
+def runs_by_name(named: Mapping[str, RunSource | Sequence[RunSource]]) -> dict[str, list[Run]]:
+    """Take the runs of each name, which has one or several."""
+    found: dict[str, list[Run]] = {}
+    for name, own in named.items():
+        found[str(name)] = [run_of(one) for one in ([own] if is_run_source(own) else list(own))]  # type: ignore[arg-type]
+    return found
+
+
+def read_unchanged(run: str | Path, hint: str, *, what: str = "the run") -> Run:
+    """Read a run's directory, if nothing in it was changed."""
+    at(f"reading {what}")
+    with broken_run(str(run)):
+        refuse_changed(run, what=what, hint=hint)
+        return run_directory.load(run, changed="told")
+
+
+@contextmanager
+def broken_run(where: str) -> Iterator[None]:
+    """Turn any error of a run into one that says that the run cannot be used."""
+    try:
+        yield
+    except RunError:
+        raise
+    except IsoluxError as error:
+        raise RunError(
+            error.problem, expected=error.expected, found=error.found, where=error.where or where,
+            hint=error.hint,
+        ) from error  # fmt: skip

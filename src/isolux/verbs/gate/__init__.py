@@ -21,13 +21,18 @@ from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.regrouping import regroup
 from isolux.groups.unanswered import unanswered
-from isolux.io import run_directory
-from isolux.io.run_changes import refuse_changed
 from isolux.policy import Decision, Policy, read_policy
 from isolux.policy.asking import Baseline, Measured
 from isolux.policy.deciding import decide
 from isolux.policy.rules import SamePeople
-from isolux.verbs._in_memory import HasRun, RunSource, as_scores
+from isolux.verbs._in_memory import (
+    HasRun,
+    RunSource,
+    as_scores,
+    broken_run,
+    held_run,
+    read_unchanged,
+)
 from isolux.verbs.compare import paired
 from isolux.verbs.compare.joining import judged_units
 from isolux.vocabulary import registry
@@ -126,33 +131,16 @@ _ALIKE = 1e-9
 
 def loaded(run: Any, *, what: str = "the run") -> Run:
     """Take a run from memory, or read its directory if nothing in it was changed."""
-    if not isinstance(run, str | Path):
-        found = run if isinstance(run, Run) else getattr(run, "run", None)
-        if not isinstance(found, Run):
-            raise RunError(
-                f"{what} is none", expected="an audit, a run or its directory",
-                found=type(run).__name__,
-            )  # fmt: skip
-        _refuse_others(found, what, None)
-        return found
-    at(f"reading {what}")
-    try:
-        hint = "audit again: nothing is decided about numbers that were changed"
-        refuse_changed(run, what=what, hint=hint)
-        found = run_directory.load(run, changed="told")
-    except RunError:
-        raise
-    except IsoluxError as error:
-        raise _as_broken(error, str(run)) from error
-    _refuse_others(found, what, str(run))
+    where = str(run) if isinstance(run, str | Path) else None
+    hint = "audit again: nothing is decided about numbers that were changed"
+    found = held_run(run) if where is None else read_unchanged(run, hint, what=what)
+    if found is None:
+        raise RunError(
+            f"{what} is none", expected="an audit, a run or its directory",
+            found=type(run).__name__,
+        )  # fmt: skip
+    _refuse_others(found, what, where)
     return found
-
-
-def _as_broken(error: IsoluxError, where: str) -> RunError:
-    return RunError(
-        error.problem, expected=error.expected, found=error.found, where=error.where or where,
-        hint=error.hint,
-    )  # fmt: skip
 
 
 def _refuse_others(run: Run, what: str, where: str | None) -> None:
@@ -173,13 +161,9 @@ def _refuse_others(run: Run, what: str, where: str | None) -> None:
 def measured_run(run: Run, looked: Mapping[SamePeople, Baseline] | None = None) -> Measured:
     """Measure a run again from its scores, and hold the result to the run's own table."""
     at("measuring the groups")
-    try:
+    with broken_run("the run"):
         spec = recorded_spec(run.record)
         estimates, absent = _estimates(run, spec)
-    except RunError:
-        raise
-    except IsoluxError as error:
-        raise _as_broken(error, "the run") from error
     _refuse_other_numbers(run, estimates)
     none, looked = Baseline(problem="no baseline is given"), looked or {}
     least = (spec.statistics.min_units, spec.statistics.min_clusters)

@@ -116,7 +116,7 @@ class Monitoring:
         import json
 
         from isolux.io.atomic import staged_directory, write_parquet, write_text
-        from isolux.report.monitoring import write_monitoring
+        from isolux.report.monitoring import render_monitoring
 
         with staged_directory(out, overwrite=overwrite, marks=(MARK,), what="monitoring") as stage:
             write_parquet(stage / "monitor.parquet", self.table)
@@ -126,10 +126,10 @@ class Monitoring:
                 "gaps": self.summary.to_dicts(),
             }
             write_text(stage / MARK, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
-            write_monitoring(
-                stage / "monitor.html", self.table, self.shown(), self.findings, self.notes,
-                self.record,
-            )  # fmt: skip
+            page = render_monitoring(
+                self.table, self.shown(), self.findings, self.notes, self.record
+            )
+            write_text(stage / "monitor.html", page)
         return Path(out) / "monitor.html"
 
 
