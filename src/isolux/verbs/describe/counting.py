@@ -271,7 +271,7 @@ def number_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
     for name in names.filter(names.is_in(sorted(wanted))):
         own = (
             numbers.filter(pl.col("attribute") == name)
-            .group_by("unit_id")
+            .group_by("unit_id", maintain_order=True)
             .agg(pl.col("number").mean())
         )
         made = [_row(*side, own) for side in _sides(people, name)]
