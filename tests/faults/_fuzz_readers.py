@@ -39,7 +39,8 @@ from isolux.tasks import score
 from isolux.tasks._words.lists import read_word_list
 from isolux.tasks.caption_gender.objects import read_object_words
 from isolux.tasks.label_association.sureness import read_taxonomy
-from isolux.verbs.audit import audit, read_settings
+from isolux.verbs.audit import audit
+from isolux.verbs.audit.inputs import read_settings
 from isolux.verbs.audit.planted import read_planted
 from isolux.verbs.card import card
 from isolux.verbs.crop.kept import CROPS, MARK, read_crops

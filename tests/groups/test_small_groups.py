@@ -10,7 +10,7 @@ from polars.testing import assert_series_equal
 import isolux
 from isolux.report.html import render
 from isolux.report.summary import summarise
-from isolux.statements.unjudged import find_unjudged
+from isolux.statements.accounting import find_unjudged
 from isolux.verbs.publish import publish
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.measure import measure_groups
-from isolux.policy.cells import Side
-from isolux.policy.pairs import pairs_of
+from isolux.policy.cells import Side, pairs_of
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.spec import Statistics

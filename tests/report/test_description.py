@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.report.description import MOST_BARS, render_description, write_description
+from isolux.report.description import render_description, write_description
+from isolux.report.description.figures import MOST_BARS
 from isolux.vocabulary.info import DatasetInfo, Reference
 from tests.report._page import parse
 

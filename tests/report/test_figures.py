@@ -9,7 +9,7 @@ import pytest
 from isolux.report import figures
 from isolux.report.figures import svg as _svg
 from isolux.report.figures.heatmap import contrast
-from isolux.report.figures.labels import headings, short_names
+from isolux.report.figures.svg import headings, short_names
 from isolux.report.summary import summarise
 from tests.report import _runs as runs
 

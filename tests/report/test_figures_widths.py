@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from isolux.report.figures.svg import field, to_svg
-from isolux.report.figures.widths import fit, known, width_em
+from isolux.report.figures.svg import field, fit, known, to_svg, width_em
 
 pytest.importorskip("vl_convert", reason="EXTRA figures ABSENT: no width was compared")
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from isolux.report.summary import _OWN_DATA, summarise
-from isolux.report.summary.answer import reading_order
+from isolux.report.summary.sentences import reading_order
 from isolux.report.wording import NBSP
 from isolux.statements.lines import lines_of
 from isolux.tasks._boxes.matching import chosen, settings_of

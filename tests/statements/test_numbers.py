@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from isolux.statements.lines import describe_counts, describe_ratio
 from isolux.statements.numbers import MINUS, fixed, gap_text, interval, points, value_text
-from isolux.statements.rates import describe_counts, describe_ratio
 from isolux.statements.words import declared_metrics
 
 

@@ -36,8 +36,6 @@ def test_old_women_are_called_men_and_boys_girls() -> None:
     for part in ("old", "labelled woman are called man", "10.0 %)"):
         assert part in second
     assert len(told.split()) <= 45
-    assert describe_opposite_errors(run, ["age"]) == told
-    assert describe_opposite_errors(run, ["race"]) == ""
 
 
 @pytest.mark.parametrize(

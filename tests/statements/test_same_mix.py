@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.statements.same_mix import describe_same_mix, same_mix
+from isolux.statements.accounting import describe_same_mix, same_mix
 from isolux.statements.words import words_of
 from isolux.vocabulary.containers import Run
 from tests._shared import shared_data

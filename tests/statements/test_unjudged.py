@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.statements.accounting import describe_unjudged, find_unjudged
 from isolux.statements.choice import choose_statements
 from isolux.statements.lines import LINE, lines_of
-from isolux.statements.unjudged import describe_unjudged, find_unjudged
 from isolux.vocabulary.containers import Run
 
 

@@ -12,7 +12,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import isolux
-from isolux.verbs.audit import read_settings, run_audit
+from isolux.verbs.audit import run_audit
+from isolux.verbs.audit.inputs import read_settings
 from isolux.vocabulary.errors import OutputError, SpecError
 from isolux.vocabulary.spec import parse_spec
 from tests._shared import shared_data

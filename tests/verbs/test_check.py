@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from isolux.checks._problems import PROBLEMS
-from isolux.verbs.check import Checked, check_dataset, check_loading
+from isolux.verbs.check import Checked, check, check_loading
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.schema import check
+from isolux.vocabulary.schema import check as check_table
 from tests.checks._dataset import dataset, picture, with_files
 
 
 def test_tables_alone_are_checked_without_pictures(tmp_path):
     data = with_files(tmp_path, ["a.jpg"])
-    found = check_dataset(data, pictures=False)
+    found = check(data, no_images=True)
     assert set(found.checks) == {"boxes", "ids", "keypoints", "masks", "splits", "values"}
     assert "Without pictures these were not checked: files, paths" in found.notes[0]
-    check(found.problems, PROBLEMS)
+    check_table(found.problems, PROBLEMS)
 
 
 def test_pictures_are_opened_once_for_all_checks(tmp_path, monkeypatch):
@@ -27,7 +27,7 @@ def test_pictures_are_opened_once_for_all_checks(tmp_path, monkeypatch):
     monkeypatch.setattr(_inspection, "_look", lambda path: (opened.append(path), look(path))[1])
     for name in ("a.jpg", "b.jpg"):
         picture(1).save(tmp_path / name)
-    found = check_dataset(with_files(tmp_path, ["a.jpg", "b.jpg"]), root=tmp_path)
+    found = check(with_files(tmp_path, ["a.jpg", "b.jpg"]), images=tmp_path)
     assert len(opened) == 2
     assert found.problems["check"].to_list() == ["duplicates"]
     assert not found.failed()
@@ -37,27 +37,27 @@ def test_pictures_are_opened_once_for_all_checks(tmp_path, monkeypatch):
 def test_checks_can_be_chosen_and_set(tmp_path):
     data = dataset({"box_x": [0.0], "box_y": [0.0], "box_w": [70.0], "box_h": [9.0]},
                    {"image_id": ["i0"], "width": [64], "height": [48]})  # fmt: skip
-    assert check_dataset(data, only=["boxes"]).problems.height == 1
-    assert check_dataset(data, skip=["boxes"]).problems.is_empty()
-    loose = check_dataset(data, only=["boxes"], options=["boxes.slack_px=9"])
+    assert check(data, only=["boxes"]).problems.height == 1
+    assert check(data, skip=["boxes"]).problems.is_empty()
+    loose = check(data, only=["boxes"], check_option=["boxes.slack_px=9"])
     assert loose.problems.is_empty()
     with pytest.raises(UnknownNameError, match="did you mean 'boxes'"):
-        check_dataset(data, only=["boxs"])
+        check(data, only=["boxs"])
     with pytest.raises(SpecError, match="no check is left to run"):
-        check_dataset(data, only=["boxes"], skip=["boxes"])
+        check(data, only=["boxes"], skip=["boxes"])
     with pytest.raises(SpecError, match=r"belongs to no check(.|\n)*found: 'slack_px=9'"):
-        check_dataset(data, only=["boxes"], options=["slack_px=9"])
+        check(data, only=["boxes"], check_option=["slack_px=9"])
     with pytest.raises(SpecError, match="no setting 'pictures'"):
-        check_dataset(data, only=["duplicates"], options=["duplicates.pictures=1"])
+        check(data, only=["duplicates"], check_option=["duplicates.pictures=1"])
     with pytest.raises(FileError, match="no such folder of pictures"):
-        check_dataset(data, root=tmp_path / "absent")
+        check(data, images=tmp_path / "absent")
 
 
 def test_errors_stand_first(tmp_path):
     picture(1).save(tmp_path / "a.png")
     picture(2).save(tmp_path / "b.png", "JPEG")
     data = with_files(tmp_path, ["a.png", "b.png"], width=[1, 64], height=[1, 48])
-    found = check_dataset(data, root=tmp_path)
+    found = check(data, images=tmp_path)
     assert found.problems["severity"].to_list() == ["error", "warning"]
     assert found.failed()
 

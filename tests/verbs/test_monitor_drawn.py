@@ -10,8 +10,7 @@ import pytest
 
 import isolux
 from isolux.verbs.monitor import monitor
-from isolux.verbs.monitor.drawn import kept_by_weight
-from isolux.verbs.monitor.looks import looks_of
+from isolux.verbs.monitor.looks import kept_by_weight, looks_of
 from isolux.vocabulary.errors import SpecError
 
 

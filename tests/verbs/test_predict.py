@@ -180,7 +180,7 @@ def test_people_in_a_picture_that_cannot_be_read_were_not_missed(people, tmp_pat
 
 
 def test_a_task_that_cannot_judge_the_answers_is_refused_before_any_picture(people, monkeypatch):
-    monkeypatch.setattr("isolux.verbs.predict.run_shards", None)
+    monkeypatch.setattr("isolux.verbs.predict.run_local", None)
     with pytest.raises(SpecError, match=r"(?s)classification does not judge.*labels.*boxes"):
         audited(people, model="python:isolux_verb_nets:boxes")
     with pytest.raises(SpecError, match=r"(?s)detection does not judge.*\n.*labels"):
@@ -226,7 +226,7 @@ def test_a_file_of_settings_holds_it_all(people, tmp_path):
         "task: {name: classification, target: truth}\n"
         "groups: {by: [light]}\nstatistics: {min_units: 5}\n"
     )
-    from isolux.verbs.audit import read_settings
+    from isolux.verbs.audit.inputs import read_settings
     from isolux.vocabulary.spec import parse_spec
 
     read = parse_spec(read_settings(tmp_path / "audit.yaml"))

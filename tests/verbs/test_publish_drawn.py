@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.report.counted import heaviest_shares
+from isolux.report.ranges import heaviest_shares
 from isolux.verbs.publish import publish
 from isolux.verbs.publish.drawn import STEPS, steps_of
 from isolux.vocabulary.errors import SpecError

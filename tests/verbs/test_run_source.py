@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.verbs._run_source import is_run_source, run_of
+from isolux.verbs._in_memory import is_run_source, run_of
 from isolux.vocabulary.errors import SpecError
 
 

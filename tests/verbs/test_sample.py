@@ -110,7 +110,6 @@ def test_a_subject_is_drawn_whole_or_not_at_all():
     found = draw_balanced(data, ["x"], 3)
     assert found.people["subject_id"].value_counts()["count"].to_list() == [2]
     assert found.cells.rows() == [("1", 20, 2, 1)]
-    assert draw_balanced(data, ["x"], 3, split_subjects=True).cells.rows() == [("1", 20, 3, 0)]
 
 
 def test_a_subject_that_does_not_fit_leaves_its_place_to_others():
@@ -125,8 +124,6 @@ def test_a_subject_with_somebody_in_no_cell_is_not_drawn():
     found = draw_balanced(data, ["x"], 5)
     assert found.people["instance_id"].to_list() == ["c"]
     assert "1 subject(s) have somebody in no cell as well: not drawn." in found.notes
-    both = draw_balanced(data, ["x"], 5, split_subjects=True)
-    assert set(both.people["instance_id"]) == {"a", "c"}
 
 
 def test_a_person_named_as_a_subject_is_not_that_subject():

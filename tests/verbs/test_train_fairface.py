@@ -14,7 +14,7 @@ import pytest
 
 import isolux
 from isolux.training import Looked, prepared
-from isolux.verbs._looking import pictures_of, told_of_pictures, unreadable
+from isolux.verbs._for_training import pictures_of, told_of_pictures, unreadable
 from isolux.verbs.train_fairface import class_counts, told_of_counts
 from isolux.verbs.train_fairface.rows import rows_of
 from isolux.vocabulary.errors import (

@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 
-from isolux.viewer.page import TEMPLATE
+from isolux.viewer import TEMPLATE
 from tests.viewer._node import SOURCES, viewer_folder
 
 

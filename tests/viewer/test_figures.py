@@ -6,7 +6,7 @@ import pytest
 
 from isolux.report import figures as drawings
 from isolux.report.summary import summarise
-from isolux.viewer import Shown, contents_of, figures
+from isolux.viewer import Shown, contents_of, tables
 from isolux.vocabulary.errors import DrawingError
 from tests.report import _runs as runs
 from tests.viewer._runs import many_groups
@@ -37,8 +37,8 @@ def test_a_comparison_shows_each_groups_change():
 
 def test_curves_tell_how_scores_are_spread_so_a_page_without_people_has_none():
     assert summarise(runs.detector_run()).sections[0].curves
-    table, _ = figures.figures_of([runs.detector_run()], curves=True)
-    bare, _ = figures.figures_of([runs.detector_run()], curves=False)
+    table, _ = tables.figures_of([runs.detector_run()], curves=True)
+    bare, _ = tables.figures_of([runs.detector_run()], curves=False)
     left = set(table["alt"]) - set(bare["alt"])
     assert set(bare["alt"]) < set(table["alt"])
     assert all(alt.startswith("People ") for alt in left)
@@ -58,7 +58,7 @@ def test_without_the_package_or_its_addresses_the_page_says_so(monkeypatch):
     monkeypatch.setattr(drawings, "figure_of", ended)
     found = drawn(runs.full_run())
     assert found.manifest["holds"]["undrawn"].startswith("the report's figures cannot be drawn")
-    monkeypatch.setattr(figures, "drawable", lambda: False)
+    monkeypatch.setattr(tables, "drawable", lambda: False)
     found = drawn(runs.full_run())
     assert "isolux[figures]" in found.manifest["holds"]["undrawn"]
     assert found.tables["groups"].height > 0

@@ -13,8 +13,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+import isolux.viewer as page_file
 from isolux.viewer import Contents, Shown, bundle, contents_of
-from isolux.viewer import page as page_file
 from isolux.vocabulary.errors import OutputError
 from tests.report import _runs as runs
 from tests.viewer._runs import audited

@@ -7,11 +7,11 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from isolux.report.wording import plain
 from isolux.viewer import Shown, bundle, contents_of
 from isolux.viewer.coding import EVERYONE, LINE
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.printable import plain
 from tests.report import _runs as runs
 from tests.viewer._runs import audited
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from isolux.analyses._judged import findings_table
+from isolux.statements.accounting import describe_unjudged, find_unjudged
 from isolux.statements.answer import word_answer
 from isolux.statements.choice import Choice, choose_statements
 from isolux.statements.text import (
@@ -22,7 +23,6 @@ from isolux.statements.text import (
     describe_more,
     describe_null,
 )
-from isolux.statements.unjudged import describe_unjudged, find_unjudged
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
 

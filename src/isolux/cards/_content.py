@@ -27,10 +27,10 @@ from isolux.cards._source import (
     without_folders,
 )
 from isolux.groups.unknown import KNOWN_SUFFIX
-from isolux.report.document import AttributeSection, GroupRow, Line, LineTable, Summary
+from isolux.report.document import AttributeSection, GroupRow, LineTable, Summary
 from isolux.report.summary.analyses import IN_THE_ANSWER
-from isolux.report.summary.answer import reading_order
-from isolux.report.summary.cautions import synthetic
+from isolux.report.summary.sentences import reading_order, synthetic
+from isolux.statements.lines import Line
 from isolux.statements.numbers import count, interval, p_equals, p_text, value_text, with_unit
 from isolux.statements.words import words_of
 from isolux.vocabulary import registry

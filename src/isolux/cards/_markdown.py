@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from isolux.cards._document import Block, Bullets, Card, Paragraph, Said, Table
-from isolux.report.wording import plain, safe_url
+from isolux.report.wording import safe_url
+from isolux.vocabulary.printable import plain
 
 _MARKUP = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"})

@@ -9,9 +9,10 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from isolux.report.document import AttributeSection, Estimate, GroupRow, Line, LineTable, Summary
+from isolux.report.document import AttributeSection, Estimate, GroupRow, LineTable, Summary
 from isolux.report.summary import summarise
 from isolux.report.wording import SHAPE, STATUS_WORDS
+from isolux.statements.lines import Line
 from isolux.statements.numbers import count, interval, with_unit
 from isolux.vocabulary.containers import Run
 

@@ -17,7 +17,8 @@ from isolux.cards._document import Card, Part
 from isolux.cards._facts import Facts, asks_of
 from isolux.cards._hub import front_matter, hub_classes, licence_of
 from isolux.cards._source import Source, cell_text, lines_shown, without_folders
-from isolux.report.document import Estimate, Line
+from isolux.report.document import Estimate
+from isolux.statements.lines import Line
 from isolux.vocabulary.info import CardInfo, Reference
 
 INFO = CardInfo(

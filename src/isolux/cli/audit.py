@@ -29,7 +29,8 @@ def audit(data: str, *, notes: bool | None = None, **settings: Any) -> None:
     from isolux.cli.lazily import load_late
     from isolux.cli.running import watching
     from isolux.io.atomic import refuse_existing
-    from isolux.verbs.audit import asked_for, one_per_model, run_audit
+    from isolux.verbs.audit import run_audit
+    from isolux.verbs.audit.inputs import asked_for, one_per_model
 
     spec = asked_for(data, given(settings))
     named = spec.report.out is not None
@@ -114,7 +115,7 @@ def _value(args: Sequence[str], flag: str) -> str | None:
 
 def _written(args: Sequence[str]) -> dict[str, Any]:
     """Read the file of settings, if one is named; what is wrong with it is said when it is run."""
-    from isolux.verbs.audit import names_file, read_settings
+    from isolux.verbs.audit.inputs import names_file, read_settings
     from isolux.vocabulary.errors import IsoluxError
 
     for text in args:

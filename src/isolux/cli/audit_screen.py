@@ -19,8 +19,9 @@ from isolux.vocabulary.words import brief, numbered
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from isolux.report.document import AttributeSection, Line, LineTable, Summary
+    from isolux.report.document import AttributeSection, LineTable, Summary
     from isolux.statements.answer import Answer
+    from isolux.statements.lines import Line
 
 _LINES, _TAIL = 32, 8  # of a screen of 80 columns; what stands below the tables at least
 _LINE = ("model", "metric", "label", "threshold")

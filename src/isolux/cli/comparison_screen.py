@@ -18,7 +18,7 @@ from isolux.cli.streams import screen
 from isolux.cli.widths import cut
 from isolux.report.comparison import ComparisonSummary, summarise_comparison
 from isolux.report.document import Estimate
-from isolux.report.figures.labels import short_names
+from isolux.report.figures.svg import short_names
 from isolux.statements.numbers import count, p_text, value_text
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.printable import plain

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from isolux.cli.streams import as_printed
 from isolux.cli.widths import cut, pad, shorten
-from isolux.report.document import AttributeSection, Audited, Estimate, GroupRow, Line, LineTable
+from isolux.report.document import AttributeSection, Audited, Estimate, GroupRow, LineTable
 from isolux.report.gaps import print_gaps
+from isolux.statements.lines import Line
 from isolux.statements.numbers import column_places, count, p_text, value_text
 from isolux.vocabulary.printable import plain
 from isolux.vocabulary.tables import Status

@@ -67,7 +67,7 @@ def _go_on(spec: Any) -> str:
 
 def _asked(data: str | None, out: str | None, said: dict[str, Any]) -> Any:
     """Read the settings of the line, and of a file where one is named."""
-    from isolux.verbs.audit import asked_for
+    from isolux.verbs.audit.inputs import asked_for
     from isolux.vocabulary.errors import SpecError
 
     if data is None:

@@ -20,10 +20,18 @@ from isolux.disparity.paired import paired_difference
 from isolux.disparity.whole import both_ways
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.unknown import UNKNOWN
-from isolux.policy.amounts import level_of, margin_of
-from isolux.policy.cells import Cells, Closed, Side, of_differences, of_ratios, of_values, too_small
-from isolux.policy.pairs import independent, pairs_of
-from isolux.policy.rules import Rule
+from isolux.policy.cells import (
+    Cells,
+    Closed,
+    Side,
+    independent,
+    of_differences,
+    of_ratios,
+    of_values,
+    pairs_of,
+    too_small,
+)
+from isolux.policy.rules import Rule, level_of, margin_of
 from isolux.stats.design import IntArray
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -34,10 +42,7 @@ _HIGHER = ("at_least",)
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The other run: both models on the same people, or other people's own estimates.
-
-    ``problem`` says why there is none of the two; ``people`` are those whom both runs judged.
-    """
+    """The other run: both models on the same people, or other people's own estimates."""
 
     paired: Estimates | None = None
     models: tuple[str, str] = ("", "")

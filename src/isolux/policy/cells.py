@@ -9,10 +9,11 @@ one-sided tests (Schuirmann 1987) for every pair.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from isolux.disparity.comparisons import compare_groups
 from isolux.disparity.replicated import effective_clusters
 from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods import families_of
@@ -22,7 +23,8 @@ from isolux.groups.interval_methods.root import is_of_squares, roots
 from isolux.groups.means import means_of
 from isolux.stats.constants import KEPT_EFFECTIVE
 from isolux.stats.design import IntArray
-from isolux.stats.deviates import Difference
+from isolux.stats.deviates import Difference, Reach
+from isolux.stats.differences import of_means, of_replicates
 from isolux.stats.intervals import Interval, logit_reach, student_reach
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
@@ -115,19 +117,7 @@ def _only(ends: Interval, rows: IntArray) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """What a rule asks about and the run cannot answer: it fails, or more people are needed.
-
-    Parameters
-    ----------
-    who : str
-        The metric, attribute or group, by its name.
-    why : str
-        A clause that follows a colon.
-    lacks_units, lacks_clusters : int
-        How many more a group needs to be judged at all; both 0: no number of people would do.
-    untold : bool
-        Whether more people would do, and nobody can tell how many.
-    """
+    """What a rule asks about and the run cannot answer: it fails, or more people are needed."""
 
     who: str
     why: str
@@ -145,20 +135,7 @@ class Closed:
 class Cells:
     """Cells of one rule and one measure.
 
-    Parameters
-    ----------
-    slack : [h] float
-        Above 0 on the right side of the limit, in the metric's unit (of ratios on the log scale).
-    bounds : callable
-        Bounds of the slack that reach z standard errors.
-    first, second : Side
-        Whose value it is, and whom it is held to; second None: a limit.
-    sign, offset : float
-        The estimate is ``sign × slack + offset``.
-    log : bool
-        Whether estimate and slack are logarithms of ratios.
-    rest : str
-        Whom everyone in ``second`` is: "everyone else", "the baseline"; empty: groups of their own.
+    Shapes: ``slack`` [h].
     """
 
     slack: FloatArray
@@ -282,3 +259,39 @@ def _worth(estimates: Estimates, j: int) -> FloatArray:
         return effective_clusters(estimates)
     every = np.arange(len(estimates.groups))
     return means_of(estimates.design, estimates.measures[j], every).effective_clusters
+
+
+def pairs_of(
+    estimates: Estimates, attribute: str, j: int, first: IntArray, second: IntArray
+) -> Difference:
+    """Compare groups; of what chance enlarges, either group's interval reaches down by its part.
+
+    Shapes: ``first, second`` [h].
+    """
+    apart = compare_groups(estimates, attribute, j).pairs(first, second)
+    measure = estimates.measures[j]
+    if not is_enlarged(measure):
+        return apart
+    one, two = (chance_of(estimates.design, measure, rows).added for rows in (first, second))
+
+    def ends(z: Reach) -> tuple[Interval, Interval]:
+        a, b = apart.ends(z)
+        return down_by(a, one), down_by(b, two)
+
+    return replace(apart, ends=ends)
+
+
+def independent(one: Side, two: Side) -> Difference:
+    """Compare values of people who have nothing in common."""
+    none = np.zeros(len(one.rows))
+    measures = [side.estimates.measures[side.j] for side in (one, two)]
+    if all(m.mean is not None for m in measures):
+        a, b = (means_of(s.estimates.design, s.estimates.measures[s.j], s.rows) for s in (one, two))
+        if a.shares == b.shares:
+            return of_means(a, b, none, none)
+    ends = logit_reach if measures[0].fraction else student_reach
+    parts = [
+        (s.value, s.estimates.standard_error[s.rows, s.j], np.maximum(s.clusters - 1.0, 1.0))
+        for s in (one, two)
+    ]
+    return of_replicates(parts[0], parts[1], none, ends)

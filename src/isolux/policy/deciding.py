@@ -32,14 +32,12 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.estimates import Estimates
-from isolux.policy.amounts import margin_of
 from isolux.policy.asking import Asked, Measured, ask, asked_groups, plain
 from isolux.policy.cells import Cells, Closed
 from isolux.policy.decision import Answer, Case, Decision, RuleAnswer
 from isolux.policy.more import More, more_people
-from isolux.policy.rules import Policy, Rule
-from isolux.policy.sentences import counted, ruled, title
-from isolux.policy.unasked import unasked
+from isolux.policy.rules import Policy, Rule, margin_of
+from isolux.policy.sentences import counted, ruled, title, unasked
 from isolux.stats.multiplicity import weighted_holm
 from isolux.stats.statistic import FloatArray, PairStatistic
 
@@ -157,11 +155,7 @@ def _answers(cells: Cells, p: FloatArray, level: float) -> npt.NDArray[np.str_]:
 
 
 def _cases(
-    cells: Cells,
-    answers: npt.NDArray[np.str_],
-    p_fail: FloatArray,
-    more: More,
-    level: float,
+    cells: Cells, answers: npt.NDArray[np.str_], p_fail: FloatArray, more: More, level: float
 ) -> list[tuple[float, Case]]:
     """Describe cases, each with its place among those of its answer, the worst lowest."""
     measure = cells.first.estimates.measures[cells.first.j]

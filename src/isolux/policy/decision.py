@@ -6,9 +6,12 @@ One object holds what command, function and pytest plugin show. ``record`` is it
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from isolux.vocabulary.printable import plain
 
 Answer = Literal["pass", "fail", "insufficient"]
 EXIT_CODES: Mapping[str, int] = {"pass": 0, "fail": 1, "insufficient": 3}
@@ -18,28 +21,7 @@ SCHEMA = "https://github.com/isolux/isolux/blob/main/docs/schemas/gate-1.json"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One value, difference or ratio that a rule is about.
-
-    Parameters
-    ----------
-    answer : {"pass", "fail", "insufficient"}
-    model, metric, label, threshold, attribute, group : optional
-        What was measured, of whom; attribute None: everyone.
-    other : str, optional
-        The group, the "everyone else" or the "baseline" that it is held to.
-    estimate, low, high : float, optional
-        In the metric's unit (ratios: none), with one-sided bounds, each at the policy's level.
-    p_fail : float, optional
-        Of "the value is on the right side of its limit", adjusted over all cases of the policy.
-    n, n_other : int, optional
-        Units behind either side.
-    more, more_other : int, optional
-        Units to add to either side, so that the case is decided with the policy's power.
-    more_clusters : int, optional
-        The clusters in which those of the first side would come, as many to a cluster as now.
-    reason : str, optional
-        Why it could not be asked.
-    """
+    """One value, difference or ratio that a rule is about."""
 
     answer: Answer
     model: str | None = None
@@ -69,19 +51,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class RuleAnswer:
-    """What one rule answers, and why.
-
-    Parameters
-    ----------
-    place : int
-        From 1, in the policy.
-    kind, title : str
-    answer : {"pass", "fail", "insufficient"}
-    text : str
-        Sentences: what decided it; of an insufficient one, how many more people would.
-    cases : tuple of Case
-        What it rests on, the worst first.
-    """
+    """What one rule answers, and why."""
 
     place: int
     kind: str
@@ -160,21 +130,140 @@ class Decision:
 
     def text(self) -> str:
         """Return what command, function and pytest say: a line a rule, and what it comes to."""
-        from isolux.policy.printed import decision_text
-
         return decision_text(self)
 
     def markdown(self) -> str:
         """Return a summary for a CI job's page."""
-        from isolux.policy.printed import decision_markdown
-
         return decision_markdown(self)
 
     def junit(self) -> str:
         """Return JUnit XML: a test case a rule; insufficient is an error, never a skip."""
-        from isolux.policy.junit import decision_junit
-
         return decision_junit(self)
 
     def __str__(self) -> str:
         return self.text()
+
+
+_WORD: dict[Answer, str] = {"pass": "PASS", "fail": "FAIL", "insufficient": "INSUFFICIENT"}
+_MARK: dict[Answer, str] = {"pass": "✅ pass", "fail": "❌ fail", "insufficient": "❔ insufficient"}
+_MEANS: dict[Answer, str] = {
+    "pass": "every rule is shown to hold",
+    "fail": "a rule is shown not to hold, names something that does not exist, or has no value",
+    "insufficient": "no rule is shown not to hold, and not every rule is shown to hold",
+}
+
+
+def decision_text(decision: Decision) -> str:
+    """Print warnings, what it comes to, each rule and why, those that fail first, and notes."""
+    notes = [f"note: {_one_line(note)}" for note in decision.notes]
+    warnings = [note for note in notes if note.startswith("note: WARNING")]
+    means = f"{_MEANS[decision.answer]} ({_counts(decision)})"
+    lines = [*warnings, f"{_WORD[decision.answer]}: {means}."]
+    lines += [f"{_first_upper(_one_line(decision.unasked))}."] if decision.unasked else []
+    order = ("fail", "insufficient", "pass")
+    lines.append("")
+    for one in sorted(decision.rules, key=lambda rule: order.index(rule.answer)):
+        lines.append(f"{_WORD[one.answer]}  {one.place}. {_one_line(one.title)}")
+        lines.append(f"      {_one_line(one.text)}")
+    return "\n".join([*lines, "", _error(decision), *(n for n in notes if n not in warnings)])
+
+
+def decision_markdown(decision: Decision) -> str:
+    """Write a summary: the answer, a table of rules, notes."""
+    lines = [f"## {_MARK[decision.answer]}: {_cell(_subject(decision))}", "",
+             f"{_MEANS[decision.answer].capitalize()} ({_counts(decision)}).", "",
+             *_left(decision), "| | rule | why |", "|---|---|---|"]  # fmt: skip
+    lines += [
+        f"| {_MARK[one.answer]} | {one.place}. {_cell(one.title)} | {_cell(one.text)} |"
+        for one in decision.rules
+    ]
+    lines += ["", _error(decision)]
+    if decision.notes:
+        lines += ["", *(f"- {_cell(note)}" for note in decision.notes)]
+    return "\n".join([*lines, ""])
+
+
+def _left(decision: Decision) -> list[str]:
+    said = _cell(_first_upper(decision.unasked))
+    return [f"**{said}.**", ""] if said else []
+
+
+def _subject(decision: Decision) -> str:
+    model = str(decision.about.get("model") or "")
+    run = f" ({decision.run})" if decision.run else ""
+    policy = f", by {decision.policy}" if decision.policy else ""
+    return f"{model or 'the run'}{run}{policy}"
+
+
+def _counts(decision: Decision) -> str:
+    answers = [one.answer for one in decision.rules]
+    words: tuple[tuple[Answer, str], ...] = (
+        ("pass", "pass"), ("fail", "fail"), ("insufficient", "insufficient"),
+    )  # fmt: skip
+    told = [f"{answers.count(key):,} {word}" for key, word in words if key in answers]
+    return f"of {len(answers):,} rule{'s' if len(answers) != 1 else ''}: {', '.join(told)}"
+
+
+def _error(decision: Decision) -> str:
+    level = float(decision.about.get("level", 0.95))
+    cases = int(decision.about.get("cases", 0))
+    wrong = f"{100 * (1 - level):.4g} %"
+    over = f"Holm over {cases:,} cases, an equal share for each rule"
+    return (
+        f"Bounds are one-sided, each at {100 * level:g} %. Over the whole policy, a rule that does "
+        f"not hold lets it pass in at most {wrong} of audits, and one that holds in all of its "
+        f"rules fails in at most {wrong}" + (f" ({over})." if cases > 1 else ".")
+    )
+
+
+def _first_upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _one_line(text: str) -> str:
+    return plain(" ".join(text.split()))
+
+
+def _cell(text: str) -> str:
+    """Keep names from ending a cell of a table, and from being read as markup."""
+    safe = _one_line(text)
+    for sign in ("&", "\\", "`", "*", "[", "]", "<", ">", "|", "~", "@"):
+        safe = safe.replace(sign, f"&#{ord(sign)};")
+    return safe
+
+
+def decision_junit(decision: Decision) -> str:
+    """Write the XML: one suite named by the policy, one case for each rule."""
+    answers = [one.answer for one in decision.rules]
+    counts = {
+        "tests": str(len(answers)),
+        "failures": str(answers.count("fail")),
+        "errors": str(answers.count("insufficient")),
+        "skipped": "0",
+        "time": "0",
+    }
+    root = ET.Element("testsuites", {"name": "isolux gate", **counts})
+    suite = ET.SubElement(
+        root, "testsuite", {"name": _text(decision.policy or "isolux gate"), **counts}
+    )
+    listed = ET.SubElement(suite, "properties")
+    for name, value in (("run", decision.run), ("baseline", decision.baseline),
+                        *([("unasked", decision.unasked)] if decision.unasked else []),
+                        *((k, str(v)) for k, v in decision.about.items())):  # fmt: skip
+        ET.SubElement(listed, "property", {"name": name, "value": _text(value)})
+    for one in decision.rules:
+        case = ET.SubElement(
+            suite, "testcase",
+            {"classname": "isolux.gate", "name": _text(f"{one.place}. {one.title}"), "time": "0"},
+        )  # fmt: skip
+        if one.answer != "pass":
+            kind = "failure" if one.answer == "fail" else "error"
+            told = ET.SubElement(case, kind, {"type": one.answer, "message": _text(one.text)})
+            told.text = _text(one.text)
+        ET.SubElement(case, "system-out").text = _text(one.text)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _text(text: str) -> str:
+    return plain(text)

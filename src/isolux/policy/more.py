@@ -68,9 +68,7 @@ def more_people(
 
 
 def _joined(
-    parts: Sequence[tuple[FloatArray, ...]],
-    open_: Sequence[npt.NDArray[np.bool_]],
-    groups: _Groups,
+    parts: Sequence[tuple[FloatArray, ...]], open_: Sequence[npt.NDArray[np.bool_]], groups: _Groups
 ) -> tuple[Cases, IntArray, IntArray]:
     """Stack cases, and number the first and the second group of each."""
     joined = [np.concatenate([part[k] for part in parts]) if parts else np.zeros(0)

@@ -21,11 +21,10 @@ from isolux.groups.estimates import Estimates
 from isolux.groups.unknown import UNKNOWN
 from isolux.policy.asking import Measured
 from isolux.policy.cells import Side, too_small
-from isolux.policy.unasked import found_differences
-from isolux.report.wording import plain
+from isolux.policy.sentences import found_differences
 from isolux.statements.numbers import points, with_unit
 from isolux.stats.design import IntArray
-from isolux.vocabulary.printable import escape_json
+from isolux.vocabulary.printable import escape_json, plain
 from isolux.vocabulary.words import brief
 
 _LEVEL, _POWER = 0.95, 0.8

@@ -9,8 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from isolux.io.settings_files import read_mapping, refuse_repeated_keys
-from isolux.policy.amounts import read_amount
-from isolux.policy.rules import KINDS, Kind, Policy, Rule, takes
+from isolux.policy.rules import KINDS, Kind, Policy, Rule, read_amount, takes
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import crossed
@@ -299,7 +298,7 @@ def refuse_summary_alone(rules: Sequence[Rule], where: str) -> None:
 
     Examples
     --------
-    >>> from isolux.policy.amounts import Amount
+    >>> from isolux.policy.rules import Amount
     >>> alone = Rule("ratio_at_least", 1, metric="selected", attribute="race", ratio=0.8)
     >>> refuse_summary_alone([alone], "the policy")
     Traceback (most recent call last):

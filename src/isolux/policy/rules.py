@@ -2,10 +2,163 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from isolux.policy.amounts import Amount
+from isolux.vocabulary.errors import SpecError
+
+_WRITTEN = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*([^\d\s,.].*?)?\s*")
+_POINTS = ("point", "points", "percentage points", "pp")
+_SHARE = ("share", "shares", "fraction")
+_PERCENT = ("%", "percent", "per cent")
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number and the unit it was written with."""
+
+    number: float
+    unit: str
+
+    @property
+    def text(self) -> str:
+        """The amount as a sentence has it.
+
+        Examples
+        --------
+        >>> Amount(1.0, "points").text, Amount(80.0, "%").text
+        ('1 point', '80 %')
+        """
+        unit = "point" if self.unit == "points" and self.number == 1 else self.unit
+        return f"{self.number:g} {unit}".strip()
+
+
+def read_amount(value: object, *, what: str, where: str) -> Amount:
+    """Read a number with its unit.
+
+    Examples
+    --------
+    >>> read_amount("5 points", what="within", where="rule 1")
+    Amount(number=5.0, unit='points')
+    """
+    expected = "a number with its unit: `5 points`, `0.05 share`; a level also `80 %`"
+    if isinstance(value, float) and not math.isfinite(value):
+        raise SpecError(
+            f"{what} is not a number", expected=expected, found=str(value), where=where,
+            hint="without a limit there is nothing to pass: give one, or leave the rule out",
+        )  # fmt: skip
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise SpecError(
+            f"{what} has no unit",
+            expected=expected,
+            found=f"{value:g}",
+            where=where,
+            hint=f"write {_likely(what, float(value))}; of another metric its unit, such as `2 dB`",
+        )
+    found = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        point = isinstance(value, str) and re.match(r"\s*[-+]?\d+,\d", value)
+        hint = f"with a point: `{what}: {str(value).replace(',', '.').strip()}`" if point else None
+        raise SpecError(
+            f"{what} is not a number", expected=expected, found=repr(value), where=where, hint=hint
+        )
+    unit = " ".join((found[2] or "").split())
+    if not unit:
+        return read_amount(float(found[1]), what=what, where=where)
+    for names, name in ((_POINTS, "points"), (_SHARE, "share"), (_PERCENT, "%")):
+        unit = name if unit.lower() in names else unit
+    return Amount(float(found[1]), unit)
+
+
+def _likely(what: str, value: float) -> str:
+    """Name what a bare number of a share may mean, the likeliest first."""
+    unit = "%" if what in ("at_least", "at_most") else "points"
+    if 0 < abs(value) < 1:
+        return f"`{what}: {100 * value:g} {unit}` or, the same, `{what}: {value:g} share`"
+    return f"`{what}: {value:g} {unit}`" + (
+        " if percentage points are meant" if unit == "points" else ""
+    )
+
+
+def margin_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
+    """Turn the size of a difference into the metric's unit.
+
+    Examples
+    --------
+    >>> margin_of(Amount(5.0, "points"), "fraction", what="within", where="rule 1")
+    0.05
+    """
+    if amount.unit == "%":
+        raise SpecError(
+            f"{what} is in percent, which a difference may mean in two ways",
+            expected=f"`{amount.number:g} points` of a hundred, or a share of 1",
+            found=amount.text,
+            where=where,
+        )
+    found = _in_unit(amount, unit, what, where)
+    if found <= 0:
+        raise SpecError(
+            f"{what} leaves no room",
+            expected="above 0: no number of people shows that two values are exactly alike",
+            found=amount.text,
+            where=where,
+        )
+    if unit == "fraction" and found >= 1:
+        raise SpecError(
+            f"{what} allows every difference there can be",
+            expected="below 100 points",
+            found=amount.text,
+            where=where,
+        )
+    return found
+
+
+def level_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
+    """Turn a value's limit into the metric's unit.
+
+    Examples
+    --------
+    >>> level_of(Amount(80.0, "%"), "fraction", what="at_least", where="rule 1")
+    0.8
+    """
+    found = _in_unit(amount, unit, what, where)
+    if unit == "fraction" and not 0 < found < 1:
+        raise SpecError(
+            f"{what} asks nothing of a share, or what none can show",
+            expected="more than 0 % and less than 100 %",
+            found=amount.text,
+            where=where,
+        )
+    if what == "at_least" and unit == "fraction" and amount.unit != "share" and amount.number < 1:
+        raise SpecError(
+            f"{what} asks for less than 1 %, which nearly any model passes",
+            expected=f"`{100 * amount.number:g} %`, or `{found:g} share` if so little is meant",
+            found=amount.text, where=where,
+            hint=f"did you mean {100 * amount.number:g} %?",
+        )  # fmt: skip
+    return found
+
+
+def _in_unit(amount: Amount, unit: str, what: str, where: str) -> float:
+    if unit == "fraction":
+        if amount.unit in ("points", "%"):
+            return round(amount.number / 100.0, 12)
+        if amount.unit == "share":
+            return amount.number
+        wanted = "points or a share"
+    else:
+        wanted = unit or "units"
+        if amount.unit.lower() in (wanted.lower(), "units", "unit"):
+            return amount.number
+    raise SpecError(
+        f"{what} is in another unit than the metric",
+        expected=f"{wanted}",
+        found=amount.text,
+        where=where,
+    )
+
 
 Kind = Literal[
     "at_least", "at_most", "within", "worse_by_at_most", "lost_at_most", "ratio_at_least",
@@ -49,37 +202,7 @@ def takes(kind: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule.
-
-    Parameters
-    ----------
-    kind : str
-        One of ``KINDS``.
-    place : int
-        From 1, in the policy.
-    amount : Amount, optional
-        Limit or margin, with its unit.
-    metric, label, threshold, model : optional
-        What is asked about; None: every class, threshold or model that the run has (where a metric
-        has a value over all classes, that alone).
-    attribute : str, optional
-        The attribute, or intersection joined by ``*``; None: everyone. Of ``covered`` its value.
-    groups : tuple of str
-        Some groups alone; empty: each group whose value is known.
-    than : str, optional
-        The group that others are held to; None: everyone else.
-    people : int or str, optional
-        Of ``covered``: the fewest in a group. Of ``lost_at_most``: ``same``, ``shared`` or
-        ``different``.
-    clusters : int, optional
-        Of ``covered``: the fewest independent clusters in a group.
-    analyses : tuple of str
-        Of ``ran`` and ``none_above``.
-    ratio : float, optional
-        Of ``ratio_at_least``: between 0 and 1.
-    title : str
-        The name that the policy gives it; empty: it is made of what the rule asks.
-    """
+    """One rule."""
 
     kind: Kind
     place: int
@@ -111,21 +234,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Rules that are asked together.
-
-    Parameters
-    ----------
-    rules : tuple of Rule
-    level : float
-        1 less the chance of a wrong pass, and of a wrong fail, of the whole policy.
-    power : float
-        Chance with which the number of people that is told would decide.
-    unanswered : float
-        Share of people, 0 to 1, who may have no prediction, of everyone and of each asked group.
-    name : str
-    source : str
-        The file, or "in memory".
-    """
+    """Rules that are asked together."""
 
     rules: tuple[Rule, ...]
     level: float = 0.95

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from isolux.policy.amounts import level_of, margin_of
+import polars as pl
+
+from isolux.policy.asking import Measured, plain
 from isolux.policy.decision import Case
-from isolux.policy.rules import Policy, Rule
+from isolux.policy.rules import Policy, Rule, level_of, margin_of
 from isolux.statements.numbers import MINUS, p_equals, points, value_text, with_unit
 from isolux.stats.statistic import PairStatistic
+from isolux.vocabulary.spec import recorded_spec
 from isolux.vocabulary.words import brief
 
 if TYPE_CHECKING:
     from isolux.policy.asking import Measured
     from isolux.vocabulary.info import Metric
+
 
 _SHOWN = 4
 _OF_DIFFERENCE = ("within", "worse_by_at_most", "lost_at_most", "none_above")
@@ -293,3 +297,56 @@ def counted(rule: Rule, cases: Sequence[Case]) -> str:
 
 def _and(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else "".join(parts)
+
+
+_FACTS = ("covered", "ran")
+_NAMES = 8
+_FOUND = " (a difference was found)"
+
+
+def found_differences(measured: Measured) -> list[tuple[str, str]]:
+    """List attribute and metric of each difference that the audit itself found."""
+    findings = measured.findings
+    if not findings.height:
+        return []
+    alpha = 1.0 - recorded_spec(measured.record).statistics.level
+    rows = findings.filter(
+        pl.col("analysis") == "group_gaps",
+        pl.col("p_adjusted") <= alpha,
+        pl.col("attribute").is_not_null(),
+        pl.col("metric").is_not_null(),
+    ).sort("rank")
+    return list(dict.fromkeys(rows.select("attribute", "metric").iter_rows()))
+
+
+def unasked(policy: Policy, measured: Measured) -> str:
+    """Name the attributes of a run whose groups no rule holds to a limit; empty: there are none."""
+    if any(rule.kind == "none_above" for rule in policy.rules):
+        return ""
+    asked = {plain(rule.attribute) for rule in policy.rules
+             if rule.attribute is not None and rule.kind not in _FACTS}  # fmt: skip
+    left = [name for name in measured.estimates.domain_of if plain(name) not in asked]
+    if not left:
+        return ""
+    differ = {plain(name) for name, _ in found_differences(measured)}
+    found = [f"{name}{_FOUND}" for name in left if plain(name) in differ]
+    named = found + [name for name in left if plain(name) not in differ]
+    counted = {plain(rule.attribute) for rule in policy.rules
+               if rule.attribute is not None and rule.kind == "covered"}  # fmt: skip
+    bare = [one for one in named if plain(_name(one)) not in counted]
+    parts = [f"not asked by any rule: {_listed(bare)}"] if bare else []
+    rest = [one for one in named if one not in bare]
+    if rest:
+        parts.append("counted by a rule, but no rule checks how well the model "
+                     f"works for them: {_listed(rest)}")  # fmt: skip
+    return "; ".join(parts)
+
+
+def _name(entry: str) -> str:
+    return entry.removesuffix(_FOUND)
+
+
+def _listed(named: list[str]) -> str:
+    shown = max(_NAMES, sum(one.endswith(_FOUND) for one in named))
+    more = f" and {len(named) - shown:,} more" if named[shown:] else ""
+    return ", ".join(named[:shown]) + more

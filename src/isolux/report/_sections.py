@@ -11,13 +11,12 @@ import polars as pl
 from isolux.disparity.kinds import kind_info
 from isolux.groups import natural_order
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
-from isolux.report._pairs import Rows, keyed, largest_pairs, pair_counts
+from isolux.report._views import Rows, keyed, largest_pairs, pair_counts
 from isolux.report.document import (
     AttributeSection,
     Block,
     Estimate,
     GroupRow,
-    Line,
     LineTable,
     NamedMeasure,
     PairRow,
@@ -27,7 +26,7 @@ from isolux.report.document import (
 )
 from isolux.statements.choice import Choice
 from isolux.statements.leading import find_marks
-from isolux.statements.lines import LineKey, key_of
+from isolux.statements.lines import Line, LineKey, key_of
 from isolux.statements.text import Statement
 from isolux.vocabulary.spec import crossed
 

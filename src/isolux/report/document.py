@@ -8,50 +8,200 @@ Numbers are kept as measured (fractions, not percent); ``wording`` turns them in
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from isolux.report._measured import (
-    AttributeSection,
-    Block,
-    DrawnGroups,
-    Estimate,
-    GroupRow,
-    Line,
-    LineTable,
-    NamedMeasure,
-    Outcome,
-    PairRow,
-    Shrunken,
-    Spread,
-    Verdict,
-)
+from isolux.groups.unknown import UNKNOWN
+from isolux.report._views import Breakdown, Curve
+from isolux.statements.lines import Line
+from isolux.vocabulary.tables import Status
 from isolux.vocabulary.words import numbered
 
-__all__ = [
-    "Analysis",
-    "AttributeSection",
-    "Audited",
-    "Block",
-    "Caution",
-    "DrawnGroups",
-    "Estimate",
-    "FindingRow",
-    "GroupRow",
-    "InputFile",
-    "Line",
-    "LineTable",
-    "NamedMeasure",
-    "Outcome",
-    "PairRow",
-    "PaperTable",
-    "PlantedRow",
-    "Protocol",
-    "ReferenceRow",
-    "Setting",
-    "Shrunken",
-    "Spread",
-    "Summary",
-    "Verdict",
-]
+Outcome = Literal["differ", "no difference found", "not judged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A measured value, its interval, what it rests on and whether it may be read as it stands."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n_units: int
+    n_clusters: int
+    status: str
+    reason: str | None = None
+    method: str | None = None
+    n_effective: float | None = None
+
+    @property
+    def judged(self) -> bool:
+        """Whether there is a value that may be compared, with or without a caution."""
+        return self.value is not None and self.status != Status.INSUFFICIENT_CLUSTERS
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunken:
+    """An estimate that borrows strength from an intersection's attributes, and its raw value."""
+
+    value: float
+    low: float | None
+    high: float | None
+    raw: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """One group's estimate and its difference to everyone (group − everyone)."""
+
+    group: str
+    values: tuple[str, ...]
+    estimate: Estimate
+    difference: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+    p_adjusted: float | None = None
+    shrunken: Shrunken | None = None
+    mark: str = ""
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether some value of these people is not known."""
+        return UNKNOWN in self.values
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """Two groups held against each other: ``value`` is group_a − group_b."""
+
+    label: str | None
+    group_a: str
+    group_b: str
+    value: float | None
+    low: float | None
+    high: float | None
+    ratio: float | None
+    p_adjusted: float | None
+    detectable: float | None
+    n_units_a: int | None
+    n_units_b: int | None
+    status: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMeasure:
+    """A disparity by its measure's title, what that is in words, and its interval."""
+
+    name: str
+    summary: str
+    of: str
+    unit: str
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How far the groups of one attribute lie apart on one line, by every measure."""
+
+    p_adjusted: float | None
+    test: str | None
+    status: str
+    reason: str | None
+    tau: float | None
+    tau_low: float | None
+    tau_high: float | None
+    standard_deviation: float | None
+    range: float | None
+    range_low: float | None
+    range_high: float | None
+    ratio: float | None
+    epsilon: float | None
+    mean_gap: float | None
+    at_most: float | None = None
+    within_p: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LineTable:
+    """One line of one attribute: everyone, each group, and how far apart the groups lie."""
+
+    line: Line
+    overall: Estimate | None
+    rows: tuple[GroupRow, ...]
+    spread: Spread
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnGroups:
+    """The groups of an attribute that are drawn with their intervals on the main metric."""
+
+    rows: tuple[GroupRow, ...]
+    pairs: tuple[PairRow, ...]
+    n_more: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The lines of one metric that differ only in their class, and their largest pairs."""
+
+    title: str
+    definition: str
+    tables: tuple[LineTable, ...]
+    pairs: tuple[PairRow, ...]
+    n_pairs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the audit says of one attribute, for the main metric."""
+
+    attribute: str
+    title: str
+    anchor: str
+    line: Line
+    outcome: Outcome
+    spread: Spread
+    worst: GroupRow | None
+    best: GroupRow | None
+    n_judged: int
+    n_groups: int
+    text: str = ""
+    also: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeSection:
+    """Everything about one attribute or intersection; the first block's first table is the main."""
+
+    attribute: str
+    parts: tuple[str, ...]
+    title: str
+    anchor: str
+    ordered: bool
+    oriented: bool
+    verdict: Verdict
+    blocks: tuple[Block, ...]
+    named: tuple[NamedMeasure, ...] = ()
+    lead: PairRow | None = None
+    place: int = 0
+    unknown: str = ""
+    curves: tuple[Curve, ...] = ()
+    breakdowns: tuple[Breakdown, ...] = ()
+    in_sight: bool = True
+    drawn: DrawnGroups | None = None
+
+    @property
+    def main(self) -> LineTable:
+        """The main metric's table."""
+        return self.blocks[0].tables[0]
+
+    @property
+    def is_intersection(self) -> bool:
+        """Whether more than one attribute is crossed."""
+        return len(self.parts) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +219,7 @@ class FindingRow:
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """What was audited: the model, the data, the people, and who judged them.
-
-    ``publish_min`` is the fewest people of whom the page tells, 0 where it hides nothing;
-    ``withheld``: whether it hides groups. ``drawn`` says how a sample with weights or strata was
-    drawn, ``n_effective`` what its people are worth; empty and None where each stands for one.
-    ``census``: whether all of the population was drawn.
-    """
+    """What was audited: the model, the data, the people, and who judged them."""
 
     model: str
     dataset: str
@@ -222,15 +366,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A whole report.
-
-    ``answer`` is the first sentence, ``further`` are those that follow it, ``accounting`` says
-    before any number how many were read, scored and judged.
-    ``cautions`` are read before the numbers: the people are synthetic; undetected people count as
-    mistakes. ``accounting`` is the line that says how many people were read, scored and judged,
-    ``answer`` the first sentence, ``further`` the sentences that follow it, ``leading`` the
-    attribute that both are about, ``leading_groups`` its groups that they name, in this order.
-    """
+    """A whole report."""
 
     title: str
     answer: str

@@ -24,9 +24,9 @@ from isolux.io import write_text
 from isolux.io.images import read_image
 from isolux.io.paths import inside
 from isolux.io.record_paths import unrooted
-from isolux.report.document import Line
 from isolux.report.html import page
 from isolux.report.summary import summarise_record
+from isolux.statements.lines import Line
 from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import DatasetInfo
@@ -158,9 +158,7 @@ def _worst(run: Run, dataset: Dataset, key: dict[str, Any], line: Line) -> pl.Da
         .join(scores, on="unit_id", maintain_order="left")
         # A person who has left the dataset since is in no picture, no count and no list of ids.
         .join(people, on="unit_id", how="inner", maintain_order="left")
-        .with_columns(
-            _sense=pl.col("value") if not falling else -pl.col("value"),
-        )
+        .with_columns(_sense=pl.col("value") if not falling else -pl.col("value"))
         .with_row_index("_row")
         .with_columns(_group=pl.col("_row").min().over("attribute", "group"))
         .sort("_group", "_sense", "_area", "unit_id", descending=[False, False, True, False])

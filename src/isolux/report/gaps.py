@@ -7,18 +7,35 @@ more digit.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from isolux.report.document import Estimate, GroupRow, LineTable, PairRow
+import polars as pl
+
+from isolux.groups.unanswered import missed
+from isolux.report.document import (
+    AttributeSection,
+    Audited,
+    Caution,
+    Estimate,
+    GroupRow,
+    LineTable,
+    PairRow,
+)
+from isolux.statements.lines import Line
 from isolux.statements.numbers import (
     MINUS,
     NOTHING,
     column_places,
     interval,
     places_for,
+    points,
     value_text,
+    with_unit,
 )
+from isolux.vocabulary.containers import Run
 
 Gap = tuple[float | None, float | None, float | None]
 """A difference and its interval."""
@@ -85,3 +102,166 @@ def _adds_up(text: str, sides: tuple[str, ...]) -> bool:
         Decimal(part.replace(MINUS, "-").replace(",", "")) for part in (text, *sides)
     )
     return gap == first - second or len(text.partition(".")[2]) > len(sides[0].partition(".")[2])
+
+
+_HEADLINE = "People who were not detected count as mistakes."
+_WORTH_SAYING = 0.01
+"""Share of people not detected from which it is said before the numbers."""
+
+
+def undetected_of_audit(run: Run, line: Line | None) -> Caution | None:
+    """Say how many people were not detected, where they count as mistakes in accuracy."""
+    answers = missed(run.evidence)
+    if answers is None or line is None or line.metric != "accuracy":
+        return None
+    answers = answers.filter(model=line.model)
+    share, right, found = _shares(answers)
+    if share < _WORTH_SAYING:
+        return None
+    return Caution(
+        _HEADLINE,
+        f"They are {with_unit(share)} of everyone and {with_unit(_part(share, right))} of all "
+        f"mistakes; of the people who were detected {with_unit(found)} got a right answer.",
+    )
+
+
+def undetected_of_two(run: Run, models: tuple[str, str], line: Line | None) -> Caution | None:
+    """Say what of a difference between two models is detection, on the people both detected."""
+    answers = missed(run.evidence)
+    if answers is None or line is None or line.metric != "accuracy":
+        return None
+    sides = [answers.filter(model=model) for model in models]
+    if any(side.is_empty() for side in sides):
+        return None
+    first, second = (_shares(side) for side in sides)
+    if max(first[0], second[0]) < _WORTH_SAYING:
+        return None
+    both = (
+        sides[0].select("unit_id", "detected", "correct")
+        .join(sides[1].select("unit_id", "detected", "correct"), on="unit_id", suffix="_second")
+        .filter("detected", "detected_second")
+    )  # fmt: skip
+    told = (
+        f"{models[0]} did not detect {with_unit(first[0])} of the people, {models[1]} "
+        f"{with_unit(second[0])}. Accuracy for everyone differs by "
+        f"{points(second[1] - first[1])}"
+    )
+    if both.is_empty():
+        return Caution(_HEADLINE, f"{told}.")
+    right = [_mean(both[name]) for name in ("correct", "correct_second")]
+    return Caution(
+        _HEADLINE,
+        f"{told}; on the {both.height:,} people whom both detected it is {with_unit(right[0])} "
+        f"with {models[0]} and {with_unit(right[1])} with {models[1]}, a difference of "
+        f"{points(right[1] - right[0])}.",
+    )
+
+
+def _shares(answers: pl.DataFrame) -> tuple[float, float, float]:
+    """Return the shares: not detected, right of everyone, right of the detected."""
+    detected = answers.filter("detected")
+    return 1 - _mean(answers["detected"]), _mean(answers["correct"]), _mean(detected["correct"])
+
+
+def _part(missed: float, right: float) -> float:
+    """Return the share of all mistakes that are people who were not detected."""
+    return missed / (1 - right) if right < 1 else 0.0
+
+
+def _mean(values: pl.Series) -> float:
+    return float(values.cast(pl.Float64).mean() or 0.0)  # type: ignore[arg-type]
+
+
+_WIDTH, _MARGIN = 172.0, 8.0
+"""Units of a strip's own scale, and what is left free on both sides."""
+_MARKS = {"higher": ("worse", "better"), "lower": ("better", "worse"), "none": ("lower", "higher")}
+"""What a difference that is shown means for the group: one below 0, one above."""
+
+
+@dataclass(frozen=True, slots=True)
+class StripRow:
+    """A row: places of the value and its interval on the strip, and its difference to everyone."""
+
+    row: GroupRow
+    places: tuple[float | None, ...]
+    gap: str
+    gap_interval: str
+    mark: str
+    pairs: str
+
+
+@dataclass(frozen=True, slots=True)
+class StripTable:
+    """The rows, everyone's place, and the ends of the scale as text."""
+
+    rows: tuple[StripRow, ...]
+    everyone_at: float | None
+    ends: tuple[str, str]
+
+
+def strips_of(section: AttributeSection, audited: Audited) -> StripTable:
+    """Place the groups' values and intervals on one scale, and print their differences."""
+    main, groups = section.main, section.drawn.rows if section.drawn else ()
+    drawn = [(e.value, e.low, e.high) if e.judged else () for e in (row.estimate for row in groups)]
+    overall = (main.overall.value, main.overall.low, main.overall.high) if main.overall else ()
+    seen = [x for numbers in (*drawn, overall) for x in numbers if x is not None] or [0.0]
+    low, high = min(seen), max(seen)
+
+    def place(value: float | None) -> float | None:
+        if value is None:
+            return None
+        return round(_MARGIN + (value - low) / (high - low or 1.0) * (_WIDTH - 2 * _MARGIN), 1)
+
+    pairs = _pairs(section, audited)
+    unit = main.line.unit
+    places = column_places([row.estimate.value for row in groups], unit)
+    return StripTable(
+        rows=tuple(
+            StripRow(
+                row=row,
+                places=tuple(map(place, numbers or (None, None, None))),
+                gap=gap,
+                gap_interval=ends,
+                mark=row.mark,
+                pairs=json.dumps(pairs.get(row.group, {})),
+            )
+            for row, numbers, (gap, ends) in zip(
+                groups, drawn, group_gaps([(main, row) for row in groups]), strict=True
+            )
+        ),
+        everyone_at=place(overall[0] if overall else None),
+        ends=(value_text(low, unit, places=places), value_text(high, unit, places=places)),
+    )
+
+
+def _mark(section: AttributeSection, gap: float | None, p: float | None, audited: Audited) -> str:
+    """Say whether a difference is shown, and whether the group is better or worse off."""
+    if gap is None:
+        return ""
+    shown = p is not None and p <= audited.alpha
+    return _MARKS[section.main.line.direction][gap > 0] if shown else "~"
+
+
+def _pairs(
+    section: AttributeSection, audited: Audited
+) -> dict[str, dict[str, list[str | float | None]]]:
+    """Print each group's differences to every other group: by group, then by the baseline."""
+    known = section.drawn.pairs if section.drawn else ()
+    columns: dict[str, list[PairRow]] = {}
+    for pair in (*known, *map(_turned, known)):
+        columns.setdefault(pair.group_b, []).append(pair)
+    found: dict[str, dict[str, list[str | float | None]]] = {}
+    for baseline, column in columns.items():
+        gaps = pair_gaps(column, [section.main])
+        for pair, (gap, ends) in zip(column, gaps, strict=True):
+            mark = _mark(section, pair.value, pair.p_adjusted, audited)
+            found.setdefault(pair.group_a, {})[baseline] = [gap, ends, mark, pair.value]
+    return found
+
+
+def _turned(pair: PairRow) -> PairRow:
+    """Say of b against a what a pair says of a against b."""
+    value, low, high = (None if x is None else -x for x in (pair.value, pair.high, pair.low))
+    return replace(
+        pair, group_a=pair.group_b, group_b=pair.group_a, value=value, low=low, high=high
+    )

@@ -18,17 +18,15 @@ from typing import TYPE_CHECKING, Any
 from isolux.io import write_text
 from isolux.io.ours import refuse_no_page
 from isolux.report import figures, wording
-from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
 from isolux.report.figures.svg import drawable
-from isolux.report.gaps import group_gaps, pair_gaps
-from isolux.report.strips import strips_of
-from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, summarise
-from isolux.report.summary import answer as _answer
-from isolux.report.summary.limits import independence_text
+from isolux.report.gaps import group_gaps, pair_gaps, strips_of
+from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, is_comparison, summarise
+from isolux.report.summary.sentences import independence_text, reading_order
 from isolux.statements import numbers
 from isolux.statements.words import lowered
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.printable import plain
 from isolux.vocabulary.words import brief
 
 if TYPE_CHECKING:
@@ -86,6 +84,8 @@ def _figures_of(section: AttributeSection) -> tuple[Any, ...]:
 
 def render_comparison(run: Run) -> str:
     """Print two models' comparison, as ``isolux compare`` made it, as one HTML document."""
+    from isolux.report.comparison import summarise_comparison
+
     compared = summarise_comparison(run)
     drawn = {
         s.anchor: figures.change_figure_of(s.title, s.tables[0], compared.models)
@@ -180,10 +180,7 @@ def _hash(text: str) -> str:
 
 
 def _byte_code() -> FileSystemBytecodeCache | None:
-    """Keep compiled templates in the user's own folder of temporary files, where that is possible.
-
-    What cannot be kept or read there is compiled again: a full disk does not fail a report.
-    """
+    """Keep compiled templates in the user's folder of temporary files, where that is possible."""
     from jinja2 import FileSystemBytecodeCache
 
     from isolux import __version__
@@ -254,7 +251,7 @@ def _environment() -> Environment:
 
 def _printable(value: Any) -> Any:
     # Exactly str: markup (a macro's output, a figure) is a subclass, and is ours.
-    return wording.unbroken(wording.plain(value)) if type(value) is str else value
+    return wording.unbroken(plain(value)) if type(value) is str else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +292,7 @@ def lines_shown(section: AttributeSection) -> list[LineTable]:
 
 def verdicts_shown(summary: Summary) -> list[AttributeSection]:
     """Choose the attributes of a long table of verdicts: those to be read first, as asked for."""
-    first = {s.anchor for s in _answer.reading_order(summary.sections)[:VERDICTS_SHOWN]}
+    first = {s.anchor for s in reading_order(summary.sections)[:VERDICTS_SHOWN]}
     return [section for section in summary.sections if section.anchor in first]
 
 

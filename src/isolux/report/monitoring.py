@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from isolux.io import write_text
 from isolux.report.figures import Figure
-from isolux.report.figures.labels import short_names
-from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, to_svg
+from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, short_names, to_svg
 from isolux.report.html import page
 from isolux.report.summary import summarise
-from isolux.report.wording import plain
 from isolux.statements.numbers import count
 from isolux.vocabulary.containers import Run, printed
+from isolux.vocabulary.printable import plain
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 
 _WIDTH, _HEIGHT = 230, 110
 _MOST = 12
-
-
-def write_monitoring(
-    path: str | Path,
-    table: pl.DataFrame,
-    gaps: pl.DataFrame,
-    findings: Sequence[str],
-    notes: Sequence[str],
-    record: Mapping[str, Any],
-) -> Path:
-    """Write the page to ``path``, whole or not at all."""
-    return write_text(path, render_monitoring(table, gaps, findings, notes, record))
 
 
 def render_monitoring(

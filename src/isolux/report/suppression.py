@@ -46,11 +46,7 @@ class _Sum:
 
 @dataclass(slots=True)
 class _Table:
-    """One line's counts and the sums among them; ``unpublished`` are never printed anywhere.
-
-    ``small`` are the cells of fewer people than may be shown, by whichever line and count: twelve
-    photos of one person are a small cell where units are counted too.
-    """
+    """One line's counts and the sums among them; ``unpublished`` are never printed anywhere."""
 
     counts: dict[Cell, int]
     unpublished: set[Cell] = field(default_factory=set)

@@ -7,18 +7,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from isolux.statements.numbers import NOTHING
-from isolux.vocabulary.printable import plain
 from isolux.vocabulary.tables import Status
-
-__all__ = [
-    "SHAPE",
-    "STATUS_WORDS",
-    "listed",
-    "plain",
-    "safe_url",
-    "stratum_title",
-    "unbroken",
-]
 
 NBSP = "\N{NO-BREAK SPACE}"
 

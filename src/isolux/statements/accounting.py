@@ -10,8 +10,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import polars as pl
+
+from isolux.groups.regrouping import can_regroup, regroup, weigh_units
+from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
+from isolux.statements.lines import LINE, Line
+from isolux.statements.numbers import interval, value_text
+from isolux.statements.text import Names
+from isolux.statements.words import Words
+from isolux.stats.confounding import standardise_gap
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.words import brief, listed
+from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.words import brief, listed, numbered
 
 _MAX_WORDS = 40
 _MAX_NAMES = 3
@@ -136,3 +147,195 @@ def _describe_uneven(counts: Mapping[str, Any], warnings: Iterable[str]) -> Iter
         shares = [f"{100 * k / n:.0f} % of {brief(group)}" for group, k, n in row["groups"]]
         of = f" ({row['model']})" * (len(counts["models"]) > 1)
         yield f"{shares[0]} and {' and '.join(shares[1:])} {lack}{of}."
+
+
+_SMALL = ("insufficient units", "insufficient clusters")
+_NOBODY = r"(: 0$|^0 )"
+"""Of a reason that counts nobody: by construction, and not for want of data."""
+_MIN_NAMED = 10
+"""People that a group needs for its value to be named."""
+_MAX_REASON_WORDS = 10
+
+
+def find_unjudged(run: Run, line: Mapping[str, Any], direction: str) -> pl.DataFrame:
+    """Find the known groups that are too small to be judged by one measure."""
+    rows = run.group_metrics.filter(
+        *(pl.col(name).eq_missing(pl.lit(line[name])) for name in LINE),
+        pl.col("attribute").is_not_null(),
+        ~pl.col("values").list.contains(UNKNOWN),
+    ).with_columns(pl.col("reason").fill_null(""))
+    small = rows.filter(
+        pl.col("status").is_in(_SMALL),
+        pl.col("n_units") > 0,
+        ~pl.col("reason").str.contains(_NOBODY),
+    )
+    columns = ("attribute", "group", "n_units", "n_clusters", "reason", "value")
+    if small.height:
+        measured = _measure_small(run, line, small)
+        small = small.join(measured, on=["attribute", "group"], how="left")
+        small = small.with_columns(value=pl.coalesce("value", "raw"))
+    is_lower_better = direction == "lower"
+    sense = -1.0 if is_lower_better else 1.0
+    judged = rows.filter(~pl.col("status").is_in(_SMALL)).drop_nulls("value")
+    worst = judged.group_by("attribute").agg(worst=(sense * pl.col("value")).min())
+    return (
+        small.select(columns)
+        .join(worst, on="attribute", how="left", maintain_order="left")
+        .with_columns(
+            looks_worse=(sense * pl.col("value") < pl.col("worst")).fill_null(value=False)
+        )
+        .drop("worst")
+        .sort(sense * pl.col("value"), "attribute", "group", nulls_last=True)
+    )
+
+
+def _measure_small(run: Run, line: Mapping[str, Any], small: pl.DataFrame) -> pl.DataFrame:
+    """Take the mean of the scores of groups too small to be judged: ``attribute, group, raw``."""
+    scores = run.scores.filter(
+        *(pl.col(name).eq_missing(pl.lit(line[name])) for name in LINE),
+        pl.col("value").is_not_null(),
+    ).select(pl.col("unit_id").cast(pl.String), score="value")
+    none = small.select("attribute", "group", raw=pl.lit(None, dtype=pl.Float64)).clear()
+    if scores.is_empty() or not can_regroup(run):
+        return none
+    wanted = small.select("attribute", "group")
+    members = regroup(run).frame.join(wanted, on=["attribute", "group"], how="semi")
+    rows = weigh_units(run, members.join(scores, on="unit_id"))
+    mean = (pl.col("score") * pl.col("weight")).sum() / pl.col("weight").sum()
+    return rows.group_by("attribute", "group").agg(raw=mean)
+
+
+def describe_unjudged(unjudged: pl.DataFrame, line: Line, names: Names) -> str:
+    """Say how many groups are too small to judge, and the one that looks worst of them."""
+    if unjudged.is_empty():
+        return ""
+    titles = [names.words.title(name) for name in unjudged["attribute"].unique(maintain_order=True)]
+    of = f" by {listed([brief(t) for t in titles], last='and')}" if len(titles) < 3 else ""
+    n = unjudged.height
+    told = f"{numbered(n, 'group')}{of} {'has' if n == 1 else 'have'} too little data"
+    worse = unjudged.filter("looks_worse")
+    named = worse.filter(pl.col("n_units") >= _MIN_NAMED)
+    if worse.height:
+        way = "worse" if line.direction != "none" else "lower"
+        example = _describe_example(named, line, names)
+        looks = "one looks" if worse.height == 1 else f"{worse.height:,} look"
+        such = ":" if worse.height == 1 else ", such as"
+        return f"{told}; {looks} {way} than every group judged{example and such + example}."
+    reason = str(unjudged.sort("n_units", descending=True)["reason"][0])
+    is_short = reason and len(reason.split()) <= _MAX_REASON_WORDS
+    return f"{told} to judge by {line.phrase}{f' ({reason})' if is_short else ''}."
+
+
+def _describe_example(named: pl.DataFrame, line: Line, names: Names) -> str:
+    if named.is_empty():
+        return ""
+    row = named.row(0, named=True)
+    percent = " %" if line.unit == "fraction" else f" {line.unit}".rstrip()
+    value = f"{value_text(row['value'], line.unit)}{percent}"
+    return f" {names.group(row['attribute'], row['group'])} ({value} of {row['n_units']:,})"
+
+
+_MIN_SAME = 0.5
+"""Of either group's people: with fewer in strata that both have, nothing is said."""
+_WHOLE = 0.995
+_SCHEMA: dict[str, pl.DataType] = {
+    **dict.fromkeys((*LINE, "attribute", "group_a", "group_b"), pl.String()),
+    **dict.fromkeys(("threshold", "gap", "low", "high", "share"), pl.Float64()),
+    "others": pl.List(pl.String), "n_strata": pl.Int64(),
+}  # fmt: skip
+
+
+def same_mix(run: Run, pairs: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """Compare pairs of groups at the same mix of all other attributes of the audit."""
+    spec = run.record.get("spec") or {}
+    by = [name for entry in spec.get("by") or () for name in crossed(entry)]
+    rows = []
+    if not spec.get("protocol") and can_regroup(run):
+        level = float(spec.get("level") or 0.95)
+        for pair in pairs:
+            own = [part.removesuffix(KNOWN_SUFFIX) for part in crossed(pair["attribute"])]
+            others = [name for name in dict.fromkeys(by) if name not in own]
+            rows += list(_compare(run, pair, others, level)) if others else []
+    return pl.DataFrame(rows, schema=_SCHEMA)
+
+
+def _compare(
+    run: Run, pair: Mapping[str, Any], others: list[str], level: float
+) -> Iterator[dict[str, Any]]:
+    """Compute one pair's row, if there is one."""
+    from scipy.special import ndtri
+
+    scores = run.scores.filter(
+        *(pl.col(name).eq_missing(pl.lit(pair[name])) for name in LINE),
+        pl.col("value").is_not_null(),
+    ).select(pl.col("unit_id").cast(pl.String), "cluster_id", "value")
+    if scores.is_empty():
+        return
+    own = "*".join(part.removesuffix(KNOWN_SUFFIX) for part in crossed(pair["attribute"]))
+    members = regroup(run, [own, *others]).frame
+    groups = pl.DataFrame({"group": [pair["group_a"], pair["group_b"]], "side": [0, 1]})
+    sides = members.filter(pl.col("attribute") == pair["attribute"]).join(groups, on="group")
+    known = members.join(sides, on="unit_id", how="semi").filter(
+        pl.col("attribute").is_in(others), ~pl.col("values").list.contains(UNKNOWN)
+    )
+    # Whoever has several values of an attribute is in a stratum of those together.
+    strata = (
+        known.sort("attribute", "group")
+        .group_by("unit_id")
+        .agg(pl.struct("attribute", "group").alias("stratum"), n=pl.col("attribute").n_unique())
+        .filter(pl.col("n") == len(others))
+        .drop("n")
+    )
+    every = weigh_units(run, sides.join(scores, on="unit_id"))
+    rows = every.join(strata, on="unit_id")
+    if rows.is_empty():
+        return
+    cluster = pl.coalesce(pl.col("cluster_id").cast(pl.String), pl.col("unit_id"))
+    coded = rows.with_columns(
+        pl.col("stratum").hash().rank("dense") - 1, cluster=cluster.rank("dense") - 1
+    )
+    numbers = [coded[name].cast(pl.Int64).to_numpy() for name in ("side", "stratum", "cluster")]
+    values, weights, n = (
+        coded[name].cast(pl.Float64).to_numpy() for name in ("value", "weight", "n")
+    )
+    found = standardise_gap(values, weights, numbers[0], numbers[1], numbers[2], n)
+    if found is None:
+        return
+    inside = np.array([found.weight_a, found.weight_b])
+    total = np.array([every.filter(side=side)["weight"].sum() for side in (0, 1)])
+    if (inside < _MIN_SAME * total).any():
+        return
+    reach = float(ndtri(0.5 + level / 2.0)) * found.standard_error
+    ends = (found.gap - reach, found.gap + reach) if np.isfinite(reach) else (None, None)
+    yield {
+        **{name: pair[name] for name in (*LINE, "attribute", "group_a", "group_b")},
+        "others": others, "gap": found.gap, "low": ends[0], "high": ends[1],
+        "share": float(inside.sum() / total.sum()),
+        "n_strata": found.n_strata,
+    }  # fmt: skip
+
+
+def describe_same_mix(row: Mapping[str, Any], gap: float, unit: str, words: Words) -> str:
+    """Say a pair's gap at the same mix of the others, as a part of a sentence.
+
+    Examples
+    --------
+    >>> row = {"others": ["age"], "gap": -0.045, "low": -0.069, "high": -0.021, "share": 1.0}
+    >>> describe_same_mix(row, -0.14, "fraction", Words())
+    'at the same mix of age: 4.5 (2.1 to 6.9; exploratory)'
+    >>> describe_same_mix(row | {"share": 0.8}, 0.14, "fraction", Words())
+    'at the same mix of age: −4.5 (−6.9 to −2.1; 80 % of both groups; exploratory)'
+    """
+    sign = -1.0 if gap < 0 else 1.0
+    low, high = row["low"], row["high"]
+    value = sign * row["gap"]
+    notes = ["exploratory"]
+    if row["share"] < _WHOLE:
+        notes.insert(0, f"{100 * row['share']:.0f} % of both groups")
+    told = value_text(value, unit)
+    if low is not None and high is not None:
+        ends = sorted((sign * low, sign * high))
+        told = value_text(value, unit, ends)
+        notes.insert(0, interval(ends[0], ends[1], unit, value))
+    others = listed([words.title(name) for name in row["others"]], last="and")
+    return f"at the same mix of {others}: {told} ({'; '.join(notes)})"

@@ -7,19 +7,24 @@ Report, terminal, findings, cards and JSON take their sentences from here
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import polars as pl
 
-from isolux.statements.accounting import describe_accounting
+from isolux.statements.accounting import (
+    describe_accounting,
+    describe_same_mix,
+    describe_unjudged,
+    find_unjudged,
+    same_mix,
+)
 from isolux.statements.choice import Choice, choose_statements, find_opposite
 from isolux.statements.groups import group_phrases_of
 from isolux.statements.leading import MEASURE, orient_comparisons
 from isolux.statements.numbers import value_text
-from isolux.statements.same_mix import describe_same_mix, same_mix
 from isolux.statements.text import (
     Names,
     Statement,
@@ -30,7 +35,6 @@ from isolux.statements.text import (
     describe_more,
     describe_null,
 )
-from isolux.statements.unjudged import describe_unjudged, find_unjudged
 from isolux.statements.words import HIDDEN_COMPARED, words_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
@@ -44,22 +48,7 @@ _LAST: dict[str, tuple[tuple[weakref.ref[pl.DataFrame], ...], list[Any], Answer]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The sentences that every outlet begins with.
-
-    Parameters
-    ----------
-    accounting : str
-        How many were read, scored and judged: to be printed before any number.
-    first : str
-        Who is served worst, by how much, how certain; at most 40 words but for long names.
-    further : tuple of str
-        What follows: at most three further groups and a count of the rest; the gap at the same
-        mix, opposite errors, groups too small, a margin and the unknown, where there are any.
-    line : mapping or None
-        Model, task, metric, label and threshold of the leading measure; None: no groups.
-    attributes : tuple of str
-        In reading order, the leading one first.
-    """
+    """The sentences that every outlet begins with."""
 
     accounting: str
     first: str
@@ -243,13 +232,11 @@ _MAX_CLASSES = 4
 _KEY = ("model", "task", "threshold", "attribute")
 
 
-def find_opposite_errors(comparisons: pl.DataFrame, attributes: Collection[str]) -> pl.DataFrame:
+def find_opposite_errors(comparisons: pl.DataFrame) -> pl.DataFrame:
     """Find two groups and two classes of which each group is served worse in one."""
     rows = comparisons.filter(
         pl.col("metric") == _METRIC, pl.col("label").is_not_null(), "is_pair", "is_known"
     )
-    if attributes:
-        rows = rows.filter(pl.col("attribute").is_in(list(attributes)))
     if rows["label"].n_unique() > _MAX_CLASSES:
         return rows.clear()
     rows = rows.filter("is_established", pl.col("gap") < 0)
@@ -259,11 +246,11 @@ def find_opposite_errors(comparisons: pl.DataFrame, attributes: Collection[str])
     return both.filter(pl.col("label") != pl.col("label_b")).sort(*order).head(1)
 
 
-def describe_opposite_errors(run: Run, attributes: Collection[str] = ()) -> str:
+def describe_opposite_errors(run: Run) -> str:
     """Say which two groups are served worse in opposite classes, where both are established."""
     words = words_of(run)
     comparisons = orient_comparisons(run.disparities, run.group_metrics, 1.0 - words.level, ())
-    found = find_opposite_errors(comparisons, attributes)
+    found = find_opposite_errors(comparisons)
     if found.is_empty():
         return ""
     row = found.row(0, named=True)

@@ -25,10 +25,7 @@ _WIDTH = 40  # characters of one value in a sentence
 
 
 class AttributeKind(NamedTuple):
-    """How attributes of one kind are put into words: the first row that fits is taken.
-
-    ``names`` must match an attribute's title or its name, ``values`` the value.
-    """
+    """How attributes of one kind are put into words: the first row that fits is taken."""
 
     names: str
     template: str
@@ -80,25 +77,7 @@ class _Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupPhrases:
-    """What a run's groups are called in a sentence.
-
-    Parameters
-    ----------
-    terms : mapping of str to str
-        Attribute to the dataset's words for it.
-    judgement : str
-        Whose judgement the labels are: nobody is "labelled" by what they reported themselves.
-    noun : str
-        What the dataset's rows are, in the plural: people, photos, objects.
-    units : mapping of str to str
-        Attribute to the unit of its numbers.
-    of_images : collection of str
-        Attributes of images.
-    templates : mapping of str to str
-        Attribute to the template that the user chose (``describe_as``).
-    values : mapping of (str, str) to sequence of str
-        Attribute and group, as tables print it, to the group's values.
-    """
+    """What a run's groups are called in a sentence."""
 
     terms: Mapping[str, str] = field(default_factory=dict)
     judgement: str = ""

@@ -107,9 +107,7 @@ def value_text(
     return plus + text.replace("-", MINUS)
 
 
-def with_unit(
-    value: float | None, unit: str = "fraction", beside: Sequence[float | None] = ()
-) -> str:
+def with_unit(value: float | None, unit: str = "fraction") -> str:
     """Print a number with its unit.
 
     Examples
@@ -117,7 +115,7 @@ def with_unit(
     >>> with_unit(0.739), with_unit(3.25, "years")
     ('73.9 %', '3.25 years')
     """
-    text = value_text(value, unit, beside)
+    text = value_text(value, unit)
     return text if value is None else f"{text} {'%' if unit == 'fraction' else unit}".rstrip()
 
 

@@ -13,9 +13,8 @@ from typing import Any
 import polars as pl
 
 from isolux.statements.groups import GroupPhrases
-from isolux.statements.lines import LINE, Line, LineKey, phrase_of
+from isolux.statements.lines import LINE, Line, LineKey, describe_counts, describe_ratio, phrase_of
 from isolux.statements.numbers import GapText, gap_text, points, value_text
-from isolux.statements.rates import describe_counts, describe_ratio
 from isolux.statements.words import Words
 from isolux.vocabulary.words import UNTESTED, brief, listed, numbered
 
@@ -29,20 +28,7 @@ UNTESTED_HERE = "it cannot be tested, because nothing varies within either group
 
 @dataclass(slots=True)
 class Statement:
-    """One comparison that is stated.
-
-    Parameters
-    ----------
-    line : Line
-        The measure.
-    row : mapping
-        A row of ``leading.orient_comparisons``: the worse group, the reference (None: everyone),
-        gap, intervals, p, n, status.
-    also : list of str
-        Other measures that show the same fact.
-    n_classes : int
-        Further classes of the same metric in which groups differ.
-    """
+    """One comparison that is stated."""
 
     line: Line
     row: Mapping[str, Any]
@@ -245,10 +231,7 @@ def _describe_bound(rows: pl.DataFrame, line: Line) -> str:
 
 
 def describe_equal(line: Line, pairs: pl.DataFrame, names: Names) -> str:
-    """Say that all groups have one value; in a sample, that nothing varies and nothing is tested.
-
-    ``pairs`` are the comparisons of known groups.
-    """
+    """Say that all groups have one value; in a sample, that nothing varies or is tested."""
     told = f"all groups that were judged have the same {line.phrase}"
     if not names.words.census:
         told += "; nothing varies within them, so no test was made" + _describe_bound(pairs, line)
@@ -264,15 +247,7 @@ def _groups_of(rows: pl.DataFrame) -> set[tuple[str, str]]:
 def describe_margins(
     disparities: pl.DataFrame, names: Names
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Say of each metric and attribute whether groups are within the margin that was asked about.
-
-    Yields
-    ------
-    str
-        A sentence.
-    mapping
-        What it is about: metric, label, attribute, status, p_adjusted.
-    """
+    """Say of each metric and attribute whether groups are within the margin asked about."""
     words = names.words
     if words.margin is None:
         return

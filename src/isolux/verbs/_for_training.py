@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from isolux.datasets import refuse_training
+from isolux.engine import list_pictures
+from isolux.engine.pictures import Picture, open_picture, picture_folder
 from isolux.io.atomic import refuse_existing, write_text
+from isolux.io.images import Pixels
 from isolux.people.held import held_people
-from isolux.training import CHECKPOINT
-from isolux.vocabulary import registry
+from isolux.training import (
+    CHECKPOINT,
+    UNKNOWN,
+    Epoch,
+    Look,
+    Looked,
+    Pictures,
+    Schedule,
+    State,
+    clusters_of,
+    held_out_rows,
+    labels_of,
+    some_rows,
+)
+from isolux.vocabulary import progress, registry
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import UNKNOWN_VALUES
@@ -36,6 +54,45 @@ def held_for_training(data: Dataset | str | Path, **settings: Any) -> Dataset:
     dataset = held_people(data, purpose="training", **settings)
     refuse_training(dataset.info)
     return dataset
+
+
+def labelled_rows(dataset: Dataset, target: str | None) -> tuple[pl.DataFrame, list[str]]:
+    """List who has one label: ``instance_id, cluster, label``, and say who has not."""
+    who, one = clusters_of(dataset), labels_of(dataset, target)
+    rows = who.join(one, on="instance_id", how="inner", maintain_order="left")
+    refuse_own_values(target or "classes", rows["label"], dataset.name)
+    lost = who.height - rows.height
+    text = f"{lost:,} of {who.height:,} have no label, or several, and take no part."
+    return rows, [text] if lost else []
+
+
+def class_numbers(labels: pl.Series, classes: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Give each label its class's number; ``UNKNOWN``: none of them."""
+    numbers = {one: k for k, one in enumerate(classes)}
+    coded = labels.replace_strict(numbers, default=UNKNOWN, return_dtype=pl.Int64)
+    return coded.to_numpy().astype(np.int64)
+
+
+def parted_rows(
+    rows: pl.DataFrame, looked: Looked, share: float, seed: int, most: int | None = None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Part the readable rows: who is learnt from, and, in whole clusters, who chooses the epoch."""
+    there = np.flatnonzero(looked.readable())
+    clusters = rows["cluster"].rank("dense").cast(pl.Int64).to_numpy()
+    aside = held_out_rows(clusters[there], share, seed)
+    return some_rows(there[~aside], most, seed), there[aside]
+
+
+def refuse_one_class(labels: Iterable[object], name: str, where: str | None = None) -> None:
+    """Refuse a target of which those learnt from have one class alone."""
+    classes = sorted(map(str, set(labels) - {None}))
+    if len(classes) < 2:
+        raise SpecError(
+            f"there is nothing to tell apart in {name!r}",
+            expected="two classes or more among those learnt from",
+            found=", ".join(map(repr, classes)) or "no label",
+            where=where,
+        )
 
 
 def refuse_own_values(name: str, labels: pl.Series, where: str) -> None:
@@ -105,6 +162,21 @@ def facts_of(dataset: Dataset) -> dict[str, Any]:
     return {"data": dataset.name, "licence": dataset.info.licence, "inputs": dict(dataset.inputs)}
 
 
+def facts_of_training(
+    state: State, how: Schedule, parts: Sequence[npt.NDArray[np.int64]]
+) -> dict[str, Any]:
+    """Say in a record how it was learnt, from how many."""
+    return {
+        "schedule": asdict(how), "learnt_from": len(parts[0]), "held_out": len(parts[1]),
+        "kept_epoch": state.kept(), "epochs": [asdict(one) for one in state.history],
+    }  # fmt: skip
+
+
+def digest_of(rows: object) -> str:
+    """Hash who is learnt from and all that is said of them, in their order."""
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
     """Write a record as JSON."""
     write_text(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
@@ -134,3 +206,99 @@ def label_table(
         "score": np.take_along_axis(chances, order, axis=1).ravel(),
     }
     return pl.DataFrame(cells)
+
+
+def say_epoch(one: Epoch, of: int) -> None:
+    """Say how an epoch went."""
+    right = ", ".join(
+        f"{name} {100 * share:.1f} %" for name, share in one.accuracy.items() if share is not None
+    )
+    line = (
+        f"epoch {one.number} of {of}: loss {one.loss:.4f}, held out {one.held_loss:.4f}"
+        f" (right: {right}), {one.seconds:.0f} s"
+    )
+    progress.say(line)
+
+
+def told_of_epochs(
+    state: State, labels: npt.NDArray[np.int64], held: npt.NDArray[np.int64]
+) -> tuple[str, ...]:
+    """Say which epoch is kept, and which heads learnt nothing."""
+    kept = state.history[state.kept() - 1]
+    notes: list[str] = []
+    for k, (name, share) in enumerate(kept.accuracy.items()):
+        known = labels[held, k]
+        known = known[known != UNKNOWN]
+        if share is None or not len(known):
+            notes.append(Caution(f"No one who was held out has a {name}: nothing says what its"
+                                 " head learnt."))  # fmt: skip
+            continue
+        commonest = float(np.bincount(known).max() / len(known))
+        if share <= commonest:
+            notes.append(
+                Caution(
+                    f"The head for {name} is right for {100 * share:.1f} % of those held out, no "
+                    f"more than the commonest answer alone ({100 * commonest:.1f} %)."
+                )
+            )
+    text = f"Epoch {kept.number} of {len(state.history)} is kept: loss {kept.loss:.4f}"
+    return (*notes, f"{text} of those learnt from, {kept.held_loss:.4f} of those held out.")
+
+
+_MOST = 0.05  # of the pictures: with more, the folder or the files are not the right ones
+_PICTURES = 3
+
+
+def pictures_of(
+    dataset: Dataset, ids: pl.Series, picture_of: Literal["image", "person"],
+    prepare: Callable[[Pixels], npt.NDArray[Any]], threads: int,
+) -> Pictures:  # fmt: skip
+    """List one picture for each person, in their order."""
+    if threads < 0:
+        raise SpecError(
+            "pictures are opened by threads", expected="--threads 1 or more; 0: one a core",
+            found=str(threads),
+        )  # fmt: skip
+    listed: dict[str, Picture] = {}
+    for picture in list_pictures(dataset, "labels", picture_of):
+        for unit in picture.units:
+            listed[unit.id] = replace(picture, units=(unit,))
+    shown, folder = [listed[one] for one in ids.to_list()], picture_folder(dataset)
+
+    def look(row: int) -> Look:
+        found = open_picture(shown[row], folder)
+        cut = found.cuts[0]
+        return Look(cut.pixels, found.sha256, cut.reason)
+
+    return Pictures(len(shown), look, prepare, threads)
+
+
+def unreadable(ids: pl.Series, looked: Looked) -> list[list[str]]:
+    """List who has no picture to learn from, with the reason."""
+    pairs = zip(ids.to_list(), looked.reasons, strict=True)
+    return [[one, why] for one, why in pairs if why is not None]
+
+
+def told_of_pictures(
+    ids: pl.Series, looked: Looked, where: str, *, learnt: bool = True
+) -> list[str]:
+    """Say which pictures are left out; beyond a share, the folder or the files are others."""
+    missing = unreadable(ids, looked)
+    if not missing:
+        return []
+    of = len(looked.reasons)
+    told = "; ".join(f"{one} ({why})" for one, why in missing[:_PICTURES])
+    if len(missing) > (_MOST * of if learnt else of - 1):
+        raise FileError(
+            f"{len(missing):,} of {of:,} pictures cannot be "
+            + ("learnt from" if learnt else "labelled"),
+            expected="nearly all of them: the few that cannot are left out",
+            found=told,
+            where=where,
+            hint="name the folder that holds them: --images FOLDER (images=…)",
+        )
+    more = f"; and {len(missing) - _PICTURES:,} more" if len(missing) > _PICTURES else ""
+    text = f"{len(missing):,} of {of:,} pictures cannot be read and"
+    if learnt:
+        return [Caution(f"{text} are left out: {told}{more}.")]
+    return [Caution(f"{where}: {text} have no labels: {told}{more}.")]

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol, TypeGuard
 
 import polars as pl
 
+from isolux.io import run_directory
 from isolux.io.cells import unsigned_zero
+from isolux.io.run_changes import refuse_changed
 from isolux.vocabulary import registry
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown
+from isolux.vocabulary.containers import Dataset, Run, Scores
+from isolux.vocabulary.errors import (
+    IsoluxError,
+    RunError,
+    SpecError,
+    TableError,
+    UnknownNameError,
+    columns_shown,
+)
 from isolux.vocabulary.given import IN_MEMORY
 from isolux.vocabulary.info import DatasetInfo, Metric, Reference, TaskInfo
+from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, SCORES, check, to_polars
 
@@ -142,3 +156,103 @@ def _info_of(units: pl.DataFrame) -> TaskInfo:
         metrics=tuple(metrics),
         defaults=tuple(m.name for m in metrics),
     )
+
+
+class HasRun(Protocol):
+    """An audit or a comparison: what holds a finished run."""
+
+    @property
+    def run(self) -> Run:
+        """The finished run."""
+        ...
+
+
+RunSource = Run | HasRun | str | Path
+
+
+def held_run(source: object) -> Run | None:
+    """Return the run that an object holds or is; None for anything else, such as a path."""
+    found: Any = source if isinstance(source, Run) else getattr(source, "run", None)
+    return found if isinstance(found, Run) else None
+
+
+def is_run_source(source: object) -> TypeGuard[RunSource]:
+    """Tell one run from a list of them."""
+    return isinstance(source, str | os.PathLike) or held_run(source) is not None
+
+
+def run_of(source: object) -> Run:
+    """Take a run from memory, or read its directory.
+
+    Examples
+    --------
+    >>> run_of(3)
+    Traceback (most recent call last):
+    ...
+    isolux.vocabulary.errors.SpecError: this is not a run
+      expected: an audit, a run or its directory
+      found: int
+      what to do: isolux.audit makes one of a table in memory
+    """
+    held = held_run(source)
+    if held is not None:
+        return held
+    if isinstance(source, str | os.PathLike):
+        return run_directory.load(Path(source))
+    raise SpecError(
+        "this is not a run",
+        expected="an audit, a run or its directory",
+        found=type(source).__name__,
+        hint="isolux.audit makes one of a table in memory",
+    )
+
+
+def given_twice(named: Mapping[str, Sequence[Run]]) -> Iterator[tuple[str, str]]:
+    """Find runs that are one, under two names or one: the same files and the same numbers."""
+    every = [(name, run) for name, own in named.items() for run in own]
+    for k, (name, run) in enumerate(every):
+        for other, earlier in every[:k]:
+            files = run.record.get("inputs")
+            same = bool(files) and files == earlier.record.get("inputs")
+            if run is earlier or (same and run.group_metrics.equals(earlier.group_metrics)):
+                yield other, name
+
+
+def write_with_report(
+    run: Run, out: str | Path, write: Callable[[Run, Path], object], *, overwrite: bool
+) -> Path:
+    """Write a run directory with its ``report.html``, all or nothing; return the report's path."""
+    where = run_directory.save(
+        run, out, overwrite=overwrite, extra=lambda folder: write(run, folder / "report.html")
+    )
+    return where / "report.html"
+
+
+def runs_by_name(named: Mapping[str, RunSource | Sequence[RunSource]]) -> dict[str, list[Run]]:
+    """Take the runs of each name, which has one or several."""
+    found: dict[str, list[Run]] = {}
+    for name, own in named.items():
+        found[str(name)] = [run_of(one) for one in ([own] if is_run_source(own) else list(own))]  # type: ignore[arg-type]
+    return found
+
+
+def read_unchanged(run: str | Path, hint: str, *, what: str = "the run") -> Run:
+    """Read a run's directory, if nothing in it was changed."""
+    at(f"reading {what}")
+    with broken_run(str(run)):
+        refuse_changed(run, what=what, hint=hint)
+        return run_directory.load(run, changed="told")
+
+
+@contextmanager
+def broken_run(where: str) -> Iterator[None]:
+    """Turn any error of a run into one that says that the run cannot be used."""
+    try:
+        yield
+    except RunError:
+        raise
+    except IsoluxError as error:
+        raise RunError(
+            error.problem, expected=error.expected, found=error.found, where=error.where or where,
+            hint=error.hint,
+        ) from error  # fmt: skip

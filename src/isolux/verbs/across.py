@@ -17,8 +17,7 @@ import polars as pl
 from isolux.io.atomic import staged_directory, write_parquet, write_text
 from isolux.io.csv_text import csv_text
 from isolux.report.side_by_side import latex_table
-from isolux.verbs._finished import given_twice
-from isolux.verbs._run_source import RunSource, is_run_source, run_of
+from isolux.verbs._in_memory import RunSource, given_twice, runs_by_name
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import is_weighted
@@ -99,7 +98,7 @@ def across(
     >>> across({"A": run, "B": run}).values.filter(dataset="Average", column="White")["value"][0]
     0.5
     """
-    read = {name: [run_of(one) for one in _listed(own)] for name, own in runs.items()}
+    read = runs_by_name(runs)
     if not any(read.values()):
         raise SpecError("there is no run to lay out", expected="DATASET=RUN", found="none")
     paper = registry.load("papers", "fairface")
@@ -156,10 +155,6 @@ def _not_averaged(values: pl.DataFrame, datasets: Sequence[str]) -> Iterator[str
         missing = [name for name in datasets if name not in there]
         if missing and len(missing) < len(datasets) and len(datasets) > 1:
             yield f"{model} is in no average of {head}: it has no run on {', '.join(missing)}."
-
-
-def _listed(own: Any) -> Sequence[Any]:
-    return [own] if is_run_source(own) else list(own)
 
 
 def _record(runs: Mapping[str, Sequence[Run]], average: Sequence[str]) -> dict[str, Any]:

@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from isolux.cards import Card, Source, at_risk, facts_template, read_facts, source_of
-from isolux.io import run_directory
 from isolux.io.atomic import RUN_MARK
 from isolux.io.hashing import sha256_file
-from isolux.io.run_changes import refuse_changed
-from isolux.verbs._run_source import HasRun, held_run
+from isolux.verbs._in_memory import HasRun, held_run, read_unchanged
 from isolux.verbs.publish import publish
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import IsoluxError, RunError, SpecError, UnknownNameError
+from isolux.vocabulary.errors import RunError, SpecError, UnknownNameError
 from isolux.vocabulary.info import CardInfo
 from isolux.vocabulary.progress import at
 
@@ -109,12 +107,10 @@ def _find_kind(kind: str) -> str:
 
 
 def _finished_run(run: Any) -> tuple[Run, str, str]:
-    """Take a run from memory, or read its directory if nothing in it was changed.
-
-    Returns the run, the name of its folder and the SHA-256 of its record; empty: in memory.
-    """
+    """Take a run from memory, or read its directory if nothing in it was changed."""
     where = str(run) if isinstance(run, str | Path) else None
-    finished = held_run(run) if where is None else _read_finished(run)
+    hint = "audit again: no card is made of numbers that were changed"
+    finished = held_run(run) if where is None else read_unchanged(run, hint)
     if finished is None:
         raise RunError(
             "there is no run to make a card from",
@@ -132,20 +128,3 @@ def _finished_run(run: Any) -> tuple[Run, str, str]:
     if where is None:
         return finished, "", ""
     return finished, Path(run).resolve().name, sha256_file(Path(run).expanduser() / RUN_MARK)
-
-
-def _read_finished(run: str | Path) -> Run:
-    at("reading the run")
-    try:
-        refuse_changed(run, hint="audit again: no card is made of numbers that were changed")
-        return run_directory.load(run, changed="told")
-    except RunError:
-        raise
-    except IsoluxError as error:
-        raise RunError(
-            error.problem,
-            expected=error.expected,
-            found=error.found,
-            where=error.where or str(run),
-            hint=error.hint,
-        ) from error

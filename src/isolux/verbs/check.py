@@ -31,18 +31,7 @@ LOADING = "loading"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was looked at, and what is wrong.
-
-    Parameters
-    ----------
-    problems : polars.DataFrame
-        check, severity (error, warning), problem, unit_kind, unit_id, file, expected, found, hint;
-        errors first, then in the order of checks.
-    checks : tuple of str
-        Those that ran.
-    notes : tuple of str
-        What was not looked at, and why.
-    """
+    """What was looked at, and what is wrong."""
 
     problems: pl.DataFrame
     checks: tuple[str, ...]
@@ -131,47 +120,17 @@ def check(
         loaded = check_loading(lambda: load_people(people, whole_images=True), path, name)
     if isinstance(loaded, Checked):
         return loaded
-    return check_dataset(
-        loaded, only=only, skip=skip, pictures=not no_images, root=images, options=check_option
-    )
-
-
-def check_dataset(
-    dataset: Dataset,
-    *,
-    only: Sequence[str] = (),
-    skip: Sequence[str] = (),
-    pictures: bool = True,
-    root: str | Path | None = None,
-    options: Sequence[str] = (),
-) -> Checked:
-    """Look for what is wrong with a dataset.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> one = Dataset(
-    ...     name="one person",
-    ...     info=DatasetInfo(title="One person", summary="An example.", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a", "a"], "image_id": ["1", "2"]}),
-    ... )
-    >>> found = check_dataset(one)
-    >>> found.problems.select("check", "severity", "problem", "unit_id").row(0)
-    ('ids', 'error', 'an id occurs several times', 'a')
-    >>> found.failed()
-    True
-    """
     names = _chosen(only, skip)
-    settings = _settings(names, options)
-    notes = list(dataset.notes)
-    given = _pictures(dataset, names, root, notes, wanted=pictures)
+    settings = _settings(names, check_option)
+    notes = list(loaded.notes)
+    given = _pictures(loaded, names, images, notes, wanted=not no_images)
     ran, tables = [], [PROBLEMS.empty()]
     for name in names:
         needs = _info(name).needs
         if needs != "tables" and given is None:
             continue
         own = {"pictures": given} if needs != "tables" else {}
-        found = registry.load("checks", name).check(dataset, **own, **settings[name])
+        found = registry.load("checks", name).check(loaded, **own, **settings[name])
         tables.append(check_table(found, PROBLEMS, where=name))
         ran.append(name)
     problems = pl.concat(tables).sort(pl.col("severity") != "error", maintain_order=True)

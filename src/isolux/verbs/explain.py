@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from isolux.verbs._reports import write_with_report
-from isolux.verbs._run_source import HasRun, run_of
+from isolux.verbs._in_memory import HasRun, run_of, write_with_report
 from isolux.verbs.ledger import entered, judged
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Explained, Run, printed
 from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.drawn import SAMPLE, refuse_drawn
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import Reference
 from isolux.vocabulary.notebook import FindingsFrame
 from isolux.vocabulary.notes import by_severity
 from isolux.vocabulary.plugin_options import read_options
@@ -85,10 +85,7 @@ def first_analyses(run: Run) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A run with what analyses say of it.
-
-    ``run.findings`` holds the claims; ``refused`` says of each analysis that could not run why.
-    """
+    """A run with what analyses say of it."""
 
     run: Run
     refused: Mapping[str, str] = field(default_factory=dict)
@@ -155,11 +152,7 @@ def explain(
 
 
 def explain_run(
-    run: Run,
-    analyses: Sequence[str],
-    options: Sequence[str] = (),
-    *,
-    planned: Sequence[str] = (),
+    run: Run, analyses: Sequence[str], options: Sequence[str] = (), *, planned: Sequence[str] = ()
 ) -> Run:
     """Add what analyses say of a run to its findings, tables, notes and references.
 
@@ -260,6 +253,17 @@ def _options_of(analyses: Sequence[str], options: Sequence[str]) -> dict[str, li
     return found
 
 
+def with_references(
+    known: Iterable[Mapping[str, str]], used: Iterable[Reference]
+) -> list[Mapping[str, str]]:
+    """List publications as a record has them, each once; the first to name it counts."""
+    found = {(r["key"], r["place"]): r for r in known}
+    for r in used:
+        row = {"key": r.key, "citation": r.citation, "place": r.place, "url": r.url}
+        found.setdefault((r.key, r.place), row)
+    return list(found.values())
+
+
 def _with(run: Run, name: str, explained: Explained, options: Sequence[str]) -> Run:
     """Put one analysis's findings after the others', and say in the record that it ran."""
     findings = check(explained.findings, FINDINGS, where=name)
@@ -286,13 +290,7 @@ def _with(run: Run, name: str, explained: Explained, options: Sequence[str]) -> 
     for kind, own in zip(("warnings", "notes"), by_severity(explained.notes), strict=True):
         already = [text for text in record.get(kind, ()) if text not in gone]
         record[kind] = list(dict.fromkeys([*already, *own]))
-    cited = [
-        {"key": r.key, "citation": r.citation, "place": r.place, "url": r.url}
-        for r in info.references
-    ]
-    known = {(r["key"], r["place"]) for r in record.get("references", ())}
-    new = [r for r in cited if (r["key"], r["place"]) not in known]
-    record["references"] = [*record.get("references", ()), *new]
+    record["references"] = with_references(record.get("references", ()), info.references)
     tables = {**record.get("explained", {}), name: printed(explained.tables)}
     record["explained"] = {key: drawn for key, drawn in tables.items() if drawn}
     ranked = together.with_columns(rank=pl.int_range(1, pl.len() + 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolux.verbs._run_source import HasRun, run_of
+from isolux.verbs._in_memory import HasRun, run_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.extras import needed
 
@@ -64,7 +64,7 @@ def plot(
     >>> chart.to_dict()["title"]["text"]
     'Score by light'
     """
-    from isolux.report.figures.notebook import chart_of
+    from isolux.report.figures.heatmap import chart_of
 
     charts: Any = needed("altair", package="altair", extra="notebook", purpose="a chart")
     spec = chart_of(run_of(run), metric, attribute, label=label, threshold=threshold)

@@ -35,19 +35,7 @@ _TAKEN = {*_OWN, "available", "drawn", "short"}
 
 @dataclass(frozen=True, slots=True)
 class BalancedSample:
-    """Who was drawn, and from which cells.
-
-    Parameters
-    ----------
-    people : polars.DataFrame
-        ``instance_id``, ``image_id``, ``subject_id`` (where subjects are known), and a column for
-        each attribute; in the dataset's order.
-    cells : polars.DataFrame
-        One row a combination of values, those with nobody too: the attributes, ``available``,
-        ``drawn``, ``short`` (how many are lacking).
-    notes : tuple of str
-        Who could not be drawn, and why.
-    """
+    """Who was drawn, and from which cells."""
 
     people: pl.DataFrame
     cells: pl.DataFrame
@@ -66,7 +54,6 @@ def sample(
     only: Sequence[str] = (),
     bins: Sequence[str] = (),
     votes: str = "any",
-    split_subjects: bool = False,
     data_option: Sequence[str] = (),
     id: str | None = None,  # noqa: A002  (the flag is called --id)
     separator: str | None = None,
@@ -98,8 +85,6 @@ def sample(
         ``"city=top:50"``.
     votes : str
         Which of several values counts: any, majority, top, top-or-none, at-least:K.
-    split_subjects : bool
-        Draw some of a subject's photos, not all.
     data_option : sequence of str
         A setting specific to the dataset, NAME=VALUE.
     id : str, optional
@@ -141,9 +126,7 @@ def sample(
     known = set(dataset.attributes["attribute"].unique())
     how = {"bins": tuple(bins), "votes": votes}
     groupings = groupings_over({"data": dataset}, names, **how) if known >= set(names) else {}
-    return draw_balanced(
-        dataset, names, per_cell, seed=seed, groupings=groupings, split_subjects=split_subjects
-    )
+    return draw_balanced(dataset, names, per_cell, seed=seed, groupings=groupings)
 
 
 def _info_of(data: str) -> DatasetInfo:
@@ -157,11 +140,8 @@ def draw_balanced(
     *,
     seed: int = 0,
     groupings: Mapping[str, Grouping] | None = None,
-    split_subjects: bool = False,
 ) -> BalancedSample:
     """Draw the same number of people from every combination of some attributes' known values.
-
-    FairFace (Kärkkäinen & Joo 2021), section 5: 7,476 = 7 × 2 × 6 × 89.
 
     Examples
     --------
@@ -190,7 +170,7 @@ def draw_balanced(
             found="nobody" if not people.height else f"none among {people.height:,} people",
             where=dataset.name,
         )
-    drawn, said = _drawn(placed, prod(map(len, values)), per_cell, seed, split=split_subjects)
+    drawn, said = _drawn(placed, prod(map(len, values)), per_cell, seed)
     cells = _cells(names, values, placed, drawn, per_cell)
     own = [c for c in _OWN if c != "subject_id" or people["subject_id"].is_not_null().any()]
     order = drawn.sort("_row").select(*own, "_cell")
@@ -222,10 +202,7 @@ def _checked(dataset: Dataset, balance: Sequence[str], per_cell: int) -> list[st
 
 
 def _placed(
-    dataset: Dataset,
-    people: pl.DataFrame,
-    names: Sequence[str],
-    groupings: Mapping[str, Grouping],
+    dataset: Dataset, people: pl.DataFrame, names: Sequence[str], groupings: Mapping[str, Grouping]
 ) -> tuple[pl.DataFrame, list[list[str]], list[str]]:
     """Give each person the number of a cell, null: in none; and list each attribute's values."""
     ids = people["instance_id"]
@@ -264,21 +241,20 @@ def _placed(
 
 
 def _drawn(
-    placed: pl.DataFrame, n_cells: int, per_cell: int, seed: int, *, split: bool
+    placed: pl.DataFrame, n_cells: int, per_cell: int, seed: int
 ) -> tuple[pl.DataFrame, list[str]]:
     """Draw whole clusters in random order while their people find room."""
     from isolux.stats.whole_draws import take_whole
 
     own = pl.concat_str(pl.lit("i"), "instance_id")
     subject = pl.concat_str(pl.lit("s"), "subject_id")  # never the same as a person's own name
-    placed = placed.with_columns(_cluster=own if split else pl.coalesce(subject, own))
+    placed = placed.with_columns(_cluster=pl.coalesce(subject, own))
     outside = pl.col("_cell").is_null().any().over("_cluster")
     able = placed.filter(~outside).sort("_cluster", "instance_id")
     notes = []
-    if not split:
-        half = placed.filter(outside & pl.col("_cell").is_not_null())["_cluster"].n_unique()
-        if half:
-            notes.append(f"{half:,} subject(s) have somebody in no cell as well: not drawn.")
+    half = placed.filter(outside & pl.col("_cell").is_not_null())["_cluster"].n_unique()
+    if half:
+        notes.append(f"{half:,} subject(s) have somebody in no cell as well: not drawn.")
     sizes = able.group_by("_cluster", maintain_order=True).len()["len"].to_numpy()
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     order = np.random.default_rng(seed).permutation(len(sizes)).astype(np.int64)

@@ -9,19 +9,25 @@ from typing import Any
 import polars as pl
 
 from isolux.io.run_changes import changed_words
-from isolux.report.comparison import is_comparison, summarise_comparison
-from isolux.report.counted import with_people
+from isolux.report.comparison import summarise_comparison
 from isolux.report.document import PaperTable, Summary
-from isolux.report.summary import summarise, summarise_record
-from isolux.report.summary.protocol import protocol_of
+from isolux.report.ranges import with_people
+from isolux.report.summary import is_comparison, summarise, summarise_record
+from isolux.report.summary.sentences import protocol_of
 from isolux.report.suppression import Cell, hidden_cells, published
 from isolux.statements.numbers import cell_text, decimals
 from isolux.viewer import tables
-from isolux.viewer.coding import EVERYONE, LINE, Coding, coding_of
-from isolux.viewer.distributions import bins_of, coded_scores, distributions, members_of
-from isolux.viewer.figures import figures_of
-from isolux.viewer.people import people_of
-from isolux.viewer.printable import printable_names, printable_words
+from isolux.viewer.coding import (
+    EVERYONE,
+    LINE,
+    Coding,
+    bins_of,
+    coded_scores,
+    coding_of,
+    distributions,
+    members_of,
+)
+from isolux.viewer.tables import figures_of, people_of, printable_names, printable_words
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.errors import SpecError
@@ -30,19 +36,7 @@ from isolux.vocabulary.spec import crossed
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One run as the page shows it.
-
-    Parameters
-    ----------
-    run : Run
-    name : str
-        What tells it from the others, where two runs have a model of one name: its directory.
-    changed : sequence of str or None
-        Files that are not as they were written; None: not known.
-    whole : bool
-        False: people who are in the run's values were taken out of its tables since. Then nobody is
-        counted: such counts, less those of the values, would tell of who was taken out.
-    """
+    """One run as the page shows it."""
 
     run: Run
     name: str

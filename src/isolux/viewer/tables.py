@@ -6,12 +6,23 @@ Nothing is measured here. Values, intervals and p-values are those of ``group_me
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
-from isolux.viewer.coding import Coding
+from isolux.report import figures as drawings
+from isolux.report.comparison import summarise_comparison
+from isolux.report.document import AttributeSection
+from isolux.report.figures import Figure
+from isolux.report.figures.svg import drawable
+from isolux.report.summary import is_comparison, summarise
+from isolux.viewer.coding import Coding, coded_scores, members_of
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.counts import refuse_counts
+from isolux.vocabulary.errors import DrawingError, SpecError
+from isolux.vocabulary.printable import plain
+from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.tables import DISPARITIES
 
 _GROUP = (
@@ -96,3 +107,186 @@ def _of_one_model(run: Run) -> pl.DataFrame:
 def _small(frame: pl.DataFrame) -> pl.DataFrame:
     # A page reads numbers of 64 bits as big integers, which are slow and cannot be mixed.
     return frame.with_columns(pl.col(pl.Int64).cast(pl.Int32))
+
+
+ATTRIBUTES_DRAWN = 24
+"""Attributes of one run that are drawn; the table of groups has every one."""
+GROUPS_DRAWN = 60
+"""An attribute of more groups is not drawn: nobody reads so many rows in a picture."""
+
+_SCHEMA = dict.fromkeys(("attribute", "title", "svg", "alt", "caption"), pl.String)
+_NOT_INSTALLED = "the package that draws them is not installed: pip install 'isolux[figures]'"
+
+
+def figures_of(runs: Sequence[Run], *, curves: bool) -> tuple[pl.DataFrame, str]:
+    """Draw runs as their reports do."""
+    empty = pl.DataFrame(schema={"run": pl.Int32, **_SCHEMA})
+    if not drawable():
+        return empty, _NOT_INSTALLED
+    found: list[tuple[object, ...]] = []
+    left: list[str] = []
+    try:
+        for place, run in enumerate(runs):
+            for title, attribute, figure in _drawn(run, left, curves=curves):
+                said = (figure.svg, figure.alt, figure.caption)
+                found.append((place, attribute, title, *said))
+    except DrawingError as error:
+        return empty, str(error).splitlines()[0]
+    told = f"too many to draw: {', '.join(dict.fromkeys(left))}" if left else ""
+    return pl.DataFrame(found, schema=empty.schema, orient="row"), told
+
+
+def _drawn(run: Run, left: list[str], *, curves: bool) -> Iterator[tuple[str, str, Figure]]:
+    if is_comparison(run):
+        compared = summarise_comparison(run)
+        for change in compared.sections:
+            if not change.tables:
+                continue
+            if len(change.tables[0].rows) > GROUPS_DRAWN:
+                left.append(change.title)
+            elif figure := drawings.change_figure_of(
+                change.title, change.tables[0], compared.models
+            ):
+                yield change.title, change.attribute, figure
+        return
+    sections = summarise(run).sections
+    for at, section in enumerate(sections):
+        if at >= ATTRIBUTES_DRAWN or len(section.main.rows) > GROUPS_DRAWN:
+            left.append(section.title)
+            continue
+        for figure in _of(section, curves=curves):
+            yield section.title, section.attribute, figure
+
+
+def _of(section: AttributeSection, *, curves: bool) -> list[Figure]:
+    main = drawings.figure_of(section)
+    more = drawings.more_figures_of(section)
+    along = drawings.curves_figures_of(section) if curves else ()
+    return [*([main] if main else []), *more, *along]
+
+
+_IDS = "unit_id"
+
+
+def printable_names(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    r"""Replace what must not be printed, in every column of text and of lists of text.
+
+    Examples
+    --------
+    >>> told = printable_names({"groups": pl.DataFrame({"group": ["a", "\u202eb"]})})
+    >>> told["groups"]["group"].to_list()
+    ['a', '�b']
+    """
+    return {name: _printable(table) for name, table in tables.items()}
+
+
+def _printable(table: pl.DataFrame) -> pl.DataFrame:
+    changed = []
+    for column in table.get_columns():
+        inner = column.dtype == pl.List(pl.String)
+        if column.name == _IDS or not (inner or column.dtype == pl.String):
+            continue
+        held = column.explode() if inner else column
+        told = {text: plain(text) for text in held.drop_nulls().unique()}
+        told = {text: shown for text, shown in told.items() if text != shown}
+        if told:
+            each = pl.element() if inner else pl.col(column.name)
+            each = each.replace(list(told), list(told.values()))
+            changed.append(pl.col(column.name).list.eval(each) if inner else each)
+    return table.with_columns(changed)
+
+
+def printable_words(words: Any) -> Any:
+    r"""Replace it in every text of JSON values.
+
+    Examples
+    --------
+    >>> printable_words({"title": "a\u202eb", "n": [1, "c"]})
+    {'title': 'a�b', 'n': [1, 'c']}
+    """
+    if isinstance(words, str):
+        return plain(words)
+    if isinstance(words, Mapping):
+        return {name: printable_words(value) for name, value in words.items()}
+    if isinstance(words, list | tuple):
+        return [printable_words(value) for value in words]
+    return words
+
+
+_ANSWERS = ("truth", "prediction", "confidence")
+_NO_GROUP = -1
+
+
+def people_of(
+    place: int, run: Run, coding: Coding, titles: dict[str, str]
+) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Lay out a run's people: one row each."""
+    refuse_counts(run.evidence, "a page with single people", "a page without --people")
+    if run.scores.is_empty():
+        raise SpecError(
+            "this run keeps no scores of single people",
+            expected="a page without --people", found="an empty scores.parquet",
+        )  # fmt: skip
+    scores = coded_scores(place, run, coding)
+    table = scores.select("unit_id").unique(maintain_order=True)
+    for (model, line), part in scores.group_by("model", "line", maintain_order=True):
+        name = f"{model}_{line}"
+        own = [pl.col("value").alias(f"s{name}")]
+        if part["value"].null_count():
+            why = pl.coalesce("reason", pl.lit("none was given"))
+            own.append(pl.when(pl.col("value").is_null()).then(why).alias(f"r{name}"))
+        one = part.select("unit_id", *own).unique("unit_id", keep="first", maintain_order=True)
+        table = table.join(one, on="unit_id", how="left", maintain_order="left")
+    table, attributes = _with_groups(table, run, titles)
+    return _with_answers(table, place, run, coding), {"attributes": attributes}
+
+
+def _with_groups(
+    table: pl.DataFrame, run: Run, titles: dict[str, str]
+) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
+    members = members_of(run)
+    entries = members["attribute"].unique(maintain_order=True).to_list()
+    parts = dict.fromkeys(part for entry in entries for part in crossed(entry))
+    found: list[dict[str, Any]] = []
+    for part in parts:
+        # An attribute that was asked for only in an intersection is read off that.
+        entry = part if part in entries else next(e for e in entries if part in crossed(e))
+        at = crossed(entry).index(part)
+        rows = members.filter(pl.col("attribute") == entry)
+        rows = rows.select("unit_id", value=pl.col("values").list.get(at)).unique(
+            maintain_order=True
+        )
+        values = rows["value"].unique(maintain_order=True).to_list()
+        number = pl.col("value").replace_strict(values, range(len(values)), return_dtype=pl.Int32)
+        named = f"a{len(found)}"
+        held = rows.with_columns(number.alias(named)).group_by("unit_id").agg(named)
+        if held.height == rows.height:  # everyone is in one group
+            held = held.with_columns(pl.col(named).list.first())
+        table = table.join(held, on="unit_id", how="left", maintain_order="left")
+        if held[named].dtype == pl.Int32:
+            table = table.with_columns(pl.col(named).fill_null(_NO_GROUP))
+        found.append({"name": part, "title": titles.get(part, part), "values": values})
+    return table, found
+
+
+def _with_answers(table: pl.DataFrame, place: int, run: Run, coding: Coding) -> pl.DataFrame:
+    held = [t for t in run.evidence.values() if {"unit_id", "model", *_ANSWERS} <= set(t.columns)]
+    if not held:
+        return table
+    told = held[0].unique(["model", "unit_id"], maintain_order=True)
+    truth = pl.col("truth")
+    if told["truth"].dtype == pl.List(pl.String):
+        truth = truth.list.join(", ")
+    truths = told.select("unit_id", truth.cast(pl.String)).unique("unit_id", maintain_order=True)
+    table = table.join(truths, on="unit_id", how="left", maintain_order="left")
+    for number, (at, model) in enumerate(coding.models):
+        own = told.filter(pl.col("model") == model) if at == place else told.clear()
+        if own.is_empty():
+            continue
+        named = own.select(
+            "unit_id",
+            pl.col("prediction").cast(pl.String).alias(f"answer{number}"),
+            pl.col("confidence").cast(pl.Float64).alias(f"confidence{number}"),
+        )
+        table = table.join(named, on="unit_id", how="left", maintain_order="left")
+    return table

@@ -17,11 +17,11 @@ from isolux.analyses.model_changes import ChangesAnswer, answer_of_changes, say_
 from isolux.disparity.class_rankings import class_rankings
 from isolux.disparity.models import PLANNED
 from isolux.report._sections import Context, arranged_names
-from isolux.report.document import Audited, Line, Summary
-from isolux.report.figures.labels import short_names
+from isolux.report.document import Audited, Summary
+from isolux.report.figures.svg import short_names
+from isolux.report.gaps import undetected_of_two
 from isolux.report.summary import summarise_record
-from isolux.report.undetected import undetected_of_two
-from isolux.statements.lines import LineKey, key_of, lines_of
+from isolux.statements.lines import Line, LineKey, key_of, lines_of
 from isolux.vocabulary.containers import Run
 
 # Classes ranked by their largest gap, two models side by side (FACET, Tables 11 and 12).
@@ -172,10 +172,7 @@ class ChangeTable:
 
 @dataclass(frozen=True, slots=True)
 class ChangeSection:
-    """One attribute; its first table is of the main metric.
-
-    ``classes`` are the largest changes of single classes where there are too many to print whole.
-    """
+    """One attribute; its first table is of the main metric."""
 
     attribute: str
     title: str
@@ -193,10 +190,7 @@ class ChangeSection:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonSummary:
-    """A whole report of two models; ``base`` holds what it shares with an audit's.
-
-    ``heads`` are the models' names as columns are headed: they never run into the next column.
-    """
+    """A whole report of two models; ``base`` holds what it shares with an audit's."""
 
     title: str
     answer: ChangesAnswer
@@ -211,11 +205,6 @@ class ComparisonSummary:
     def audited(self) -> Audited:
         """What was audited."""
         return self.base.audited
-
-
-def is_comparison(run: Run) -> bool:
-    """Tell whether a run compares two models."""
-    return "model_a" in run.disparities.columns
 
 
 def summarise_comparison(run: Run) -> ComparisonSummary:
@@ -246,7 +235,8 @@ def summarise_comparison(run: Run) -> ComparisonSummary:
         )
     )
     return ComparisonSummary(
-        title=f"{second} against {first}" + _on(base.audited),
+        title=f"{second} against {first}"
+        + (f" on {base.audited.dataset}" if base.audited.dataset else ""),
         answer=answer,
         models=models,
         heads=(heads[0], heads[1]),
@@ -279,10 +269,6 @@ def _section(attribute: str, title: str, anchor: str, everything: _Tables) -> Ch
     )
 
 
-def _on(audited: Audited) -> str:
-    return f" on {audited.dataset}" if audited.dataset else ""
-
-
 def _models(run: Run) -> tuple[str, str]:
     named = list(run.record.get("models") or ())
     if len(named) != 2 and run.disparities.height:
@@ -313,14 +299,7 @@ class _Tables:
         for key in rows[models[0]]:
             groups.setdefault(key[:-1], []).append(key[-1])
         values = {key: (row, rows[models[1]].get(key)) for key, row in rows[models[0]].items()}
-        return cls(
-            lines,
-            alpha,
-            values,
-            groups,
-            _by_group(run),
-            say_gaps(run),
-        )
+        return cls(lines, alpha, values, groups, _by_group(run), say_gaps(run))
 
     def table(self, key: LineKey, attribute: str | None) -> ChangeTable | None:
         line, where = self.lines[key], (*key[1:], attribute)

@@ -16,7 +16,7 @@ import polars as pl
 
 from isolux.io import write_text
 from isolux.io.ours import refuse_no_page
-from isolux.report.description.figures import MOST_BARS, figures_of
+from isolux.report.description.figures import figures_of
 from isolux.report.figures import Figure
 from isolux.report.html import page
 from isolux.report.summary import summarise
@@ -25,8 +25,6 @@ from isolux.statements.numbers import count
 from isolux.vocabulary.containers import Run, printed
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
-
-__all__ = ["MOST_BARS", "describe_contents", "render_description", "write_description"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,9 @@ from typing import Any
 import polars as pl
 
 from isolux.report.figures import Figure
-from isolux.report.figures.labels import short_names
-from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, to_svg
-from isolux.report.wording import plain
+from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, short_names, to_svg
 from isolux.statements.numbers import count
+from isolux.vocabulary.printable import plain
 
 MOST_BARS = 40
 """Rows of a table above which it gets no figure: it would be unreadable."""
@@ -160,11 +159,7 @@ def _dots(table: pl.DataFrame) -> str:
 
 
 def _ranges(
-    caption: str,
-    table: pl.DataFrame,
-    middle: str,
-    lines: Sequence[tuple[str, str, int]],
-    note: str,
+    caption: str, table: pl.DataFrame, middle: str, lines: Sequence[tuple[str, str, int]], note: str
 ) -> list[Figure]:
     """Draw a value of each group on lines that lie around it: a figure an attribute."""
     judged = table.filter(pl.col(middle).is_not_null())

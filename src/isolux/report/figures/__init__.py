@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from isolux.groups import natural_order
 from isolux.report._views import Curve
-from isolux.report.document import AttributeSection, Block, GroupRow, Line, LineTable
+from isolux.report.document import AttributeSection, Block, GroupRow, LineTable
 from isolux.report.figures.dot_plot import PairedPoint, Point, paired, panels
 from isolux.report.figures.heatmap import Cell, heat_map
-from isolux.report.figures.labels import short_names
-from isolux.report.figures.svg import ACCENT, GREY, Spec, field, to_svg
-from isolux.report.wording import listed, plain
+from isolux.report.figures.svg import ACCENT, GREY, Spec, field, short_names, to_svg
+from isolux.report.wording import listed
+from isolux.statements.lines import Line
 from isolux.statements.numbers import count, interval, value_text, with_unit
 from isolux.vocabulary.info import Direction
+from isolux.vocabulary.printable import plain
 
 if TYPE_CHECKING:
     from isolux.report.comparison import Change, ChangeTable

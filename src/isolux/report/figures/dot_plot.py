@@ -7,10 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from isolux.report.document import Estimate, GroupRow, LineTable
-from isolux.report.figures.labels import headings, short_names
-from isolux.report.figures.svg import ACCENT, GREY, INK, WHITE, Spec, field, to_svg
-from isolux.report.wording import plain
+from isolux.report.figures.svg import (
+    ACCENT,
+    GREY,
+    INK,
+    WHITE,
+    Spec,
+    field,
+    headings,
+    short_names,
+    to_svg,
+)
 from isolux.statements.numbers import count, interval, value_text, with_unit
+from isolux.vocabulary.printable import plain
 from isolux.vocabulary.tables import Status
 
 _NAME, _PANEL_NAME = 22, 30

@@ -23,24 +23,26 @@ from isolux.report.document import (
     FindingRow,
     GroupRow,
     InputFile,
-    Line,
     PairRow,
     ReferenceRow,
     Setting,
     Summary,
 )
+from isolux.report.gaps import undetected_of_audit
 from isolux.report.summary.analyses import IN_THE_ANSWER, analyses_of
-from isolux.report.summary.answer import reading_order, verdict_text
-from isolux.report.summary.cautions import synthetic
-from isolux.report.summary.limits import limits_of
-from isolux.report.summary.planted import planted_of
-from isolux.report.summary.protocol import protocol_of
-from isolux.report.summary.unknown import unknown_text
-from isolux.report.undetected import undetected_of_audit
+from isolux.report.summary.sentences import (
+    limits_of,
+    planted_of,
+    protocol_of,
+    reading_order,
+    synthetic,
+    unknown_text,
+    verdict_text,
+)
 from isolux.report.wording import safe_url
 from isolux.statements.answer import MAX_FURTHER, leave_out_said, word_answer
 from isolux.statements.choice import Choice, choose_statements
-from isolux.statements.lines import lines_of
+from isolux.statements.lines import Line, lines_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import is_census, is_drawn, is_weighted, words_of
 from isolux.vocabulary.spec import declared
@@ -130,11 +132,13 @@ def _is_mean(section: AttributeSection, run: Run) -> bool:
     return run.scores.filter(metric=section.main.line.metric).height > 0
 
 
-def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tuple[Summary, Context]:
-    """Arrange what a run says of itself: settings, inputs, findings; and the words for its lines.
+def is_comparison(run: Run) -> bool:
+    """Tell whether a run compares two models."""
+    return "model_a" in run.disparities.columns
 
-    ``changed`` takes the place of keys of the record.
-    """
+
+def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tuple[Summary, Context]:
+    """Arrange what a run says of itself: settings, inputs, findings, and the words for lines."""
     record = {**run.record, **(changed or {})}
     spec = dict(record.get("spec") or {})
     audited = _audited(record, spec)

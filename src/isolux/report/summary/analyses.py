@@ -8,7 +8,7 @@ from typing import Any
 
 from isolux.report._views import BESIDE
 from isolux.report.document import Analysis, FindingRow, PaperTable
-from isolux.report.summary.protocol import tables_of
+from isolux.report.summary.sentences import tables_of
 
 IN_THE_ANSWER = ("group_gaps", "model_changes")
 

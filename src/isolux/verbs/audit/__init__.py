@@ -10,6 +10,7 @@ that are already at hand, made by ``isolux.score`` or by anyone.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,38 +20,42 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from isolux.io.atomic import refuse_existing
-from isolux.io.settings_files import read_mapping
 from isolux.people.blotting import blotted_errors
 from isolux.people.loading import judged_people
 from isolux.statements.groups import read_templates
 from isolux.tasks import score
-from isolux.verbs._in_memory import add_unscored, as_dataset, as_scores, columns_of
-from isolux.verbs._reports import write_with_report
-from isolux.verbs.audit.drawn import columns_of_sample, refuse_protocol
+from isolux.verbs._in_memory import (
+    add_unscored,
+    as_dataset,
+    as_scores,
+    columns_of,
+    write_with_report,
+)
 from isolux.verbs.audit.found import found_in
-from isolux.verbs.audit.held import Held, held_people, holds_answers, plain_numbers
-from isolux.verbs.audit.inputs import read_answers, resolved, task_options
-from isolux.verbs.audit.one_per_model import one_per_model
-from isolux.verbs.audit.planted import read_planted
-from isolux.verbs.audit.predicted import Watched, answers_of_model, with_imported
+from isolux.verbs.audit.inputs import (
+    Held,
+    Watched,
+    asked_for,
+    held_people,
+    holds_answers,
+    plain_numbers,
+    read_answers,
+    resolved,
+    task_options,
+    with_imported,
+)
 from isolux.verbs.audit.protocol import beside_of, with_protocol
-from isolux.verbs.audit.words import audit_text
-from isolux.verbs.plot import plot
 from isolux.vocabulary.containers import Dataset, Run, Scores
 from isolux.vocabulary.counts import with_counts
+from isolux.vocabulary.drawn import words_of
 from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.given import IN_MEMORY
 from isolux.vocabulary.notebook import FindingsFrame
 from isolux.vocabulary.progress import at
-from isolux.vocabulary.spec import AuditSpec, parse_spec, validated
+from isolux.vocabulary.spec import AuditSpec, parse_spec
 
 if TYPE_CHECKING:
     import altair as alt
-
-__all__ = [
-    "Audit", "asked_for", "audit", "audit_held", "names_file", "one_per_model", "read_settings",
-    "run_audit",
-]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,8 @@ class Audit:
         threshold: float | None = None,
     ) -> alt.LayerChart:
         """Draw a metric of each group with its interval; see ``isolux.plot``."""
+        from isolux.verbs.plot import plot
+
         return plot(self.run, metric, attribute, label=label, threshold=threshold)
 
     @property
@@ -117,7 +124,10 @@ def run_audit(
     """Audit what a spec describes, from files to findings."""
     given, spec = spec, with_imported(with_protocol(spec))
     _check_comparisons(spec)
-    refuse_protocol(spec)
+    if spec.protocol is not None:
+        from isolux.verbs.audit.drawn import refuse_protocol
+
+        refuse_protocol(spec)
     options = task_options(spec)  # before minutes of reading
     at("reading the people")
     dataset = judged_people(spec, None if held is None else held.frame)
@@ -142,8 +152,12 @@ def _judged(
     watched: Watched | None,
 ) -> Audit:
     """Bring a model's answers to the people, judge them and audit."""
-    at("")  # a model that runs shows how far it is
-    run = answers_of_model(spec, dataset, watched)
+    run = None
+    if spec.model.spec is not None or spec.predictions.file is not None:
+        from isolux.verbs.audit.predicted import answers_of_model
+
+        at("")  # a model that runs shows how far it is
+        run = answers_of_model(spec, dataset, watched)
     if run is None:
         at("reading the answers")
         predictions, notes, inputs = read_answers(spec, dataset)
@@ -171,6 +185,8 @@ def _beside(spec: AuditSpec) -> tuple[pl.DataFrame | None, tuple[str, ...]]:
 def _planted(spec: AuditSpec) -> list[dict[str, Any]] | None:
     if spec.report.planted is None:
         return None
+    from isolux.verbs.audit.planted import read_planted
+
     return read_planted(
         spec.report.planted, task=spec.task.name, by=spec.groups.by,
         model=spec.predictions.model_name,
@@ -265,6 +281,8 @@ def _of_anything(
         )
     values: dict[str, object] = {"data": IN_MEMORY, "by": by, **settings}
     if attributes is None:
+        from isolux.verbs.audit.drawn import columns_of_sample
+
         attributes = columns_of(scores, by, columns_of_sample(settings))
     dataset = as_dataset(attributes)
     found = as_scores(scores)
@@ -327,31 +345,34 @@ def _check_comparisons(spec: AuditSpec) -> None:
     read_templates(spec.report.describe_as, spec.groups.attributes)
 
 
-# What is to be audited, as the command line and Python name it: a dataset or a settings file.
-
-_FILES = (".yaml", ".yml", ".json")
+_WIDTH, _CLAIMS, _WARNINGS, _LINES = 80, 3, 2, 5
 
 
-def asked_for(data: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
-    """Read what is to be audited, as the command line and Python name it."""
-    text = str(data)
-    if not names_file(text):
-        return parse_spec({"data": text, **settings})
-    written = validated(read_settings(text), where=text).said()
-    return parse_spec({**written, **settings}, where=text)
+def audit_text(run: Run) -> str:
+    """Say in a screen what was audited, the first findings, and where the tables are."""
+    record = run.record
+    spec, clusters = record.get("spec") or {}, record.get("clusters") or {}
+    target = f" of {spec['target']}" if spec.get("target") else ""
+    dataset = (record.get("dataset") or {}).get("title")
+    of = f" on {dataset}" if dataset else ""
+    column = clusters.get("column")
+    within = f" in {clusters.get('n_clusters', 0):,} clusters ({column})" if column else ""
+    claims = run.findings.sort("rank")["claim"].to_list()
+    head = (
+        f"Audit of {record.get('model')}{of}: {record.get('task')}{target}, "
+        f"{clusters.get('n_units', 0):,} units{within}, by {', '.join(spec.get('by') or ())}"
+    )
+    told = [_brief(text) for text in (head, words_of(record)) if text]
+    warnings = list(record.get("warnings") or ())
+    told += [_brief(f"WARNING: {text}") for text in warnings[:_WARNINGS]]
+    if len(warnings) > _WARNINGS:
+        told.append(f"… and {len(warnings) - _WARNINGS:,} more in .run.record['warnings']")
+    told += [_brief(f"• {claim}") for claim in claims[:_CLAIMS]]
+    if len(claims) > _CLAIMS:
+        told.append(f"… and {len(claims) - _CLAIMS:,} more in .findings")
+    told.append("Tables: .group_metrics, .disparities, .findings; .report(DIR) writes the page.")
+    return "\n".join(told)
 
 
-def names_file(data: str) -> bool:
-    """Tell a file of settings from NAME:PATH.
-
-    Examples
-    --------
-    >>> names_file("audit.yaml"), names_file("table:people.json")
-    (True, False)
-    """
-    return Path(data).suffix.lower() in _FILES and ":" not in data and not data.startswith("-")
-
-
-def read_settings(path: str | Path) -> dict[str, Any]:
-    """Read a file of settings as it stands, names written with ``_``."""
-    return {key.replace("-", "_"): value for key, value in read_mapping(path).items()}
+def _brief(text: str) -> str:
+    return "\n".join(textwrap.wrap(text, _WIDTH, max_lines=_LINES, placeholder=" …"))

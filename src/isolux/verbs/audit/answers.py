@@ -234,21 +234,13 @@ def _scores_alone(settings: Predictions) -> bool:
 
 def _read_scores(settings: Predictions, dataset: Dataset) -> Joined:
     """Read scores without answers, from their own file or the people's own table."""
-    column = str(settings.score_column)
     if settings.detected_column is not None:
         raise SpecError(
             "scores alone say nothing of who was detected",
             expected="--prediction-column beside detected_column",
-            found=f"--score-column {column} alone",
+            found=f"--score-column {settings.score_column} alone",
         )
-    scale = settings.score_scale
-    if settings.file is None:
-        model = settings.model_name
-        return scores_from_attributes(dataset, column, scale=scale, model=model), ()
-    return joined(dataset, settings, read_scores(
-        settings.file, column=column, id=settings.prediction_id, scale=scale,
-        model_column=settings.model_column, sheet=settings.prediction_sheet, form=settings.format,
-    ))  # fmt: skip
+    return numbers_of_column(settings, dataset)
 
 
 def chosen(frame: pl.DataFrame, settings: Predictions) -> pl.DataFrame:

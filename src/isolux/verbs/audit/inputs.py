@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from isolux.datasets import load
-from isolux.io.settings_files import read_label_map_file
+from isolux.io.settings_files import read_label_map_file, read_mapping
 from isolux.people.loading import name_and_path
-from isolux.predictions import image_sizes, output_format, read_outputs, with_own_image_ids
+from isolux.predictions import (
+    image_sizes,
+    models_in,
+    output_format,
+    read_outputs,
+    with_own_image_ids,
+)
 from isolux.verbs.audit.answers import (
     Joined,
     chosen,
@@ -23,9 +34,25 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.given import IN_MEMORY, is_frame, kind_of, to_polars
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.plugin_options import named_options, read_options
-from isolux.vocabulary.spec import AuditSpec, Predictions, read_task, task_parameters
+from isolux.vocabulary.spec import (
+    AuditSpec,
+    Predictions,
+    parse_spec,
+    read_task,
+    task_parameters,
+    validated,
+)
 
+if TYPE_CHECKING:
+    from isolux.engine import Progress
+
+Watched = Callable[[], AbstractContextManager["tuple[Progress | None, Callable[[], bool] | None]"]]
+"""Gives, while a model runs, what is told of its progress and what stops it after a shard."""
+
+_IMPORTED = "imported:"
 Answers = tuple[pl.DataFrame, tuple[str, ...], dict[str, str]]
 """Predictions, notes, and the hash of each file read."""
 
@@ -111,10 +138,7 @@ def task_options(spec: AuditSpec) -> dict[str, Any]:
     options |= _database(options)
     _refuse_unscaled(options.get("threshold"), spec.predictions.score_scale)
     taken = named_options(registry.load("tasks", spec.task.name).score)
-    of_others = {
-        "unknown_values": spec.groups.unknown_values,
-        "model": spec.predictions.model_name,
-    }
+    of_others = {"unknown_values": spec.groups.unknown_values, "model": spec.predictions.model_name}
     return options | {
         key: value for key, value in of_others.items() if key in taken and value is not None
     }
@@ -158,3 +182,135 @@ def resolved(spec: AuditSpec) -> AuditSpec:
     defaults = {name: one.default for name, one in task_parameters(task.name).items()}
     settings = {"settings": {**defaults, **task.settings}}
     return spec.model_copy(update={"task": spec.task.model_copy(update=settings)})
+
+
+_ANSWERS = (
+    "target", "prediction_column", "score_column", "detected_column", "predictions", "model",
+    "found", "missed",
+)  # fmt: skip
+"""Settings that say where truth or answers are: a table of scores needs none of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A table of people, and what must be said of it."""
+
+    frame: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+
+def plain_numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings, numbers of numpy as Python's own: ``min_units=counts.min()``."""
+    return {k: v.item() if isinstance(v, np.generic) else v for k, v in settings.items()}
+
+
+def holds_answers(table: object, settings: Mapping[str, Any]) -> bool:
+    """Tell whether settings speak of a table's truth and answers, not of finished scores."""
+    return is_frame(table) and any(settings.get(name) is not None for name in _ANSWERS)
+
+
+def held_people(table: object, attributes: object, settings: Mapping[str, Any]) -> Held:
+    """Read a table of people and answers; classes of unlike types are told or made alike."""
+    if attributes is not None:
+        raise SpecError(
+            "a table with truth and answers says itself who is who",
+            expected="one table with one row per person: groups, truth and answer are its columns",
+            found=f"a second argument: {type(attributes).__name__}",
+            hint="join the two by the person's id first",
+        )
+    frame = to_polars(table)
+    truth, answer = (settings.get(n) for n in ("target", "prediction_column"))
+    for name in (truth, answer, settings.get("score_column"), settings.get("detected_column")):
+        if isinstance(name, str) and settings.get("predictions") is None:
+            _refuse_unknown(name, frame)
+    if not (isinstance(truth, str) and isinstance(answer, str)):
+        return Held(frame)
+    if not {truth, answer} <= set(frame.columns):
+        return Held(frame)
+    kinds = kind_of(frame[truth]), kind_of(frame[answer])
+    if set(kinds) == {"yes or no", "numbers"}:
+        return Held(frame.with_columns(pl.col(truth, answer).cast(pl.Float64)))
+    if len(set(kinds)) == 1:
+        return Held(frame)
+    return Held(frame, (_of_two_kinds((truth, kinds[0]), (answer, kinds[1])),))
+
+
+def _refuse_unknown(name: str, frame: pl.DataFrame) -> None:
+    if name not in frame.columns:
+        raise UnknownNameError("column", name, frame.columns, where=IN_MEMORY)
+
+
+def _of_two_kinds(truth: tuple[str, str], answer: tuple[str, str]) -> Caution:
+    return Caution(
+        f"The truth {truth[0]!r} holds {truth[1]} and the answers {answer[0]!r} hold {answer[1]}: "
+        "they were compared as text, so that '1' and 1 are one class. Are they of one code?"
+    )
+
+
+def with_imported(spec: AuditSpec) -> AuditSpec:
+    """Take ``--model imported:FILE`` for ``--predictions FILE``; refuse two sources of answers."""
+    model, file = spec.model.spec, spec.predictions.file
+    if model is None:
+        return spec
+    if file is not None and ":" not in model:
+        return spec.updated(model=None, answers=None, model_name=model)
+    column = spec.predictions.prediction_column
+    if file is not None or (column is not None and not model.startswith(_IMPORTED)):
+        raise SpecError(
+            "a model is run and answers are given as well",
+            expected="--model, or --predictions or --prediction-column",
+            found=f"--model {model} and "
+            + (f"--predictions {file}" if file is not None else f"--prediction-column {column}"),
+        )
+    if not model.startswith(_IMPORTED):
+        return spec
+    return spec.updated(model=None, predictions=model.removeprefix(_IMPORTED))
+
+
+def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
+    """Part an audit of a long file of several models into one each, in folders of their own."""
+    spec = with_imported(spec)
+    said = spec.predictions
+    if said.model_column is None or said.model_name is not None or said.file is None:
+        return (spec,)
+    models = models_in(
+        said.file, said.model_column, format=said.format, sheet=said.prediction_sheet
+    )
+    folders = [re.sub(r"[^\w.-]+", "_", name).strip(".") or "model" for name in models]
+    if len(models) == 1:
+        return (spec.updated(model_name=models[0]),)
+    if len({folder.lower() for folder in folders}) < len(models):
+        folders = [f"{k + 1}-{folder}" for k, folder in enumerate(folders)]
+    named = zip(models, folders, strict=True)
+    out = Path(spec.report.out or "runs")
+    return tuple(spec.updated(model_name=model, out=str(out / folder)) for model, folder in named)
+
+
+# What is to be audited, as the command line and Python name it: a dataset or a settings file.
+
+_FILES = (".yaml", ".yml", ".json")
+
+
+def asked_for(data: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
+    """Read what is to be audited, as the command line and Python name it."""
+    text = str(data)
+    if not names_file(text):
+        return parse_spec({"data": text, **settings})
+    written = validated(read_settings(text), where=text).said()
+    return parse_spec({**written, **settings}, where=text)
+
+
+def names_file(data: str) -> bool:
+    """Tell a file of settings from NAME:PATH.
+
+    Examples
+    --------
+    >>> names_file("audit.yaml"), names_file("table:people.json")
+    (True, False)
+    """
+    return Path(data).suffix.lower() in _FILES and ":" not in data and not data.startswith("-")
+
+
+def read_settings(path: str | Path) -> dict[str, Any]:
+    """Read a file of settings as it stands, names written with ``_``."""
+    return {key.replace("-", "_"): value for key, value in read_mapping(path).items()}

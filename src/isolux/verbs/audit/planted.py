@@ -1,6 +1,6 @@
 """What was planted in made-up data, read beside an audit of it: a written world's ``planted.json``.
 
-The report then shows the truth of each group beside what was found (``report/summary/planted.py``).
+The report then shows the truth of each group beside what was found.
 """
 
 from __future__ import annotations

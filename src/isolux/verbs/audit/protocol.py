@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from isolux.verbs.explain import with_references
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, printed
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -66,11 +67,7 @@ def _about(theirs: dict[str, Any], spec: AuditSpec) -> dict[str, Any]:
 
 
 def beside_of(spec: AuditSpec) -> AuditSpec | None:
-    """Return the audit that the protocol's table also needs, of the same people and outputs.
-
-    FACET's Table 7 lays the boxes of people beside their masks: ``paper.BESIDE`` names the second
-    protocol of such a table. None: there is none.
-    """
+    """Return the audit that the protocol's table also needs, of the same people and outputs."""
     if spec.protocol is None:
         return None
     paper, name = _find(spec.protocol)
@@ -102,17 +99,8 @@ def with_tables(run: Run, spec: AuditSpec, beside: pl.DataFrame | None = None) -
         "tables": tables,
         **({"absent": absent} if absent else {}),
     }
-    known = {(r["key"], r["place"]) for r in run.record["references"]}
-    cited = [
-        {"key": r.key, "citation": r.citation, "place": r.place, "url": r.url}
-        for r in info.references
-        if (r.key, r.place) not in known
-    ]
-    return {
-        **run.record,
-        "protocol": protocol,
-        "references": [*run.record["references"], *cited],
-    }
+    cited = with_references(run.record["references"], info.references)
+    return {**run.record, "protocol": protocol, "references": cited}
 
 
 def _find(written: str) -> tuple[ModuleType, str]:

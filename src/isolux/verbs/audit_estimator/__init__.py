@@ -13,7 +13,7 @@ from typing import Any, Literal
 import polars as pl
 
 from isolux.verbs.audit import Audit, audit_held
-from isolux.verbs.audit.held import Held
+from isolux.verbs.audit.inputs import Held
 from isolux.verbs.audit_estimator.answering import Answered, Scores, answered
 from isolux.vocabulary.errors import SpecError
 

@@ -5,15 +5,172 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from isolux.io.cells import as_labels
-from isolux.verbs.audit_estimator.classes import Classes, classes_of, same_kind
-from isolux.verbs.audit_estimator.probabilities import decisions, probabilities
-from isolux.verbs.metric_frame.features import features_of
+from isolux.verbs.metric_frame.inputs import features_of
 from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.given import as_column, refuse_other_rows
+from isolux.vocabulary.given import as_array, as_column, kind_of, refuse_other_rows
 from isolux.vocabulary.notes import Caution
+
+_ROUNDING = 1e-3  # sums of a softmax in half precision
+
+
+@dataclass(frozen=True, slots=True)
+class Probabilities:
+    """One score a person, and what must be said of it."""
+
+    score: pl.Series
+    notes: tuple[str, ...] = ()
+
+
+def probabilities(
+    estimator: Any, rows: Any, answer: pl.Series, classes: Classes, positive: str | None
+) -> Probabilities:
+    """Take from ``predict_proba`` the positive class's probability, or else that of the answer."""
+    if not hasattr(estimator, "predict_proba"):
+        raise SpecError("the estimator gives no probabilities", expected="predict_proba",
+                        found=type(estimator).__name__,
+                        hint="scores='none', or 'decision' where it decides")  # fmt: skip
+    given = as_array(estimator.predict_proba(rows), "predict_proba(X)")
+    n, k = len(answer), len(classes.labels)
+    if given.shape != (n, k):
+        raise TableError("predict_proba(X) does not have one number per class",
+                         expected=(f"({n}, {k}): one row per person, one column for each of "
+                                  "classes_"),
+                         found=str(given.shape))  # fmt: skip
+    _refuse_no_probabilities(given)
+    table = given.astype(np.float64)
+    code = {label: j for j, label in enumerate(classes.labels)}
+    own = np.array([code.get(one, -1) for one in answer.to_list()])
+    notes = _on_other_answers(table, own)
+    if positive is not None:
+        return Probabilities(pl.Series("score", table[:, code[positive]].clip(0.0, 1.0)), notes)
+    taken = np.where(own >= 0, table[np.arange(n), own], np.nan)
+    return Probabilities(pl.Series("score", taken.clip(0.0, 1.0)).fill_nan(None), notes)
+
+
+def _refuse_no_probabilities(given: NDArray[Any]) -> None:
+    sums = given.sum(axis=1, dtype=np.float64) if given.dtype.kind in "biuf" else np.array([np.nan])
+    outside = not (np.isfinite(sums).all() and given.min() >= -_ROUNDING and given.max() <= 1.001)
+    if outside or np.abs(sums - 1.0).max() > _ROUNDING:
+        worst = int(np.argmax(np.where(np.isfinite(sums), np.abs(sums - 1.0), np.inf)))
+        raise TableError(
+            "predict_proba(X) gives no probabilities",
+            expected="numbers from 0 to 1 that sum to 1 in every row",
+            found=f"row {worst + 1}: {given[worst].tolist()[:5]}",
+            hint="logits become probabilities by a softmax: scipy.special.softmax(logits, axis=1)",
+        )
+
+
+def _on_other_answers(table: NDArray[Any], own: NDArray[Any]) -> tuple[str, ...]:
+    """Say where the answer is not the likeliest class; refuse columns that run against answers."""
+    known = own >= 0
+    turned = told = 0
+    for c in np.unique(own[known]):
+        of_it = own == c
+        if (~of_it & known).any():
+            told += int(of_it.sum())
+            less = table[of_it, c].mean() < table[~of_it & known, c].mean()
+            turned += int(of_it.sum()) if less else 0
+    if 2 * turned > told:
+        raise TableError(
+            "predict and predict_proba contradict one another",
+            expected="columns of predict_proba in the order of classes_",
+            found=f"{turned:,} of {told:,} answers are of classes whose column is lower where they "
+            "are answered",
+        )
+    at = np.flatnonzero(known)
+    other = int((table[at, own[at]] < table[at].max(axis=1) - 1e-9).sum()) if len(at) else 0
+    if not other:
+        return ()
+    said = f"{other:,} of {len(at):,} answers are not the class that predict_proba holds likeliest"
+    return (Caution(f"{said}: does it use its own threshold, or columns in another order?"),)
+
+
+def decisions(
+    estimator: Any, rows: Any, n: int, classes: Classes, positive: str | None
+) -> tuple[pl.Series, str]:
+    """Take ``decision_function`` of two classes; above 0 is the positive one."""
+    if not hasattr(estimator, "decision_function"):
+        raise SpecError("the estimator has no decision_function", expected="scores='probability', "
+                        "or 'none'", found=type(estimator).__name__)  # fmt: skip
+    given = as_array(estimator.decision_function(rows), "decision_function(X)")
+    if len(classes.labels) != 2 or given.shape != (n,):
+        raise TableError(
+            "decision_function(X) is not one number of two classes",
+            expected=f"({n},)",
+            found=f"{given.shape} of {len(classes.labels)} classes",
+            hint="scores='none' audits the answers alone",
+        )
+    if not np.isfinite(given).all():
+        raise TableError("decision_function(X) holds numbers that are none", expected="finite ones",
+                         found=f"row {int(np.argmin(np.isfinite(given))) + 1}")  # fmt: skip
+    second = classes.labels[1]
+    turned = positive is not None and positive != second
+    return pl.Series("score", -given if turned else given), positive or second
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """The names of classes, as text, in the order of ``classes_``; and what they were before."""
+
+    labels: tuple[str, ...]
+    kind: str
+
+    def alike(self, values: pl.Series) -> pl.Series:
+        """Write True and False as 1 and 0, whichever of the two the classes hold."""
+        return values.cast(pl.Int8) if values.dtype == pl.Boolean else values
+
+    def label_of(self, given: Any) -> str | None:
+        """Return a class that a setting names as text, or say that there is none of that name."""
+        if given is None:
+            return None
+        label = str(as_labels(self.alike(pl.Series([given])))[0])
+        if label not in self.labels:
+            raise SpecError(
+                "the positive class is not one of the estimator's", where="positive",
+                expected=", ".join(map(repr, self.labels)), found=repr(given),
+            )  # fmt: skip
+        return label
+
+
+def classes_of(estimator: Any) -> Classes:
+    """Read ``classes_``."""
+    given = getattr(estimator, "classes_", None)
+    if given is None:
+        raise SpecError(
+            "nothing says which classes the estimator knows, and in which order",
+            expected="classes_, as fitted classifiers of scikit-learn have it",
+            found=f"{type(estimator).__name__} without classes_",
+            hint="of another library: isolux.audit(table, target=…, prediction_column=…)",
+        )
+    if isinstance(given, list | tuple) and given and hasattr(given[0], "shape") and given[0].shape:
+        raise SpecError(
+            "the estimator answers several questions at once", expected="one class a row",
+            found=f"{len(given)} sets of classes_",
+            hint="audit each: isolux.audit(table, target=…, prediction_column=…)",
+        )  # fmt: skip
+    cells = as_column(given, "classes_")
+    known = Classes((), kind_of(cells))
+    return Classes(tuple(as_labels(known.alike(cells)).to_list()), known.kind)
+
+
+def same_kind(values: pl.Series, classes: Classes) -> None:
+    """Refuse text where the estimator was fitted on numbers, and the other way round."""
+    kind = kind_of(values)
+    if values.null_count() == len(values) or "text" not in {kind, classes.kind}:
+        return
+    if kind != classes.kind:
+        raise SpecError(
+            f"y holds {kind}, and the estimator was fitted on {classes.kind}",
+            expected="one code: " + ", ".join(map(repr, classes.labels[:5])),
+            found=", ".join(repr(one) for one in values.drop_nulls().unique().to_list()[:5]),
+            hint="a LabelEncoder's inverse_transform, or classes_[answers], brings them into one",
+        )
+
 
 Scores = Literal["auto", "probability", "decision", "none"]
 _OURS = ("truth", "answer", "score", "cluster")
@@ -137,7 +294,7 @@ def _answers(estimator: Any, rows: Any, n: int) -> pl.Series:
 
 def _in_classes(frame: pl.DataFrame, classes: Classes) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Hold the truth against the classes that the estimator was fitted on."""
-    same_kind(frame["truth"], classes, "y")
+    same_kind(frame["truth"], classes)
     truth = as_labels(classes.alike(frame["truth"])).alias("truth")
     known = truth.drop_nulls()
     others = known.filter(~known.is_in(classes.labels))

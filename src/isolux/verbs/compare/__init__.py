@@ -27,12 +27,9 @@ from isolux.io.record_paths import unrooted
 from isolux.people.withdrawal import runs_without
 from isolux.people.withdrawn_lists import read_withdrawn
 from isolux.stats.drawn_design import unweighted
-from isolux.verbs._reports import write_with_report
-from isolux.verbs._run_source import HasRun, run_of
-from isolux.verbs.compare.drawn import shared_sample
-from isolux.verbs.compare.joining import judged_units, same_people
-from isolux.verbs.compare.notes import notes_on
-from isolux.verbs.compare.ordering import in_one_order, laid_out
+from isolux.verbs._in_memory import HasRun, run_of, write_with_report
+from isolux.verbs.compare.joining import judged_units, one_model, same_people
+from isolux.verbs.compare.notes import in_one_order, laid_out, notes_on, shared_sample
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.counts import refuse_counts
@@ -165,8 +162,7 @@ def compare(
     )
     explained = registry.load("analyses", "model_changes").explain(run)
     return Comparison(
-        replace(run, findings=explained.findings),
-        class_rankings(run.group_metrics, names),
+        replace(run, findings=explained.findings), class_rankings(run.group_metrics, names)
     )
 
 
@@ -224,25 +220,11 @@ def _shared_spec(first: Run, second: Run) -> AuditSpec:
 
 def _names(first: Run, second: Run, folders: Sequence[str]) -> tuple[str, str]:
     """Call the two models by two names: their own, else their runs', else the first and second."""
-    a, b = (_one_model(run) for run in (first, second))
+    a, b = (one_model(run) for run in (first, second))
     if a != b:
         return a, b
     one, two = folders
     return (one, two) if one and two and one != two else (f"{a} (first)", f"{b} (second)")
-
-
-def _one_model(run: Run) -> str:
-    # Ranks alone (an area under the curve) leave no score of single units, but evidence of them.
-    tables = [run.scores, *(t for t in run.evidence.values() if "model" in t.columns)]
-    named = pl.concat([table["model"].cast(pl.String) for table in tables])
-    names = named.drop_nulls().unique().to_list()
-    if len(names) != 1:
-        raise SpecError(
-            "a run to compare holds no single model",
-            expected="one model in each run",
-            found=", ".join(map(str, names)) or "none",
-        )
-    return str(names[0])
 
 
 def _together(first: Run, second: Run, names: tuple[str, str], units_b: pl.DataFrame) -> Scores:

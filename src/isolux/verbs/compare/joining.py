@@ -28,15 +28,7 @@ _EXACT = 2.0**53
 
 @dataclass(frozen=True, slots=True)
 class SamePeople:
-    """Who is who.
-
-    Parameters
-    ----------
-    units : polars.DataFrame
-        ``unit_id`` of the second run and ``as_first``, their id in the first.
-    notes : tuple of str
-        How they met, and what was compared.
-    """
+    """Who is who."""
 
     units: pl.DataFrame
     notes: tuple[str, ...]
@@ -232,3 +224,18 @@ def _truths(first: Run, second: Run, units: pl.DataFrame) -> pl.DataFrame | None
     return units.join(
         a.rename({"unit_id": "as_first", "text": "first"}), on="as_first", how="left"
     ).join(b.rename({"text": "second"}), on="unit_id", how="left")
+
+
+def one_model(run: Run) -> str:
+    """Name the only model of a run."""
+    # Ranks alone (an area under the curve) leave no score of single units, but evidence of them.
+    tables = [run.scores, *(t for t in run.evidence.values() if "model" in t.columns)]
+    named = pl.concat([table["model"].cast(pl.String) for table in tables])
+    names = named.drop_nulls().unique().to_list()
+    if len(names) != 1:
+        raise SpecError(
+            "a run to compare holds no single model",
+            expected="one model in each run",
+            found=", ".join(map(str, names)) or "none",
+        )
+    return str(names[0])

@@ -32,8 +32,17 @@ from isolux.models import source_hash
 from isolux.people.held import held_people
 from isolux.verbs.crop import recipes as of_recipes
 from isolux.verbs.crop.kept import Folder, Row, crop_key, read_crops
-from isolux.verbs.crop.people import Person, people_of, subjects_of
-from isolux.verbs.crop.recipes import NO_BOX, NO_MASK, Cutting, How, Recipe, recipe_of
+from isolux.verbs.crop.recipes import (
+    NO_BOX,
+    NO_MASK,
+    Cutting,
+    How,
+    Person,
+    Recipe,
+    people_of,
+    recipe_of,
+    subjects_of,
+)
 from isolux.vocabulary import progress
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import InputError, IsoluxError, SpecError
@@ -47,19 +56,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Cropped:
-    """What was cut out.
-
-    Parameters
-    ----------
-    crops : polars.DataFrame
-        One row a person: ``id``, ``image_id``, ``subject_id``, ``file`` below ``folder`` (null: no
-        crop), its ``width`` and ``height``, ``sha256`` of the picture, the ``reason`` for none.
-    folder : Path
-    notes : tuple of str
-        Cautions first.
-    made : int
-        Crops that were cut out now; the others were there.
-    """
+    """What was cut out."""
 
     crops: pl.DataFrame
     folder: Path

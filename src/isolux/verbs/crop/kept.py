@@ -28,8 +28,7 @@ from isolux.geometry.crops import Pixels
 from isolux.io.atomic import refuse_existing, write_bytes, write_text
 from isolux.io.csv_text import csv_text
 from isolux.io.stages import is_stage
-from isolux.verbs.crop.people import Person
-from isolux.verbs.crop.recipes import How
+from isolux.verbs.crop.recipes import How, Person
 from isolux.vocabulary.errors import FileError, OutputError
 
 MARK = "crop.json"
@@ -64,13 +63,7 @@ def crop_key(recipe: str, how: How, person: Person, sha256: str, code: str) -> s
 
 
 class Folder:
-    """The crops of one directory.
-
-    Parameters
-    ----------
-    path : str or Path
-        Made when it is opened.
-    """
+    """The crops of one directory."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).expanduser().resolve()

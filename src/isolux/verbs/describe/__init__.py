@@ -18,8 +18,6 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.spec import crossed
 
-__all__ = ["Description", "describe"]
-
 _PLACES = ("caption_country", "caption_region")
 Data = Dataset | str | Path
 

@@ -112,9 +112,6 @@ def balance_row(
 ) -> dict[str, object]:
     """Hold the shares of one attribute's known groups against those they should have.
 
-    Pielou (1966), The measurement of diversity in different types of biological collections,
-    Journal of Theoretical Biology 13, 131-144: evenness.
-
     Examples
     --------
     >>> row = balance_row("gender", {"Female": 30, "Male": 70}, None)

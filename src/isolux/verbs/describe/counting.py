@@ -9,7 +9,7 @@ people per image and sizes of boxes (Figures 9, 10), what is unknown or missing,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,8 +23,14 @@ from isolux.groups.ordering import natural_order
 from isolux.stats.proportions import design_effect, wilson
 from isolux.verbs.describe.balance import Target
 from isolux.verbs.describe.diversity import diversity_of
-from isolux.verbs.describe.numbers import continuous, number_tables
-from isolux.verbs.describe.tables import DescribedPeople, known_rows, named, tables_of
+from isolux.verbs.describe.tables import (
+    LEVEL,
+    NUMBER_QUANTILES,
+    DescribedPeople,
+    known_rows,
+    named,
+    tables_of,
+)
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.grouping import Grouping
@@ -36,24 +42,7 @@ _MOST_WORDS = 60  # values of an attribute that is counted by unasked: FACET has
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What datasets hold.
-
-    Parameters
-    ----------
-    names : tuple of str
-        The datasets, in the order given.
-    tables : mapping of str to polars.DataFrame
-        By caption, in the order in which to read them. Shares are per cent in columns that say
-        so (``% of people``); ``dataset`` is the first column where there are several. Null: not
-        known, never 0.
-    notes : tuple of str
-        What was left out, and why.
-    drawn : mapping of str to mapping of str to polars.DataFrame
-        By a table's caption and a figure's title, what is drawn above it and too long to print:
-        curves (``group, distance, share``) and maps (``group, x, y``).
-    infos : mapping of str to DatasetInfo
-        Each dataset's citation and licence, which its page shows.
-    """
+    """What datasets hold."""
 
     names: tuple[str, ...]
     tables: Mapping[str, pl.DataFrame]
@@ -75,13 +64,9 @@ def describe_datasets(
     *,
     target: Target | None = None,
     embeddings: Mapping[str, pl.DataFrame] | None = None,
-    level: float = 0.95,
     seed: int = 0,
 ) -> Description:
     """Count people, images and subjects by attribute, intersection, size and crowding.
-
-    FACET (Gustafson et al. 2023), section 5.4, appendix A.4, D; FairFace (Kärkkäinen & Joo 2021),
-    section 3, Figures 1, 3, 4, 5; FHIBE (Xiang et al. 2025), "Dataset diversity".
 
     Examples
     --------
@@ -113,10 +98,10 @@ def describe_datasets(
     if len(datasets) == 1:
         tables = {caption: next(iter(of.values())) for caption, of in found.items()}
     else:
-        tables, said = _compositions(everyone, level, chosen=bool(by))
+        tables, said = _compositions(everyone, chosen=bool(by))
         notes += said
         tables |= {caption: _stacked(of) for caption, of in found.items()}
-    diversity = diversity_of(everyone, embeddings or {}, level=level, seed=seed)
+    diversity = diversity_of(everyone, embeddings or {}, seed)
     notes += diversity.notes
     return Description(
         tuple(datasets),
@@ -203,7 +188,7 @@ def _wanted(
 
 
 def _compositions(
-    everyone: Mapping[str, DescribedPeople], level: float, *, chosen: bool
+    everyone: Mapping[str, DescribedPeople], *, chosen: bool
 ) -> tuple[dict[str, pl.DataFrame], list[str]]:
     """Put datasets side by side: each group's share of those known, with its sampling interval."""
     tables, alone = {}, []
@@ -217,13 +202,13 @@ def _compositions(
         if len(names) == 1:
             groups = natural_order(groups, dict(pl.concat(known).value_counts().rows()))
         parts_of = [
-            _composition(people, names, groups, level).with_columns(dataset=pl.lit(name))
+            _composition(people, names, groups).with_columns(dataset=pl.lit(name))
             for name, people in having.items()
         ]
         rank = pl.col("group").replace_strict(groups, range(len(groups)), return_dtype=pl.Int64)
         table = pl.concat(parts_of).sort(rank, maintain_order=True)
         shown = named(next(iter(having.values())), names)
-        caption = f"Side by side: {shown}, {100 * level:g} % intervals"
+        caption = f"Side by side: {shown}, {100 * LEVEL:g} % intervals"
         tables[caption] = table.select("group", "dataset", pl.exclude("group", "dataset"))
     if not alone:
         return tables, []
@@ -232,7 +217,7 @@ def _compositions(
 
 
 def _composition(
-    people: DescribedPeople, names: Sequence[str], groups: Sequence[str], level: float
+    people: DescribedPeople, names: Sequence[str], groups: Sequence[str]
 ) -> pl.DataFrame:
     """Share each group out of those known, with Wilson's interval over clusters."""
     known = known_rows(people, names)
@@ -250,9 +235,68 @@ def _composition(
             rows.append((group, 0, None, None, None))
             continue
         effect = design_effect(np.bincount(own, minlength=len(sizes)), sizes)
-        ends = wilson(len(own), judged.height, level, effect)
+        ends = wilson(len(own), judged.height, LEVEL, effect)
         low, high = 100.0 * float(ends.low), 100.0 * float(ends.high)
         rows.append((group, len(own), 100.0 * len(own) / judged.height, low, high))
     schema = {"group": pl.String, "people": pl.Int64}
     schema |= dict.fromkeys(("% of known", "from", "to"), pl.Float64)
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+# Numbers by group: how an attribute that is a number lies in each group of the others.
+
+_FEW = 4  # people of whom no quarters can be told
+
+
+def continuous(attributes: pl.DataFrame) -> set[str]:
+    """Name the attributes that are numbers, and more than a few whole ones."""
+    if "number" not in attributes.columns:
+        return set()
+    numbers = attributes.filter(pl.col("number").is_finite())
+    kinds = numbers.group_by("attribute").agg(
+        n=pl.col("number").n_unique(), parts=(pl.col("number") != pl.col("number").round(0)).any()
+    )
+    many = (pl.col("n") > MOST_NUMBERS) | (pl.col("parts") & (pl.col("n") > 1))
+    return set(kinds.filter(many)["attribute"])
+
+
+def number_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
+    """Give the quantiles of each numeric attribute, for everyone and by group."""
+    wanted = continuous(people.attributes)
+    if not wanted:
+        return {}
+    numbers = people.attributes.filter(pl.col("number").is_finite())
+    names = numbers["attribute"].unique(maintain_order=True)
+    tables = {}
+    for name in names.filter(names.is_in(sorted(wanted))):
+        own = (
+            numbers.filter(pl.col("attribute") == name)
+            .group_by("unit_id", maintain_order=True)
+            .agg(pl.col("number").mean())
+        )
+        made = [_row(*side, own) for side in _sides(people, name)]
+        floats = dict.fromkeys(("% without", *NUMBER_QUANTILES, "mean"), pl.Float64)
+        tables[f"Numbers: {named(people, (name,))}"] = pl.DataFrame(made, schema_overrides=floats)
+    return tables
+
+
+def _sides(people: DescribedPeople, but: str) -> Iterator[tuple[str, str, pl.Series]]:
+    """Yield everyone, then the known groups of every attribute but the one that is measured."""
+    yield "everyone", "everyone", people.people["instance_id"]
+    for names in people.by:
+        if but not in names:
+            known = known_rows(people, names)
+            for group in known["group"].unique(maintain_order=True):
+                yield "*".join(names), group, known.filter(pl.col("group") == group)["unit_id"]
+
+
+def _row(attribute: str, group: str, who: pl.Series, numbers: pl.DataFrame) -> dict[str, object]:
+    found = numbers.filter(pl.col("unit_id").is_in(who.implode()))["number"]
+    able = len(found) >= _FEW
+    without = 100.0 * (1.0 - len(found) / len(who)) if len(who) else None
+    row: dict[str, object] = {"attribute": attribute, "group": group, "people": len(found)}
+    quantiles = {
+        head: found.quantile(share, "linear") if able else None
+        for head, share in NUMBER_QUANTILES.items()
+    }
+    return row | {"% without": without} | quantiles | {"mean": found.mean() if able else None}

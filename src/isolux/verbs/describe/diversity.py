@@ -17,8 +17,7 @@ import polars as pl
 
 from isolux.stats.diversity import EXACT, vendi_of_subjects, vendi_score
 from isolux.stats.pairwise import METRICS, PAIRS, Distances, map_vectors, pairwise_distances
-from isolux.verbs.describe.numbers import NUMBER_QUANTILES
-from isolux.verbs.describe.tables import DescribedPeople, known_rows
+from isolux.verbs.describe.tables import LEVEL, NUMBER_QUANTILES, DescribedPeople, known_rows
 from isolux.vocabulary.errors import JoinError, SpecError
 
 MAPPED = 1_500
@@ -56,9 +55,7 @@ class _Set:
 def diversity_of(
     everyone: Mapping[str, DescribedPeople],
     embeddings: Mapping[str, pl.DataFrame],
-    *,
-    level: float = 0.95,
-    seed: int = 0,
+    seed: int,
 ) -> Diversity:
     """Measure how varied people's vectors are, whole and by group."""
     notes: list[str] = []
@@ -72,7 +69,7 @@ def diversity_of(
         return Diversity(notes=tuple(notes))
     tables: dict[str, pl.DataFrame] = {}
     drawn: dict[str, dict[str, pl.DataFrame]] = {}
-    tables["Diversity: Vendi score"] = _vendi(sets, level, seed)
+    tables["Diversity: Vendi score"] = _vendi(sets, seed)
     for metric, (table, curves) in _distances(sets, seed).items():
         tables[f"Distances between pairs: {metric}"] = table
         drawn[f"Distances between pairs: {metric}"] = curves
@@ -167,7 +164,7 @@ def _units(name: str, people: pl.DataFrame, embeddings: pl.DataFrame) -> tuple[s
     )
 
 
-def _vendi(sets: list[_Set], level: float, seed: int) -> pl.DataFrame:
+def _vendi(sets: list[_Set], seed: int) -> pl.DataFrame:
     """Give each group's Vendi score, and that of as many subjects of each, which compares."""
     attributes = dict.fromkeys(a for s in sets for a, _, _ in s.sides())
     size = {a: _draw_size(sets, a) for a in attributes}
@@ -176,7 +173,7 @@ def _vendi(sets: list[_Set], level: float, seed: int) -> pl.DataFrame:
         for attribute, group, at in s.sides():
             vectors, subject = s.vectors[at], s.subject[at]
             whole = vendi_score(vectors, seed=seed)
-            even = vendi_of_subjects(vectors, subject, size[attribute], level=level, seed=seed)
+            even = vendi_of_subjects(vectors, subject, size[attribute], level=LEVEL, seed=seed)
             rows.append(
                 {
                     "dataset": s.name,

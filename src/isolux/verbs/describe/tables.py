@@ -21,6 +21,13 @@ _MANY_IMAGES = 10  # people in one image from which on images are counted togeth
 _CROWDED = 4
 
 
+LEVEL = 0.95
+"""Of every interval of a description."""
+
+NUMBER_QUANTILES = {"5th": 0.05, "25th": 0.25, "median": 0.5, "75th": 0.75, "95th": 0.95}
+"""Columns of tables of numbers, and of those of distances."""
+
+
 @dataclass(frozen=True, slots=True)
 class DescribedPeople:
     """One dataset's people (crowds aside), the groups they are in, and what is asked of them."""

@@ -18,8 +18,12 @@ import polars as pl
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval, percentile
 from isolux.stats.statistic import FloatArray
-from isolux.verbs.metric_frame.errors import refused_as_values
-from isolux.verbs.metric_frame.inputs import FrameInputs, read_inputs, read_params
+from isolux.verbs.metric_frame.inputs import (
+    FrameInputs,
+    read_inputs,
+    read_params,
+    refused_as_values,
+)
 from isolux.verbs.metric_frame.measures import (
     Measured,
     measure_functions,
@@ -265,11 +269,7 @@ class MetricFrame:
 
         return self._stack(take, self.inputs.controls)
 
-    def _end(
-        self,
-        position: Callable[[FloatArray], Any],
-        fold: np.ufunc,
-    ) -> pl.DataFrame:
+    def _end(self, position: Callable[[FloatArray], Any], fold: np.ufunc) -> pl.DataFrame:
         chosen: list[str | None] = []
 
         def take(measured: Measured) -> tuple[FloatArray, Interval]:

@@ -19,11 +19,9 @@ import numpy as np
 import polars as pl
 
 from isolux.stats.sequences import Watched, watched
-from isolux.verbs._run_source import HasRun
-from isolux.verbs.monitor.drawn import kept_by_weight
-from isolux.verbs.monitor.gaps import Gap, gaps_of, mixture
-from isolux.verbs.monitor.looks import Look, Repeated, looks_of, people_once
-from isolux.verbs.monitor.words import e_text, sentence
+from isolux.verbs._in_memory import HasRun
+from isolux.verbs.monitor.gaps import Gap, e_text, gaps_of, mixture, sentence
+from isolux.verbs.monitor.looks import Look, Repeated, kept_by_weight, looks_of, people_once
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 
@@ -118,7 +116,7 @@ class Monitoring:
         import json
 
         from isolux.io.atomic import staged_directory, write_parquet, write_text
-        from isolux.report.monitoring import write_monitoring
+        from isolux.report.monitoring import render_monitoring
 
         with staged_directory(out, overwrite=overwrite, marks=(MARK,), what="monitoring") as stage:
             write_parquet(stage / "monitor.parquet", self.table)
@@ -128,10 +126,10 @@ class Monitoring:
                 "gaps": self.summary.to_dicts(),
             }
             write_text(stage / MARK, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
-            write_monitoring(
-                stage / "monitor.html", self.table, self.shown(), self.findings, self.notes,
-                self.record,
-            )  # fmt: skip
+            page = render_monitoring(
+                self.table, self.shown(), self.findings, self.notes, self.record
+            )
+            write_text(stage / "monitor.html", page)
         return Path(out) / "monitor.html"
 
 
@@ -293,12 +291,7 @@ def _number(x: float) -> float | None:
 
 
 def _record(
-    looks: Sequence[Look],
-    level: float,
-    threshold: float,
-    repeated: str,
-    seed: int,
-    n_gaps: int,
+    looks: Sequence[Look], level: float, threshold: float, repeated: str, seed: int, n_gaps: int
 ) -> dict[str, Any]:
     first = looks[0].run.record
     return {

@@ -9,7 +9,7 @@ model that are at hand, or their names.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,7 @@ import polars as pl
 from isolux.engine import (
     RUN_FILE,
     Progress,
-    Ran,
     Settings,
-    Shard,
     Store,
     list_pictures,
     run_apart,
@@ -31,7 +29,6 @@ from isolux.engine import (
 from isolux.engine.apart import refuse_in_memory
 from isolux.engine.pictures import picture_folder
 from isolux.engine.pieces import Executor, executor_of
-from isolux.io.picture_folder import PictureFolder
 from isolux.models import Model, callable_model, open_model
 from isolux.people.loading import load_people
 from isolux.verbs.crop import crop_pictures
@@ -207,7 +204,13 @@ def _into(
         if (store.folder / RUN_FILE).is_file():
             same_run(store.record(), record, overwrite=spec.report.overwrite, where=store.folder)
         store.write_record(record | {"state": "unfinished"})
-        ran = run_shards(executor, spec, model, shards, folder, store, key, how, tell, stop)
+        if executor is None:
+            ran = run_local(model, shards, folder, store, key, how, tell=tell, stop=stop)
+        else:
+            ran = run_apart(
+                executor, model, settings.option, shards, folder, store, key, how,
+                retries=spec.engine.retries, tell=tell, stop=stop,
+            )  # fmt: skip
         if not ran.whole:
             raise KeyboardInterrupt
         whole = store.gather(model.predicts, ran.keys, model.name)
@@ -304,24 +307,3 @@ def executor_for(spec: AuditSpec, model: Model) -> Executor | None:
     return executor_of(
         engine.name, engine.workers, engine.address, cpus=engine.cpus, gpus=engine.gpus
     )
-
-
-def run_shards(
-    executor: Executor | None,
-    spec: AuditSpec,
-    model: Model,
-    shards: Sequence[Shard],
-    folder: PictureFolder,
-    store: Store,
-    key: str,
-    how: Settings,
-    tell: Progress | None,
-    stop: Callable[[], bool] | None,
-) -> Ran:
-    """Compute the shards that the store lacks; see ``run_local`` and ``run_apart``."""
-    if executor is None:
-        return run_local(model, shards, folder, store, key, how, tell=tell, stop=stop)
-    return run_apart(
-        executor, model, spec.model.option, shards, folder, store, key, how,
-        retries=spec.engine.retries, tell=tell, stop=stop,
-    )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from isolux.groups.small_groups import COLUMNS as SHRUNKEN
-from isolux.report.counted import PERSON, classes_of, with_people
+from isolux.report.ranges import PERSON, classes_of, with_people
 from isolux.report.suppression import hidden_cells, published
 from isolux.statements.accounting import describe_accounting
 from isolux.verbs.explain import explain_run

@@ -19,7 +19,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.report.counted import heaviest_shares
+from isolux.report.ranges import heaviest_shares
 from isolux.report.suppression import Cell, cell_of
 from isolux.verbs.audit.drawn import said_of_sample
 from isolux.vocabulary import registry

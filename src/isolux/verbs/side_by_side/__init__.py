@@ -27,15 +27,13 @@ from isolux.io.ids import IdFrom
 from isolux.people.withdrawal import runs_without
 from isolux.people.withdrawn_lists import WithdrawnList, read_withdrawn
 from isolux.report.side_by_side import latex_table, wide, write_page
-from isolux.verbs._finished import given_twice
-from isolux.verbs._run_source import RunSource, is_run_source, run_of
+from isolux.verbs._in_memory import RunSource, given_twice, is_run_source, run_of, runs_by_name
 from isolux.verbs.compare import asked_metrics
-from isolux.verbs.compare.notes import notes_on_many
-from isolux.verbs.compare.ordering import in_one_order, laid_out
+from isolux.verbs.compare.joining import one_model
+from isolux.verbs.compare.notes import in_one_order, laid_out, notes_on_many
 from isolux.verbs.side_by_side.changes import changes_of_pairs
-from isolux.verbs.side_by_side.described import described_models, read_descriptions
+from isolux.verbs.side_by_side.described import described_models, read_descriptions, stacked
 from isolux.verbs.side_by_side.seeds import Models, values_of_models
-from isolux.verbs.side_by_side.stacking import one_model, stacked
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.drawn import is_drawn
@@ -190,7 +188,7 @@ def _named(
 ) -> dict[str, list[Run]]:
     """Give every model its name and its runs."""
     if isinstance(runs, Mapping):
-        found = {str(name): [run_of(one) for one in _listed(own)] for name, own in runs.items()}
+        found = runs_by_name(runs)
     else:
         found = {}
         for source in (runs,) if is_run_source(runs) else runs:
@@ -230,10 +228,6 @@ def _without(
     every = [run for own in named.values() for run in own]
     kept = iter(runs_without(every, listed, allow_unmatched=allow_unmatched))
     return {name: [next(kept) for _ in own] for name, own in named.items()}
-
-
-def _listed(own: RunSource | Sequence[RunSource]) -> Sequence[RunSource]:
-    return [own] if is_run_source(own) else list(own)  # type: ignore[arg-type]
 
 
 def _refuse_other_tasks(runs: Sequence[Run]) -> None:

@@ -23,6 +23,7 @@ from isolux.disparity.rows import table_of
 from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval
+from isolux.stats.multiplicity import holm
 from isolux.stats.statistic import FloatArray
 from isolux.verbs.side_by_side.seeds import (
     Models,
@@ -80,19 +81,14 @@ def changes_of_pairs(
 def _only(estimates: Estimates, labels: tuple[str, str]) -> Estimates:
     """Keep what two runs got."""
     held = [j for j, measure in enumerate(estimates.measures) if measure.model in labels]
-    worth = estimates.worth
+    worth, ends = estimates.worth, estimates.interval
+    of_measures = ("value", "replicates", "standard_error", "method", "n_units", "n_clusters",
+                   "status", "reason")  # fmt: skip
     return replace(
         estimates,
         measures=tuple(estimates.measures[j] for j in held),
-        value=estimates.value[:, held],
-        replicates=estimates.replicates[:, held],
-        standard_error=estimates.standard_error[:, held],
-        interval=Interval(estimates.interval.low[:, held], estimates.interval.high[:, held]),
-        method=estimates.method[:, held],
-        n_units=estimates.n_units[:, held],
-        n_clusters=estimates.n_clusters[:, held],
-        status=estimates.status[:, held],
-        reason=estimates.reason[:, held],
+        **{name: getattr(estimates, name)[:, held] for name in of_measures},
+        interval=Interval(ends.low[:, held], ends.high[:, held]),
         worth=None if worth is None else replace(
             worth, units=worth.units[:, held], clusters=worth.clusters[:, held]
         ),
@@ -101,10 +97,7 @@ def _only(estimates: Estimates, labels: tuple[str, str]) -> Estimates:
 
 
 def _word(alpha: float) -> pl.Expr:
-    """Say what is shown of each row: by the adjusted p, or for gaps of several seeds by the ends.
-
-    A gap without an adjusted p has a test of no seed: its interval tells.
-    """
+    """Say what is shown of each row: by the adjusted p, or for gaps of seeds by the ends."""
     gap, more = pl.col("kind") == KIND, pl.col("value") > 0
     outside = (pl.col("low") > 0) | (pl.col("high") < 0)
     shown = pl.when(gap & pl.col("family").is_null()).then(outside)
@@ -176,7 +169,8 @@ def _groups(
             ).filter(pl.Series(usable))
         )  # fmt: skip
     rows = pl.concat(frames).with_columns(pl.selectors.float().fill_nan(None))
-    return _completed(rows.with_columns(p_adjusted=_holm(rows["p_value"])))
+    adjusted = pl.Series(holm(rows["p_value"].to_numpy())).fill_nan(None)
+    return _completed(rows.with_columns(p_adjusted=adjusted))
 
 
 def _people(of_one: FloatArray, times: People) -> People:
@@ -194,18 +188,6 @@ def _reaches(runs: pl.DataFrame) -> pl.DataFrame:
             for name, reach in known.items()
         )
     )
-
-
-def _holm(p: pl.Series) -> pl.Series:
-    """Holm's adjusted p; null stays null."""
-    known = p.drop_nulls().to_numpy()
-    order = np.argsort(known, kind="stable")
-    steps = np.maximum.accumulate(known[order] * (len(known) - np.arange(len(known))))
-    out = np.empty(len(known))
-    out[order] = np.minimum(steps, 1.0)
-    filled = np.full(len(p), np.nan)
-    filled[p.is_not_null().to_numpy()] = out
-    return pl.Series("p_adjusted", filled).fill_nan(None)
 
 
 def _edge(estimates: Estimates, columns: IntArray) -> list[str]:

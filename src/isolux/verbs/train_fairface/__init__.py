@@ -9,7 +9,7 @@ datasets, and is no product that judges people.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,33 +22,34 @@ from isolux.io.csv_text import csv_text
 from isolux.models.fairface import FILE, SIDE, Heads
 from isolux.training import (
     CHECKPOINT,
-    UNKNOWN,
     Epoch,
     Faces,
-    Looked,
     Schedule,
     begun,
     draws_of_cell,
-    held_out_rows,
     network_of,
     prepared,
-    some_rows,
     train_faces,
 )
-from isolux.verbs._epochs import say_epoch, told_of_epochs
 from isolux.verbs._for_training import (
     facts_of,
+    facts_of_training,
     held_for_training,
+    parted_rows,
+    pictures_of,
+    refuse_one_class,
     refuse_settings,
     remove_files,
+    say_epoch,
+    told_of_epochs,
+    told_of_pictures,
     training_folder,
+    unreadable,
     write_record,
 )
-from isolux.verbs._looking import pictures_of, told_of_pictures, unreadable
 from isolux.verbs.train_fairface.rows import Rows, rows_of
 from isolux.vocabulary import progress, registry
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 
 _RECORD, _COUNTS = "training.json", "classes.csv"
@@ -65,23 +66,7 @@ _NOT_A_RESULT = (
 
 @dataclass(frozen=True, slots=True)
 class TrainedFaces:
-    """A trained network.
-
-    Parameters
-    ----------
-    folder : Path
-        ``fairface.safetensors`` (weights), ``training.json`` (recipe, data, hashes, epochs),
-        ``classes.csv`` and ``checkpoint.safetensors``, from which more epochs go on.
-    classes : mapping of str to tuple of str
-        Of each head.
-    history : tuple of Epoch
-    kept : int
-        The epoch whose weights these are.
-    counts : polars.DataFrame
-        ``attribute, value, before, after``: faces learnt from, and drawn in each epoch.
-    notes : tuple of str
-        Cautions first.
-    """
+    """A trained network."""
 
     folder: Path
     classes: dict[str, tuple[str, ...]]
@@ -217,7 +202,8 @@ def train_fairface(
     )  # fmt: skip
     about = {
         "network": "ResNet-34", "heads": {k: list(v) for k, v in people.classes.items()},
-        "labels": people.digest(), "first weights": network.start,
+        "labels": people.digest(),
+        "first weights": network.start,
         "recipe": {
             "learning_rate": learning_rate, "batch": batch, "flip": flip, "seed": seed,
             "side": side, "held_out": held_out, "rows": rows, "balance": list(people.balance),
@@ -229,7 +215,9 @@ def train_fairface(
     pictures = pictures_of(dataset, ids, picture_of, prepared(side), threads)
     looked = pictures.look()
     notes = (*dataset.notes, *people.notes, *told_of_pictures(ids, looked, dataset.name))
-    train, held = _parted(people, looked, held_out, rows, seed)
+    train, held = parted_rows(people.frame, looked, held_out, seed, rows)
+    for name in people.classes:
+        refuse_one_class(people.frame[name].gather(train), name)
     faces = Faces(pictures, looked, people.labels(), train, held, people.cells())
     counts = class_counts(people, train)
     notes = (*notes, *told_of_counts(people, counts))
@@ -243,8 +231,7 @@ def train_fairface(
     notes = (*notes, *told_of_epochs(state, faces.labels, held), _NOT_A_RESULT, _PURPOSE)
     record = about | {
         **facts_of(dataset),
-        "schedule": asdict(how), "learnt_from": len(train), "held_out": len(held),
-        "kept_epoch": state.kept(), "epochs": [asdict(one) for one in state.history],
+        **facts_of_training(state, how, (train, held)),
         "unreadable": unreadable(ids, looked), "notes": list(map(str, notes)),
     }  # fmt: skip
     write_text(folder / _COUNTS, csv_text(counts))
@@ -259,25 +246,6 @@ def _loaded(data: Dataset | str | Path, **settings: Any) -> Dataset:
         known = bool(colon) and name in registry.names("datasets")
         data = str(data) if known else f"fairface:{data}"
     return held_for_training(data, **settings)
-
-
-def _parted(
-    people: Rows, looked: Looked, share: float, most: int | None, seed: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Part the readable rows: who is learnt from, and who chooses the epoch."""
-    there = np.flatnonzero(looked.readable())
-    aside = held_out_rows(people.clusters()[there], share, seed)
-    train = some_rows(there[~aside], most, seed)
-    labels = people.labels()
-    for k, (name, classes) in enumerate(people.classes.items()):
-        learnt = np.unique(labels[train, k])
-        if (learnt != UNKNOWN).sum() < 2:
-            raise SpecError(
-                f"there is nothing to tell apart in {name!r}",
-                expected="two classes or more among the faces that are learnt from",
-                found=", ".join(repr(classes[j]) for j in learnt if j != UNKNOWN) or "none",
-            )
-    return train, there[aside]
 
 
 # How many faces of each class are learnt from, before a balance and after.

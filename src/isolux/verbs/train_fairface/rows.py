@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +11,8 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.models.fairface import FAIRFACE_HEADS
-from isolux.training import UNKNOWN, clusters_of, labels_of
-from isolux.verbs._for_training import refuse_own_values
+from isolux.training import clusters_of, labels_of
+from isolux.verbs._for_training import class_numbers, digest_of, refuse_one_class, refuse_own_values
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 
@@ -23,19 +21,7 @@ _AGE_STARTS = (3, 10, 20, 30, 40, 50, 60, 70)  # years with which FairFace's ran
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """People to learn from.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        ``instance_id``, ``cluster``, a column of classes for each head and each attribute of the
-        balance; null: not known.
-    classes : mapping of str to tuple of str
-        Of each head.
-    balance : tuple of str
-    notes : tuple of str
-        Who was left out.
-    """
+    """People to learn from."""
 
     frame: pl.DataFrame
     classes: dict[str, tuple[str, ...]]
@@ -44,17 +30,12 @@ class Rows:
 
     def labels(self) -> npt.NDArray[np.int64]:
         """Return the classes' numbers: ``[n, heads]``."""
-        coded = [
-            self.frame[name].replace_strict(
-                {one: k for k, one in enumerate(classes)}, default=UNKNOWN, return_dtype=pl.Int64
-            )
-            for name, classes in self.classes.items()
-        ]
-        return np.column_stack([one.to_numpy() for one in coded]).astype(np.int64)
+        coded = [class_numbers(self.frame[name], own) for name, own in self.classes.items()]
+        return np.column_stack(coded)
 
-    def clusters(self) -> npt.NDArray[np.int64]:
-        """Return the number of what was sampled together, of each row."""
-        return self.frame["cluster"].rank("dense").cast(pl.Int64).to_numpy()
+    def digest(self) -> str:
+        """Hash who is learnt from and all that is said of them, in their order."""
+        return digest_of([self.frame.columns, self.frame.rows(), self.classes])
 
     def cells(self) -> npt.NDArray[np.int64] | None:
         """Return the number of each row's cell in the balance; None: it is not balanced."""
@@ -62,11 +43,6 @@ class Rows:
             return None
         cell = self.frame.select(pl.struct(self.balance).rank("dense").alias("cell"))["cell"]
         return cell.cast(pl.Int64).to_numpy()
-
-    def digest(self) -> str:
-        """Hash who is learnt from and all that is said of them, in their order."""
-        said = json.dumps([self.frame.columns, self.frame.rows(), self.classes])
-        return hashlib.sha256(said.encode()).hexdigest()
 
 
 def rows_of(dataset: Dataset, target: Sequence[str], balance: Sequence[str]) -> Rows:
@@ -123,13 +99,7 @@ def _classes(name: str, column: pl.Series, where: str) -> tuple[pl.Series, tuple
     if name == "age" and values.len() and not values.is_in(own).all():
         column = _ranges(column)
         values = column.drop_nulls().unique().sort()
-    if values.len() < 2:
-        raise SpecError(
-            f"there is nothing to tell apart in {name!r}",
-            expected="two classes or more",
-            found=", ".join(map(repr, values)) or "no value",
-            where=where,
-        )
+    refuse_one_class(values, name, where)
     known = own if own and values.is_in(own).all() else tuple(values.to_list())
     if known != own:
         refuse_own_values(name, column, where)

@@ -7,16 +7,10 @@ Labels of other pictures go to an audit as any model's do: ``--predictions OUT/l
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-
-import numpy as np
-import numpy.typing as npt
-import polars as pl
 
 from isolux.models import open_model
 from isolux.models.finetuned import RECORD
@@ -26,26 +20,30 @@ from isolux.training import (
     Epoch,
     Schedule,
     begun,
-    clusters_of,
     finetune,
-    held_out_rows,
-    labels_of,
     refuse_changed,
     tunable,
 )
-from isolux.verbs._epochs import say_epoch, told_of_epochs
 from isolux.verbs._for_training import (
+    class_numbers,
+    digest_of,
     facts_of,
+    facts_of_training,
     held_for_training,
+    labelled_rows,
+    parted_rows,
+    pictures_of,
     rare_classes,
-    refuse_own_values,
+    refuse_one_class,
     refuse_settings,
     remove_files,
+    say_epoch,
+    told_of_epochs,
+    told_of_pictures,
     training_folder,
     unknown_labels,
     write_record,
 )
-from isolux.verbs._looking import pictures_of, told_of_pictures
 from isolux.verbs.train_finetune.applied import (
     Showing,
     label_others,
@@ -54,7 +52,6 @@ from isolux.verbs.train_finetune.applied import (
     without_labels,
 )
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
 
 _RECORD = RECORD
 _NOT_A_RESULT = (
@@ -65,22 +62,7 @@ _NOT_A_RESULT = (
 
 @dataclass(frozen=True, slots=True)
 class FineTuned:
-    """A fine-tuned model.
-
-    Parameters
-    ----------
-    folder : Path
-        ``finetuned.safetensors`` (extractor and head), ``finetune.json`` (recipe, data, hashes,
-        epochs), ``checkpoint.safetensors`` and the labels.
-    classes : tuple of str
-    history : tuple of Epoch
-    kept : int
-        The epoch whose weights these are.
-    labels : tuple of Path
-        One file for each of ``apply``.
-    notes : tuple of str
-        Cautions first.
-    """
+    """A fine-tuned model."""
 
     folder: Path
     classes: tuple[str, ...]
@@ -201,13 +183,15 @@ def train_finetune(
         id=id, data_option=data_option, images=images,
     )  # fmt: skip
     others = others_of(apply, id, images, withdrawn)
-    rows, classes = _labelled(dataset, target)
+    rows, lost = labelled_rows(dataset, target)
+    classes = tuple(rows["label"].unique().sort().to_list())
+    refuse_one_class(classes, target or "classes", dataset.name)
     options = _with_embeddings(model, model_option)
     opened = open_model(model, options)
     tuned = tunable(opened, len(classes), device)
     about = {
         "network": f"{opened.name}, {opened.key}", "classes": list(classes),
-        "labels": _digest(rows),
+        "labels": digest_of(rows.rows()),
         "recipe": {"learning_rate": learning_rate, "batch": batch, "seed": seed,
                    "held_out": held_out, "picture_of": picture_of},
     }  # fmt: skip
@@ -217,12 +201,12 @@ def train_finetune(
     for _, other in others:  # no folder, several people in a picture: before hours of training
         pictures_of(other, other.instances["instance_id"], picture_of, tuned.prepare, threads)
     looked = pictures.look()
-    notes: tuple[str, ...] = (*dataset.notes, *_left_out(dataset, rows))
-    notes = (*notes, *unknown_labels(rows["label"]))
+    notes: tuple[str, ...] = (*dataset.notes, *lost, *unknown_labels(rows["label"]))
     notes = (*notes, *told_of_pictures(ids, looked, dataset.name))
     if before is not None:
         refuse_changed(before, looked, folder)
-    labels, parts = _parted(rows, classes, looked.readable(), held_out, seed)
+    labels, parts = class_numbers(rows["label"], classes), parted_rows(rows, looked, held_out, seed)
+    refuse_one_class(rows["label"].gather(parts[0]), target or "classes")
     notes = (*notes, *rare_classes(labels[parts[0]], classes))
     earlier = _earlier(folder, again=before is not None and before.state.over(how))
     if overwrite:
@@ -233,9 +217,8 @@ def train_finetune(
     )  # fmt: skip
     notes = (*notes, *told_of_epochs(state, labels[:, None], parts[1]), _NOT_A_RESULT)
     record = about | {
-        **facts_of(dataset), "model": opened.spec, "model_option": options, "schedule": asdict(how),
-        "learnt_from": len(parts[0]), "held_out": len(parts[1]), "kept_epoch": state.kept(),
-        "epochs": [asdict(one) for one in state.history], "labelled": earlier,
+        **facts_of(dataset), "model": opened.spec, "model_option": options,
+        **facts_of_training(state, how, parts), "labelled": earlier,
         "notes": list(map(str, notes)),
     }  # fmt: skip
     write_record(folder / _RECORD, record)  # the model stands, whatever becomes of the labels
@@ -249,10 +232,7 @@ def train_finetune(
 
 
 def _earlier(folder: Path, *, again: bool) -> dict[str, str]:
-    """Name the labels of earlier commands that are still this model's; remove those that are not.
-
-    ``again``: the training was over, and its weights stay as they are.
-    """
+    """Name the labels of earlier commands that are still this model's; remove the others."""
     if not again:
         without_labels(folder, _RECORD)
         return {}
@@ -267,43 +247,3 @@ def _with_embeddings(model: str, options: Sequence[str]) -> list[str]:
     vectors = ["answers=embeddings"]
     asked = {"timm": vectors, "fairface": vectors, "open_clip": vectors, "hf": ["task=embeddings"]}
     return [*options, *([] if named else asked.get(model.partition(":")[0], []))]
-
-
-def _labelled(dataset: Dataset, target: str | None) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    one = labels_of(dataset, target)
-    rows = clusters_of(dataset).join(one, on="instance_id", how="inner", maintain_order="left")
-    classes = tuple(rows["label"].unique().sort().to_list())
-    refuse_own_values(target or "classes", rows["label"], dataset.name)
-    if len(classes) < 2:
-        raise SpecError(
-            "there is nothing to tell apart", expected="two classes or more",
-            found=", ".join(map(repr, classes)) or "no label", where=dataset.name,
-        )  # fmt: skip
-    return rows, classes
-
-
-def _left_out(dataset: Dataset, rows: pl.DataFrame) -> tuple[str, ...]:
-    lost = dataset.instances.height - rows.height
-    whole = dataset.instances.height
-    return () if not lost else (
-        f"{lost:,} of {whole:,} have no label, or several, and take no part.",
-    )  # fmt: skip
-
-
-def _digest(rows: pl.DataFrame) -> str:
-    return hashlib.sha256(json.dumps(rows.rows()).encode()).hexdigest()
-
-
-def _parted(
-    rows: pl.DataFrame, classes: Sequence[str], readable: npt.NDArray[np.bool_], share: float,
-    seed: int,
-) -> tuple[npt.NDArray[np.int64], tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:  # fmt: skip
-    numbers = {one: k for k, one in enumerate(classes)}
-    labels = rows["label"].replace_strict(numbers, return_dtype=pl.Int64).to_numpy()
-    clusters = rows["cluster"].rank("dense").cast(pl.Int64).to_numpy()
-    there = np.flatnonzero(readable)
-    aside = held_out_rows(clusters[there], share, seed)
-    if len(np.unique(labels[there[~aside]])) < 2:
-        raise SpecError("there is nothing to tell apart", found="one class",
-                        expected="two classes or more among those learnt from")  # fmt: skip
-    return labels, (there[~aside], there[aside])

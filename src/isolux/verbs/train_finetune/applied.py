@@ -9,19 +9,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import polars as pl
 
 from isolux.io.atomic import write_text
 from isolux.io.csv_text import csv_text
 from isolux.people.held import held_people
 from isolux.training import Looked, Tuned
-from isolux.verbs._for_training import label_files, label_table
-from isolux.verbs._looking import pictures_of, unreadable
+from isolux.verbs._for_training import label_files, label_table, pictures_of, told_of_pictures
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.notes import Caution
-
-_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +41,7 @@ class Written:
 
 
 def others_of(
-    apply: Sequence[str],
-    ids: str | None,
-    images: str | None,
-    withdrawn: str | None,
+    apply: Sequence[str], ids: str | None, images: str | None, withdrawn: str | None
 ) -> list[tuple[str, Dataset]]:
     """Load what is to be labelled; where no picture lies with its files, from ``images``."""
     settings: dict[str, Any] = {"id": ids, "withdrawn": withdrawn, "allow_unmatched": True}
@@ -73,32 +65,15 @@ def label_others(
         pictures = pictures_of(dataset, ids, how.picture_of, how.tuned.prepare, how.threads)
         looked = pictures.look()
         there = np.flatnonzero(looked.readable())
-        notes = [*_unseen(text, ids, looked), *_seen_before(text, looked, learnt)]
+        notes = [
+            *told_of_pictures(ids, looked, text, learnt=False),
+            *_seen_before(text, looked, learnt),
+        ]
         chances = how.tuned.chances(pictures, how.batch, there)
         table = label_table(chances, ids.gather(there), how.classes, how.top)
         file = write_text(folder / name, csv_text(table))
         made = Written((*made.files, file), made.of | {name: text}, (*made.notes, *notes))
     return made
-
-
-def _unseen(text: str, ids: pl.Series, looked: Looked) -> list[str]:
-    missing = unreadable(ids, looked)
-    if not missing:
-        return []
-    told = "; ".join(f"{one} ({why})" for one, why in missing[:_SHOWN])
-    if len(missing) == len(ids):
-        raise FileError(
-            "no picture that is to be labelled can be read",
-            expected="pictures below the folder of their table, or of --images",
-            found=told,
-            where=text,
-            hint="the training is kept: the same command goes on from its last epoch",
-        )
-    more = f"; and {len(missing) - _SHOWN:,} more" if len(missing) > _SHOWN else ""
-    return [
-        Caution(f"{text}: {len(missing):,} of {len(ids):,} pictures cannot be read and have no"
-                f" labels: {told}{more}.")
-    ]  # fmt: skip
 
 
 def _seen_before(text: str, looked: Looked, learnt: Looked) -> list[str]:

@@ -25,22 +25,24 @@ from isolux.people.withdrawal import without_withdrawn
 from isolux.people.withdrawn_lists import WithdrawnList, many, read_withdrawn
 from isolux.training import Fit, Probe, Recipe, fit_probe
 from isolux.verbs._for_training import (
+    class_numbers,
     facts_of,
     held_for_training,
     label_files,
     label_table,
-    refuse_own_values,
+    labelled_rows,
     refuse_settings,
     write_record,
 )
 from isolux.verbs.train_probe.features import (
     feature_file,
     joined,
-    labelled,
     matrix_of,
+    on_applied,
+    on_learning,
+    on_people,
     read_features,
 )
-from isolux.verbs.train_probe.said import on_applied, on_learning, on_people
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 
@@ -49,21 +51,7 @@ _RECORD, _WEIGHTS = "probe.json", "probe.npz"
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A trained probe.
-
-    Parameters
-    ----------
-    probe : Probe
-    fit : Fit
-        How the training went.
-    folder : Path
-        ``probe.json`` (recipe, data, hashes, losses), ``probe.npz`` (classes, mean, scale,
-        weights) and the labels.
-    labels : tuple of Path
-        One file for each of ``apply``.
-    notes : tuple of str
-        Cautions first.
-    """
+    """A trained probe."""
 
     probe: Probe
     fit: Fit
@@ -175,15 +163,14 @@ def train_probe(
         data, cluster=cluster, only=only, withdrawn=withdrawn, allow_unmatched=allow_unmatched,
         id=id, data_option=data_option,
     )  # fmt: skip
-    rows, notes = labelled(dataset, target)
-    refuse_own_values(target or "classes", rows["label"], dataset.name)
+    rows, lost = labelled_rows(dataset, target)
     vectors, _ = read_features(features)
     wanted = rows
     x, rows = joined(rows, vectors, str(features))
     names = tuple(rows["label"].unique().sort())
-    code = rows["label"].replace_strict(dict(zip(names, range(len(names)), strict=True)))
+    code = class_numbers(rows["label"], names)
     clusters = rows["cluster"].rank("dense").cast(pl.Int64).to_numpy()
-    fit = fit_probe(x, code.to_numpy().astype(np.int64), clusters, names, recipe)
+    fit = fit_probe(x, code, clusters, names, recipe)
     read, left_out = not_withdrawn(
         [(frame, Path(one), none) for one in apply for frame, none in [read_features(one)]],
         data, withdrawn, id=id, cluster=cluster, data_option=data_option,
@@ -194,8 +181,8 @@ def train_probe(
         *on_people(wanted, rows),
         *(n for one in read for n in on_applied(fit.probe, (rows["instance_id"], x), *one)),
         *left_out,
-        *notes,
-        *on_learning(fit, rows, code.to_numpy(), names),
+        *lost,
+        *on_learning(fit, rows, code, names),
     )
     record = {
         **facts_of(dataset),

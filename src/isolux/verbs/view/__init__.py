@@ -20,7 +20,7 @@ from isolux.io import run_directory, write_text
 from isolux.io.run_changes import blaming_changes, changed_files
 from isolux.people.withdrawal import runs_without
 from isolux.people.withdrawn_lists import read_withdrawn
-from isolux.verbs._run_source import HasRun, RunSource, run_of
+from isolux.verbs._in_memory import HasRun, RunSource, run_of
 from isolux.verbs.compare.joining import judged_units
 from isolux.verbs.publish import publish
 from isolux.verbs.view.pictures import pictures_of
@@ -151,10 +151,7 @@ def shown_runs(
     people: bool = False,
     bundled: bool = False,
 ) -> list[Shown]:
-    """Take runs from memory or read them, with the metrics asked for, and cut them for publishing.
-
-    Files that are not as they were written are named, for the page to warn of first.
-    """
+    """Take runs from memory or read them, with the metrics asked for, cut for publishing."""
     one = isinstance(runs, str | Path) or not isinstance(runs, Sequence)
     sources: list[RunSource] = [runs] if one else list(runs)  # type: ignore[list-item, arg-type]
     found = [_shown(source, i) for i, source in enumerate(sources, start=1)]

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from isolux.verbs.audit import Audit, run_audit
-from isolux.verbs.audit.predicted import Watched
+from isolux.verbs.audit.inputs import Watched
 from isolux.vocabulary.spec import parse_spec
 from isolux_worlds.photo_world.settings import WorldSettings, read_world
 from isolux_worlds.synthesis import Progress, synthesize
