@@ -52,10 +52,9 @@ def values(dataset, attribute):
     return dataset.values_of(attribute)["value"].to_list()
 
 
-def test_faces_are_known_as_their_masks_are_named_or_their_pictures(folder):
-    assert load(folder).instances["instance_id"].to_list() == ["00000", "00001", "02000"]
-    dataset = load(folder, ids="picture")
-    assert dataset.instances["instance_id"].to_list() == ["0.jpg", "1.jpg", "2000.jpg"]
+def test_faces_are_known_as_their_masks_are_named(folder):
+    dataset = load(folder)
+    assert dataset.instances["instance_id"].to_list() == ["00000", "00001", "02000"]
     assert dataset.images["uri"][2] == "CelebA-HQ-img/2000.jpg"
     assert values(dataset, "Smiling") == ["no", "yes", "yes"]
     assert values(dataset, "Male") == ["yes", "no", "yes"]
@@ -147,8 +146,6 @@ def test_a_picture_that_is_no_number_is_refused(folder):
 
 
 def test_settings_that_there_are_not_are_refused(folder):
-    with pytest.raises(SpecError, match=r"(?s)ids cannot be set.*mask or picture.*'file'"):
-        load(folder, ids="file")
     with pytest.raises(SpecError, match=r"(?s)split cannot be set.*'dev'"):
         load(folder, split="dev")
     with pytest.raises(FileError, match=r"(?s)no such folder of label pictures.*'\.\.'"):

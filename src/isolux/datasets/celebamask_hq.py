@@ -62,7 +62,6 @@ def load(
     path: str | Path,
     *,
     split: Literal["all", "train", "val", "test"] = "all",
-    ids: Literal["mask", "picture"] = "mask",
     labels: str | None = None,
     attributes: Sequence[str] | None = None,
 ) -> Dataset:
@@ -80,8 +79,6 @@ def load(
     split : {"all", "train", "val", "test"}
         The part of CelebA's partition to load; needs CelebA's ``list_eval_partition.txt``, which
         is looked for below ``path``, as is its ``identity_CelebA.txt``.
-    ids : {"mask", "picture"}
-        What identifies a face: ``00012`` as masks are named, or ``12.jpg`` as pictures are.
     labels : str, optional
         A folder below ``path`` with ``<number>.png``, the label pictures that the publisher's
         script makes of the masks; they become ``part_mask_uri``.
@@ -116,12 +113,12 @@ def load(
     >>> dataset.instances["part_mask_files"][0].to_list()
     [{'part': 'l_eye', 'uri': 'CelebAMask-HQ-mask-anno/0/00000_l_eye.png'}]
     """
-    check_choices(load, split=split, ids=ids)
+    check_choices(load, split=split)
     file = file_in(path, anywhere(_ATTRIBUTES), "CelebAMask-HQ attributes")
     root, where = file.parent, str(file)
     inputs, notes = Inputs(), list[str]()
     faces, names = read_faces(inputs.read(file), where, attributes)
-    faces = _with_celeba(_numbered(faces, ids, where), root, inputs, notes)
+    faces = _with_celeba(_numbered(faces, where), root, inputs, notes)
     if split != "all":
         faces = faces.filter(pl.col("split") == split)
     if faces.is_empty():
@@ -158,7 +155,7 @@ def load(
     )
 
 
-def _numbered(faces: pl.DataFrame, ids: str, where: str) -> pl.DataFrame:
+def _numbered(faces: pl.DataFrame, where: str) -> pl.DataFrame:
     """Name faces by the five digits of their masks, or as their pictures."""
     digits = faces["image_id"].str.extract(r"^([0-9]{1,5})\.(?:jpg|png)$")
     refuse_cells(
@@ -169,8 +166,8 @@ def _numbered(faces: pl.DataFrame, ids: str, where: str) -> pl.DataFrame:
         where,
         longest=80,
     )
-    numbered = faces.with_columns(number=digits.str.zfill(5))
-    return numbered.with_columns(instance_id="number" if ids == "mask" else "image_id")
+    number = digits.str.zfill(5)
+    return faces.with_columns(number=number, instance_id=number)
 
 
 def _with_celeba(faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str]) -> pl.DataFrame:

@@ -28,7 +28,6 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError, place
 from isolux.vocabulary.info import DatasetInfo, Reference
 
-_UNKNOWN = "Unknown"
 _ATTRIBUTES = ("gender_presentation", "age_presentation")
 
 INFO = DatasetInfo(
@@ -84,8 +83,6 @@ def load(
     split: Literal["train", "val", "test"] = "test",
     sizes: str | Path | None = None,
     min_side: float = 0.0,
-    unknown: Literal["keep", "leave out"] = "keep",
-    young: Literal["keep", "leave out"] = "keep",
 ) -> Dataset:
     r"""Load MIAP.
 
@@ -107,10 +104,6 @@ def load(
         published as parts of the image. The JSON list holds pixels and needs none.
     min_side : float
         Leave out boxes of which a side is shorter, in pixels; needs ``sizes``.
-    unknown : {"keep", "leave out"}
-        Leave out people of whom annotators could not tell gender or age presentation.
-    young : {"keep", "leave out"}
-        Leave out people who are perceived as young.
 
     Returns
     -------
@@ -140,7 +133,7 @@ def load(
     >>> people.select("instance_id", "box_x", "box_y", "box_w", "box_h").row(0)
     ('a1#0', 200.0, 0.0, 100.0, 300.0)
     """
-    check_choices(load, split=split, unknown=unknown, young=young)
+    check_choices(load, split=split)
     name = f"open_images_extended_miap_boxes_{split}.csv"
     file = file_in(path, anywhere(name), "MIAP boxes")
     inputs, where = Inputs(), str(file)
@@ -153,7 +146,7 @@ def load(
             where=where,
             hint="name them with --data-option sizes=PATH (sizes=PATH)",
         )
-    boxes, left_out = _kept(everyone, min_side, unknown == "leave out", young == "leave out")
+    boxes, left_out = _large(everyone, min_side)
     crowd = pl.col("is_group_of").fill_null(value=False)
     return dataset_of(
         "miap",
@@ -224,33 +217,22 @@ def _size_notes(boxes: pl.DataFrame, images: pl.DataFrame) -> tuple[str, ...]:
     return (note,)
 
 
-def _kept(
-    boxes: pl.DataFrame, min_side: float, known_alone: bool, adults_alone: bool
-) -> tuple[pl.DataFrame, list[str]]:
-    """Leave out whom the settings leave out, and say how many for which reason."""
-    short = (pl.col("box_w") < min_side) | (pl.col("box_h") < min_side)
-    reasons = {
-        f"a side is shorter than {min_side:g} pixels": short & (min_side > 0),
-        "its image's size is not known": pl.col("box_w").is_null() & (min_side > 0),
-        "gender or age presentation is unknown": pl.any_horizontal(
-            pl.col(name).is_null() | (pl.col(name) == _UNKNOWN) for name in _ATTRIBUTES
-        )
-        & known_alone,
-        "age presentation is young": (pl.col("age_presentation") == "Young") & adults_alone,
-    }
-    flags = boxes.select(
-        flag.fill_null(value=False).alias(reason) for reason, flag in reasons.items()
-    )
-    out = flags.select(out=pl.any_horizontal(pl.all()))["out"]
-    if not out.any():
+def _large(boxes: pl.DataFrame, min_side: float) -> tuple[pl.DataFrame, list[str]]:
+    """Leave out boxes with a shorter side, and say how many for which reason."""
+    unsized = boxes["box_w"].is_null() & (min_side > 0)
+    short = ((boxes["box_w"] < min_side) | (boxes["box_h"] < min_side)).fill_null(value=False)
+    if not (unsized | short).any():
         return boxes, []
-    counts = ", ".join(
-        f"{n:,} as {reason}" for reason, n in flags.sum().row(0, named=True).items() if n
-    )
-    note = (
-        f"{out.sum():,} of {boxes.height:,} boxes are left out: {counts} (a box may have several)."
-    )
-    return boxes.filter(~out), [note]
+    counts = {
+        f"a side is shorter than {min_side:g} pixels": int(short.sum()),
+        "its image's size is not known": int(unsized.sum()),
+    }
+    listed = ", ".join(f"{n:,} as {reason}" for reason, n in counts.items() if n)
+    kept = boxes.filter(~(unsized | short))
+    left = boxes.height - kept.height
+    return kept, [
+        f"{left:,} of {boxes.height:,} boxes are left out: {listed} (a box may have several)."
+    ]
 
 
 class _Row(msgspec.Struct, gc=False):
