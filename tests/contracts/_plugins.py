@@ -48,7 +48,7 @@ MENDED_BY = {
         "file": "datasets/_files.read_file (Inputs().read lists the file as well)",
         "json": "datasets/_json.decode",
         "path": "datasets/_inner_paths.refuse_outside",
-        "cell": "datasets/_refusals.refuse_cells",
+        "cell": "io/refusals.refuse_cells",
     },
     "predictions": {
         "file": "io/frames.refuse_unless_file",

@@ -10,9 +10,9 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._files import Inputs, file_in
-from isolux.datasets._refusals import refuse_cells
 from isolux.io.hashing import sha256_listing
 from isolux.io.images import IMAGE_SUFFIXES
+from isolux.io.refusals import refuse_cells
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.notes import Caution

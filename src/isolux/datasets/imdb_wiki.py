@@ -19,9 +19,9 @@ from isolux.datasets._columns import BOX
 from isolux.datasets._files import Inputs, anywhere, file_in
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._mat.files import read_mat5, texts_of_cells
-from isolux.datasets._refusals import check_choices, refuse_cells
+from isolux.datasets._refusals import check_choices
 from isolux.datasets._tables import attribute_rows, dataset_of
-from isolux.io.cells import row_of
+from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError, place
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -153,9 +153,7 @@ def _read(data: bytes, where: str, key: str) -> pl.DataFrame:
     fields = whole.ravel()[0]
     paths = texts_of_cells(_field(fields, "full_path", where), where, "full_path")
     n = len(paths)
-    bad = paths.is_null()
-    if bad.any():
-        raise TableError("a photograph has no path", where=place(where, row_of(bad) + 1))
+    refuse_cells(paths.is_null(), paths, "a photograph has no path", None, where)
     refuse_outside(paths, where, "full_path")
     numbers = {name: _numbers(_field(fields, name, where), n, name, where) for name in _NUMBERS}
     celebrity = (

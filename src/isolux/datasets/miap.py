@@ -19,13 +19,14 @@ from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
 from isolux.datasets._image_sizes import with_sizes
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._json import decode
-from isolux.datasets._refusals import check_choices, refuse_cells, require_columns
+from isolux.datasets._refusals import check_choices
 from isolux.datasets._tables import attribute_rows, dataset_of, left_join
-from isolux.io.cells import as_numbers, as_text, row_of
+from isolux.io.cells import as_numbers, as_text
 from isolux.io.ids import ids_of, reduced
+from isolux.io.refusals import refuse_cells, require_columns
 from isolux.io.text import decodable
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, place
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo, Reference
 
 _ATTRIBUTES = ("gender_presentation", "age_presentation")
@@ -294,16 +295,8 @@ def read_json(data: bytes, where: str) -> pl.DataFrame:
 def _sides_of(sides: list[pl.Series], where: str) -> list[pl.Series]:
     left, right, top, bottom = sides
     for low, high in ((left, right), (top, bottom)):
-        swapped = high < low
-        if swapped.any():
-            row = row_of(swapped)
-            raise TableError(
-                f"a box's sides are swapped ({swapped.sum():,} in all)",
-                expected=f"{low.name} up to {high.name}; the columns of the CSV are in the order"
-                f" {', '.join(SIDES)}",
-                found=f"{low[row]:g}, {high[row]:g}",
-                where=place(where, row + 1, high.name),
-            )
+        expected = f"{low.name} up to {high.name}; the CSV has the order {', '.join(SIDES)}"
+        refuse_cells(high < low, high, "a box's sides are swapped" + _N, expected, where)
     names = ("left", "right", "top", "bottom")
     return [side.alias(name) for side, name in zip(sides, names, strict=True)]
 

@@ -10,12 +10,12 @@ import polars as pl
 
 from isolux.io.frames import read_table
 from isolux.io.ids import ID_COLUMNS, ids_of
+from isolux.io.refusals import require_columns
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import (
     FileError,
     JoinError,
     SpecError,
-    UnknownNameError,
     columns_shown,
 )
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
@@ -73,8 +73,7 @@ def with_captions(dataset: Dataset, path: str | Path) -> Dataset:
 
 def _of_table(path: Path) -> pl.DataFrame:
     table, where = read_table(path), str(path)
-    if CAPTION not in table.columns:
-        raise UnknownNameError("column", CAPTION, table.columns, where=where)
+    require_columns(table, (CAPTION,), where)
     column = next((name for name in ("image_id", *ID_COLUMNS) if name in table.columns), None)
     if column is None:
         raise SpecError(

@@ -20,6 +20,7 @@ from isolux.io.binary_tables import first_line, read_arrow_file, read_parquet_fi
 from isolux.io.delimited import read_delimited
 from isolux.io.inflating import unpacked_limit
 from isolux.io.panics import panics_unprinted
+from isolux.io.refusals import require_columns
 from isolux.io.sheets import SHEETS, read_sheet
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, files_like, place
@@ -106,9 +107,7 @@ def read_table(
         ) from error
     refuse_huge_cells(frame, str(path))
     if columns is not None:
-        for column in columns:
-            if column not in frame.columns:
-                raise UnknownNameError("column", column, frame.columns, where=str(path))
+        require_columns(frame, columns, str(path))
         frame = frame.select(columns)
     if frame.is_empty():
         raise FileError(

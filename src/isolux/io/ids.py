@@ -9,11 +9,11 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.io.cells import as_text, row_of
+from isolux.io.cells import as_text
+from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary.errors import (
     SpecError,
     TableError,
-    UnknownNameError,
     columns_shown,
     place,
 )
@@ -47,8 +47,7 @@ def id_column(frame: pl.DataFrame, named: str | None, where: str, *, what: str) 
 
 def ids_of(frame: pl.DataFrame, column: str, where: str) -> pl.Series:
     """Return a column's cells as ids: text, none of them empty."""
-    if column not in frame.columns:
-        raise UnknownNameError("column", column, frame.columns, where=where)
+    require_columns(frame, (column,), where)
     ids = as_text(frame[column])
     if isinstance(ids.dtype, pl.List):
         raise TableError(
@@ -56,16 +55,8 @@ def ids_of(frame: pl.DataFrame, column: str, where: str) -> pl.Series:
             expected="one id in each row",
             where=place(where, column=column),
         )
-    empty = ids.is_null()
-    if empty.any():
-        row = row_of(empty)
-        raise TableError(
-            f"{empty.sum()} row(s) have no id",
-            expected="an id in every row",
-            found="an empty cell",
-            where=place(where, row + 1, column),
-            hint="fill it in, or name another column with --id",
-        )
+    problem, hint = "{n} row(s) have no id", "fill it in, or name another column with --id"
+    refuse_cells(ids.is_null(), ids, problem, "an id in every row", where, column=column, hint=hint)
     return ids.alias("instance_id")
 
 

@@ -21,6 +21,7 @@ from isolux.io.cells import as_text
 from isolux.io.frames import FORMATS, read_table, refuse_unless_file
 from isolux.io.ids import IdFrom, id_column, ids_of
 from isolux.io.paths import as_path
+from isolux.io.refusals import require_columns
 from isolux.io.text import decodable
 from isolux.predictions._attributes import from_attributes, one_value_each
 from isolux.predictions._detections import model_name
@@ -235,8 +236,7 @@ def read_detected(
 ) -> pl.DataFrame:
     """Read from a file with a row a person whether each was found."""
     frame = read_table(path, format=format, sheet=sheet)
-    if column not in frame.columns:
-        raise UnknownNameError("column", column, frame.columns, where=str(path))
+    require_columns(frame, (column,), str(path))
     ids = ids_of(frame, id_column(frame, id, str(path), what="an answer"), str(path))
     table = _table(ids, whether_detected(frame[column], str(path)), model or _called(path))
     models = models_of_rows(frame, model_column, model, str(path))
@@ -349,8 +349,7 @@ def models_in(
     ('vit', 'cnn')
     """
     frame = read_table(path, format=format, sheet=sheet)
-    if column not in frame.columns:
-        raise UnknownNameError("column", column, frame.columns, where=str(path))
+    require_columns(frame, (column,), str(path))
     names = as_text(frame[column])
     if names.null_count():
         raise SpecError(

@@ -10,13 +10,14 @@ import polars as pl
 from isolux.io.cells import as_numbers
 from isolux.io.frames import read_table
 from isolux.io.ids import id_column, ids_of
+from isolux.io.refusals import refuse_cells, require_columns
 from isolux.predictions._attributes import one_value_each
 from isolux.predictions._detections import model_name
 from isolux.predictions._labels.confidences import confidences
 from isolux.predictions._labels.reading import LABEL_COLUMNS, models_of_rows
 from isolux.predictions._seen import look_at_table, table_format
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown, place
+from isolux.vocabulary.errors import SpecError, TableError, columns_shown
 
 _SCORE_COLUMNS = ("score", "confidence", "probability", "prob")
 
@@ -77,8 +78,7 @@ def read_scores(
             where=where,
             hint="name it with --score-column (column=…)",
         )
-    if column not in frame.columns:
-        raise UnknownNameError("column", column, frame.columns, where=where)
+    require_columns(frame, (column,), where)
     ids, called = ids_of(frame, named, where), model or model_name(file)
     table = _table(ids, frame[column], scale, where, column, called)
     models = models_of_rows(frame, model_column, model, where)
@@ -138,15 +138,9 @@ def _table(
             "the scale of the scores cannot be used", expected="a number above 0", found=str(scale)
         )
     numbers = as_numbers(cells, where=where, column=column).fill_nan(None)
-    endless = numbers.is_infinite().fill_null(value=False)
-    if endless.any():
-        row = int(endless.arg_true()[0])
-        raise TableError(
-            f"{endless.sum():,} score(s) are infinite",
-            expected="finite numbers on any scale, or empty if there is no score",
-            found=str(numbers[row]),
-            where=place(where, row + 1, column),
-        )
+    problem = "{n} score(s) are infinite"
+    expected = "finite numbers on any scale, or empty if there is no score"
+    refuse_cells(numbers.is_infinite(), numbers, problem, expected, where, column=column)
     return pl.DataFrame({"instance_id": ids.cast(pl.String), "score": numbers / scale}).select(
         pl.lit(model).alias("model"), "instance_id", "score"
     )

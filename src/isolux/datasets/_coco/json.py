@@ -22,8 +22,8 @@ from isolux.datasets._columns import BOX
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._json import decode, raw_texts
 from isolux.datasets._points import points_of
-from isolux.datasets._refusals import refuse_cells, refuse_repeats
 from isolux.datasets._tables import left_join
+from isolux.io.refusals import refuse_cells, refuse_repeats
 from isolux.vocabulary.errors import TableError, place
 
 _Id = int | str

@@ -17,8 +17,8 @@ import polars as pl
 
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._json import decode
-from isolux.datasets._refusals import refuse_cells
 from isolux.io.cells import as_numbers
+from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 

@@ -12,7 +12,6 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._refusals import require_columns
 from isolux.datasets._wide import attributes_of
 from isolux.datasets.counts.columns import Counted, counted_columns
 from isolux.datasets.counts.layout import (
@@ -25,6 +24,7 @@ from isolux.datasets.counts.layout import (
 from isolux.io.cells import as_text, is_plain
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
+from isolux.io.refusals import require_columns
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo, Reference

@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 
 from isolux.datasets._points import NO_POINTS
-from isolux.datasets._refusals import refuse_cells
 from isolux.datasets._tables import attribute_table, left_join
 from isolux.datasets.fhibe.words import (
     AGE_BINS,
@@ -26,6 +25,7 @@ from isolux.datasets.fhibe.words import (
     SKIN_COLORS,
 )
 from isolux.io.cells import as_numbers, filled
+from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.tables import ATTRIBUTES, check
 

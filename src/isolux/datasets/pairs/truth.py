@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets._refusals import refuse_cells
 from isolux.io.cells import as_text, row_of
+from isolux.io.refusals import refuse_cells
 from isolux.io.yes_no import NO, YES
 from isolux.vocabulary.errors import TableError, place
 

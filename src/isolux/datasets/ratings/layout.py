@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.datasets._refusals import refuse_cells, refuse_repeats, require_columns
 from isolux.datasets._tables import first_named
 from isolux.io.cells import as_text, is_plain
 from isolux.io.ids import ids_of
+from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown
 
 _ITEM = (

@@ -14,13 +14,13 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from isolux.io.cells import row_of
+from isolux.io.refusals import refuse_cells
 from isolux.predictions._detections import Kind, detections, model_name
 from isolux.predictions._json_text import DAMAGE, JsonText, open_bytes
 from isolux.predictions._seen import Seen
 from isolux.predictions.coco_results.rows import read_rows
 from isolux.vocabulary import works
-from isolux.vocabulary.errors import FileError, TableError, place
+from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.info import FormatInfo
 
 INFO = FormatInfo(
@@ -137,14 +137,14 @@ def _parted(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     lengths = flat.list.len()
     wrong = ((lengths % 3 != 0) | (lengths == 0)).fill_null(value=False)
     wrong |= flat.list.eval(pl.element().is_null()).list.any().fill_null(value=False)
-    if wrong.any():
-        row = row_of(wrong)
-        raise TableError(
-            "keypoints are not triples of numbers",
-            expected="x, y and a third number for each keypoint",
-            found=f"{lengths[row]} numbers: {flat[row].to_list()[:6]}",
-            where=place(where, row + 1, "keypoints"),
-        )
+    refuse_cells(
+        wrong,
+        flat,
+        "keypoints are not triples of numbers",
+        "x, y and a third number for each keypoint",
+        where,
+        found=lambda row: f"{lengths[row]} numbers: {flat[row].to_list()[:6]}",
+    )
     names = ("keypoints_x", "keypoints_y", "keypoints_v")
     parts = {name: pl.col("keypoints").list.gather_every(3, k) for k, name in enumerate(names)}
     return frame.with_columns(**parts).drop("keypoints")
@@ -154,14 +154,9 @@ def _named(labels: pl.Series, categories: str | Path | Mapping[str, str], where:
     """Put the names of categories in the place of their ids."""
     names = dict(categories) if isinstance(categories, Mapping) else _names_in(Path(categories))
     known = labels.is_in(list(names)) | labels.is_null()
-    if not known.all():
-        row = row_of(~known)
-        raise TableError(
-            f"{(~known).sum():,} result(s) are of a category that has no name",
-            expected="category_id among " + ", ".join(list(names)[:20]),
-            found=repr(labels[row]),
-            where=place(where, row + 1, "category_id"),
-        )
+    problem = "{n} result(s) are of a category that has no name"
+    expected = "category_id among " + ", ".join(list(names)[:20])
+    refuse_cells(~known, labels, problem, expected, where, column="category_id")
     return labels.replace_strict(names, return_dtype=pl.String).alias("label")
 
 

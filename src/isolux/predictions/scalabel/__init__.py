@@ -17,11 +17,12 @@ import numpy as np
 import polars as pl
 
 from isolux.io.cells import row_of
+from isolux.io.refusals import refuse_repeats
 from isolux.predictions._detections import detections, model_name
 from isolux.predictions._json_text import DAMAGE, TRAILING, JsonText, open_bytes
 from isolux.predictions._seen import Seen
 from isolux.vocabulary import works
-from isolux.vocabulary.errors import SpecError, TableError, place
+from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.info import FormatInfo
 
 INFO = FormatInfo(
@@ -143,15 +144,8 @@ def _image_ids(frames: list[tuple[str, str | None]], where: str) -> pl.Series:
         return names
     videos = [video or name.rsplit(".", 1)[0] for name, video in frames]
     ids = pl.Series([f"{v}/{n}" for v, n in zip(videos, names.to_list(), strict=True)])
-    repeated = ~ids.is_first_distinct()
-    if repeated.any():
-        row = row_of(repeated)
-        raise TableError(
-            "a frame occurs twice",
-            expected="each frame once, with all its labels",
-            found=repr(names[row]),
-            where=place(where, row + 1, "name"),
-        )
+    expected = "each frame once, with all its labels"
+    refuse_repeats(ids, "a frame occurs twice", expected, where, "name")
     return ids
 
 
