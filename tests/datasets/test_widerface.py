@@ -251,9 +251,9 @@ def test_damaged_text_is_named_with_its_line(folder, old, new, words):
     [
         ("Female", "female", TableError, "'female'.*row 1, column 'perceived_gender'"),
         (",III,", ",VII,", TableError, "'VII'.*row 1, column 'perceived_skin'"),
-        (",III,1", ",III,2", JoinError, "1 face.s. with demographics are not.*face 2.*row 1"),
+        (",III,1", ",III,2", TableError, "1 face.s. with demographics are not.*face 2.*row 1"),
         (",III,1", ",III,x", TableError, "not a whole number.*'x'.*row 1, column 'face'"),
-        ("9--Press", "8--Press", JoinError, "'images/8--Press/b.jpg'.*row 2"),
+        ("9--Press", "8--Press", TableError, "'images/8--Press/b.jpg'.*row 2"),
         ("9--Press/b.jpg,Not Sure,Senior,Not Sure,0", "0--Parade/a.jpg,Male,Adult,I,1",
          TableError, "listed twice.*row 2"),
         ("perceived_age", "age", UnknownNameError, "no column named 'perceived_age'"),

@@ -18,11 +18,11 @@ from isolux.datasets._columns import BOX
 from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
 from isolux.datasets._image_sizes import with_sizes
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._json import decode
 from isolux.datasets._refusals import check_choices
 from isolux.datasets._tables import attribute_rows, dataset_of, left_join
 from isolux.io.cells import as_numbers, as_text
 from isolux.io.ids import ids_of, reduced
+from isolux.io.json_values import decode
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.io.text import decodable
 from isolux.vocabulary.containers import Dataset

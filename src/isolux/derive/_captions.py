@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from isolux.io.frames import read_table
+from isolux.io.frames import read_table, refuse_unless_file
 from isolux.io.ids import ID_COLUMNS, ids_of
+from isolux.io.json_values import decode
 from isolux.io.refusals import require_columns
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import (
-    FileError,
     JoinError,
     SpecError,
     columns_shown,
@@ -87,14 +87,7 @@ def _of_table(path: Path) -> pl.DataFrame:
 
 
 def _of_json(path: Path) -> pl.DataFrame:
-    try:
-        read = msgspec.json.decode(path.read_bytes(), type=_CocoCaptions)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FileError(
-            "the captions cannot be read",
-            expected='COCO\'s {"annotations": [{"image_id": …, "caption": "…"}, …]}',
-            found=str(error)[:200],
-            where=str(path),
-        ) from error
+    refuse_unless_file(path)
+    read = decode(path.read_bytes(), _CocoCaptions, str(path))
     rows = [(str(row.image_id), row.caption) for row in read.annotations]
     return pl.DataFrame(rows, schema={"unit_id": pl.String, "caption": pl.String}, orient="row")

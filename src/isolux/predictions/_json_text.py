@@ -20,9 +20,9 @@ _BLOCK_BYTES = 1 << 18
 _BLANKS = b" \t\r\n"
 _HEAD_BYTES = 4096
 _NOT_ASCII = bytes(range(0x80, 0x100))
-TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 """How msgspec says that the value ends before the text: the byte of the rest, from 1."""
-DAMAGE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_DAMAGE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises over text that is no JSON, and over JSON of another shape."""
 
 
@@ -115,7 +115,7 @@ class JsonText:
                 return decoder.decode(b"[" + self.text[:stop] + b"]"), stop
         except msgspec.ValidationError:
             raise
-        except DAMAGE:  # the list ends before that, there are braces within text, or it is damaged
+        except _DAMAGE:  # the list ends before that, there are braces within text, or it is damaged
             pass
         while not self.is_complete:
             self.read_on()
@@ -124,8 +124,8 @@ class JsonText:
             return decoder.decode(data), data.rindex(b"]") - 1
         except msgspec.ValidationError:
             raise
-        except DAMAGE as error:
-            end = TRAILING.search(str(error))
+        except _DAMAGE as error:
+            end = _TRAILING.search(str(error))
             if end is None:
                 self.refuse_damage(error)
             data = data[: int(end[1]) - 1]

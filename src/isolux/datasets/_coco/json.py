@@ -20,9 +20,9 @@ from isolux.datasets._boxes import checked_boxes
 from isolux.datasets._coco.run_lengths import masks_of
 from isolux.datasets._columns import BOX
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._json import decode, raw_texts
 from isolux.datasets._points import points_of
 from isolux.datasets._tables import left_join
+from isolux.io.json_values import decode, raw_texts
 from isolux.io.refusals import refuse_cells, refuse_repeats
 from isolux.vocabulary.errors import TableError, place
 

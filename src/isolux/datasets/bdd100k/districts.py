@@ -17,10 +17,10 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.datasets._files import Inputs, read_file
-from isolux.datasets._json import decode
 from isolux.datasets._tables import left_join
 from isolux.io.cells import as_numbers, as_text, row_of
 from isolux.io.hashing import sha256_listing
+from isolux.io.json_values import decode
 from isolux.io.refusals import require_columns
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
 

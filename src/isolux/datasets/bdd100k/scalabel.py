@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._json import decode
+from isolux.io.json_values import decode
 
 
 class _Scene(msgspec.Struct, gc=False):

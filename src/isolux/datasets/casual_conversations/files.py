@@ -16,8 +16,8 @@ import msgspec
 import polars as pl
 
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._json import decode
 from isolux.io.cells import as_numbers
+from isolux.io.json_values import decode
 from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.grouping import UNKNOWN_VALUES

@@ -20,10 +20,10 @@ import polars as pl
 
 from isolux.datasets._files import Inputs
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._json import decode
 from isolux.datasets._tables import left_join
 from isolux.io.cells import as_numbers, as_text
 from isolux.io.ids import ids_of
+from isolux.io.json_values import decode
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.io.settings_files import read_mapping
 from isolux.vocabulary.errors import TableError, UnknownNameError, place

@@ -22,13 +22,13 @@ from isolux.datasets._columns import BOX, FACE_BOX
 from isolux.datasets._files import Inputs, anywhere, optional_file
 from isolux.datasets._image_sizes import as_pixels
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._json import decode
 from isolux.datasets._refusals import check_choices
 from isolux.datasets._tables import dataset_of
 from isolux.datasets.fhibe.attributes import attributes_of, boxes, keypoints, literal
 from isolux.datasets.fhibe.words import KEYPOINTS, OF_IMAGES, OF_PEOPLE, REGIONS, REQUIRED
 from isolux.geometry.keypoints import COCO_KEYPOINTS
 from isolux.io.hashing import sha256_file
+from isolux.io.json_values import decode
 from isolux.io.paths import inside
 from isolux.io.refusals import refuse_cells
 from isolux.vocabulary import works

@@ -20,7 +20,7 @@ import msgspec
 import polars as pl
 
 from isolux.datasets._files import Inputs, file_in
-from isolux.datasets._json import decode
+from isolux.io.json_values import decode
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, place
 
 HOLDERS = {

@@ -16,7 +16,6 @@ from typing import Any
 import polars as pl
 
 from isolux.datasets._files import file_in, read_file
-from isolux.datasets._json import decode
 from isolux.datasets._wide import (
     attributes_of,
     identify,
@@ -30,6 +29,7 @@ from isolux.io.binary_tables import refuse_damaged
 from isolux.io.cells import is_plain
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
+from isolux.io.json_values import decode
 from isolux.io.refusals import refuse_cells
 from isolux.io.refusals import require_columns as require_columns
 from isolux.vocabulary.containers import Dataset

@@ -14,13 +14,14 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from isolux.io.json_values import decode
 from isolux.io.refusals import refuse_cells
 from isolux.predictions._detections import Kind, detections, model_name
-from isolux.predictions._json_text import DAMAGE, JsonText, open_bytes
+from isolux.predictions._json_text import JsonText, open_bytes
 from isolux.predictions._seen import Seen
 from isolux.predictions.coco_results.rows import read_rows
 from isolux.vocabulary import works
-from isolux.vocabulary.errors import FileError
+from isolux.vocabulary.errors import FileError as FileError
 from isolux.vocabulary.info import FormatInfo
 
 INFO = FormatInfo(
@@ -116,16 +117,7 @@ def _unwrapped(path: str | Path, where: str) -> tuple[pl.DataFrame, Mapping[str,
     """Read results that stand in an object's ``annotations``, and its own names of categories."""
     with open_bytes(path) as stream:
         data = stream.read()
-    try:
-        read = msgspec.json.decode(data, type=_Wrapped)
-    except DAMAGE as error:
-        raise FileError(
-            "this is neither a list of results nor an object with one",
-            expected='[{"image_id": …}, …] or {"annotations": [{"image_id": …}, …]}',
-            found=str(error),
-            where=where,
-            hint="an object may be BDD100K's labels (--format scalabel)",
-        ) from error
+    read = decode(data, _Wrapped, where)
     names = {str(category.id): category.name for category in read.categories}
     frame = read_rows(JsonText(io.BytesIO(bytes(read.annotations)), f"{where}, annotations"))
     return frame, names or None
@@ -162,17 +154,8 @@ def _named(labels: pl.Series, categories: str | Path | Mapping[str, str], where:
 
 def _names_in(path: Path) -> dict[str, str]:
     with open_bytes(path) as stream:
-        data = stream.read()
-    try:
-        found = msgspec.json.decode(data, type=_Categories).categories
-    except DAMAGE as error:
-        raise FileError(
-            "the names of categories cannot be read",
-            expected='annotations in COCO\'s JSON, with "categories": [{"id": 1, "name": …}, …]',
-            found=str(error),
-            where=str(path),
-        ) from error
-    return {str(category.id): category.name for category in found}
+        found = decode(stream.read(), _Categories, str(path))
+    return {str(category.id): category.name for category in found.categories}
 
 
 def misfit(seen: Seen) -> str | None:

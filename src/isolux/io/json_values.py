@@ -37,6 +37,8 @@ def decode(data: bytes, kind: type[Decoded], where: str) -> Decoded:
       where: a.json
     """
     data = decodable(data, where)
+    if not data.strip():
+        raise FileError("the file is empty", where=where)
     try:
         return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError as error:

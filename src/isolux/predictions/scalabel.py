@@ -7,19 +7,19 @@ the corners of its box. https://doc.scalabel.ai/format.html
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
 import polars as pl
 
 from isolux.io.cells import row_of
+from isolux.io.json_values import decode
 from isolux.io.refusals import refuse_repeats
 from isolux.predictions._detections import detections, model_name
-from isolux.predictions._json_text import DAMAGE, TRAILING, JsonText, open_bytes
+from isolux.predictions._json_text import open_bytes
 from isolux.predictions._seen import Seen
 from isolux.vocabulary import works
 from isolux.vocabulary.errors import SpecError, TableError
@@ -36,6 +36,34 @@ INFO = FormatInfo(
     ),
     suffixes=(".json", ".json.gz"),
 )
+
+Categories = Literal["as-named", "bdd100k"]
+"""How classes are called: as the file does, or by BDD100K's names of today."""
+# What a file of 2018 or a detector of COCO's calls them.
+BDD100K_NAMES = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
+
+
+class _Box(msgspec.Struct, gc=False):
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+
+
+class _Label(msgspec.Struct, gc=False):
+    category: str | None = None
+    score: float | str | None = None
+    box2d: _Box | None = None
+
+
+class _Frame(msgspec.Struct, gc=False, rename={"video": "videoName"}):
+    name: str
+    video: str | None = None
+    labels: list[_Label] | None = None
+
+
+class _Document(msgspec.Struct):
+    frames: list[_Frame]
 
 
 def read(
@@ -83,15 +111,21 @@ def read(
     ('net', 'a.jpg', 'pedestrian', 4.0, 5.0, 20.0, 30.0, 0.9)
     """
     where = str(path)
-    names: list[tuple[str, str | None]] = []
-    parts = []
+    if categories not in ("as-named", "bdd100k"):
+        expected = "as-named or bdd100k"
+        raise SpecError(
+            "categories cannot be set to that", expected=expected, found=repr(categories)
+        )
     with open_bytes(path) as stream:
-        for some in frames(JsonText(stream, where)):
-            parts.append(_labels_of(some, len(names), categories))
-            names += [(frame.name, frame.video) for frame in some]
-    parts = parts or [_labels_of([], 0, categories)]
-    table = pl.concat(parts, rechunk=True)
-    table = table.with_columns(_image_ids(names, where).gather(table["frame"]).alias("image_id"))
+        data = stream.read()
+    is_document = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
+    frames = (
+        decode(data, _Document, where).frames if is_document else decode(data, list[_Frame], where)
+    )
+    table = _labels_of(frames)
+    if categories == "bdd100k":
+        table = table.with_columns(pl.col("label").replace(BDD100K_NAMES))
+    table = table.with_columns(_image_ids(frames, where).gather(table["frame"]).alias("image_id"))
     _refuse_unusable(table, where)
     boxes = table.with_columns(
         box_w=pl.col("x2") - pl.col("box_x"), box_h=pl.col("y2") - pl.col("box_y")
@@ -99,18 +133,16 @@ def read(
     return detections(boxes, where, kind="boxes", model=model or model_name(path))
 
 
-def _labels_of(some: list[Frame], before: int, categories: Categories) -> pl.DataFrame:
+def _labels_of(frames: list[_Frame]) -> pl.DataFrame:
     """Give the labels of some frames, a row each, and the number of the frame in the file."""
-    labels = [frame.labels or [] for frame in some]
+    labels = [frame.labels or [] for frame in frames]
     flat = list(chain.from_iterable(labels))
     counts = np.array([len(of_frame) for of_frame in labels], dtype=np.int64)
     return pl.DataFrame(
         {
-            "frame": np.repeat(np.arange(before, before + len(some)), counts),
+            "frame": np.repeat(np.arange(len(frames)), counts),
             "number": np.arange(len(flat)) - np.repeat(np.cumsum(counts) - counts, counts),
-            "label": renamed(
-                pl.Series([label.category for label in flat], dtype=pl.String), categories
-            ),
+            "label": pl.Series([label.category for label in flat], dtype=pl.String),
             "score": _scores([label.score for label in flat]),
             **_corners([label.box2d for label in flat]),
         }
@@ -125,7 +157,7 @@ def _scores(values: list[float | str | None]) -> pl.Series:
     return text.str.strip_chars().cast(pl.Float64, strict=False)
 
 
-def _corners(boxes: list[Box | None]) -> dict[str, pl.Series]:
+def _corners(boxes: list[_Box | None]) -> dict[str, pl.Series]:
     """Give the corners as columns; null where there is no box."""
     names = {"x1": "box_x", "y1": "box_y", "x2": "x2", "y2": "y2"}
     return {
@@ -137,12 +169,12 @@ def _corners(boxes: list[Box | None]) -> dict[str, pl.Series]:
 _F = pl.Float64()
 
 
-def _image_ids(frames: list[tuple[str, str | None]], where: str) -> pl.Series:
+def _image_ids(frames: list[_Frame], where: str) -> pl.Series:
     """Name the frames, with their video where names alone repeat."""
-    names = pl.Series([name for name, _ in frames], dtype=pl.String)
+    names = pl.Series([frame.name for frame in frames], dtype=pl.String)
     if names.is_unique().all():
         return names
-    videos = [video or name.rsplit(".", 1)[0] for name, video in frames]
+    videos = [frame.video or frame.name.rsplit(".", 1)[0] for frame in frames]
     ids = pl.Series([f"{v}/{n}" for v, n in zip(videos, names.to_list(), strict=True)])
     expected = "each frame once, with all its labels"
     refuse_repeats(ids, "a frame occurs twice", expected, where, "name")
@@ -182,150 +214,3 @@ def misfit(seen: Seen) -> str | None:
         return "it is an object of pictures, as FHIBE's API writes"
     own = re.search(rb'"(labels|frames|box2d)"\s*:', seen.head)
     return None if own else "it names no frames, labels or box2d"
-
-
-# BDD100K's categories by today's names: what a file of 2018 or a detector of COCO's calls them.
-
-Categories = Literal["as-named", "bdd100k"]
-BDD100K_NAMES = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
-"""Names of the 2018 release to those of today; BDD100K's loader goes by the same."""
-
-
-def renamed(labels: pl.Series, categories: Categories) -> pl.Series:
-    """Give labels as the file names them, or by BDD100K's names of today.
-
-    Examples
-    --------
-    >>> renamed(pl.Series(["bike", "car", None]), "bdd100k").to_list()
-    ['bicycle', 'car', None]
-    """
-    if categories not in ("as-named", "bdd100k"):
-        raise SpecError(
-            "categories cannot be set to that",
-            expected="as-named or bdd100k",
-            found=repr(categories),
-        )
-    return labels.replace(BDD100K_NAMES) if categories == "bdd100k" else labels
-
-
-# Frames of Scalabel's JSON, a block at a time, so that a long file takes little memory.
-
-_FRAMES_LIST = re.compile(rb'"frames"\s*:\s*\[')
-_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-_NO_FIELD = b'"":0'
-_EXPECTED = '[{"name": "a.jpg", "labels": [{"category": …, "score": …, "box2d": …}]}]'
-
-
-class Box(msgspec.Struct, gc=False):
-    """Corners in pixels."""
-
-    x1: float
-    y1: float
-    x2: float
-    y2: float
-
-
-class Label(msgspec.Struct, gc=False):
-    """One detection."""
-
-    category: str | None = None
-    score: float | str | None = None
-    box2d: Box | None = None
-
-
-class Frame(msgspec.Struct, gc=False, rename={"video": "videoName"}):
-    """One image and its detections."""
-
-    name: str
-    video: str | None = None
-    labels: list[Label] | None = None
-
-
-class _Document(msgspec.Struct, gc=False):
-    frames: list[Frame]
-
-
-_FRAMES = msgspec.json.Decoder(list[Frame])
-
-
-def frames(source: JsonText) -> Iterator[list[Frame]]:
-    """Yield the frames in the order of the file, those of a block at a time."""
-    is_document = source.text.startswith(b"{")
-    path, n_frames = "$.frames" if is_document else "$", 0
-    try:
-        if is_document and not _seek_frames(source):
-            yield _decode(source, _Document).frames
-            return
-        if not source.text.startswith(b"["):
-            _decode(source, list[Frame])
-        for some in source.objects(_FRAMES):
-            yield some
-            n_frames += len(some)
-    except msgspec.ValidationError as error:
-        problem, _, place = str(error).partition(" - at ")
-        item = re.match(r"`?\$\[(\d+)\]([^`]*)", place)
-        where = f"{path}[{n_frames + int(item[1])}]{item[2]}" if item else place.strip("`") or "$"
-        raise _unfit(problem, where, source) from error
-    if is_document:
-        _leave_document(source)
-    source.refuse_more()
-
-
-def _seek_frames(source: JsonText) -> bool:
-    """Go to the list of frames of a document, if it has one."""
-    while True:
-        depth = at = 0
-        for match in _FRAMES_LIST.finditer(source.text):
-            before, at = _TEXT.sub(b"", source.text[at : match.start()]), match.start()
-            depth += before.count(b"{") - before.count(b"}")
-            if depth != 1:  # of a group, of which there may be thousands
-                continue
-            try:  # within another value what stands before it is no JSON
-                msgspec.json.decode(source.text[:at] + _NO_FIELD + b"}")
-            except DAMAGE:
-                continue
-            source.drop(match.end() - 1)
-            return True
-        if source.is_complete:
-            return False
-        source.read_on()
-
-
-def _decode(source: JsonText, kind: Any) -> Any:
-    """Decode all of the text."""
-    while not source.is_complete:
-        source.read_on()
-    try:
-        return msgspec.json.decode(source.text, type=kind)
-    except msgspec.ValidationError:
-        raise
-    except DAMAGE as error:
-        source.refuse_damage(error)
-
-
-def _leave_document(source: JsonText) -> None:
-    """Pass over what a document holds behind its frames."""
-    while not source.is_complete:
-        source.read_on()
-    start = b"{" + _NO_FIELD
-    try:
-        rest = msgspec.json.decode(start + source.text)
-    except DAMAGE as error:
-        end = TRAILING.search(str(error))
-        if end is None:
-            source.drop(len(source.text) if "truncated" in str(error) else 0)
-            source.refuse_damage(error)
-        source.drop(int(end[1]) - 1 - len(start))
-        return
-    if "frames" in rest:
-        raise _unfit("`frames` occurs twice", "$", source)
-    source.drop(len(source.text))
-
-
-def _unfit(problem: str, path: str, source: JsonText) -> TableError:
-    return TableError(
-        "the JSON does not hold what it should",
-        expected=_EXPECTED,
-        found=f"{problem}, at {path} (counted from 0)",
-        where=source.where,
-    )
