@@ -171,30 +171,16 @@ class JsonText:
         """Raise the error that tells at which byte of the file the text stops to be JSON."""
         while not self.is_complete:
             self.read_on()
-        # A comma here would be a list's second item to a parser that begins here.
-        is_item = self.text[:1] not in (b",", b":", b"]", b"}") or not self.text
-        problem = "JSON is malformed: invalid character"
-        at = 0
-        if is_item:
-            try:
-                msgspec.json.decode(b"[" + self.text)
-                problem = ""
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                problem = str(error)
-            except RecursionError:
-                problem = "nested too deep"
-            found = re.search(r"byte (\d+)", problem)
-            if found is None and ("truncated" in problem or not problem):
-                raise FileError(
-                    "the file is cut off: its JSON ends in the middle of a list",
-                    expected="a list that is closed: [ … ]",
-                    found=f"the end at byte {self.offset + len(self.text)}",
-                    where=self.where,
-                ) from cause
-            at = int(found[1]) - 1 if found else 0
-        self._refuse_at(at, problem.partition(" (byte")[0], cause)
-
-    def _refuse_at(self, at: int, problem: str, cause: BaseException | None) -> NoReturn:
+        problem = "JSON is malformed: invalid character" if cause is None else str(cause)
+        if "truncated" in problem or not self.text:
+            raise FileError(
+                "the file is cut off: its JSON ends in the middle of a list",
+                expected="a list that is closed: [ … ]",
+                found=f"the end at byte {self.offset + len(self.text)}",
+                where=self.where,
+            ) from cause
+        found = re.search(r"byte (\d+)", problem)
+        at = int(found[1]) - 1 if found else 0
         at -= self.text[at - 1 : at + 1] == b"-I"  # -Infinity
         near = self.text[max(at, 0) : at + 20].decode("utf-8", "replace")
         if re.match(r"-?(NaN|Infinity|I|N)", near):
@@ -208,6 +194,6 @@ class JsonText:
         raise FileError(
             "this is not valid JSON",
             expected="a list of objects: [{…}, …]",
-            found=f"{problem}, at byte {self.offset + at}: {near!r}",
+            found=f"{problem.partition(' (byte')[0]}, at byte {self.offset + at}: {near!r}",
             where=self.where,
         ) from cause
