@@ -294,7 +294,7 @@ def test_other_files(tmp_path):
     (tmp_path / "net.json").write_bytes(b"PAR1....")
     with pytest.raises(FileError, match="this is not text"):
         coco_results.read(tmp_path / "net.json")
-    with pytest.raises(FileError, match="the file cannot be read"):
+    with pytest.raises(FileError, match="this is a folder"):
         coco_results.read(tmp_path)
 
 

@@ -22,8 +22,6 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
     refuse_unless_file(Path(path))
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise FileError("there is no such file", where=str(path)) from error
     except (OSError, UnicodeDecodeError) as error:
         raise FileError("the file cannot be read", found=str(error), where=str(path)) from error
     _refuse_deep(text, str(path))

@@ -12,6 +12,7 @@ from typing import IO, NoReturn, TypeVar, cast
 
 import msgspec
 
+from isolux.io.frames import refuse_unless_file
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, TableError
 
@@ -30,10 +31,8 @@ _DAMAGE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
     """Open a file, unpacked on the way if its name says that it is gzipped."""
     path = Path(path).expanduser()
+    refuse_unless_file(path)
     try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            # A pipe would be waited for.
-            raise FileError("this is neither a file nor a folder", where=str(path))
         raw = path.open("rb")
         stream = (
             cast("IO[bytes]", gzip.open(raw)) if path.suffix.lower() == ".gz" else raw  # noqa: SIM115
@@ -44,8 +43,6 @@ def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
         raise FileError(
             "this gzip file is damaged or cut off", found=str(error), where=str(path)
         ) from error
-    except FileNotFoundError as error:
-        raise FileError("there is no such file", where=str(path)) from error
     except (OSError, ValueError) as error:
         found = getattr(error, "strerror", None) or str(error)
         raise FileError("the file cannot be read", found=found, where=str(path)) from error

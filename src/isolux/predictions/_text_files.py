@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from isolux.io.frames import refuse_unless_file
 from isolux.io.text import decodable
 from isolux.predictions._seen import Seen
 from isolux.vocabulary.errors import FileError
@@ -39,8 +40,7 @@ def first_line(seen: Seen) -> bytes:
 
 
 def _text(file: Path) -> str:
-    if not file.is_file():
-        raise FileError("this is neither a file nor a folder", where=str(file))
+    refuse_unless_file(file)
     try:
         data = file.read_bytes()
     except OSError as error:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.io.frames import FORMATS, read_table
+from isolux.io.frames import FORMATS, read_table, refuse_unless_file
 from isolux.io.ids import id_column, ids_of
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.predictions._detections import with_model
@@ -167,11 +167,8 @@ def _with_ids(
 
 def _array(path: Path, where: str) -> npt.NDArray[np.generic]:
     """Map an array into memory; objects, which would need pickle, are refused."""
-    if not path.exists():
-        raise FileError("there is no such file", where=where)
-    if not (path.is_file() or path.is_dir()):  # a pipe would be waited for
-        raise FileError("this is neither a file nor a folder", where=where)
-    if path.is_file() and path.stat().st_size == 0:
+    refuse_unless_file(path)
+    if path.stat().st_size == 0:
         raise FileError("the file is empty", expected="a NumPy array", where=where)
     try:
         return _mapped(path)

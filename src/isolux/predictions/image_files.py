@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.frames import read_table
+from isolux.io.frames import read_table, refuse_unless_file
 from isolux.io.ids import id_column, ids_of
 from isolux.io.image_tables import ARCHIVED, FHIBE_API, IMAGE_FILES, holds_images
 from isolux.io.images import IMAGE_SUFFIXES
@@ -87,10 +87,10 @@ def read(
     """
     source = Path(path).expanduser()
     where = str(source)
+    if not source.is_dir():
+        refuse_unless_file(source)
     if source.is_dir():
         frame = _named(_files(source), where)
-    elif not source.exists():
-        raise FileError("there is no such file or folder", where=where)
     elif source.stat().st_size == 0:
         raise FileError("the file is empty", expected="pictures", where=where)
     elif is_tar(source):
