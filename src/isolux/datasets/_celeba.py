@@ -57,13 +57,7 @@ _WORDS = {"1": "yes", "-1": "no"}
 
 
 def read_list(data: bytes, where: str, names: Sequence[str] | None = None) -> pl.DataFrame:
-    r"""Read a list; every column is text.
-
-    Examples
-    --------
-    >>> read_list(b"1\nMale Young \n000001.jpg -1  1\n", "a.txt").rows()
-    [('000001.jpg', '-1', '1')]
-    """
+    """Read a list; every column is text."""
     text = _single_spaces(decodable(data, where))
     first, _, rest = text.partition(b"\n")
     count = None

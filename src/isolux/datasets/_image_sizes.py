@@ -107,13 +107,7 @@ def picture_size(file: Path) -> Size:
 def as_pixels(
     cells: pl.Series, *, side: str, where: str, column: str, missing: bool = False
 ) -> pl.Series:
-    """Read a column of widths or heights as whole numbers of pixels.
-
-    Examples
-    --------
-    >>> as_pixels(pl.Series(["640"]), side="width", where="people.csv", column="w").to_list()
-    [640]
-    """
+    """Read a column of widths or heights as whole numbers of pixels."""
     number = as_numbers(cells, where=where, column=column)
     whole = (number >= 1) & (number < 2**31) & (number == number.floor())
     wrong = ~whole.fill_null(value=missing)

@@ -82,17 +82,7 @@ def listed_pictures(root: Path, what: str) -> Listed:
 def on_unlabelled(
     folders: Iterable[Path], labelled: Collection[str], *, kind: str, empty: str
 ) -> tuple[str, ...]:
-    """Count the pictures of these folders that have no annotation file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = [(Path(folder) / name).touch() for name in ("7.jpg", "8.jpg", "8.txt")]
-    ...     notes = on_unlabelled([Path(folder)], ["8"], kind="label file", empty="an empty one")
-    ...     notes[0][:45]
-    '1 of 2 pictures have no label file (7.jpg, in'
-    """
+    """Count the pictures of these folders that have no annotation file."""
     pictures = [
         file
         for folder in dict.fromkeys(folders)

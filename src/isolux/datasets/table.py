@@ -177,14 +177,7 @@ def of_frame(
     repair_ages: bool = False,
     first_and: Sequence[str] | None = None,
 ) -> Dataset:
-    """Take a table that was read already; the settings are those of ``load``.
-
-    Examples
-    --------
-    >>> frame = pl.DataFrame({"id": ["a", "b"], "tone": ["3", "4"]})
-    >>> of_frame(frame, "people", {}).attributes["value"].to_list()
-    ['3', '4']
-    """
+    """Take a table that was read already; the settings are those of ``load``."""
     require_columns(frame, (*(columns or ()), *(numeric or ()), image), where)
     identity = identify(frame, id, where)
     pictured = image_column(frame, identity, image)

@@ -34,23 +34,7 @@ class _CocoCaptions(msgspec.Struct):
 
 
 def with_captions(dataset: Dataset, path: str | Path) -> Dataset:
-    r"""Add the captions of a file to a dataset.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> one = Dataset(
-    ...     name="one person",
-    ...     info=DatasetInfo(title="One person", summary="An example.", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["1"]}),
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "captions.csv"
-    ...     _ = file.write_text("image_id,caption\n1,a nurse in Nairobi\n")
-    ...     with_captions(one, file).attributes.row(0)[:4]
-    ('image', '1', 'caption', 'a nurse in Nairobi')
-    """
+    """Add the captions of a file to a dataset."""
     path = Path(path).expanduser()
     found = _of_json(path) if path.suffix.lower() == ".json" else _of_table(path)
     instances = INSTANCES.conform(dataset.instances)

@@ -31,28 +31,12 @@ _LEVEL = 1
 
 
 def write_text(path: str | Path, text: str) -> Path:
-    """Write UTF-8 text whole or not at all; an existing file is replaced.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_text(Path(folder) / "a.txt", "whole").read_text()
-    'whole'
-    """
+    """Write UTF-8 text whole or not at all; an existing file is replaced."""
     return write_bytes(path, text.encode())
 
 
 def write_bytes(path: str | Path, data: bytes) -> Path:
-    """Write bytes whole or not at all; an existing file is replaced.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_bytes(Path(folder) / "a.png", b"whole").read_bytes()
-    b'whole'
-    """
+    """Write bytes whole or not at all; an existing file is replaced."""
     return _write({Path(path).expanduser(): partial(_dump, data=data)})[0]
 
 
@@ -63,16 +47,7 @@ def write_parquet(
     row_group_size: int | None = None,
     bounds: bool = True,
 ) -> Path:
-    """Write a frame as Parquet, whole or not at all; an existing file is replaced.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = write_parquet(Path(folder) / "a.parquet", pl.DataFrame({"n": [1]}))
-    ...     pl.read_parquet(path).rows()
-    [(1,)]
-    """
+    """Write a frame as Parquet, whole or not at all; an existing file is replaced."""
     fill = partial(
         frame.write_parquet,
         mkdir=False,
@@ -93,17 +68,7 @@ def staged_directory(
     what: str = "run",
     carried: bool = False,
 ) -> Iterator[Path]:
-    """Give a new, empty directory to fill; when the block ends it becomes ``path``.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with staged_directory(Path(folder) / "run") as stage:
-    ...         _ = (stage / "audit.json").write_text("{}")
-    ...     sorted(p.name for p in Path(folder).glob("*"))
-    ['run']
-    """
+    """Give a new, empty directory to fill; when the block ends it becomes ``path``."""
     target = Path(path).expanduser().resolve()
     sweep(target)
     refuse = partial(_refuse, target, overwrite=overwrite, marks=marks, what=what, carried=carried)
@@ -135,12 +100,7 @@ def refuse_existing(
     marks: Sequence[str] = _RUN,
     what: str = "run",
 ) -> None:
-    """Refuse, before any work is done, a directory that could not be written at the end.
-
-    Examples
-    --------
-    >>> refuse_existing("no-such-run", overwrite=False)
-    """
+    """Refuse, before any work is done, a directory that could not be written at the end."""
     target = Path(path).expanduser().resolve()
     sweep(target)
     _refuse(target, overwrite=overwrite, marks=marks, what=what, carried=False)

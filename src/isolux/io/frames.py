@@ -43,13 +43,7 @@ FORMATS: dict[str, tuple[str, ...]] = {
 
 
 def format_of(path: str | Path) -> str:
-    """Tell the format of a file by its suffix.
-
-    Examples
-    --------
-    >>> format_of("people.csv.gz")
-    'csv'
-    """
+    """Tell the format of a file by its suffix."""
     name = Path(path).name.lower()
     for form, suffixes in FORMATS.items():
         if name.endswith(suffixes):
@@ -72,17 +66,7 @@ def read_table(
     sheet: str | None = None,
     header_row: int | None = None,
 ) -> pl.DataFrame:
-    r"""Read a table of any supported format.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "people.csv"
-    ...     _ = path.write_text("id,age\n007,31\n008,\n")
-    ...     read_table(path).rows()
-    [('007', '31'), ('008', None)]
-    """
+    """Read a table of any supported format."""
     path = Path(path).expanduser()
     refuse_unless_file(path)
     form = format or format_of(path)

@@ -26,13 +26,7 @@ ID_COLUMNS = ("id", "instance_id", "image_id", "file", "filename", "path")
 
 
 def id_column(frame: pl.DataFrame, named: str | None, where: str, *, what: str) -> str:
-    """Name the column that says whom each row is about: as it is named, or the first of its kind.
-
-    Examples
-    --------
-    >>> id_column(pl.DataFrame({"score": [1], "file": ["a"]}), None, "a.csv", what="a score")
-    'file'
-    """
+    """Name the column that says whom a row is about: as named, or the first of its kind."""
     column = named or next((name for name in ID_COLUMNS if name in frame.columns), None)
     if column is None:
         raise SpecError(
@@ -61,13 +55,7 @@ def ids_of(frame: pl.DataFrame, column: str, where: str) -> pl.Series:
 
 
 def reduced(ids: pl.Series, id_from: str) -> pl.Series:
-    r"""Return the part of each id that two tables are joined on.
-
-    Examples
-    --------
-    >>> reduced(pl.Series(["fairface/val/1.jpg", "val\\2.jpg"]), "stem").to_list()
-    ['1', '2']
-    """
+    """Return the part of each id that two tables are joined on."""
     if id_from not in ID_FROM:
         raise SpecError(
             "ids cannot be taken that way", expected=f"one of {', '.join(ID_FROM)}", found=id_from

@@ -150,19 +150,7 @@ def _read(file: Path, changes: list[str]) -> pl.DataFrame:
 
 
 def tell(path: str | Path, warning: str) -> None:
-    """Write a warning into a run's record, first of all, with the hashes of its files as they are.
-
-    Parameters
-    ----------
-    path : str or Path
-        A run whose tables lost rows on purpose. Told twice, it stands there once.
-    warning : str
-
-    Raises
-    ------
-    FileError
-        No run, or a damaged one.
-    """
+    """Write a warning into a run's record, first of all, with its files' present hashes."""
     root = Path(path).expanduser()
     record = read_record(root)
     record.pop(FILES, None)

@@ -57,13 +57,7 @@ def _refuse_deep(text: str, where: str) -> None:
 
 
 def refuse_repeated_keys(path: str | Path) -> None:
-    """Refuse a YAML file in which a key stands twice: YAML would take the last one without a word.
-
-    Raises
-    ------
-    SpecError
-        With the key and its line.
-    """
+    """Refuse a YAML file in which a key stands twice, of which YAML would take the last."""
     import yaml
 
     waiting = [yaml.compose(Path(path).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)]

@@ -204,21 +204,7 @@ _COLUMNS = ("model", "instance_id", "detected")
 def detected_from_attributes(
     dataset: Dataset, column: str, *, model: str | None = None
 ) -> pl.DataFrame:
-    """Take whether people were found from an attribute of the dataset.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> people = Dataset(
-    ...     name="x",
-    ...     info=DatasetInfo(title="x", summary="x", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["a", "b"]}),
-    ...     attributes=pl.DataFrame({"unit_id": ["a", "b"], "attribute": "seen",
-    ...                              "value": ["yes", "no"]}),
-    ... )
-    >>> detected_from_attributes(people, "seen").rows()
-    [('seen', 'a', True), ('seen', 'b', False)]
-    """
+    """Take whether people were found from an attribute of the dataset."""
     wide = one_value_each(dataset, column)
     seen = whether_detected(wide["value"].alias(column), dataset.where)
     return _table(wide["instance_id"], seen, model or column)
@@ -262,26 +248,7 @@ def found_or_missed(
     id_from: IdFrom = "column",
     model: str | None = None,
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    r"""Take a list of the people whom a model found, or missed; the others are the opposite.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> people = Dataset(
-    ...     name="x",
-    ...     info=DatasetInfo(title="x", summary="x", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["a", "b"]}),
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "net.txt"
-    ...     _ = file.write_text("b\nb\n")
-    ...     table, notes = found_or_missed(people, file, found=False)
-    >>> table.rows()
-    [('net', 'a', True), ('net', 'b', False)]
-    >>> notes
-    ('1 of 2 people are on the list of missed people; the others count as found.',)
-    """
+    """Take a list of the people whom a model found, or missed; the others are the opposite."""
     ids = _listed(path, id).unique(maintain_order=True)
     called = model or _called(path)
     met, notes = join(dataset, _table(ids, pl.Series([found] * len(ids)), called), id_from=id_from)
@@ -337,17 +304,7 @@ def models_in(
     format: str | None = None,  # noqa: A002
     sheet: str | None = None,
 ) -> tuple[str, ...]:
-    r"""Name the models that a table holds, in the order in which they first stand there.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "answers.csv"
-    ...     _ = file.write_text("id,net,label\na,vit,x\na,cnn,y\n")
-    ...     models_in(file, "net")
-    ('vit', 'cnn')
-    """
+    """Name the models that a table holds, in the order in which they first stand there."""
     frame = read_table(path, format=format, sheet=sheet)
     require_columns(frame, (column,), str(path))
     names = as_text(frame[column])
@@ -362,14 +319,7 @@ def models_in(
 
 
 def of_model(predictions: pl.DataFrame, model: str) -> pl.DataFrame:
-    """Keep one model's predictions.
-
-    Examples
-    --------
-    >>> rows = pl.DataFrame({"model": ["vit", "cnn"], "instance_id": ["a", "a"]})
-    >>> of_model(rows, "cnn")["model"].to_list()
-    ['cnn']
-    """
+    """Keep one model's predictions."""
     known = predictions["model"].unique(maintain_order=True).to_list()
     if model not in known:
         raise UnknownNameError("model", model, known, where="--model-name")

@@ -22,15 +22,7 @@ _MEANING = {
 
 
 def holds_pairs(columns: Sequence[str]) -> bool:
-    """Tell by its columns whether a table is of pairs, or of candidates of searches.
-
-    Examples
-    --------
-    >>> holds_pairs(["instance_id", "other_id", "score"]), holds_pairs(["instance_id", "score"])
-    (True, False)
-    >>> holds_pairs(["probe", "candidate", "rank"])
-    True
-    """
+    """Tell by its columns whether a table is of pairs, or of candidates of searches."""
     named = all(any(name in columns for name in names) for names in _LISTED)
     return named and any(name in columns for name in _MEANING)
 

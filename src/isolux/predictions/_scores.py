@@ -35,20 +35,7 @@ def holds_scores_alone(path: str | Path, form: str | None = None) -> bool:
 def scores_from_attributes(
     dataset: Dataset, column: str, *, scale: float = 1.0, model: str | None = None
 ) -> pl.DataFrame:
-    """Take a model's scores from an attribute of the dataset.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> people = Dataset(
-    ...     name="x",
-    ...     info=DatasetInfo(title="x", summary="x", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["a"]}),
-    ...     attributes=pl.DataFrame({"unit_id": ["a"], "attribute": ["logit"], "value": ["-2.5"]}),
-    ... )
-    >>> scores_from_attributes(people, "logit").rows()
-    [('logit', 'a', -2.5)]
-    """
+    """Take a model's scores from an attribute of the dataset."""
     wide = one_value_each(dataset, column)
     return _table(wide["instance_id"], wide["value"], scale, dataset.where, column, model or column)
 
@@ -88,16 +75,7 @@ def read_scores(
 
 
 def with_scores(answers: pl.DataFrame, scores: pl.DataFrame, where: str) -> pl.DataFrame:
-    """Put confidences from a file of their own beside answers.
-
-    Examples
-    --------
-    >>> answers = pl.DataFrame({"model": "m", "instance_id": ["a", "b"], "label": "x", "rank": 1})
-    >>> answers = answers.with_columns(score=pl.lit(None, dtype=pl.Float64))
-    >>> scores = pl.DataFrame({"model": "s", "instance_id": ["b"], "score": [0.9]})
-    >>> with_scores(answers, scores, "scores.csv")["score"].to_list()
-    [None, 0.9]
-    """
+    """Put confidences from a file of their own beside answers."""
     if answers["score"].is_not_null().any():
         raise SpecError(
             "there are confidences both beside the answers and in a separate file",

@@ -29,13 +29,7 @@ def lines_of(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def first_line(seen: Seen) -> bytes:
-    r"""Return the first line that is not blank; empty if there is none.
-
-    Examples
-    --------
-    >>> first_line(Seen(Path("7.txt"), "file", b"\n0 0.5 0.5\n"))
-    b'0 0.5 0.5'
-    """
+    """Return the first line that is not blank; empty if there is none."""
     return next((line for line in seen.head.splitlines() if line.strip()), b"")
 
 

@@ -68,12 +68,7 @@ class _File(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class CocoTables:
-    """The three lists of the file as frames; ids are text.
-
-    ``annotations``: id, image_id, category_id, category, box, area, is_crowd, ignore, person
-    (FACET's link, null elsewhere), mask columns, ``keypoints`` (flat list x, y, v), ``attributes``
-    (JSON text, null where an annotation has none).
-    """
+    """The three lists of the file as frames; ids are text."""
 
     images: pl.DataFrame
     annotations: pl.DataFrame

@@ -118,15 +118,7 @@ def _ring(ring: Sequence[Sequence[float]], where: str, row: int) -> FloatArray:
 
 
 def districts_at(districts: Districts, longitude: FloatArray, latitude: FloatArray) -> pl.Series:
-    """Name the district of each place, the first in the file's order; null: none.
-
-    Examples
-    --------
-    >>> square = np.array([[0, 0, 2, 0], [2, 0, 2, 2], [2, 2, 0, 2], [0, 2, 0, 0]], float)
-    >>> one = Districts(("10001",), (square,), (), {})
-    >>> districts_at(one, np.array([1.0, 3.0]), np.array([1.0, 1.0])).to_list()
-    ['10001', None]
-    """
+    """Name the district of each place, the first in the file's order; null: none."""
     found = np.full(len(longitude), -1, np.int64)
     for k, edges in enumerate(districts.edges):
         low, high = edges[:, :2].min(axis=0), edges[:, :2].max(axis=0)

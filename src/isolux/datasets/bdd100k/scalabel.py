@@ -66,12 +66,7 @@ class _Document(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class ScalabelTables:
-    """Frames (``frame``: their number from 0) and boxes (``frame``, ``place`` in its labels).
-
-    ``boxes`` has x1, y1, x2, y2 in pixels as in the file, ``category``, ``label_id``,
-    ``occluded``, ``truncated``, ``crowd``, ``light``; ``n_without_box`` counts labels of another
-    shape (lanes, areas).
-    """
+    """Frames (``frame``: their number from 0) and boxes (``frame``, ``place`` in its labels)."""
 
     frames: pl.DataFrame
     boxes: pl.DataFrame

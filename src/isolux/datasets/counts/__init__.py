@@ -190,11 +190,7 @@ def _each_once(
 
 
 def _naming(frame: pl.DataFrame, groups: Sequence[str], parts: Sequence[str]) -> list[str]:
-    """Choose the columns that say whom a row is about: not a number that each row has its own of.
-
-    A column of ages divides people, one of false matches does not; where the others tell all rows
-    apart, it is not needed.
-    """
+    """Choose the columns that say whom a row is about: no number that is unique to each row."""
     words = [name for name in groups if not _own_number(as_text(frame[name]))]
     key = [*words, *parts]
     return words if words and frame.select(key).is_unique().all() else list(groups)

@@ -46,15 +46,7 @@ class Counted:
 def counted_columns(
     frame: pl.DataFrame, successes: str | None, n: str | None, where: str
 ) -> Counted:
-    """Find the counts, read them and hold them against each other.
-
-    Examples
-    --------
-    >>> table = pl.DataFrame({"race": ["a"], "correct": ["9"], "wrong": ["1"]})
-    >>> found = counted_columns(table, None, None, "x.csv")
-    >>> found.n, found.frame[found.n].to_list(), found.also
-    ('n', [10], ('wrong',))
-    """
+    """Find the counts, read them and hold them against each other."""
     require_columns(frame, (successes, n), where)
     counted = successes or first_named(_SUCCESSES, frame.columns)
     if counted is None:
@@ -169,13 +161,7 @@ def _on_percents(frame: pl.DataFrame, counted: str, of: str) -> list[str]:
 
 
 def whole_numbers(cells: pl.Series, where: str) -> pl.Series:
-    """Read counts: whole numbers, none of them missing or negative.
-
-    Examples
-    --------
-    >>> whole_numbers(pl.Series("n", ["1,200", "1 200", "7"]), "x.csv").to_list()
-    [1200, 1200, 7]
-    """
+    """Read counts: whole numbers, none of them missing or negative."""
     if cells.dtype == pl.String:
         _refuse_signs(cells, where)
         parted = cells.str.contains(_PARTED).fill_null(value=False)

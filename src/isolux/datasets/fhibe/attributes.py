@@ -123,13 +123,7 @@ def _ages(cells: pl.Series, ids: pl.Series, where: str) -> pl.DataFrame:
 
 
 def literal(cell: str) -> Any:
-    """Read a Python literal.
-
-    Examples
-    --------
-    >>> literal("['11. Asia', '15. Southern Asia']")
-    ['11. Asia', '15. Southern Asia']
-    """
+    """Read a Python literal."""
     if len(cell) > _LONGEST:
         raise ValueError(f"{len(cell):,} characters, more than {_LONGEST:,}")
     try:
@@ -163,13 +157,7 @@ def _list_of_text(cell: str) -> list[str]:
 
 
 def one_answer(cells: pl.Series) -> pl.Series:
-    """Take the number from before each answer; free text, which has its own words, is not listed.
-
-    Examples
-    --------
-    >>> one_answer(pl.Series(["8. Up (Medium)", "18. Free-text", None])).to_list()
-    ['Up (Medium)', 'Not listed', None]
-    """
+    """Take the number from before each answer; free text counts as not listed."""
     different = cells.unique().drop_nulls().to_list()
     words = {cell: _without_number(cell) for cell in different}
     return cells.replace(words) if words else cells

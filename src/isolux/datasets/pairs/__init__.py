@@ -267,19 +267,7 @@ _MODEL = "model"
 
 @dataclass(frozen=True, slots=True)
 class PairColumns:
-    """The columns of a table of pairs.
-
-    Parameters
-    ----------
-    score : str
-    genuine : str or None
-        Whether both are one person; None: where their people are the same.
-    ids, people : (str, str) or None
-        Of either side.
-    sides : dict of str to (str, str)
-        Attribute to its two columns; the same column twice where it is of the pair.
-    model : str or None
-    """
+    """The columns of a table of pairs."""
 
     score: str
     genuine: str | None
@@ -298,15 +286,7 @@ def find_columns(
     score: str | None,
     genuine: str | None,
 ) -> PairColumns:
-    """Find each column, by its name where none is given.
-
-    Examples
-    --------
-    >>> found = find_columns(["same", "sim", "race_a", "race_b", "age"], where="pairs.csv",
-    ...                      first=None, second=None, score=None, genuine=None)
-    >>> found.score, found.genuine, found.ids, found.sides
-    ('sim', 'same', None, {'race': ('race_a', 'race_b'), 'age': ('age', 'age')})
-    """
+    """Find each column, by its name where none is given."""
     require_columns(frame, (first, second, score, genuine), where)
     columns = frame.columns
     if (first is None) != (second is None):
