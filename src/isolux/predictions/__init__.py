@@ -215,7 +215,6 @@ def read_detected(
     column: str,
     *,
     id: str | None = None,  # noqa: A002  (the flag is called --id)
-    model: str | None = None,
     model_column: str | None = None,
     sheet: str | None = None,
     format: str | None = None,  # noqa: A002
@@ -224,8 +223,8 @@ def read_detected(
     frame = read_table(path, format=format, sheet=sheet)
     require_columns(frame, (column,), str(path))
     ids = ids_of(frame, id_column(frame, id, str(path), what="an answer"), str(path))
-    table = _table(ids, whether_detected(frame[column], str(path)), model or _called(path))
-    models = models_of_rows(frame, model_column, model, str(path))
+    table = _table(ids, whether_detected(frame[column], str(path)), _called(path))
+    models = models_of_rows(frame, model_column, None, str(path))
     if models is not None:
         table = table.with_columns(models.fill_null(_called(path)).alias("model"))
     again = table.select("model", "instance_id").is_duplicated()

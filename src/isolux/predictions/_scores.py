@@ -46,7 +46,6 @@ def read_scores(
     column: str | None = None,
     id: str | None = None,  # noqa: A002  (the flag is called --id)
     scale: float = 1.0,
-    model: str | None = None,
     model_column: str | None = None,
     form: str | None = None,
     sheet: str | None = None,
@@ -66,9 +65,9 @@ def read_scores(
             hint="name it with --score-column (column=…)",
         )
     require_columns(frame, (column,), where)
-    ids, called = ids_of(frame, named, where), model or model_name(file)
+    ids, called = ids_of(frame, named, where), model_name(file)
     table = _table(ids, frame[column], scale, where, column, called)
-    models = models_of_rows(frame, model_column, model, where)
+    models = models_of_rows(frame, model_column, None, where)
     if models is not None:
         table = table.with_columns(models.fill_null(called).alias("model"))
     return table
