@@ -206,7 +206,7 @@ def test_fairness_indicators_list_is_in_pixels_written_as_text(folder):
     ("changes", "words"),
     [
         ({"bbox": ["1", "2", "x", "4"]}, r"not numbers.*'x'.*row 1, column 'bbox\[2\]'"),
-        ({"bbox": ["3", "2", "1", "4"]}, "sides are swapped.*3, 1.*row 1"),
+        ({"bbox": ["3", "2", "1", "4"]}, "sides are swapped.*3.0, 1.0.*row 1"),
         ({"bbox": ["nan", "2", "3", "4"]}, "a side is not a number of pixels.*'nan'.*row 1"),
         ({"bbox": ["1", "2", "3"]}, "of length 4.*row 1"),
         ({"path": 3}, r"got `int`.*row 1, column 'path'"),

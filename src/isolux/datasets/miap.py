@@ -296,7 +296,9 @@ def _sides_of(sides: list[pl.Series], where: str) -> list[pl.Series]:
     left, right, top, bottom = sides
     for low, high in ((left, right), (top, bottom)):
         expected = f"{low.name} up to {high.name}; the CSV has the order {', '.join(SIDES)}"
-        refuse_cells(high < low, high, "a box's sides are swapped" + _N, expected, where)
+        pairs = pl.DataFrame([low, high]).select(pl.concat_list(low.name, high.name))
+        cells = pairs.to_series().alias(high.name)
+        refuse_cells(high < low, cells, "a box's sides are swapped" + _N, expected, where)
     names = ("left", "right", "top", "bottom")
     return [side.alias(name) for side, name in zip(sides, names, strict=True)]
 

@@ -123,7 +123,9 @@ def _refuse_other_sum(read: dict[str, pl.Series], names: tuple[str, str, str], w
         " + ".join(names[:2]) + f" = {names[2]}",
         where,
         hint=f"mend the row, or take {names[1]!r} from the file if it counts something else",
-        found=lambda k: f"{counted[k]:,} + {other[k]:,} = {of[k]:,}",
+        found=lambda k: (
+            f"{counted[k]:,} + {other[k]:,} = {counted[k] + other[k]:,}, and {names[2]} = {of[k]:,}"
+        ),
     )
 
 
