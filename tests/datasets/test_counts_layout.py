@@ -94,6 +94,15 @@ def test_equal_sums_among_many_small_groups_are_chance():
     assert refused <= 20
 
 
+def test_two_groups_of_the_same_counts_are_told_first(tmp_path):
+    _, said = read(tmp_path, THREE + "BIPOC,800,728\n")
+    assert said[0].startswith("'Black' and 'BIPOC' have the same counts, 728 of 800 (rows 2 and 4)")
+    design = "race,n,k\n" + "".join(
+        f"{g},3000,{k}\n" for g, k in zip("abcd", (9, 8, 9, 7), strict=True)
+    )
+    assert read(tmp_path, design)[1] == []  # RFW's groups have one size
+
+
 def test_a_row_for_each_outcome_is_refused(tmp_path):
     text = "race,outcome,count,n\n" + "".join(
         f"{race},right,{k},{n}\n{race},wrong,{n - k},{n}\n"

@@ -15,6 +15,7 @@ import polars as pl
 from isolux.datasets._wide import attributes_of
 from isolux.datasets.counts.columns import Counted, counted_columns
 from isolux.datasets.counts.layout import (
+    on_twins,
     refuse_blanks,
     refuse_outcomes,
     refuse_repeats,
@@ -186,7 +187,7 @@ def _each_once(
     refuse_repeats(frame, groups, parts, where)
     refuse_blanks(frame, naming, where)
     refuse_stacked(frame, naming, counts, where)
-    return frame, told
+    return frame, [*told, *on_twins(frame, naming, parts, counts)]
 
 
 def _naming(frame: pl.DataFrame, groups: Sequence[str], parts: Sequence[str]) -> list[str]:

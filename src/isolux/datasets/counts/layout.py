@@ -12,6 +12,7 @@ from itertools import combinations
 import polars as pl
 
 from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.notes import Caution
 
 _ALL = re.compile(
     r"(any|everyone|everybody|sum|combined|pooled|both( (sexes|genders))?)"
@@ -138,6 +139,32 @@ def _choices(size: int) -> Iterator[tuple[int, ...]]:
     for first in range(size):
         for last in range(first + 2, size + 1):
             yield tuple(range(first, last))
+
+
+def on_twins(
+    frame: pl.DataFrame, groups: Sequence[str], parts: Sequence[str], counts: tuple[str, str]
+) -> list[str]:
+    """Caution where two groups have the same counts: one may be the other by another name."""
+    k, n = (pl.col(c) for c in counts)
+    key = [*counts, *parts]
+    rows = frame.with_row_index("_row", offset=1)
+    # Where a design gives many groups one size, equal counts are no news.
+    same = rows.filter(
+        (n >= _LEAST) & (k > 0) & (k < n)
+        & (pl.len().over(key) == 2) & (pl.len().over(counts[1], *parts) == 2)
+    )  # fmt: skip
+    if frame.height <= 2 or not same.height:
+        return []
+    first = same.row(0, named=True)
+    two = same.filter(pl.all_horizontal([pl.col(c).eq_missing(first[c]) for c in key]))
+    named = [" × ".join(str(row[g]) for g in groups) for row in two.iter_rows(named=True)]
+    return [
+        Caution(
+            f"{named[0]!r} and {named[-1]!r} have the same counts, {first[counts[0]]:,} of"
+            f" {first[counts[1]]:,} (rows {two['_row'][0]} and {two['_row'][-1]}): is one the"
+            " other by another name? Everyone in it would count twice."
+        )
+    ]
 
 
 def without_totals(
