@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 
 from isolux.datasets import load
-from isolux.datasets._no_people import on_dots
+from isolux.datasets._no_people import on_blocks, on_dots
 from isolux.datasets.counts import load as load_counts
 from isolux.io.cells import as_numbers
 from isolux.io.frames import read_table
@@ -51,6 +52,33 @@ def test_rows_that_are_no_people_are_left_out_and_told_first(tmp_path, row, what
 def test_people_of_whom_little_is_known_stay(tmp_path, row):
     found, said = read(tmp_path, PEOPLE + row + "\n")
     assert (found.instances.height, said) == (31, [])
+
+
+def blocks(*sizes):
+    return pl.DataFrame(
+        {"race": [v for k, n in enumerate(sizes) for v in (f"g{k}", *[None] * (n - 1))]}
+    )
+
+
+def test_a_value_in_the_first_row_of_each_block_alone_is_told_first():
+    assert isinstance(on_blocks(blocks(15, 15), ["race"])[0], Caution)
+    assert "empty in 20 of 30 rows" in on_blocks(blocks(*[3] * 10), ["race"])[0]
+
+
+def test_cells_that_are_missing_here_and_there_are_no_blocks():
+    """Half of the cells missing by chance, the first one known: 2,000 columns."""
+    draw, said = np.random.default_rng(4), 0
+    for _ in range(2000):
+        known = draw.random(40) < 0.5
+        known[0] = True
+        column = pl.Series("race", ["a" if k else None for k in known])
+        said += len(on_blocks(column.to_frame(), ["race"]))
+    assert said == 0
+
+
+def test_cells_that_are_no_text_are_passed_over():
+    bytes_ = pl.DataFrame({"race": [b"a", *[None] * 14, b"b", *[None] * 14]})
+    assert on_blocks(bytes_, ["race"]) == []
 
 
 def test_cells_merged_over_rows_give_each_row_their_value(tmp_path):
@@ -133,4 +161,5 @@ def test_a_wide_frame_is_not_asked_for_each_column_by_name(monkeypatch):
     monkeypatch.setattr(pl.DataFrame, "schema", property(counted(schema)))
     monkeypatch.setattr(pl.DataFrame, "__getitem__", counted(item))
     assert len(on_dots(frame, frame.columns[1:])) == 39
+    assert on_blocks(frame, frame.columns) == []
     assert len(asked) < 5

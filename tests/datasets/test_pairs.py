@@ -289,6 +289,20 @@ def test_pairs_with_a_group_on_one_side_are_told_first_from_a_tenth_on(tmp_path,
     assert isinstance(told, Caution) == first
 
 
+@pytest.mark.parametrize("each", [True, False])
+def test_rows_without_ids_that_repeat_others_are_told_first(tmp_path, each):
+    table = faces_of(60).drop("id1", "id2", "subject_a", "subject_b")
+    twice = table[np.repeat(np.arange(120), 2)] if each else pl.concat([table, table[:30]])
+    twice.write_csv(tmp_path / "pairs.csv")
+    (told,) = [note for note in load(tmp_path / "pairs.csv").notes if isinstance(note, Caution)]
+    told = told.split(", and count")[0]
+    rows = "120 of 240 rows equal the row 1" if each else "30 of 150 rows equal the row 120"
+    assert told == f"{rows} before them in every column"
+    coarse = twice.with_columns(pl.col("score").round(1))
+    coarse.write_csv(tmp_path / "pairs.csv")
+    assert not [n for n in load(tmp_path / "pairs.csv").notes if isinstance(n, Caution)]
+
+
 def test_two_scores_of_one_pair_are_refused_with_both_rows(tmp_path):
     given = {"img1": ["a", "c", "b"], "img2": ["b", "d", "a"], "same": [1, 1, 1], "g": ["x"] * 3}
     with pytest.raises(TableError, match=r"(?s)1 pair.*'b' and 'a': 0\.2 in row 1, 0\.3 in row 3"):

@@ -37,6 +37,8 @@ def dataset_of_boxes(
     inputs: Mapping[str, str],
     where: str,
     notes: tuple[str, ...] = (),
+    *,
+    cluster: str = "image",
 ) -> Dataset:
     """Make a dataset of boxes."""
     frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(list(rows), schema=ROW)
@@ -67,7 +69,7 @@ def dataset_of_boxes(
     return dataset_of(
         name, info, instances=instances, attributes=check(table, ATTRIBUTES), images=pictures,
         inputs=inputs, where=where, notes=(*box_notes(instances, pictures), *notes),
-        is_boxed=False, cluster="image", clusters={"image": "image_id", "row": None},
+        is_boxed=False, cluster=cluster, clusters={"image": "image_id", "row": None},
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from isolux.io.cells import as_text, is_plain
 from isolux.io.ids import ID_COLUMNS
 from isolux.vocabulary.notes import Caution
 
@@ -17,8 +18,11 @@ _TOTAL = (
     "mean", "overall", "sum", "all",
 )  # fmt: skip
 _SHOWN = 3
+_FEW = 20  # rows of a table in which nothing can be told
 _FIRST = 1000  # rows that rule most columns out
 _WIDE = 4  # columns of which one alone is filled
+_BLANK = 0.4
+_VALUES = 50
 
 
 def rows_of_people(frame: pl.DataFrame, id_column: str | None) -> tuple[pl.DataFrame, list[str]]:
@@ -98,6 +102,43 @@ def _whole(cells: pl.Series) -> bool:
     return bool(known.str.contains(r"^\d{1,3}(\.\d{3})*$").all())
 
 
+def on_blocks(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
+    """Caution where a column's value stands in the first row of each block alone.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"race": (["a"] + [None] * 14) + (["b"] + [None] * 14)})
+    >>> on_blocks(table, ["race"])[0][:61]
+    "'race' is empty in 28 of 30 rows, each below one that has it:"
+    """
+    notes: list[str] = []
+    for held in _columns(frame, columns) if frame.height >= _FEW else ():
+        dtype = held.dtype
+        if dtype.is_nested() or not is_plain(dtype) or not held.null_count():
+            continue
+        if _neighbours(held.head(_FIRST)):
+            continue
+        known = as_text(held).is_not_null()
+        n, values = int(known.sum()), held.n_unique()
+        blank = frame.height - n
+        if (
+            not known[0]
+            or _neighbours(held)
+            or n < 2
+            or blank < _BLANK * frame.height
+            or values > _VALUES
+        ):
+            continue
+        notes.append(
+            Caution(
+                f"{held.name!r} is empty in {blank:,} of {frame.height:,} rows, each below one that"
+                " has it: were its cells merged? Write the value into each row; an empty cell"
+                " counts as unknown."
+            )
+        )
+    return notes
+
+
 def _columns(frame: pl.DataFrame, names: Sequence[str]) -> list[pl.Series]:
     """Give columns by name; of 100,000, asking the frame for each looks through all each time."""
     if len(names) == frame.width and list(names) == frame.columns:
@@ -105,3 +146,9 @@ def _columns(frame: pl.DataFrame, names: Sequence[str]) -> list[pl.Series]:
     at = {name: k for k, name in enumerate(frame.columns)}
     held = frame.get_columns()
     return [held[at[name]] for name in names]
+
+
+def _neighbours(cells: pl.Series) -> bool:
+    """Whether two known cells stand next to each other, as some do where cells are missing."""
+    known = as_text(cells).is_not_null()
+    return bool((known & known.shift(1, fill_value=False)).any())

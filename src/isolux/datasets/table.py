@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._no_people import on_dots, rows_of_people
+from isolux.datasets._no_people import on_blocks, on_dots, rows_of_people
 from isolux.datasets._spreadsheet import with_ranges
 from isolux.datasets._wide import (
     IMAGE_PATHS,
@@ -145,7 +145,7 @@ def load(
         first_and=first_and,
     )  # fmt: skip
     read = list(columns) if columns is not None else frame.columns
-    told += on_dots(frame, read)
+    told += [*on_blocks(frame, read), *on_dots(frame, read)]
     return replace(dataset, notes=(*dataset.notes, *told))
 
 

@@ -22,6 +22,7 @@ from isolux.datasets.pairs.clusters import (
     contradicted,
     first_of_pairs,
     of_two_groups,
+    twice_in_a_row,
 )
 from isolux.datasets.pairs.truth import genuine_of, refuse_both, refuse_two_scores
 from isolux.io.cells import as_numbers, as_text, first_of
@@ -127,6 +128,8 @@ def load(
     once = first_of_pairs(*ids)
     units, notes = _units(ids, people, same, once, where)
     attributes, told = _attributes(frame, columns, ids, same, once, where)
+    if columns.ids is None:
+        notes = [*twice_in_a_row(frame, columns.score), *notes]
     own = frame[columns.model] if columns.model and model is None else None
     return Dataset(
         name="pairs",

@@ -20,6 +20,8 @@ _UNKNOWN = (
     " independent. Where pairs share people, intervals are too narrow."
 )
 _MANY = 0.1  # of the pairs: below that it is a note
+_RUN = 20  # rows that repeat others at one distance: a file appended to itself
+_DISTINCT = 0.25  # scores that differ, of all: fewer repeat by chance
 _LONE = "two people who are compared with each other alone are one cluster"
 
 
@@ -148,3 +150,23 @@ def of_two_groups(
         )
         notes.append(Caution(text) if known >= _MANY * total else text)
     return notes
+
+
+def twice_in_a_row(frame: pl.DataFrame, score: str) -> list[Caution]:
+    """Caution where rows without ids repeat others in every column, all at one distance."""
+    if frame[score].n_unique() < _DISTINCT * frame.height:
+        return []
+    rows = frame.with_row_index("_row")
+    before = pl.col("_row").cast(pl.Int64) - pl.col("_row").cast(pl.Int64).shift(1)
+    gaps = rows.select(gap=before.over(frame.columns)).drop_nulls()
+    if gaps.is_empty():
+        return []
+    n, gap = gaps["gap"].value_counts(sort=True).select("count", "gap").row(0)
+    if n < _RUN:
+        return []
+    return [
+        Caution(
+            f"{n:,} of {frame.height:,} rows equal the row {gap:,} before them in every column, and"
+            " count again: without ids they may be other pairs. Was a file appended to itself?"
+        )
+    ]
