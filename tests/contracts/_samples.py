@@ -863,6 +863,13 @@ def _unit_values(folder: Path) -> Path:
     return path
 
 
+def _fhibe_api(folder: Path) -> Path:
+    path = folder / "net.json"
+    boxes = (f'"a/main_{i}.png": {{"bboxes": [[4, 5, 24, 35]], "scores": [0.5]}}' for i in range(N))
+    path.write_text("{" + ", ".join(boxes) + "}")
+    return path
+
+
 def _sizes_beside(folder: Path) -> None:
     rows = "".join(f"{i},64,48\n" for i in range(N))
     (folder / "net.sizes.csv").write_text(f"image_id,width,height\n{rows}")
@@ -889,6 +896,7 @@ OUTPUTS: dict[str, tuple[Table, Callable[[Path], Path]]] = {
     "coco_captions": (LABEL_PREDICTIONS, _coco_captions),
     "coco_results": (BOX_PREDICTIONS, _coco_results),
     "embeddings": (EMBEDDINGS, _embeddings),
+    "fhibe_api": (BOX_PREDICTIONS, _fhibe_api),
     "image_files": (IMAGE_FILES, _image_files),
     "part_masks": (PART_MASK_FILES, _part_masks),
     "scalabel": (BOX_PREDICTIONS, _scalabel),

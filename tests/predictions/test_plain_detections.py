@@ -1,12 +1,15 @@
-"""Detections of YOLO: read, brought to pixels, and audited."""
+"""Detections of YOLO and FHIBE's API: read, brought to pixels, and audited."""
 
 from __future__ import annotations
+
+import json
 
 import polars as pl
 import pytest
 
+import isolux as package
 from isolux.predictions import read_outputs
-from isolux.vocabulary.errors import JoinError, SpecError, TableError
+from isolux.vocabulary.errors import IsoluxError, JoinError, SpecError, TableError
 from tests.cli._run import isolux
 from tests.datasets.test_plain_boxes import BOXES, HEIGHT, WIDTH, yolo
 
@@ -87,3 +90,49 @@ def test_lines_that_are_no_detections(line, said, tmp_path):
     (folder / "labels" / "7.txt").write_text(line + "\n")
     with pytest.raises(TableError, match=said):
         read_outputs(folder, format="yolo_text", sizes=SIZES)
+
+
+# ── FHIBE's API ─────────────────────────────────────────────────────────────────────────────────
+
+
+def written(tmp_path, content, name="model_outputs.json"):
+    (tmp_path / "ours").mkdir(exist_ok=True)
+    path = tmp_path / "ours" / name
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_faces_and_people_as_corners(tmp_path):
+    faces = {"/x/main_7.png": {"detections": [[4, 5, 24, 35]], "scores": [[0.9]]},
+             "/x/main_8.png": {"detections": [], "scores": []}}  # fmt: skip
+    found = read_outputs(written(tmp_path, faces))
+    assert found.rows() == [("ours", "7", None, 4.0, 5.0, 20.0, 30.0, 0.9)]
+    people = {"/x/main_7.png": {"bboxes": [[4, 5, 24, 35]], "scores": [0.9], "labels": [0]}}
+    assert read_outputs(written(tmp_path, people))["label"].to_list() == ["0"]
+
+
+def test_embeddings_and_scores_by_picture(tmp_path):
+    name = "/x/faces_crop_and_align_i_s.png"
+    found = package.read_predictions(written(tmp_path, {name: {"embeddings": [1.5, 2.0]}}))
+    assert found.rows() == [("ours", "i_s", [1.5, 2.0])]
+    values = package.read_predictions(written(tmp_path, {name: 0.75}, "lpips_scores.json"))
+    assert values.select("instance_id", "metric", "value").rows() == [("i_s", "lpips", 0.75)]
+    other = written(tmp_path, {name: 0.5}, "numbers.json")
+    with pytest.raises(TableError, match="what these numbers are"):
+        read_outputs(other)
+    assert read_outputs(other, metric="ssim")["metric"].to_list() == ["ssim"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"a.png": {"bboxes": [[1, 2, 3, 4]], "scores": []}},
+        {"a.png": {"bboxes": [[1, 2, 3]], "scores": [0.5]}},
+        {"a.png": {"bboxes": [[9, 2, 3, 4]], "scores": [0.5]}},
+        {"a.png": {"masks": []}},
+        {"a.png": 0.5, "b.png": "x"},
+    ],
+)
+def test_outputs_that_are_none(content, tmp_path):
+    with pytest.raises(IsoluxError):
+        read_outputs(written(tmp_path, content, "lpips_scores.json"), format="fhibe_api")
