@@ -46,13 +46,13 @@ class Plugin:
 MENDED_BY = {
     "datasets": {
         "file": "datasets/_files.read_file (Inputs().read lists the file as well)",
-        "json": "datasets/_json.decode",
+        "json": "io/json_values.decode",
         "path": "datasets/_inner_paths.refuse_outside",
-        "cell": "datasets/_refusals.refuse_cells",
+        "cell": "io/refusals.refuse_cells",
     },
     "predictions": {
         "file": "io/frames.refuse_unless_file",
-        "json": "datasets/_json.decode, whose form it is",
+        "json": "io/json_values.decode, whose form it is",
         "path": "io/paths.inside",
         "cell": "vocabulary/tables.check",
     },

@@ -752,15 +752,6 @@ def yolo(folder: Path) -> Path:
     return path
 
 
-def open_images(folder: Path) -> Path:
-    """Boxes in Open Images' CSV; pictures of unknown size."""
-    rows = (f"a{i // 2},/m/0{i % 3},0.{i % 5},0.75,0.125,1,{i % 2},{int(i == 5)}" for i in range(N))
-    path = folder / "validation-annotations-bbox.csv"
-    names = "ImageID,LabelName,XMin,XMax,YMin,YMax,IsOccluded,IsGroupOf"
-    path.write_text("\n".join([names, *rows]) + "\n")
-    return path
-
-
 DATASETS: dict[str, Callable[[Path], Path]] = {
     "bdd100k": bdd100k,
     "casual_conversations": casual_conversations,
@@ -780,7 +771,6 @@ DATASETS: dict[str, Callable[[Path], Path]] = {
     "imdb_wiki": imdb_wiki,
     "lfwa": lfwa,
     "miap": miap,
-    "open_images": open_images,
     "pairs": pair_table,
     "counts": counts,
     "ratings": rating_table,
@@ -902,21 +892,12 @@ def _yolo_text(folder: Path) -> Path:
     return path
 
 
-def _open_images(folder: Path) -> Path:
-    path = folder / "net.csv"
-    rows = "".join(f"{i},/m/01g317,0.{i + 10},0.25,0.75,0,0.5\n" for i in range(N))
-    path.write_text(f"ImageID,LabelName,Score,XMin,XMax,YMin,YMax\n{rows}")
-    _sizes_beside(folder)
-    return path
-
-
 OUTPUTS: dict[str, tuple[Table, Callable[[Path], Path]]] = {
     "coco_captions": (LABEL_PREDICTIONS, _coco_captions),
     "coco_results": (BOX_PREDICTIONS, _coco_results),
     "embeddings": (EMBEDDINGS, _embeddings),
     "fhibe_api": (BOX_PREDICTIONS, _fhibe_api),
     "image_files": (IMAGE_FILES, _image_files),
-    "open_images": (BOX_PREDICTIONS, _open_images),
     "part_masks": (PART_MASK_FILES, _part_masks),
     "scalabel": (BOX_PREDICTIONS, _scalabel),
     "unit_values": (UNIT_VALUES, _unit_values),

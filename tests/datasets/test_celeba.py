@@ -105,31 +105,17 @@ def test_pictures_that_a_list_lacks_are_counted(folder):
     assert dataset.instances["subject_id"].to_list() == ["20", None, None]
 
 
-def test_boxes_are_of_the_pictures_in_the_wild_alone(folder):
-    aligned, wild = load(folder), load(folder, pictures="wild")
-    box = ("box_x", "box_y", "box_w", "box_h")
-    assert aligned.instances.select(box).null_count().row(0) == (3, 3, 3, 3)
-    assert aligned.images.select("width", "height").row(0) == (178, 218)
-    assert wild.instances.select(box).row(0) == (95.0, 71.0, 226.0, 313.0)
-    assert wild.images.select("width", "height").row(0) == (None, None)
-    (folder / "Anno" / "list_bbox_celeba.txt").unlink()
-    assert load(folder, pictures="wild").notes == (
-        "list_bbox_celeba.txt is not at hand: faces have no boxes.",
-    )
-
-
 @pytest.mark.parametrize(
-    ("made", "pictures", "uri"),
+    ("made", "uri"),
     [
-        ("img_align_celeba", "aligned", "img_align_celeba/1.jpg"),
-        ("Img/img_align_celeba_png", "aligned", "Img/img_align_celeba_png/1.png"),
-        ("Img/img_celeba", "wild", "Img/img_celeba/1.jpg"),
-        ("elsewhere", "aligned", "1.jpg"),
+        ("img_align_celeba", "img_align_celeba/1.jpg"),
+        ("Img/img_align_celeba_png", "Img/img_align_celeba_png/1.png"),
+        ("elsewhere", "1.jpg"),
     ],
 )
-def test_where_the_pictures_lie(folder, made, pictures, uri):
+def test_where_the_pictures_lie(folder, made, uri):
     (folder / made).mkdir(parents=True)
-    assert load(folder, pictures=pictures).images["uri"][0] == uri
+    assert load(folder).images["uri"][0] == uri
 
 
 def test_a_few_of_the_forty_may_be_asked_for(folder):
@@ -179,23 +165,11 @@ def test_lists_beside_it_are_checked_too(folder):
     with pytest.raises(TableError, match=r"(?s)part that CelebA does not.*'3'.*Eval.*row 3"):
         load(folder)
     file.write_text(PARTITION)
-    boxes = folder / "Anno" / "list_bbox_celeba.txt"
-    boxes.write_text(BOXES.replace("226", "wide"))
-    with pytest.raises(TableError, match=r"(?s)width is not a whole number.*'wide'.*row 1"):
-        load(folder, pictures="wild")
-    boxes.write_text(BOXES.replace("226", "-226"))
-    with pytest.raises(TableError, match=r"(?s)negative width.*row 1"):
-        load(folder, pictures="wild")
-    boxes.write_text(BOXES.replace("width", "w"))
-    with pytest.raises(UnknownNameError, match="no column named 'width'"):
-        load(folder, pictures="wild")
 
 
 def test_an_unknown_setting_is_refused(folder):
     with pytest.raises(SpecError, match=r"(?s)split cannot be set.*train or val.*'valid'"):
         load(folder, split="valid")
-    with pytest.raises(SpecError, match=r"(?s)pictures cannot be set.*aligned or wild.*'hq'"):
-        load(folder, pictures="hq")
 
 
 def test_whose_judgement_it_is_and_in_which_words():
@@ -242,8 +216,7 @@ def test_an_audit_of_it_runs(tmp_path, monkeypatch, capsys):
 def test_any_list_gives_a_dataset_or_our_own_error(tmp_path_factory, text):
     folder = tmp_path_factory.mktemp("fuzz")
     (folder / "list_attr_celeba.txt").write_bytes(text.encode())
-    (folder / "list_bbox_celeba.txt").write_bytes(text.encode())
     with suppress(IsoluxError):
-        dataset = load(folder, pictures="wild")
+        dataset = load(folder)
         assert set(dataset.attributes["value"]) <= {"yes", "no"}
         assert dataset.instances.height == dataset.images.height > 0

@@ -87,7 +87,6 @@ def test_an_images_label_is_its_largest_persons(folder):
                                         ("31", "Dark", None)]  # fmt: skip
     assert rows(dataset, "bb_gender") == [("12", "Male", None), ("21", "Female", None),
                                           ("31", "Both", None)]  # fmt: skip
-    assert dataset.values_of("ratio")["number"].to_list() == [0.25, 0.5, None]
     assert dataset.values_of("bb_skin")["unit_kind"].unique().to_list() == ["instance"]
 
 

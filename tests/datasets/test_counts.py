@@ -196,7 +196,6 @@ def test_rows_of_several_models_or_conditions_are_not_added_up_unasked(
     assert done.code == 2
     assert "several rows are of one group" in done.plain
     assert f"--model-column {column}" in done.plain
-    assert f"--data-option summed_columns={column}" in done.plain
     with pytest.raises(SpecError, match="several rows are of one group"):
         isolux.audit(f"counts:{file}", by="group", task="counts")
 
@@ -207,7 +206,6 @@ def test_rows_of_several_models_or_conditions_are_not_added_up_unasked(
         (("--model-column", "detector"), {("A", 0.8, 100), ("B", 0.6, 100), ("C", 0.94, 100)}),
         (("--model-column", "detector", "--model-name", "B"), {("B", 0.6, 100)}),
         (("--only", "detector=A"), {("paper", 0.8, 100)}),
-        (("--data-option", "summed_columns=detector"), {("paper", 0.78, 300)}),  # (80+60+94)/300
         (("--by", "group*detector", "--min-units", "1"), {("paper", 0.78, 300)}),
     ],
 )
@@ -226,8 +224,6 @@ def test_a_column_or_model_that_is_not_there_is_named(monkeypatch, capsys, tmp_p
         load(file, model_column="detectr")
     with pytest.raises(UnknownNameError, match="one of A, B, C"):
         load(file, model_column="detector", model="D")
-    with pytest.raises(UnknownNameError, match="summed_columns"):
-        load(file, summed_columns=["sex"])
     twice = written(tmp_path, DETECTORS.replace("group", "model"))
     with pytest.raises(SpecError, match="two columns would name the model"):
         load(twice, model_column="detector")

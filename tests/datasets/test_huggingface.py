@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import by_cluster
 from isolux.datasets.huggingface import load
 from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
 from tests.cli._run import isolux
@@ -97,18 +96,6 @@ def test_classes_are_named_in_a_parquet_file_itself(tmp_path):
     ROWS.write_parquet(tmp_path / "0000.parquet", metadata=said)
     assert values(load(tmp_path / "0000.parquet"), "sex") == ["male", "female", None]
     assert values(load(tmp_path), "sex") == ["male", "female", None]
-
-
-def test_columns_are_mapped_to_attributes(tmp_path):
-    folder = saved(tmp_path, ROWS.with_columns(who=pl.Series(["x", "x", "y"])))
-    dataset = by_cluster(load(folder, columns={"gender": "sex", "subject_id": "who"}), "subject_id")
-    assert dataset.attributes["attribute"].unique().to_list() == ["gender"]
-    assert values(dataset, "gender") == ["male", "female", None]
-    assert dataset.instances["subject_id"].to_list() == ["x", "x", "y"]
-    assert dataset.instances["cluster_id"].to_list() == ["x", "x", "y"]
-    assert load(folder, columns={"key": "who", "age": "age"}).instances["instance_id"][0] == "a"
-    with pytest.raises(UnknownNameError, match="no column named 'gender'"):
-        load(folder, columns={"sex": "gender"})
 
 
 def test_pictures_are_left_alone_and_known_by_their_files_names(tmp_path):
@@ -210,8 +197,8 @@ def test_an_audit_of_it_runs(tmp_path, monkeypatch, capsys):
     answers = "".join(f"p{i},{one}\n" for i, one in enumerate(said))
     (tmp_path / "net.csv").write_text(f"id,label\n{answers}")
     ran = isolux(
-        monkeypatch, capsys, "audit", f"huggingface:{folder}", "--target", "gender", "--by", "tone",
-        "--data-option", "columns={gender: sex, tone: tone}", "--predictions", tmp_path / "net.csv",
+        monkeypatch, capsys, "audit", f"huggingface:{folder}", "--target", "sex", "--by", "tone",
+        "--predictions", tmp_path / "net.csv",
         "--replicates", 100, "--out", tmp_path / "run",
     )  # fmt: skip
     assert ran.code == 0, ran.err
@@ -268,7 +255,7 @@ def snapshot(folder, *names):
 def test_an_address_of_the_hub_is_fetched_as_parquet(monkeypatch, tmp_path):
     folder = snapshot(tmp_path, "default/train/0000.parquet", "default/test/0000.parquet")
     asked = hub(monkeypatch, folder)
-    found = load("hub://owner/faces", split="test", id="id", columns={"age": "age"})
+    found = load("hub://owner/faces", split="test", id="id")
     assert values(found, "age") == ["30", "41", None]
     assert asked == [
         {

@@ -166,7 +166,7 @@ def test_nothing_to_load_is_said(tmp_path):
         load(tmp_path)
     with pytest.raises(FileError, match=r"(?s)no picture here.*'a.txt'"):
         load(folder_of(tmp_path, "a.txt"))
-    with pytest.raises(FileError, match=r"(?s)no such file or folder.*absent"):
+    with pytest.raises(FileError, match=r"(?s)no such file.*absent"):
         load(tmp_path / "absent")
     with pytest.raises(SpecError, match=r"(?s)id_from cannot be set.*stem.*'name'"):
         load(tmp_path, id_from="name")

@@ -98,7 +98,6 @@ def test_corners_count_from_1_and_are_inclusive(tmp_path):
 def test_an_age_is_that_of_the_middle_of_the_year(tmp_path, born, mid_year, year):
     written(tmp_path, mat(dob=[matlab_day(*born)]))
     assert numbers(load(tmp_path), "age") == [mid_year]
-    assert numbers(load(tmp_path, ages="year"), "age") == [year]
 
 
 def test_genders_are_0_1_and_unknown(tmp_path):
@@ -130,10 +129,6 @@ def test_what_cannot_be_judged_is_left_out_and_counted(tmp_path):
             " 4 as the age is unknown or not from 0 to 100 (one may have several reasons)."
         ),
     )
-    whole = load(tmp_path, keep="all")
-    assert whole.notes == ()
-    assert numbers(whole, "age") == [30.0, 30.0, 30.0, None, None, None, None, 30.0]
-    assert whole.instances["box_x"].to_list()[:2] == [10.0, None]  # the whole picture is no face
 
 
 def test_ages_from_0_to_100_are_kept(tmp_path):
@@ -163,8 +158,6 @@ def test_celebrities_are_the_clusters_where_they_are_known(tmp_path):
     ("settings", "words"),
     [
         ({"source": "lfw"}, "source cannot be set"),
-        ({"keep": "some"}, "keep cannot be set"),
-        ({"ages": "day"}, "ages cannot be set"),
     ],
 )
 def test_settings_that_there_are_not_are_refused(tmp_path, settings, words):
@@ -255,5 +248,5 @@ def test_any_numbers_and_damage_give_a_dataset_or_our_own_error(
         data[place % len(data)] = byte
     folder = tmp_path_factory.mktemp("fuzz")
     with suppress(IsoluxError):
-        dataset = load(written(folder, bytes(data)), keep="all")
+        dataset = load(written(folder, bytes(data)))
         assert dataset.values_of("age")["number"].drop_nulls().is_between(0, 100).all()

@@ -172,22 +172,6 @@ def test_small_boxes_may_be_left_out_as_fairness_indicators_does(folder):
     )
 
 
-def test_the_unknown_and_the_young_may_be_left_out_as_fhibe_does(folder):
-    assert sized(folder, unknown="leave out").instances["instance_id"].to_list() == ["a1#0", "b2#0"]
-    assert sized(folder, young="leave out").instances["instance_id"].to_list() == [
-        "a1#0", "a1#1", "b2#1",
-    ]  # fmt: skip
-    both = sized(folder, unknown="leave out", young="leave out")
-    assert both.instances["instance_id"].to_list() == ["a1#0"]
-    assert both.notes == (
-        (
-            "3 of 4 boxes are left out: 2 as gender or age presentation is unknown, 1 as age"
-            " presentation is young (a box may have several)."
-        ),
-    )
-    assert set(both.attributes["unit_id"]) == {"a1#0"}
-
-
 def test_images_without_people_are_images(folder):
     (folder / "open_images_extended_miap_images_test.lst").write_text("empty\na1\n")
     dataset = sized(folder)
@@ -222,7 +206,7 @@ def test_fairness_indicators_list_is_in_pixels_written_as_text(folder):
     ("changes", "words"),
     [
         ({"bbox": ["1", "2", "x", "4"]}, r"not numbers.*'x'.*row 1, column 'bbox\[2\]'"),
-        ({"bbox": ["3", "2", "1", "4"]}, "sides are swapped.*3, 1.*row 1"),
+        ({"bbox": ["3", "2", "1", "4"]}, "sides are swapped.*3.0, 1.0.*row 1"),
         ({"bbox": ["nan", "2", "3", "4"]}, "a side is not a number of pixels.*'nan'.*row 1"),
         ({"bbox": ["1", "2", "3"]}, "of length 4.*row 1"),
         ({"path": 3}, r"got `int`.*row 1, column 'path'"),
@@ -294,8 +278,6 @@ def test_odd_pictures_are_refused(folder):
     ("settings", "words"),
     [
         ({"split": "all"}, "split cannot be set.*train or val or test"),
-        ({"unknown": "drop"}, "unknown cannot be set.*keep or leave out"),
-        ({"young": "drop"}, "young cannot be set"),
     ],
 )
 def test_unknown_settings_are_refused(folder, settings, words):
@@ -342,15 +324,14 @@ def test_an_audit_of_it_runs(tmp_path, monkeypatch, capsys):
         monkeypatch, capsys, "audit", f"miap:{tmp_path}", "--target", "gender_presentation",
         "--by", "age_presentation", "--predictions", tmp_path / "net.csv", "--replicates", 100,
         "--metric", "accuracy", "--data-option", f"sizes={tmp_path / 'sizes.csv'}",
-        "--data-option", "min_side=100", "--data-option", "unknown=leave out",
-        "--out", tmp_path / "run",
+        "--data-option", "min_side=100", "--out", tmp_path / "run",
     )  # fmt: skip
     assert ran.code == 0, ran.err
     assert "works worse for people labelled Older" in " ".join(ran.out.split())
-    # 300 people; 6 are 64 pixels wide, 2 of them unknown; 98 others are unknown.
+    # 300 people; 6 are 64 pixels wide.
     notes = json.loads((tmp_path / "run" / "audit.json").read_text())["notes"]
     assert notes[0].startswith(
-        "104 of 300 boxes are left out: 6 as a side is shorter than 100 pixels, 100 as gender"
+        "6 of 300 boxes are left out: 6 as a side is shorter than 100 pixels"
     )
 
 

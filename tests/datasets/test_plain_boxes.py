@@ -59,24 +59,11 @@ def yolo(root):
     return root
 
 
-def open_images(root):
-    rows = ""
-    for k, ((image, _), (x, y, w, h)) in enumerate(BOXES.items()):
-        sides = (x / WIDTH, (x + w) / WIDTH, y / HEIGHT, (y + h) / HEIGHT)
-        rows += f"{image},/m/{k},1,{','.join(map(repr, sides))},{k},-1\n"
-    names = "ImageID,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsGroupOf"
-    (root / "val-annotations-bbox.csv").write_text(f"{names}\n{rows}")
-    (root / "class-descriptions-boxable.csv").write_text("/m/0,dog\n/m/1,cat\n")
-    (root / "sizes.csv").write_text(f"image_id,width,height\n7,{WIDTH},{HEIGHT}\n8,64,48\n")
-    return root
-
-
-WRITERS = {"voc": voc, "cvat": cvat, "yolo": yolo, "open_images": open_images}
+WRITERS = {"voc": voc, "cvat": cvat, "yolo": yolo}
 
 
 def loaded(name, root):
-    options = {"sizes": root / "sizes.csv"} if name == "open_images" else {}
-    return load(name, WRITERS[name](root), **options)
+    return load(name, WRITERS[name](root))
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -105,16 +92,6 @@ def test_marks_become_attributes(tmp_path):
     second = loaded("cvat", tmp_path / "cvat")
     assert values(second, "tone") == ["3", "3"]
     assert values(second, "occluded") == ["true", "true"]
-    fourth = loaded("open_images", tmp_path / "open_images")
-    assert values(fourth, "IsOccluded") == ["false", "true"]
-    assert values(fourth, "IsGroupOf") == [None, None]
-    assert fourth.categories == {"/m/0": "dog", "/m/1": "cat"}
-
-
-def test_open_images_without_sizes_says_so(tmp_path):
-    dataset = load("open_images", open_images(tmp_path))
-    assert dataset.instances["box_w"].null_count() == 2
-    assert "sizes are not known" in dataset.notes[-1]
 
 
 @pytest.mark.parametrize(
@@ -140,14 +117,6 @@ def test_a_picture_without_a_truth_file_is_told_first_and_an_empty_file_is_none(
     dataset = load(name, tmp_path)
     assert not any(isinstance(note, Caution) for note in dataset.notes)
     assert "9" in dataset.images["image_id"]
-
-
-def test_open_images_with_some_sizes_says_so_first(tmp_path):
-    root = open_images(tmp_path)
-    (root / "sizes.csv").write_text(f"image_id,width,height\n7,{WIDTH},{HEIGHT}\n")
-    dataset = load("open_images", root, sizes=root / "sizes.csv")
-    assert isinstance(dataset.notes[-1], Caution)
-    assert dataset.notes[-1].startswith("The sizes of 1 of 2 pictures are not known ('8')")
 
 
 @pytest.mark.parametrize("name", ["voc", "cvat"])

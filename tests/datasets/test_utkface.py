@@ -165,7 +165,7 @@ def test_a_folder_without_such_pictures_is_refused(tmp_path):
     (tmp_path / "names.txt").write_bytes(b"\xef\xbb\xbf")  # what some editors begin a file with
     with pytest.raises(FileError, match=r"(?s)no file is named as UTKFace.*found: no file"):
         load(tmp_path / "names.txt")
-    with pytest.raises(FileError, match=r"(?s)no such file or folder.*absent"):
+    with pytest.raises(FileError, match=r"(?s)no such file.*absent"):
         load(tmp_path / "absent")
 
 

@@ -9,7 +9,6 @@ import isolux
 from isolux.vocabulary.errors import (
     FileError,
     LicenceError,
-    SpecError,
     TableError,
     UnknownNameError,
 )
@@ -53,14 +52,13 @@ def test_both_tables_are_read_and_kinds_come_from_the_columns(tmp_path):
     assert set(dataset.values_of("gender")["value"]) == {"masculine", "feminine"}
     other = dataset.values_of("other_gender").drop_nulls("value")
     assert other["unit_id"].str.starts_with("OP_").all()
-    assert isolux.load("visogender", tmp_path, people="two").instances.height == 8
 
 
 def test_of_several_dates_the_latest_is_read(tmp_path):
     write(tmp_path, "OO", "14082023", n=4)
     write(tmp_path, "OO", "02102023", n=6)  # October is after August, whatever the digits say
     write(tmp_path, "OO", "11012022", n=2)
-    dataset = isolux.load("visogender", tmp_path, people="one")
+    dataset = isolux.load("visogender", tmp_path)
     assert dataset.instances.height == 6
     assert "OO_Visogender_02102023.tsv is read; 2 older table(s)" in dataset.notes[0]
 
@@ -130,8 +128,6 @@ def test_what_is_no_such_table_is_refused(tmp_path):
     write(tmp_path, "OO", frame=rows_of("OO").drop(PICTURE))
     with pytest.raises(UnknownNameError, match="URL type"):
         isolux.load("visogender", tmp_path)
-    with pytest.raises(SpecError, match="people cannot be set"):
-        isolux.load("visogender", tmp_path, people="three")
 
 
 def test_it_may_not_be_trained_on(tmp_path):

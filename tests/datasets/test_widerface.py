@@ -251,9 +251,9 @@ def test_damaged_text_is_named_with_its_line(folder, old, new, words):
     [
         ("Female", "female", TableError, "'female'.*row 1, column 'perceived_gender'"),
         (",III,", ",VII,", TableError, "'VII'.*row 1, column 'perceived_skin'"),
-        (",III,1", ",III,2", JoinError, "1 face.s. with demographics are not.*face 2.*row 1"),
+        (",III,1", ",III,2", TableError, "1 face.s. with demographics are not.*face 2.*row 1"),
         (",III,1", ",III,x", TableError, "not a whole number.*'x'.*row 1, column 'face'"),
-        ("9--Press", "8--Press", JoinError, "'images/8--Press/b.jpg'.*row 2"),
+        ("9--Press", "8--Press", TableError, "'images/8--Press/b.jpg'.*row 2"),
         ("9--Press/b.jpg,Not Sure,Senior,Not Sure,0", "0--Parade/a.jpg,Male,Adult,I,1",
          TableError, "listed twice.*row 2"),
         ("perceived_age", "age", UnknownNameError, "no column named 'perceived_age'"),
@@ -305,7 +305,7 @@ def test_a_matlab_file_cut_off_is_refused(tmp_path, cut):
 def test_a_folder_without_ground_truth_says_what_was_looked_for(tmp_path):
     with pytest.raises(FileError, match=r"(?s)holds no WIDER FACE.*wider_face_train\.mat"):
         load(tmp_path, split="train")
-    with pytest.raises(FileError, match="no such file or folder"):
+    with pytest.raises(FileError, match="no such file"):
         load(tmp_path / "absent")
 
 

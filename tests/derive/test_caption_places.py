@@ -131,8 +131,13 @@ def test_captions_come_from_cocos_file(bare, tmp_path):
         ("c.csv", "caption\nx\n", SpecError, "no column says whose caption"),
         ("c.csv", "image_id,caption\n,x\n", TableError, "have no id"),
         ("c.csv", "image_id,caption\n9,x\n", JoinError, r"(?s)no caption is of.*'0'.*'9'"),
-        ("c.json", "[" * 10_000, FileError, "captions cannot be read"),
-        ("c.json", '{"annotations": [{"image_id": 1}]}', FileError, "captions cannot be read"),
+        ("c.json", "[" * 10_000, TableError, "does not hold what it should"),
+        (
+            "c.json",
+            '{"annotations": [{"image_id": 1}]}',
+            TableError,
+            "missing required field `caption`",
+        ),
         ("c.json", '{"annotations": []}', JoinError, "no caption"),
     ],
 )
@@ -144,5 +149,5 @@ def test_a_bad_file_says_what_is_wrong(bare, tmp_path, name, text, error, words)
 
 
 def test_a_file_that_is_not_there(bare, tmp_path):
-    with pytest.raises(FileError, match="captions cannot be read"):
+    with pytest.raises(FileError, match="there is no such file"):
         with_captions(bare, tmp_path / "absent.json")

@@ -27,30 +27,7 @@ print(held("VmHWM") - before, table.height)
 """
 ROWS = 800_000
 CELLS = 88  # bytes of a row: five numbers, three views of text
-BOX = "1.25 2.5 30.125 40.0625 0.987654"
 SPARE = 64 << 20  # the window, what is decoded together, what the allocators keep
-
-
-def wider(path, rows):
-    """One image of ever so many boxes, and then one that is like others."""
-    with path.open("w") as file:
-        file.write(f"a/b.jpg\n{rows - 1}\n")
-        file.writelines(f"{BOX}\n" for _ in range(rows - 1))
-        file.write(f"a/c.jpg\n1\n{BOX}\n")
-
-
-def scalabel(path, rows):
-    label = (
-        '{"id": "0", "category": "pedestrian", "score": 0.987654, "attributes": {"occluded": 0},'
-        ' "box2d": {"x1": 1.25, "y1": 2.5, "x2": 31.375, "y2": 42.5625}, "manualShape": true}'
-    )
-    labels = ", ".join([label] * 100)
-    frames = (f'{{"name": "{k}.jpg", "labels": [{labels}]}}' for k in range(rows // 100))
-    with path.open("w") as file:
-        file.write('{"config": {"imageSize": null}, "frames": [')
-        for k, frame in enumerate(frames):
-            file.write((", " if k else "") + frame)
-        file.write("]}")
 
 
 def coco(path, rows):
@@ -66,18 +43,14 @@ def coco(path, rows):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-@pytest.mark.parametrize(
-    ("write", "ending", "times"),
-    [(wider, "txt", 1.0), (coco, "json", 1.5), (scalabel, "json", 2.5)],
-)
-def test_memory_is_that_of_the_columns(tmp_path, write, ending, times):
-    few, many = tmp_path / f"few.{ending}", tmp_path / f"many.{ending}"
-    write(few, 1_000)
-    write(many, ROWS)
+def test_memory_is_that_of_the_columns(tmp_path):
+    few, many = tmp_path / "few.json", tmp_path / "many.json"
+    coco(few, 1_000)
+    coco(many, ROWS)
     done = subprocess.run(
         [sys.executable, "-c", CHILD, str(few), str(many)],
         check=True, capture_output=True, text=True,
     )  # fmt: skip
     peak, rows = map(int, done.stdout.split())
     assert rows == ROWS
-    assert peak < times * CELLS * ROWS + SPARE
+    assert peak < 1.5 * CELLS * ROWS + SPARE

@@ -11,7 +11,7 @@ import pytest
 import isolux
 from isolux.predictions import output_format, read_labels
 from isolux.predictions.coco_captions import read
-from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError
+from isolux.vocabulary.errors import JoinError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
 from tests.cli._run import isolux as run
 
@@ -52,12 +52,12 @@ def test_they_are_known_by_their_first_bytes_or_by_their_name(tmp_path):
 @pytest.mark.parametrize(
     ("content", "error", "words"),
     [
-        ([{"image_id": 1}], FileError, "missing required field `caption`"),
-        ([{"image_id": 1.5, "caption": "a"}], FileError, "image_id"),
-        ({"images": []}, FileError, "missing required field `annotations`"),
+        ([{"image_id": 1}], TableError, "missing required field `caption`"),
+        ([{"image_id": 1.5, "caption": "a"}], TableError, "image_id"),
+        ({"images": []}, TableError, "missing required field `annotations`"),
         ([], TableError, "no caption in this file"),
         ([{"image_id": " ", "caption": "a"}], TableError, "no id"),
-        ("text", FileError, "neither a list of captions"),
+        ("text", TableError, "Expected `object`, got `str`"),
     ],
 )
 def test_what_is_no_caption_is_refused(tmp_path, content, error, words):

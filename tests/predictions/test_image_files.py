@@ -81,7 +81,7 @@ def test_a_path_in_a_table_that_leads_out_is_placed(tmp_path):
 def test_nothing_to_read(tmp_path):
     with pytest.raises(FileError, match="there is no picture in it"):
         image_files.read(tmp_path)
-    with pytest.raises(FileError, match=r"no such file or folder(.|\n)*absent"):
+    with pytest.raises(FileError, match=r"no such file(.|\n)*absent"):
         image_files.read(tmp_path / "absent")
     path = tmp_path / "made.csv"
     path.write_text("id,path_of\n7,a.png\n")

@@ -1,4 +1,4 @@
-"""Detections of YOLO, Open Images and FHIBE's API: read, brought to pixels, and audited."""
+"""Detections of YOLO and FHIBE's API: read, brought to pixels, and audited."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import isolux as package
 from isolux.predictions import read_outputs
 from isolux.vocabulary.errors import IsoluxError, JoinError, SpecError, TableError
 from tests.cli._run import isolux
-from tests.datasets.test_plain_boxes import BOXES, HEIGHT, WIDTH, open_images, yolo
+from tests.datasets.test_plain_boxes import BOXES, HEIGHT, WIDTH, yolo
 
 SIZES = {"7": (WIDTH, HEIGHT), "8": (WIDTH, HEIGHT)}
 
@@ -25,40 +25,23 @@ def found_by_yolo(root):
     return root / "net"
 
 
-def found_in_open_images(root):
-    rows = "".join(
-        f"{image},/m/{k},0.9,{x / WIDTH},{(x + w) / WIDTH},{y / HEIGHT},{(y + h) / HEIGHT}\n"
-        for k, ((image, _), (x, y, w, h)) in enumerate(BOXES.items())
-    )
-    (root / "net.csv").write_text(f"ImageID,LabelName,Score,XMin,XMax,YMin,YMax\n{rows}")
-    return root / "net.csv"
-
-
-@pytest.mark.parametrize("write", [found_by_yolo, found_in_open_images])
-def test_shares_become_pixels(write, tmp_path):
-    found = read_outputs(write(tmp_path), sizes=SIZES)
+def test_shares_become_pixels(tmp_path):
+    found = read_outputs(found_by_yolo(tmp_path), sizes=SIZES)
     sides = found.select("box_x", "box_y", "box_w", "box_h").rows()
     for box, expected in zip(sides, BOXES.values(), strict=True):
         assert box == pytest.approx(expected, abs=1e-9)
     assert set(found["model"]) == {"net"}
     with pytest.raises(SpecError, match="sizes are not known"):
-        read_outputs(tmp_path / ("net" if write is found_by_yolo else "net.csv"))
+        read_outputs(tmp_path / "net")
 
 
-@pytest.mark.parametrize(
-    ("dataset", "write", "predictions"),
-    [("yolo", yolo, found_by_yolo), ("open_images", open_images, found_in_open_images)],
-)
-def test_an_audit_takes_the_sizes_and_names_of_its_dataset(
-    dataset, write, predictions, tmp_path, monkeypatch, capsys
-):
+def test_an_audit_takes_the_sizes_and_names_of_its_dataset(tmp_path, monkeypatch, capsys):
     truth, found = tmp_path / "truth", tmp_path / "found"
     truth.mkdir()
     found.mkdir()
-    more = ("--data-option", f"sizes={truth / 'sizes.csv'}") if dataset == "open_images" else ()
     done = isolux(
-        monkeypatch, capsys, "audit", f"{dataset}:{write(truth)}", *more, "--task", "detection",
-        "--predictions", predictions(found), "--by", "category", "--min-units", 1,
+        monkeypatch, capsys, "audit", f"yolo:{yolo(truth)}", "--task", "detection",
+        "--predictions", found_by_yolo(found), "--by", "category", "--min-units", 1,
         "--min-clusters", 1, "--replicates", 100, "--out", tmp_path / "run",
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -67,9 +50,8 @@ def test_an_audit_takes_the_sizes_and_names_of_its_dataset(
     assert dict(told) == {"everyone": 1.0, "cat": 1.0, "dog": 1.0}
 
 
-@pytest.mark.parametrize("write", [found_by_yolo, found_in_open_images])
-def test_boxes_of_pictures_of_no_known_size_are_kept_for_the_audit_to_count(write, tmp_path):
-    path = write(tmp_path)
+def test_boxes_of_pictures_of_no_known_size_are_kept_for_the_audit_to_count(tmp_path):
+    path = found_by_yolo(tmp_path)
     found = read_outputs(path, sizes={"7": (WIDTH, HEIGHT)})
     assert found["image_id"].to_list() == ["7", "8"]
     assert found["box_x"].is_null().to_list() == [False, True]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import time
 
@@ -11,8 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isolux.predictions import scalabel
-from isolux.predictions._json_text import JsonText
-from isolux.predictions.scalabel import frames
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError
 from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 from tests._shared import shared_data
@@ -87,10 +84,10 @@ def test_what_cannot_be_used_is_told_with_its_frame(tmp_path, changes, told):
 def test_values_of_another_type(tmp_path):
     with pytest.raises(TableError, match="does not hold what it should") as caught:
         read(tmp_path, changed(box2d=[1, 2, 3, 4]))
-    assert "$[0].labels[1].box2d" in str(caught.value)
+    assert "row 1, column 'labels[1].box2d'" in str(caught.value)
     with pytest.raises(TableError, match="missing required field `name`"):
         read(tmp_path, [{"labels": []}])
-    with pytest.raises(TableError, match="a number is not finite") as caught:
+    with pytest.raises(FileError, match="not valid JSON") as caught:
         read(tmp_path, json.dumps([FRAME]).replace("24", "NaN"))
     assert f"byte {json.dumps([FRAME]).index('24')}" in str(caught.value)
 
@@ -136,28 +133,17 @@ def test_thousands_of_groups_before_the_frames_are_passed_at_once(tmp_path):
     assert time.process_time() - start < 2
 
 
-def test_a_long_file_is_read_through_a_small_window():
-    many = [FRAME | {"name": f"{k}.jpg"} for k in range(700)]
-    for data in (many, {"a": {"b": ["}", 1]}, "c": '\\"[', "frames": many, "d": -1.5e3, "e": [{}]}):
-        source, found = JsonText(io.BytesIO(json.dumps(data).encode()), "net.json", 4096), []
-        for some in frames(source):
-            assert len(source.text) < 10_000
-            found += [frame.name for frame in some]
-        assert found == [frame["name"] for frame in many]
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{"frames": [], "frames": []}', "`frames` occurs twice"),
         ('{"config": {}}', "Object missing required field `frames`"),
-        ('{"frames": null}', "Expected `array`, got `null`, at \\$.frames"),
-        ("[7]", "an item of the list is not an object"),
+        ('{"frames": null}', "Expected `array`, got `null`"),
+        ("[7]", "Expected `object`, got `int`"),
         ('{"frames": [] "a": 1}', "not valid JSON"),
         ('{"frames": [],, "a": 1}', "not valid JSON"),
         ('{"frames": []', "cut off"),
         ('{"a": {"b": 1', "cut off"),
-        ("[] []", "something follows the list"),
+        ("[] []", "not valid JSON"),
         ('[{"name": "a.jpg"} {"name": "b.jpg"}]', "not valid JSON"),
         ('[{"name": "a.jpg"},', "cut off"),
     ],
@@ -171,4 +157,4 @@ def test_the_place_of_a_wrong_value_is_counted_over_the_whole_file(tmp_path):
     many = [FRAME | {"name": f"{k}.jpg"} for k in range(700)]
     with pytest.raises(TableError, match="does not hold what it should") as caught:
         read(tmp_path, {"frames": [*many, FRAME | {"labels": [LABEL | {"box2d": 3}]}]})
-    assert "$.frames[700].labels[0].box2d" in str(caught.value)
+    assert "row 701, column 'frames.labels[0].box2d'" in str(caught.value)

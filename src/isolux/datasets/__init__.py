@@ -138,19 +138,7 @@ _ADDRESS = r"^[A-Za-z][A-Za-z0-9+.-]+://"
 def picture_root(
     images: pl.DataFrame, inputs: Mapping[str, str], given: str | Path | None
 ) -> str | None:
-    """Find the folder of a dataset's pictures.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     (Path(folder) / "labels").mkdir()
-    ...     (Path(folder) / "1.jpg").touch()
-    ...     table = {f"{folder}/labels/people.csv": "its hash"}
-    ...     found = picture_root(pl.DataFrame({"image_id": ["1.jpg"]}), table, None)
-    ...     found == str(Path(folder).resolve())
-    True
-    """
+    """Find the folder of a dataset's pictures."""
     if given is not None:
         base = Path(given).expanduser()
         if not base.is_dir():

@@ -7,7 +7,7 @@ from typing import Literal
 import polars as pl
 
 from isolux.datasets._columns import BOX
-from isolux.datasets._refusals import refuse_cells
+from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.errors import SpecError, TableError
 
 BoxOrder = Literal["xywh", "xyxy"]

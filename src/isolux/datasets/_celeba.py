@@ -14,9 +14,9 @@ import polars as pl
 
 from isolux.datasets._files import Inputs, anywhere, optional_file
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._refusals import refuse_cells, refuse_repeats
 from isolux.datasets._tables import left_join
 from isolux.io.delimited import read_delimited
+from isolux.io.refusals import refuse_cells, refuse_repeats
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo
@@ -57,13 +57,7 @@ _WORDS = {"1": "yes", "-1": "no"}
 
 
 def read_list(data: bytes, where: str, names: Sequence[str] | None = None) -> pl.DataFrame:
-    r"""Read a list; every column is text.
-
-    Examples
-    --------
-    >>> read_list(b"1\nMale Young \n000001.jpg -1  1\n", "a.txt").rows()
-    [('000001.jpg', '-1', '1')]
-    """
+    """Read a list; every column is text."""
     text = _single_spaces(decodable(data, where))
     first, _, rest = text.partition(b"\n")
     count = None
@@ -105,7 +99,15 @@ def read_faces(
     data: bytes, where: str, wanted: Sequence[str] | None
 ) -> tuple[pl.DataFrame, list[str]]:
     """Read a list of attributes: the faces with yes and no, and the attributes' names."""
-    read = read_pictures(data, where)
+    read = read_list(data, where)
+    if read.columns[0] != _FIRST[0]:
+        raise TableError(
+            "this is the mapping to CelebA, not a list of pictures",
+            expected="a line of names, then a picture and its values in each row",
+            found=" ".join(read.columns[:6]),
+            where=where,
+            hint="were two files of the release swapped?",
+        )
     known = read.columns[1:]
     names = list(dict.fromkeys(known if wanted is None else wanted))
     for name in names:
@@ -122,20 +124,6 @@ def read_faces(
         raise SpecError("no attribute is to be loaded", expected=", ".join(known), where=where)
     words = pl.col(*names).replace_strict(_WORDS, return_dtype=pl.String)
     return read.select("image_id", *names).with_columns(words), names
-
-
-def read_pictures(data: bytes, where: str) -> pl.DataFrame:
-    """Read a list with a line of names, whose first column is the picture."""
-    read = read_list(data, where)
-    if read.columns[0] != _FIRST[0]:
-        raise TableError(
-            "this is the mapping to CelebA, not a list of pictures",
-            expected="a line of names, then a picture and its values in each row",
-            found=" ".join(read.columns[:6]),
-            where=where,
-            hint="were two files of the release swapped?",
-        )
-    return read
 
 
 def joined(

@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from isolux.io.frames import read_table
+from isolux.io.frames import read_table, refuse_unless_file
 from isolux.io.hashing import sha256_file
-from isolux.vocabulary.errors import FileError, files_like
+from isolux.vocabulary.errors import FileError
 
 LARGEST = 4 << 30
 """Bytes beyond which an annotation file is refused: COCO's largest has half a gigabyte."""
@@ -20,8 +20,7 @@ LARGEST = 4 << 30
 def read_file(path: Path) -> bytes:
     """Read a file whole."""
     try:
-        if not path.is_file():
-            raise _missing(path)
+        refuse_unless_file(path)
         size = path.stat().st_size
         if size > LARGEST:
             raise FileError(
@@ -68,7 +67,7 @@ def file_in(path: str | Path, patterns: Iterable[str], what: str) -> Path:
     if len(found) == 1:
         return found[0]
     if not root.exists():
-        raise _missing(root)
+        refuse_unless_file(root)
     names = ", ".join(repr(path.relative_to(root).as_posix()) for path in found[:8])
     raise FileError(
         f"the folder holds no {what}" if not found else f"the folder holds several files of {what}",
@@ -94,15 +93,3 @@ def _first_found(root: Path, patterns: tuple[str, ...]) -> list[Path]:
     except (OSError, ValueError) as error:
         raise FileError("the folder cannot be listed", found=str(error), where=str(root)) from error
     return []
-
-
-def _missing(path: Path) -> FileError:
-    if path.is_dir():
-        return FileError("this is a folder, and a file is needed", where=str(path))
-    beside = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
-    near = files_like(path.name, beside)
-    return FileError(
-        "there is no such file or folder",
-        where=str(path),
-        hint=f"did you mean {' or '.join(map(repr, near))}?" if near else None,
-    )

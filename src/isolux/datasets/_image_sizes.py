@@ -14,13 +14,13 @@ import polars as pl
 
 from isolux.datasets._files import Inputs
 from isolux.datasets._inner_paths import PICTURE, listed_files
-from isolux.datasets._refusals import refuse_cells, require_columns
 from isolux.datasets._tables import left_join
-from isolux.io.cells import as_numbers, row_of
+from isolux.io.cells import as_numbers
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file, sha256_listing
 from isolux.io.ids import ids_of, reduced
-from isolux.vocabulary.errors import FileError, TableError
+from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
+from isolux.vocabulary.errors import FileError
 
 _SIZES = {"image_id": pl.String, "width": pl.Int64, "height": pl.Int64, "uri": pl.String}
 _IDS = ("image_id", "ImageID", "id", "file", "filename", "file_name", "path")
@@ -45,14 +45,7 @@ def read_sizes(path: str | Path, image_ids: pl.Series, inputs: Inputs) -> pl.Dat
     """Read the sizes of these images."""
     root = Path(path).expanduser()
     found = _of_folder(root, image_ids) if root.is_dir() else _of_table(root)
-    repeated = found["image_id"].is_duplicated()
-    if repeated.any():
-        raise TableError(
-            "an image has several sizes",
-            expected="each image once",
-            found=repr(found["image_id"][row_of(repeated)]),
-            where=str(root),
-        )
+    refuse_repeats(found["image_id"], "an image has several sizes", "each once", str(root))
     inputs[str(root)] = sha256_listing(root) if root.is_dir() else sha256_file(root)
     return found
 
@@ -114,13 +107,7 @@ def picture_size(file: Path) -> Size:
 def as_pixels(
     cells: pl.Series, *, side: str, where: str, column: str, missing: bool = False
 ) -> pl.Series:
-    """Read a column of widths or heights as whole numbers of pixels.
-
-    Examples
-    --------
-    >>> as_pixels(pl.Series(["640"]), side="width", where="people.csv", column="w").to_list()
-    [640]
-    """
+    """Read a column of widths or heights as whole numbers of pixels."""
     number = as_numbers(cells, where=where, column=column)
     whole = (number >= 1) & (number < 2**31) & (number == number.floor())
     wrong = ~whole.fill_null(value=missing)

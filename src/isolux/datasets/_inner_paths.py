@@ -10,9 +10,9 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._files import Inputs, file_in
-from isolux.datasets._refusals import refuse_cells
 from isolux.io.hashing import sha256_listing
 from isolux.io.images import IMAGE_SUFFIXES
+from isolux.io.refusals import refuse_cells
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.notes import Caution
@@ -82,17 +82,7 @@ def listed_pictures(root: Path, what: str) -> Listed:
 def on_unlabelled(
     folders: Iterable[Path], labelled: Collection[str], *, kind: str, empty: str
 ) -> tuple[str, ...]:
-    """Count the pictures of these folders that have no annotation file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = [(Path(folder) / name).touch() for name in ("7.jpg", "8.jpg", "8.txt")]
-    ...     notes = on_unlabelled([Path(folder)], ["8"], kind="label file", empty="an empty one")
-    ...     notes[0][:45]
-    '1 of 2 pictures have no label file (7.jpg, in'
-    """
+    """Count the pictures of these folders that have no annotation file."""
     pictures = [
         file
         for folder in dict.fromkeys(folders)

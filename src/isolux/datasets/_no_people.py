@@ -26,15 +26,7 @@ _VALUES = 50
 
 
 def rows_of_people(frame: pl.DataFrame, id_column: str | None) -> tuple[pl.DataFrame, list[str]]:
-    """Leave out rows that are no people, and say which.
-
-    Examples
-    --------
-    >>> table = pl.DataFrame({"id": ["1", "id", "Total"], "race": ["a", "race", None],
-    ...                       "age": ["31", "age", None], "right": ["1", "right", "0.9"]})
-    >>> rows_of_people(table, None)[0]["id"].to_list()
-    ['1']
-    """
+    """Leave out rows that are no people, and say which."""
     text = [c for c, dtype in frame.schema.items() if dtype == pl.String]
     if len(text) < 2:
         return frame, []
@@ -83,13 +75,7 @@ def _listed(frame: pl.DataFrame, at: Sequence[int]) -> str:
 
 
 def on_dots(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
-    """Caution where dots may part thousands: ``1.200`` and ``2.500`` beside ``800``.
-
-    Examples
-    --------
-    >>> on_dots(pl.DataFrame({"income": ["800", "1.200", "2.500"]}), ["income"])[0][:51]
-    "'income' holds 1.200 beside 800: read as a number, "
-    """
+    """Caution where dots may part thousands: ``1.200`` and ``2.500`` beside ``800``."""
     notes: list[str] = []
     for held in _columns(frame, columns) if frame.height > 1 else ():
         if held.dtype != pl.String or not _whole(held.head(_FIRST)):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.io.cells import row_of
-from isolux.vocabulary.errors import TableError, place
+from isolux.io.refusals import refuse_cells
 
 NO_POINTS = {
     "keypoints_x": pl.List(pl.Float64),
@@ -21,22 +20,17 @@ def points_of(flat: pl.Series, names: pl.Series, where: str, field: str) -> pl.D
     if not (lengths > 0).any():
         return pl.DataFrame()
     _refuse_other_counts(lengths, names, where, field)
-    known = pl.when(pl.col("flat").list.len() > 0)
+    labelled = pl.when(pl.col("flat").list.len() > 0)
     frame = pl.DataFrame({"flat": flat, "keypoint_names": names}).with_columns(
-        known.then(pl.col("flat")), known.then(pl.col("keypoint_names"))
+        labelled.then(pl.col("flat")), labelled.then(pl.col("keypoint_names"))
     )
     x, y, v = (pl.col("flat").list.gather_every(3, i) for i in range(3))
     parted = frame.select(keypoints_x=x, keypoints_y=y, keypoints_v=v).with_row_index("row")
     long = parted.explode("keypoints_x", "keypoints_y", "keypoints_v")
-    odd = (~long["keypoints_v"].is_in([0.0, 1.0, 2.0])).fill_null(value=False)
-    if odd.any():
-        at = row_of(odd)
-        raise TableError(
-            "a keypoint's visibility is not known",
-            expected="0 (not labelled), 1 (hidden) or 2 (visible)",
-            found=str(long["keypoints_v"][at]),
-            where=place(where, int(long["row"][at]) + 1, field),
-        )
+    known = v.list.eval(pl.element().is_in([0.0, 1.0, 2.0]) | pl.element().is_null()).list.all()
+    odd = ~frame.select(known).to_series()
+    expected = "0 (not labelled), 1 (hidden) or 2 (visible)"
+    refuse_cells(odd, flat, "a keypoint's visibility is not known", expected, where, column=field)
     labelled = pl.when(pl.col("keypoints_v") > 0)
     long = long.with_columns(
         labelled.then(pl.col("keypoints_x")),
@@ -53,17 +47,7 @@ def points_of(flat: pl.Series, names: pl.Series, where: str, field: str) -> pl.D
 
 
 def _refuse_other_counts(lengths: pl.Series, names: pl.Series, where: str, field: str) -> None:
-    wrong = (lengths % 3 != 0) | ((lengths > 0) & (lengths != 3 * names.list.len())).fill_null(
-        value=False
-    )
-    if wrong.any():
-        row = row_of(wrong)
-        raise TableError(
-            "a person has a wrong count of keypoint numbers",
-            expected=f"{3 * len(names[row])} numbers, x, y and visibility of each of"
-            f" {len(names[row])} keypoints"
-            if names[row] is not None
-            else "three numbers for each keypoint: x, y and visibility",
-            found=f"{lengths[row]} numbers",
-            where=place(where, row + 1, field),
-        )
+    wrong = (lengths % 3 != 0) | ((lengths > 0) & (lengths != 3 * names.list.len()))
+    problem = "a person has a wrong count of keypoint numbers"
+    expected = "x, y and visibility of each keypoint of the category"
+    refuse_cells(wrong, lengths, problem, expected, where, column=field)

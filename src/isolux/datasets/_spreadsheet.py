@@ -45,17 +45,7 @@ _SERIAL = re.compile(r"([2-7]\d{4})(?:\.0+)?")  # 1954 to 2119
 
 
 def original_range(cell: str, ranges: Iterable[str]) -> str | None:
-    """Return the range that a spreadsheet may have turned into this cell; None where it did not.
-
-    Examples
-    --------
-    >>> original_range("9-Mar", ["0-2", "3-9", "10-19"])
-    '3-9'
-    >>> original_range("2019-10-01", ["0-2", "3-9", "10-19"])
-    '10-19'
-    >>> original_range("1-Jan", ["0-2", "3-9", "10-19"]) is None
-    True
-    """
+    """Return the range that a spreadsheet may have turned into this cell; None where it did not."""
     readings = _readings(cell)
     fitting = [
         text

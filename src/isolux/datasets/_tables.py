@@ -43,11 +43,7 @@ def attribute_table(
 def attribute_rows(
     frame: pl.DataFrame, unit: str, names: Iterable[str], *, kind: str = "instance"
 ) -> pl.DataFrame:
-    """Turn columns into attributes: a list gives a row for each item, a number is kept as one.
-
-    Whole numbers are written without a decimal point if all of the column are whole. ``unit`` is
-    the column with the units' ids.
-    """
+    """Turn columns into attributes: a list gives a row for each item, a number is kept as one."""
     parts = [_attribute(frame.select(unit_id=unit, value=name), name) for name in names]
     table = pl.concat(parts).with_columns(unit_kind=pl.lit(kind))
     return check(table, ATTRIBUTES)
@@ -77,13 +73,7 @@ def _attribute(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def age_groups(years: pl.Series, edges: Sequence[int]) -> pl.Series:
-    """Name the group of each age in years; null where the age is.
-
-    Examples
-    --------
-    >>> age_groups(pl.Series([12.0, 13.0, 44.0, 45.0, None]), (13, 30, 45)).to_list()
-    ['under 13', '13-29', '30-44', '45 and over', None]
-    """
+    """Name the group of each age in years; null where the age is."""
     labels = [f"under {edges[0]}"]
     labels += [f"{low}-{high - 1}" for low, high in pairwise(edges)]
     labels.append(f"{edges[-1]} and over")

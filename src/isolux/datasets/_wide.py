@@ -24,6 +24,7 @@ from isolux.io.cells import (
     row_of,
 )
 from isolux.io.ids import ID_COLUMNS, ids_of
+from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.containers import Clusters, Dataset
 from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
@@ -130,14 +131,8 @@ def _below(paths: pl.Series, root: str | Path, where: str) -> pl.Series:
     inner = paths.str.strip_prefix(base)
     address = inner.str.contains(r"^https?://")
     out = ~address & inner.str.contains(r"^[/\\]|^[A-Za-z]:[/\\]|(^|[/\\])\.\.([/\\]|$)")
-    if out.any():
-        row = row_of(out)
-        raise TableError(
-            "the path of an image leads out of the dataset's folder",
-            expected=f"a path below {base}",
-            found=repr(paths[row]),
-            where=where,
-        )
+    problem = "the path of an image leads out of the dataset's folder"
+    refuse_cells(out, paths.alias(""), problem, f"a path below {base}", where)
     return inner
 
 

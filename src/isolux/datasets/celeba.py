@@ -1,7 +1,7 @@
 """CelebA: 202,599 photographs of 10,177 celebrities, forty yes-or-no attributes of each.
 
 Liu et al. (2015). Reads ``list_attr_celeba.txt`` and, where they are in its folder, the identities
-(CelebA gives them on request), the partition and the boxes. No picture is opened.
+(CelebA gives them on request), and the partition. No picture is opened.
 """
 
 from __future__ import annotations
@@ -13,27 +13,22 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._boxes import checked_boxes
 from isolux.datasets._celeba import (
     COMMON,
     FACE_CLUSTERS,
     PARTITION,
-    joined,
     read_faces,
-    read_pictures,
     with_celeba_lists,
 )
-from isolux.datasets._columns import BOX
 from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
-from isolux.datasets._refusals import check_choices, refuse_cells, require_columns
+from isolux.datasets._refusals import check_choices
 from isolux.datasets._tables import attribute_rows, dataset_of
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError
 
 _ALIGNED = (178, 218)  # pixels; every aligned picture is as large
-_FOLDERS = {"aligned": ("img_align_celeba", "img_align_celeba_png"), "wild": ("img_celeba",)}
-_SIDES = ("x_1", "y_1", "width", "height")
+_FOLDERS = ("img_align_celeba", "img_align_celeba_png")
 
 INFO = replace(
     COMMON,
@@ -47,7 +42,6 @@ def load(
     path: str | Path,
     *,
     split: Literal["all", "train", "val", "test"] = "all",
-    pictures: Literal["aligned", "wild"] = "aligned",
     attributes: Sequence[str] | None = None,
 ) -> Dataset:
     r"""Load CelebA.
@@ -59,22 +53,19 @@ def load(
     ----------
     path : str or Path
         A folder with ``list_attr_celeba.txt`` and perhaps ``identity_CelebA.txt``,
-        ``list_eval_partition.txt``, ``list_bbox_celeba.txt`` (also in folders of theirs); or the
-        first of them; the others are looked for in its folder.
+        ``list_eval_partition.txt`` (also in folders of theirs); or the first of them; the others
+        are looked for in its folder.
     split : {"all", "train", "val", "test"}
         The part to load; needs the partition unless all are loaded.
-    pictures : {"aligned", "wild"}
-        Which of its two sets of pictures is meant. Boxes are of the pictures as found in the
-        wild: those that were aligned and cut to 178 × 218 have none.
     attributes : sequence of str, optional
         Which of the forty to load; not given: all.
 
     Returns
     -------
     Dataset
-        ``instances``: a face, its file's name as id, ``subject_id`` (null without identities),
-        its box in pixels (``pictures="wild"``). ``attributes``: the forty by their published
-        names, ``yes`` or ``no``; ``split`` (``train``, ``val``, ``test``) with the partition.
+        ``instances``: a face, its file's name as id, ``subject_id`` (null without identities).
+        ``attributes``: the forty by their published names, ``yes`` or ``no``; ``split``
+        (``train``, ``val``, ``test``) with the partition.
 
     Raises
     ------
@@ -93,7 +84,7 @@ def load(
     ...     load(folder).attributes.select("attribute", "value").rows()
     [('Male', 'no'), ('Smiling', 'yes')]
     """
-    check_choices(load, split=split, pictures=pictures)
+    check_choices(load, split=split)
     given = Path(path).expanduser()
     file = file_in(given, anywhere("list_attr_celeba.txt"), "CelebA attributes")
     root, where = file.parent if given.is_file() else given, str(file)
@@ -111,7 +102,6 @@ def load(
     faces = faces if split == "all" else faces.filter(pl.col("split") == split)
     if faces.is_empty():
         raise FileError(f"no picture is in the part {split!r}", where=str(root))
-    faces = _with_boxes(faces, root, inputs, notes, pictures)
     parted = ("split",) if faces["split"].is_not_null().any() else ()
     return dataset_of(
         "celeba",
@@ -119,12 +109,11 @@ def load(
         instances=faces.select(
             "image_id",
             "subject_id",
-            *BOX,
             instance_id="image_id",
             classes=pl.lit(["face"]),
         ),
         attributes=attribute_rows(faces, "image_id", (*names, *parted)),
-        images=_images(faces, root, pictures),
+        images=_images(faces, root),
         inputs=inputs,
         where=where,
         notes=notes,
@@ -133,42 +122,16 @@ def load(
     )
 
 
-def _with_boxes(
-    faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str], pictures: str
-) -> pl.DataFrame:
-    nothing = faces.with_columns(pl.lit(None, dtype=pl.Float64).alias(name) for name in BOX)
-    if pictures == "aligned":
-        return nothing
-    name = "list_bbox_celeba.txt"
-    file = optional_file(root, anywhere(name))
-    if file is None:
-        notes.append(f"{name} is not at hand: faces have no boxes.")
-        return nothing
-    boxes = _boxes(read_pictures(inputs.read(file), str(file)), str(file))
-    return joined(faces, boxes, "image_id", "picture(s) have no box", notes)
-
-
-def _boxes(read: pl.DataFrame, where: str) -> pl.DataFrame:
-    require_columns(read, _SIDES, where)
-    numbers = read.with_columns(pl.col(*_SIDES).cast(pl.Int64, strict=False))
-    for name in _SIDES:
-        wrong = numbers[name].is_null()
-        refuse_cells(wrong, read[name], f"{name} is not a whole number", None, where, longest=80)
-    named = zip(_SIDES, BOX, strict=True)
-    sides = (pl.col(side).cast(pl.Float64).alias(box) for side, box in named)
-    return checked_boxes(numbers.select("image_id", *sides), where)
-
-
-def _images(faces: pl.DataFrame, root: Path, pictures: str) -> pl.DataFrame:
+def _images(faces: pl.DataFrame, root: Path) -> pl.DataFrame:
     uri = pl.col("image_id")
     # CelebA's own archive has them below Img, most readers do not.
-    places = [f"{above}{name}" for name in _FOLDERS[pictures] for above in ("", "Img/")]
+    places = [f"{above}{name}" for name in _FOLDERS for above in ("", "Img/")]
     folder = next((name for name in places if (root / name).is_dir()), None)
     if folder is not None:
         # The second folder holds the same pictures as PNG, under the names of the lists but that.
         named = uri.str.replace(r"\.jpg$", ".png") if folder.endswith("_png") else uri
         uri = pl.format("{}/{}", pl.lit(folder), named)
-    width, height = _ALIGNED if pictures == "aligned" else (None, None)
+    width, height = _ALIGNED
     return faces.select(
         "image_id",
         uri=uri,

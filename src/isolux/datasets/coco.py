@@ -158,14 +158,7 @@ def _attributes(annotations: pl.DataFrame, own: pl.DataFrame) -> pl.DataFrame:
 
 
 def on_areas(instances: pl.DataFrame) -> tuple[str, ...]:
-    """Caution where many areas are larger than their boxes, or next to nothing beside them.
-
-    Examples
-    --------
-    >>> one = pl.DataFrame({"area": [5.0], "box_w": [40.0], "box_h": [50.0], "is_crowd": [False]})
-    >>> on_areas(one)[0][:46]
-    '1 of 1 annotations have an area that their box'
-    """
+    """Caution where many areas are larger than their boxes, or next to nothing beside them."""
     box = pl.col("box_w") * pl.col("box_h")
     rows = instances.filter(~pl.col("is_crowd")).select("area", box=box).filter(pl.col("box") > 0)
     rows = rows.drop_nulls()
@@ -189,14 +182,7 @@ def on_areas(instances: pl.DataFrame) -> tuple[str, ...]:
 def own_attributes(
     annotations: pl.DataFrame, reserved: Sequence[str]
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Make a row of each value of each attribute; null for who does not have it.
-
-    Examples
-    --------
-    >>> rows = pl.DataFrame({"id": ["1", "2"], "attributes": ['{"occluded": true}', None]})
-    >>> own_attributes(rows, [])[0].select("unit_id", "attribute", "value").rows()
-    [('1', 'occluded', 'true'), ('2', 'occluded', None)]
-    """
+    """Make a row of each value of each attribute; null for who does not have it."""
     texts = annotations["attributes"]
     if texts.null_count() == len(texts):  # COCO itself, whose 860,000 rows need no second look
         return ATTRIBUTES.empty(), ()

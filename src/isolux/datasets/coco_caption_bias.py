@@ -15,12 +15,13 @@ import polars as pl
 
 from isolux.datasets._coco.json import coco_instances, read_coco
 from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
-from isolux.datasets._refusals import check_choices, require_columns
+from isolux.datasets._refusals import check_choices
 from isolux.datasets._tables import dataset_of
-from isolux.io.cells import as_text, row_of
+from isolux.io.cells import as_text
+from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, TableError, place
+from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, check
 
@@ -59,7 +60,6 @@ INFO = DatasetInfo(
         ("skin", "perceived skin colour"),
         ("gender", "perceived gender expression"),
         ("image_skin", "perceived skin colours of the people in the image"),
-        ("ratio", "share of the image that the largest person takes"),
     ),
     assumptions=(
         "images are independent of one another, people in one image are not",
@@ -76,7 +76,6 @@ def load(
     *,
     coco: str | Path | None = None,
     people: Literal["labelled", "all"] = "labelled",
-    masks: bool = False,
 ) -> Dataset:
     r"""Load the annotations, with COCO's boxes where they are at hand.
 
@@ -92,14 +91,12 @@ def load(
     people : {"labelled", "all"}
         Leave out those of labelled images who have no row in the people's table; without that
         table, all but the largest.
-    masks : bool
-        Read COCO's masks beside its boxes.
 
     Returns
     -------
     Dataset
         ``instances``: COCO's annotations of people, box in pixels; crowds are left out.
-        ``attributes``: of an image's largest person ``bb_skin``, ``bb_gender`` and ``ratio`` (a
+        ``attributes``: of an image's largest person ``bb_skin``, ``bb_gender`` (a
         number); of people every column of their table, with ``votes`` where a cell lists several
         answers; of images ``image_skin`` (``votes``: how many of its people) and ``split``.
         ``Unsure`` is null.
@@ -136,7 +133,7 @@ def load(
         whole = labelled.select(instance_id="key", image_id="key", classes=pl.lit(["person"]))
         images = labelled.select(image_id="key", uri=_uri())
     else:
-        whole, images = _people_of_coco(truth, labelled, inputs, notes, masks=masks)
+        whole, images = _people_of_coco(truth, labelled, inputs, notes)
     largest = _largest(whole)
     own = _own_rows(file.parent, inputs, notes) if truth is not None else None
     if own is not None:
@@ -176,11 +173,11 @@ def _coco_file(folder: Path, named: str | Path | None) -> Path | None:
 
 
 def _people_of_coco(
-    file: Path, labelled: pl.DataFrame, inputs: Inputs, notes: list[str], *, masks: bool
+    file: Path, labelled: pl.DataFrame, inputs: Inputs, notes: list[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read the people of the images that are labelled, and these images."""
     where = str(file)
-    tables = read_coco(inputs.read(file), where, masks=masks)
+    tables = read_coco(inputs.read(file), where, masks=False)
     keys = labelled["key"].implode()
     images = tables.images.filter(pl.col("image_id").is_in(keys))
     lost = labelled.height - images.height
@@ -243,17 +240,11 @@ def _of_largest(
     rows = labelled.join(
         who.select("instance_id", key="image_id"), on="key", how="inner", maintain_order="left"
     )
-    found = [
+    return [
         label_rows(rows["instance_id"], rows[name], name, "instance")
         for name in ("bb_skin", "bb_gender")
         if name in rows.columns
     ]
-    if "ratio" in rows.columns:
-        ids, shares = rows["instance_id"], items_of(rows["ratio"])
-        parts = shares.list.eval(pl.element().cast(pl.Float64, strict=False))
-        number = parts.list.eval(pl.element().filter(pl.element().is_finite())).list.max()
-        found.append(label_rows(ids, number.cast(pl.String), "ratio", "instance", number))
-    return found
 
 
 def _of_images(labelled: pl.DataFrame, images: pl.DataFrame) -> list[pl.DataFrame]:
@@ -272,15 +263,11 @@ def keyed(table: pl.DataFrame, column: str, where: str) -> pl.DataFrame:
     require_columns(table, (column,), where)
     digits = as_text(table[column]).str.extract(r"^(?:.*_)?([0-9]{1,18})(?:\.0|\.jpg)?$", 1)
     keys = digits.cast(pl.Int64).cast(pl.String).alias("key")
-    bad = keys.is_null() | ~keys.is_first_distinct()
-    if bad.any():
-        row = row_of(bad)
-        raise TableError(
-            "an id is not a whole number" if keys[row] is None else "an id occurs twice",
-            expected="COCO's number, such as 42, once",
-            found=repr(table[column][row])[:60],
-            where=place(where, row + 1, column),
-        )
+    for bad, problem in (
+        (keys.is_null(), "an id is not a whole number"),
+        (~keys.is_first_distinct(), "an id occurs twice"),
+    ):
+        refuse_cells(bad, table[column], problem, "COCO's number, such as 42, once", where)
     return table.drop("key", strict=False).hstack([keys])
 
 
@@ -292,14 +279,10 @@ def items_of(cells: pl.Series) -> pl.Series:
     )
 
 
-def label_rows(
-    ids: pl.Series, cells: pl.Series, name: str, kind: str, number: pl.Series | None = None
-) -> pl.DataFrame:
+def label_rows(ids: pl.Series, cells: pl.Series, name: str, kind: str) -> pl.DataFrame:
     """Make a row of each different value; several in a cell count as votes."""
     items = items_of(cells)
     table = pl.DataFrame([ids.alias("unit_id"), items.alias("value")])
-    if number is not None:
-        table = table.with_columns(number=number)
     lists = (items.list.len() > 1).fill_null(value=False).any()
     known = pl.col("value").list.eval(
         pl.when(~pl.element().str.to_lowercase().is_in(_UNKNOWN)).then(pl.element())

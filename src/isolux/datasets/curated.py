@@ -17,12 +17,12 @@ import polars as pl
 
 from isolux.datasets._columns import BOX
 from isolux.datasets._image_sizes import as_pixels
-from isolux.datasets._refusals import require_columns
 from isolux.datasets._terms import TERMS, read_terms, with_terms
 from isolux.datasets._wide import attributes_of, identify, images_of, instances_of
 from isolux.io.cells import as_numbers, as_text
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
+from isolux.io.refusals import require_columns
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError

@@ -17,10 +17,10 @@ from isolux.datasets._coco.json import read_coco
 from isolux.datasets._columns import BOX, PART_MASK
 from isolux.datasets._files import Inputs, file_in, optional_file
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._refusals import refuse_cells, require_columns
 from isolux.datasets._tables import attribute_table, dataset_of, left_join
 from isolux.io.cells import as_numbers, row_of
 from isolux.io.ids import ids_of
+from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError, place
@@ -207,14 +207,9 @@ def _with_masks(
 ) -> tuple[pl.DataFrame, list[str]]:
     """Add the mask of each person and of their parts, and say which masks are left out."""
     rows = annotations.rename({"person": "instance_id"})
-    absent = rows["instance_id"].is_null()
-    if absent.any():
-        raise TableError(
-            f"{absent.sum():,} mask(s) do not say whose they are",
-            expected="person_id or facet_person_id in every annotation",
-            found="neither",
-            where=place(where, row_of(absent) + 1, "annotations.person_id"),
-        )
+    problem, owner = "{n} mask(s) do not say whose they are", rows["instance_id"]
+    expected = "person_id or facet_person_id in every annotation"
+    refuse_cells(owner.is_null(), owner, problem, expected, where, column="annotations.person_id")
     notes = []
     if strangers := rows.join(people, on="instance_id", how="anti").height:
         notes.append(f"{strangers:,} mask(s) are of people whom the table does not have.")

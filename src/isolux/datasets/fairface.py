@@ -14,7 +14,6 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._refusals import refuse_cells, require_columns
 from isolux.datasets._spreadsheet import notes_on_repair, original_range, refuse_damaged
 from isolux.datasets._wide import (
     attributes_of,
@@ -26,6 +25,7 @@ from isolux.datasets._wide import (
 from isolux.io.cells import as_text, row_of
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
+from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo

@@ -15,12 +15,13 @@ import polars as pl
 
 from isolux.datasets._files import Inputs, optional_file
 from isolux.datasets._inner_paths import PICTURE, listed_pictures
-from isolux.datasets._refusals import check_choices, refuse_repeats, require_columns
+from isolux.datasets._refusals import check_choices
 from isolux.datasets._tables import attribute_rows, dataset_of, left_join
 from isolux.datasets._wide import attributes_of
 from isolux.io.cells import first_of, is_plain, row_of
 from isolux.io.ids import ids_of, reduced
 from isolux.io.images import IMAGE_SUFFIXES
+from isolux.io.refusals import refuse_repeats, require_columns
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, JoinError, UnknownNameError, place
 from isolux.vocabulary.info import DatasetInfo, Reference

@@ -19,9 +19,9 @@ from isolux.datasets._columns import BOX
 from isolux.datasets._files import Inputs, anywhere, file_in
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._mat.files import read_mat5, texts_of_cells
-from isolux.datasets._refusals import check_choices, refuse_cells
+from isolux.datasets._refusals import check_choices
 from isolux.datasets._tables import attribute_rows, dataset_of
-from isolux.io.cells import row_of
+from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError, place
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -65,8 +65,6 @@ def load(
     path: str | Path,
     *,
     source: Literal["imdb", "wiki"] = "imdb",
-    keep: Literal["usable", "all"] = "usable",
-    ages: Literal["mid-year", "year"] = "mid-year",
 ) -> Dataset:
     r"""Load IMDB-WIKI.
 
@@ -79,11 +77,6 @@ def load(
         The folder with ``imdb.mat`` or ``wiki.mat``; or one of them.
     source : {"imdb", "wiki"}
         Which of the two; a file that is named ``wiki.mat`` says so itself.
-    keep : {"usable", "all"}
-        Leave out photographs without a face, with a second one, or whose age is unknown or not
-        from 0 to 100; or load everything, such ages null.
-    ages : {"mid-year", "year"}
-        The authors' rule, which takes a photograph to be of 1 July; or the difference of years.
 
     Returns
     -------
@@ -119,12 +112,12 @@ def load(
     >>> dataset.instances.select("box_x", "box_y", "box_w", "box_h").row(0)
     (10.0, 20.0, 40.0, 60.0)
     """
-    check_choices(load, source=source, keep=keep, ages=ages)
+    check_choices(load, source=source)
     file = file_in(path, anywhere(f"{source}.mat"), "IMDB-WIKI")
     key = file.stem if file.stem in ("imdb", "wiki") else source
     inputs, where = Inputs(), str(file)
-    read = _read(inputs.read(file), where, key, ages)
-    faces, notes = _kept(read, is_usable=keep == "usable")
+    read = _read(inputs.read(file), where, key)
+    faces, notes = _kept(read)
     if faces.is_empty():
         raise FileError("no photograph is left", found="; ".join(notes), where=where)
     return dataset_of(
@@ -148,7 +141,7 @@ def load(
     )
 
 
-def _read(data: bytes, where: str, key: str, ages: str) -> pl.DataFrame:
+def _read(data: bytes, where: str, key: str) -> pl.DataFrame:
     """Read the file's fields as columns, a row a photograph."""
     whole = read_mat5(data, where, (key,))[key]
     if whole.dtype.names is None or whole.size != 1:
@@ -160,9 +153,7 @@ def _read(data: bytes, where: str, key: str, ages: str) -> pl.DataFrame:
     fields = whole.ravel()[0]
     paths = texts_of_cells(_field(fields, "full_path", where), where, "full_path")
     n = len(paths)
-    bad = paths.is_null()
-    if bad.any():
-        raise TableError("a photograph has no path", where=place(where, row_of(bad) + 1))
+    refuse_cells(paths.is_null(), paths, "a photograph has no path", None, where)
     refuse_outside(paths, where, "full_path")
     numbers = {name: _numbers(_field(fields, name, where), n, name, where) for name in _NUMBERS}
     celebrity = (
@@ -172,7 +163,7 @@ def _read(data: bytes, where: str, key: str, ages: str) -> pl.DataFrame:
     )
     frame = pl.DataFrame({"file": paths, **numbers, "celebrity": celebrity})
     boxes = _boxes(_field(fields, "face_location", where), n, where)
-    return _derived(frame.hstack(boxes), ages, where)
+    return _derived(frame.hstack(boxes), where)
 
 
 def _field(fields: Any, name: str, where: str) -> npt.NDArray[Any]:
@@ -233,7 +224,7 @@ def _is_corners(cell: object) -> bool:
     return type(cell) is np.ndarray and cell.shape == (1, 4) and cell.dtype.kind in "uif"
 
 
-def _derived(frame: pl.DataFrame, ages: str, where: str) -> pl.DataFrame:
+def _derived(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     strange = frame["gender"].is_not_nan() & ~frame["gender"].is_in([0.0, 1.0])
     problem = "a gender has a code that IMDB-WIKI does not have"
     refuse_cells(strange, frame["gender"], problem, "0 (female), 1 (male) or NaN", where)
@@ -245,9 +236,8 @@ def _derived(frame: pl.DataFrame, ages: str, where: str) -> pl.DataFrame:
     found = frame.with_columns(born=date, photo_year=taken)
     month, of_month = (pl.col("born").dt.month(), pl.col("born").dt.day())
     had_birthday = month.cast(pl.Int32) * 100 + of_month <= 701  # months are of 8 bits
-    years = pl.col("photo_year") - pl.col("born").dt.year()
-    if ages == "mid-year":
-        years = years - (~had_birthday).cast(pl.Int32)
+    whole_years = pl.col("photo_year") - pl.col("born").dt.year()
+    years = whole_years - (~had_birthday).cast(pl.Int32)
     faceless = pl.col("face_score").is_infinite() | pl.col("face_score").is_nan()
     return found.with_columns(
         age=pl.when(years.is_between(*_AGES)).then(years.cast(pl.Float64)),
@@ -262,12 +252,12 @@ def _derived(frame: pl.DataFrame, ages: str, where: str) -> pl.DataFrame:
     ).with_columns(pl.when(~pl.col("faceless")).then(pl.col(name)).alias(name) for name in BOX)
 
 
-def _kept(faces: pl.DataFrame, *, is_usable: bool) -> tuple[pl.DataFrame, list[str]]:
+def _kept(faces: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """Leave out what cannot be used, and a path again, and say how many there were."""
     reasons = {
-        "no face was found": pl.col("faceless") & is_usable,
-        "there is a second face": pl.col("second_face_score").is_not_nan() & is_usable,
-        "the age is unknown or not from 0 to 100": pl.col("age").is_null() & is_usable,
+        "no face was found": pl.col("faceless"),
+        "there is a second face": pl.col("second_face_score").is_not_nan(),
+        "the age is unknown or not from 0 to 100": pl.col("age").is_null(),
         "its path occurred before": ~pl.col("file").is_first_distinct(),
     }
     flags = faces.select(flag.alias(reason) for reason, flag in reasons.items())

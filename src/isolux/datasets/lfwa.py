@@ -19,8 +19,9 @@ from isolux.datasets._celeba import COMMON, FACE_CLUSTERS
 from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._mat.files import read_variables
-from isolux.datasets._refusals import check_choices, refuse_cells, refuse_repeats
+from isolux.datasets._refusals import check_choices
 from isolux.datasets._tables import attribute_rows, dataset_of
+from isolux.io.refusals import refuse_cells, refuse_repeats
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError, place

@@ -18,17 +18,17 @@ from isolux.datasets._columns import BOX
 from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
 from isolux.datasets._image_sizes import with_sizes
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._json import decode
-from isolux.datasets._refusals import check_choices, refuse_cells, require_columns
+from isolux.datasets._refusals import check_choices
 from isolux.datasets._tables import attribute_rows, dataset_of, left_join
-from isolux.io.cells import as_numbers, as_text, row_of
+from isolux.io.cells import as_numbers, as_text
 from isolux.io.ids import ids_of, reduced
+from isolux.io.json_values import decode
+from isolux.io.refusals import refuse_cells, require_columns
 from isolux.io.text import decodable
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, place
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo, Reference
 
-_UNKNOWN = "Unknown"
 _ATTRIBUTES = ("gender_presentation", "age_presentation")
 
 INFO = DatasetInfo(
@@ -84,8 +84,6 @@ def load(
     split: Literal["train", "val", "test"] = "test",
     sizes: str | Path | None = None,
     min_side: float = 0.0,
-    unknown: Literal["keep", "leave out"] = "keep",
-    young: Literal["keep", "leave out"] = "keep",
 ) -> Dataset:
     r"""Load MIAP.
 
@@ -107,10 +105,6 @@ def load(
         published as parts of the image. The JSON list holds pixels and needs none.
     min_side : float
         Leave out boxes of which a side is shorter, in pixels; needs ``sizes``.
-    unknown : {"keep", "leave out"}
-        Leave out people of whom annotators could not tell gender or age presentation.
-    young : {"keep", "leave out"}
-        Leave out people who are perceived as young.
 
     Returns
     -------
@@ -140,7 +134,7 @@ def load(
     >>> people.select("instance_id", "box_x", "box_y", "box_w", "box_h").row(0)
     ('a1#0', 200.0, 0.0, 100.0, 300.0)
     """
-    check_choices(load, split=split, unknown=unknown, young=young)
+    check_choices(load, split=split)
     name = f"open_images_extended_miap_boxes_{split}.csv"
     file = file_in(path, anywhere(name), "MIAP boxes")
     inputs, where = Inputs(), str(file)
@@ -153,7 +147,7 @@ def load(
             where=where,
             hint="name them with --data-option sizes=PATH (sizes=PATH)",
         )
-    boxes, left_out = _kept(everyone, min_side, unknown == "leave out", young == "leave out")
+    boxes, left_out = _large(everyone, min_side)
     crowd = pl.col("is_group_of").fill_null(value=False)
     return dataset_of(
         "miap",
@@ -224,33 +218,22 @@ def _size_notes(boxes: pl.DataFrame, images: pl.DataFrame) -> tuple[str, ...]:
     return (note,)
 
 
-def _kept(
-    boxes: pl.DataFrame, min_side: float, known_alone: bool, adults_alone: bool
-) -> tuple[pl.DataFrame, list[str]]:
-    """Leave out whom the settings leave out, and say how many for which reason."""
-    short = (pl.col("box_w") < min_side) | (pl.col("box_h") < min_side)
-    reasons = {
-        f"a side is shorter than {min_side:g} pixels": short & (min_side > 0),
-        "its image's size is not known": pl.col("box_w").is_null() & (min_side > 0),
-        "gender or age presentation is unknown": pl.any_horizontal(
-            pl.col(name).is_null() | (pl.col(name) == _UNKNOWN) for name in _ATTRIBUTES
-        )
-        & known_alone,
-        "age presentation is young": (pl.col("age_presentation") == "Young") & adults_alone,
-    }
-    flags = boxes.select(
-        flag.fill_null(value=False).alias(reason) for reason, flag in reasons.items()
-    )
-    out = flags.select(out=pl.any_horizontal(pl.all()))["out"]
-    if not out.any():
+def _large(boxes: pl.DataFrame, min_side: float) -> tuple[pl.DataFrame, list[str]]:
+    """Leave out boxes with a shorter side, and say how many for which reason."""
+    unsized = boxes["box_w"].is_null() & (min_side > 0)
+    short = ((boxes["box_w"] < min_side) | (boxes["box_h"] < min_side)).fill_null(value=False)
+    if not (unsized | short).any():
         return boxes, []
-    counts = ", ".join(
-        f"{n:,} as {reason}" for reason, n in flags.sum().row(0, named=True).items() if n
-    )
-    note = (
-        f"{out.sum():,} of {boxes.height:,} boxes are left out: {counts} (a box may have several)."
-    )
-    return boxes.filter(~out), [note]
+    counts = {
+        f"a side is shorter than {min_side:g} pixels": int(short.sum()),
+        "its image's size is not known": int(unsized.sum()),
+    }
+    listed = ", ".join(f"{n:,} as {reason}" for reason, n in counts.items() if n)
+    kept = boxes.filter(~(unsized | short))
+    left = boxes.height - kept.height
+    return kept, [
+        f"{left:,} of {boxes.height:,} boxes are left out: {listed} (a box may have several)."
+    ]
 
 
 class _Row(msgspec.Struct, gc=False):
@@ -312,16 +295,10 @@ def read_json(data: bytes, where: str) -> pl.DataFrame:
 def _sides_of(sides: list[pl.Series], where: str) -> list[pl.Series]:
     left, right, top, bottom = sides
     for low, high in ((left, right), (top, bottom)):
-        swapped = high < low
-        if swapped.any():
-            row = row_of(swapped)
-            raise TableError(
-                f"a box's sides are swapped ({swapped.sum():,} in all)",
-                expected=f"{low.name} up to {high.name}; the columns of the CSV are in the order"
-                f" {', '.join(SIDES)}",
-                found=f"{low[row]:g}, {high[row]:g}",
-                where=place(where, row + 1, high.name),
-            )
+        expected = f"{low.name} up to {high.name}; the CSV has the order {', '.join(SIDES)}"
+        pairs = pl.DataFrame([low, high]).select(pl.concat_list(low.name, high.name))
+        cells = pairs.to_series().alias(high.name)
+        refuse_cells(high < low, cells, "a box's sides are swapped" + _N, expected, where)
     names = ("left", "right", "top", "bottom")
     return [side.alias(name) for side, name in zip(sides, names, strict=True)]
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._no_people import on_blocks, on_dots, rows_of_people
-from isolux.datasets._refusals import require_columns
 from isolux.datasets._spreadsheet import with_ranges
 from isolux.datasets._wide import (
     IMAGE_PATHS,
@@ -27,6 +26,7 @@ from isolux.datasets._wide import (
 from isolux.io.cells import is_duration, is_plain
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file, sha256_frame
+from isolux.io.refusals import require_columns
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError
@@ -177,14 +177,7 @@ def of_frame(
     repair_ages: bool = False,
     first_and: Sequence[str] | None = None,
 ) -> Dataset:
-    """Take a table that was read already; the settings are those of ``load``.
-
-    Examples
-    --------
-    >>> frame = pl.DataFrame({"id": ["a", "b"], "tone": ["3", "4"]})
-    >>> of_frame(frame, "people", {}).attributes["value"].to_list()
-    ['3', '4']
-    """
+    """Take a table that was read already; the settings are those of ``load``."""
     require_columns(frame, (*(columns or ()), *(numeric or ()), image), where)
     identity = identify(frame, id, where)
     pictured = image_column(frame, identity, image)

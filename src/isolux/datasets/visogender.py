@@ -12,21 +12,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._refusals import (
-    check_choices,
-    refuse_cells,
-    refuse_repeats,
-    require_columns,
-)
 from isolux.datasets._tables import attribute_rows, dataset_of
 from isolux.io.cells import as_text
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.images import IMAGE_SUFFIXES
+from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -85,11 +79,7 @@ INFO = DatasetInfo(
 )
 
 
-def load(
-    path: str | Path,
-    *,
-    people: Literal["all", "one", "two"] = "all",
-) -> Dataset:
+def load(path: str | Path) -> Dataset:
     r"""Load VisoGender's tables.
 
     ``cluster`` of ``isolux.load`` may be ``picture`` (where not given), ``row``, or an attribute.
@@ -99,8 +89,6 @@ def load(
     path : str or Path
         The folder that holds the tables, as published or in one; of several dates the latest is
         read. Or one of them.
-    people : {"all", "one", "two"}
-        Which pictures: those of one person, of two, or both.
 
     Returns
     -------
@@ -130,9 +118,8 @@ def load(
     ...     load(folder).values_of("occupation").select("unit_id", "value").row(0)
     ('OO_1', 'judge')
     """
-    check_choices(load, people=people)
     given = Path(path).expanduser()
-    tables, notes = _tables(given, people)
+    tables, notes = _tables(given)
     faces = pl.concat([one.faces for one in tables], how="vertical")
     where, ids = str(given), faces["id"]
     refuse_cells(ids.is_null(), ids.alias(""), "a row has no id", "a cell in IDX", where)
@@ -163,7 +150,7 @@ class _Table:
     faces: pl.DataFrame
 
 
-def _tables(given: Path, people: str) -> tuple[list[_Table], list[str]]:
+def _tables(given: Path) -> tuple[list[_Table], list[str]]:
     """Read the latest table of each kind that is asked for."""
     files = [given] if given.is_file() else sorted(given.rglob("*.tsv")) if given.is_dir() else []
     frames = [(file, read_table(file)) for file in files]
@@ -172,14 +159,13 @@ def _tables(given: Path, people: str) -> tuple[list[_Table], list[str]]:
         for kind, column in _BESIDE.items():
             if {"IDX", "Occupation", column} <= set(frame.columns):
                 found[kind].append((_date(file), file, frame))
-    wanted = {"all": ("OO", "OP"), "one": ("OO",), "two": ("OP",)}[people]
     tables, notes = [], []
-    for kind in wanted:
-        if not found[kind]:
+    for kind, candidates in found.items():
+        if not candidates:
             continue
-        _, file, frame = max(found[kind], key=lambda one: (one[0], str(one[1])))
+        _, file, frame = max(candidates, key=lambda one: (one[0], str(one[1])))
         tables.append(_Table(file, kind, _faces(frame, kind, str(file))))
-        if others := len(found[kind]) - 1:
+        if others := len(candidates) - 1:
             notes.append(f"{file.name} is read; {others} older table(s) of its kind are not.")
     if not tables:
         raise FileError(
@@ -189,7 +175,7 @@ def _tables(given: Path, people: str) -> tuple[list[_Table], list[str]]:
             found=", ".join(file.name for file in files[:4]) or "no .tsv file",
             where=str(given),
         )
-    if lost := [_PEOPLE[kind] for kind in wanted if not found[kind]]:
+    if lost := [_PEOPLE[kind] for kind in found if not found[kind]]:
         notes.append(f"There is no table of pictures of {lost[0]}.")
     return tables, notes
 

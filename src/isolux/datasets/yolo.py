@@ -14,6 +14,7 @@ from isolux.datasets._files import Inputs, optional_file
 from isolux.datasets._image_sizes import picture_size, read_sizes
 from isolux.datasets._inner_paths import on_unlabelled
 from isolux.datasets._tables import left_join
+from isolux.io.frames import refuse_unless_file
 from isolux.io.hashing import sha256_listing
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.settings_files import read_mapping
@@ -130,8 +131,7 @@ def load(
 
 def _files(root: Path) -> list[Path]:
     if not root.is_dir():
-        if not root.is_file():
-            raise FileError("there is no such file or folder", where=str(root))
+        refuse_unless_file(root)
         return [root]
     for folder in (root / "labels", root):
         found = sorted(folder.rglob("*.txt")) if folder.is_dir() else []

@@ -27,13 +27,7 @@ _REASONS = 6  # of one attribute that a note lists
 
 
 def names() -> dict[str, str]:
-    """List the attributes that can be computed, and the file that computes each.
-
-    Examples
-    --------
-    >>> names()["people_in_image"]
-    'crowding'
-    """
+    """List the attributes that can be computed, and the file that computes each."""
     return {
         attribute: plugin
         for plugin in registry.names("derive")
@@ -42,13 +36,7 @@ def names() -> dict[str, str]:
 
 
 def of_families(wanted: Sequence[str]) -> list[str]:
-    """Name the attributes of families that are named whole, as ``isolux list attributes`` does.
-
-    Examples
-    --------
-    >>> of_families(["skin_tone", "box_size"])
-    ['ita', 'ita_class', 'ita_peak', 'skin_share', 'box_size']
-    """
+    """Name the attributes of families that are named whole, as ``isolux list attributes`` does."""
     known = names()
     families = set(registry.names("derive")) - set(known)
     found = [
@@ -62,19 +50,7 @@ def of_families(wanted: Sequence[str]) -> list[str]:
 
 
 def add(dataset: Dataset, wanted: Sequence[str]) -> Dataset:
-    """Compute the attributes that are wanted, that the dataset lacks, and that are known here.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> three = Dataset(
-    ...     name="three people",
-    ...     info=DatasetInfo(title="Three people", summary="An example.", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a", "b", "c"], "image_id": ["1", "1", "2"]}),
-    ... )
-    >>> add(three, ["people_in_image"]).attributes["value"].to_list()
-    ['2', '2', '1']
-    """
+    """Compute the attributes that are wanted, that the dataset lacks, and that are known here."""
     has = set(dataset.attributes["attribute"].unique())
     if has.issuperset(wanted):
         return dataset  # and no family of attributes is loaded

@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from isolux.io.frames import read_table
+from isolux.io.frames import read_table, refuse_unless_file
 from isolux.io.ids import ID_COLUMNS, ids_of
+from isolux.io.json_values import decode
+from isolux.io.refusals import require_columns
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import (
-    FileError,
     JoinError,
     SpecError,
-    UnknownNameError,
     columns_shown,
 )
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
@@ -34,23 +34,7 @@ class _CocoCaptions(msgspec.Struct):
 
 
 def with_captions(dataset: Dataset, path: str | Path) -> Dataset:
-    r"""Add the captions of a file to a dataset.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> one = Dataset(
-    ...     name="one person",
-    ...     info=DatasetInfo(title="One person", summary="An example.", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["1"]}),
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "captions.csv"
-    ...     _ = file.write_text("image_id,caption\n1,a nurse in Nairobi\n")
-    ...     with_captions(one, file).attributes.row(0)[:4]
-    ('image', '1', 'caption', 'a nurse in Nairobi')
-    """
+    """Add the captions of a file to a dataset."""
     path = Path(path).expanduser()
     found = _of_json(path) if path.suffix.lower() == ".json" else _of_table(path)
     instances = INSTANCES.conform(dataset.instances)
@@ -73,8 +57,7 @@ def with_captions(dataset: Dataset, path: str | Path) -> Dataset:
 
 def _of_table(path: Path) -> pl.DataFrame:
     table, where = read_table(path), str(path)
-    if CAPTION not in table.columns:
-        raise UnknownNameError("column", CAPTION, table.columns, where=where)
+    require_columns(table, (CAPTION,), where)
     column = next((name for name in ("image_id", *ID_COLUMNS) if name in table.columns), None)
     if column is None:
         raise SpecError(
@@ -88,14 +71,7 @@ def _of_table(path: Path) -> pl.DataFrame:
 
 
 def _of_json(path: Path) -> pl.DataFrame:
-    try:
-        read = msgspec.json.decode(path.read_bytes(), type=_CocoCaptions)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FileError(
-            "the captions cannot be read",
-            expected='COCO\'s {"annotations": [{"image_id": …, "caption": "…"}, …]}',
-            found=str(error)[:200],
-            where=str(path),
-        ) from error
+    refuse_unless_file(path)
+    read = decode(path.read_bytes(), _CocoCaptions, str(path))
     rows = [(str(row.image_id), row.caption) for row in read.annotations]
     return pl.DataFrame(rows, schema={"unit_id": pl.String, "caption": pl.String}, orient="row")

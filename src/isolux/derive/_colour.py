@@ -38,13 +38,7 @@ _EDGE, _SLOPE = (6.0 / 29.0) ** 3, (29.0 / 6.0) ** 2 / 3.0
 
 
 def lab_of_light(light: FloatArray) -> FloatArray:
-    """Turn linear red, green and blue (0 to 1) into CIELAB: ``[..., 3]`` both.
-
-    Examples
-    --------
-    >>> lab_of_light(np.array([0.18, 0.18, 0.18])).round(1).tolist()
-    [49.5, 0.0, 0.0]
-    """
+    """Turn linear red, green and blue (0 to 1) into CIELAB: ``[..., 3]`` both."""
     xyz = light @ TO_XYZ.T / WHITE_XYZ
     f = np.where(xyz > _EDGE, np.cbrt(xyz), xyz * _SLOPE + 4.0 / 29.0)
     x, y, z = np.moveaxis(f, -1, 0)
@@ -52,13 +46,7 @@ def lab_of_light(light: FloatArray) -> FloatArray:
 
 
 def lightness_of_luminance(luminance: FloatArray) -> FloatArray:
-    """Turn luminance (0 to 1, white is 1) into L*, 0 to 100: equal steps look equally large.
-
-    Examples
-    --------
-    >>> lightness_of_luminance(np.array([0.0, 0.184187, 1.0])).round(2).tolist()
-    [0.0, 50.0, 100.0]
-    """
+    """Turn luminance (0 to 1, white is 1) into L*, 0 to 100: equal steps look equally large."""
     curved = np.where(luminance > _EDGE, np.cbrt(luminance), luminance * _SLOPE + 4.0 / 29.0)
     found: FloatArray = 116.0 * curved - 16.0
     return found

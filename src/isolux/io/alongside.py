@@ -13,16 +13,7 @@ _START = 60.0  # seconds at most for work whose start a signal broke into
 
 @contextmanager
 def alongside(work: Callable[[], object]) -> Iterator[None]:
-    """Run ``work`` in a thread while the block runs, and wait for it however the block ends.
-
-    Examples
-    --------
-    >>> found = []
-    >>> with alongside(lambda: found.append("work")):
-    ...     pass
-    >>> found
-    ['work']
-    """
+    """Run ``work`` in a thread while the block runs, and wait for it however the block ends."""
     if allowed_addresses() is not None:  # and a thread would reserve a lot of them
         work()
         yield

@@ -13,7 +13,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 
 import polars as pl
@@ -32,29 +31,13 @@ _LEVEL = 1
 
 
 def write_text(path: str | Path, text: str) -> Path:
-    """Write UTF-8 text whole or not at all; an existing file is replaced.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_text(Path(folder) / "a.txt", "whole").read_text()
-    'whole'
-    """
+    """Write UTF-8 text whole or not at all; an existing file is replaced."""
     return write_bytes(path, text.encode())
 
 
 def write_bytes(path: str | Path, data: bytes) -> Path:
-    """Write bytes whole or not at all; an existing file is replaced.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_bytes(Path(folder) / "a.png", b"whole").read_bytes()
-    b'whole'
-    """
-    return _write(path, lambda stage: _dump(stage, data))
+    """Write bytes whole or not at all; an existing file is replaced."""
+    return _write({Path(path).expanduser(): partial(_dump, data=data)})[0]
 
 
 def write_parquet(
@@ -64,37 +47,16 @@ def write_parquet(
     row_group_size: int | None = None,
     bounds: bool = True,
 ) -> Path:
-    """Write a frame as Parquet, whole or not at all; an existing file is replaced.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = write_parquet(Path(folder) / "a.parquet", pl.DataFrame({"n": [1]}))
-    ...     pl.read_parquet(path).rows()
-    [(1,)]
-    """
-    return _write(
-        path, lambda stage: pack(frame, stage, row_group_size=row_group_size, bounds=bounds)
-    )
-
-
-def pack(
-    frame: pl.DataFrame,
-    to: Path | BytesIO,
-    *,
-    row_group_size: int | None = None,
-    bounds: bool = True,
-) -> None:
-    """Write a frame as ``write_parquet`` does, the same bytes, to memory or a file of a stage."""
-    frame.write_parquet(
-        to,
+    """Write a frame as Parquet, whole or not at all; an existing file is replaced."""
+    fill = partial(
+        frame.write_parquet,
         mkdir=False,
         row_group_size=row_group_size,
         statistics=bounds,
         compression="zstd",
         compression_level=_LEVEL,
     )
+    return _write({Path(path).expanduser(): fill})[0]
 
 
 @contextmanager
@@ -106,17 +68,7 @@ def staged_directory(
     what: str = "run",
     carried: bool = False,
 ) -> Iterator[Path]:
-    """Give a new, empty directory to fill; when the block ends it becomes ``path``.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with staged_directory(Path(folder) / "run") as stage:
-    ...         _ = (stage / "audit.json").write_text("{}")
-    ...     sorted(p.name for p in Path(folder).glob("*"))
-    ['run']
-    """
+    """Give a new, empty directory to fill; when the block ends it becomes ``path``."""
     target = Path(path).expanduser().resolve()
     sweep(target)
     refuse = partial(_refuse, target, overwrite=overwrite, marks=marks, what=what, carried=carried)
@@ -147,17 +99,11 @@ def refuse_existing(
     overwrite: bool,
     marks: Sequence[str] = _RUN,
     what: str = "run",
-    carried: bool = False,
 ) -> None:
-    """Refuse, before any work is done, a directory that could not be written at the end.
-
-    Examples
-    --------
-    >>> refuse_existing("no-such-run", overwrite=False)
-    """
+    """Refuse, before any work is done, a directory that could not be written at the end."""
     target = Path(path).expanduser().resolve()
     sweep(target)
-    _refuse(target, overwrite=overwrite, marks=marks, what=what, carried=carried)
+    _refuse(target, overwrite=overwrite, marks=marks, what=what, carried=False)
 
 
 def _refuse(
@@ -241,55 +187,39 @@ def _swap(stage: Path, target: Path) -> None:
 
 
 def write_texts(folder: str | Path, texts: Mapping[str, str]) -> list[Path]:
-    """Write UTF-8 texts into a folder; none is put in its place before all are on the disk.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as there:
-    ...     made = write_texts(Path(there) / "cards", {"a.md": "text", "a.html": "page"})
-    ...     [path.name for path in made], made[1].read_text()
-    (['a.md', 'a.html'], 'page')
-    """
+    """Write files of a folder, all or none; the folder is made where it is not there."""
     there = Path(folder).expanduser()
     new = [parent for parent in (there, *there.parents) if not parent.exists()]
+    fills = {there / name: partial(_dump, data=text.encode()) for name, text in texts.items()}
+    try:
+        with in_plain_words(next(iter(fills))):
+            there.mkdir(parents=True, exist_ok=True)
+        return _write(fills)
+    except BaseException:
+        for parent in new:
+            with suppress(OSError):
+                parent.rmdir()
+        raise
+
+
+def _write(fills: Mapping[Path, Callable[[Path], object]]) -> list[Path]:
+    """Fill stages and rename them, all or none."""
     stages: list[Stage] = []
     try:
-        with in_plain_words(there / next(iter(texts))):
-            there.mkdir(parents=True, exist_ok=True)
-            for name, text in texts.items():
-                sweep(there / name)
-                stages.append(Stage(there / name, folder=False))
-                _dump(stages[-1].path, text.encode())
+        with in_plain_words(next(iter(fills))):
+            for target, fill in fills.items():
+                sweep(target)
+                stages.append(Stage(target, folder=False))
+                fill(stages[-1].path)
             for stage in stages:  # only renames, which take no room on the disk
                 stage.path.replace(stage.target)
     except BaseException:
         for stage in stages:
             stage.discard()
-        for parent in new:
-            with suppress(OSError):
-                parent.rmdir()
         raise
     for stage in stages:
         stage.release()
-    return [there / name for name in texts]
-
-
-def _write(path: str | Path, fill: Callable[[Path], object]) -> Path:
-    target = Path(path).expanduser()
-    sweep(target)
-    stage: Stage | None = None
-    try:
-        with in_plain_words(target):
-            stage = Stage(target, folder=False)
-            fill(stage.path)
-            stage.path.replace(target)
-    except BaseException:
-        if stage is not None:
-            stage.discard()
-        raise
-    stage.release()
-    return target
+    return [*fills]
 
 
 def _dump(path: Path, data: bytes) -> None:

@@ -26,16 +26,7 @@ _MAX_CELLS = 1_000_000_000
 
 
 def refuse_damaged(source: Path | bytes, columns: Collection[str] | None = None) -> None:
-    """Refuse a damaged Parquet or Arrow table by pyarrow, where that is installed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "people.parquet"
-    ...     pl.DataFrame({"age": [31, 8]}).write_parquet(path)
-    ...     refuse_damaged(path)
-    """
+    """Refuse a damaged Parquet or Arrow table by pyarrow, where that is installed."""
     if find_spec("pyarrow") is None or not (
         source if isinstance(source, bytes) else source.stat().st_size
     ):
@@ -213,13 +204,7 @@ def unread_column(path: Path) -> FileError | None:
 
 
 def first_line(error: BaseException) -> str:
-    r"""Return an error's first line; of a panic of polars' engine, what it amounts to.
-
-    Examples
-    --------
-    >>> first_line(ValueError("one\ntwo"))
-    'one'
-    """
+    """Return an error's first line; of a panic of polars' engine, what it amounts to."""
     if isinstance(error, pl.exceptions.PanicException):
         return "polars, which reads it, cannot make sense of it"
     return (str(error).splitlines() or [type(error).__name__])[0][:200]

@@ -35,26 +35,12 @@ def is_duration(dtype: pl.DataType) -> bool:
 
 
 def unsigned_zero(number: pl.Expr) -> pl.Expr:
-    """Write minus zero as zero: they are one number, and would be two texts.
-
-    Examples
-    --------
-    >>> str(pl.select(unsigned_zero(pl.lit(-0.0))).item())
-    '0.0'
-    """
+    """Write minus zero as zero: they are one number, and would be two texts."""
     return pl.when(number == 0.0).then(0.0).otherwise(number)  # polars takes `+ 0.0` away
 
 
 def as_text(values: pl.Series) -> pl.Series:
-    """Write cells as text; null where there is nothing but spaces.
-
-    Examples
-    --------
-    >>> as_text(pl.Series([3.0, None, float("nan")])).to_list()
-    ['3', None, None]
-    >>> as_text(pl.Series([-0.0, 0.0, 0.5])).to_list(), as_text(pl.Series(["-0.0"])).to_list()
-    (['0.0', '0.0', '0.5'], ['0.0'])
-    """
+    """Write cells as text; null where there is nothing but spaces."""
     if (kinds := _kinds(values)) is not None:
         return _spread(kinds, as_text(kinds), values)
     if isinstance(values.dtype, pl.Array):
@@ -76,15 +62,7 @@ def as_text(values: pl.Series) -> pl.Series:
 
 
 def as_labels(values: pl.Series) -> pl.Series:
-    """Write cells as the names of classes or groups: text without blanks around it.
-
-    Examples
-    --------
-    >>> as_labels(pl.Series([" 10-19", "10-19 ", None])).to_list()
-    ['10-19', '10-19', None]
-    >>> as_labels(pl.Series(["1.0", "0.0", ""])).to_list()
-    ['1', '0', None]
-    """
+    """Write cells as the names of classes or groups: text without blanks around it."""
     if (kinds := _kinds(values)) is not None:
         return _spread(kinds, as_labels(kinds), values)
     text = _without_invisible(as_text(values))
@@ -112,13 +90,7 @@ def _without_invisible(text: pl.Series) -> pl.Series:
 
 
 def as_lists(values: pl.Series, separator: str | None, *, keep_empty: bool = False) -> pl.Series:
-    """Give every cell as a list of text: a list as it is, text parted at ``separator``.
-
-    Examples
-    --------
-    >>> as_lists(pl.Series(["3; 4", None, "5"]), ";").to_list()
-    [['3', '4'], [], ['5']]
-    """
+    """Give every cell as a list of text: a list as it is, text parted at ``separator``."""
     if separator is not None and not separator:
         raise SpecError("the separator of values in a cell is empty", expected="such as ';'")
     text = as_text(values)
@@ -133,13 +105,7 @@ def as_lists(values: pl.Series, separator: str | None, *, keep_empty: bool = Fal
 
 
 def filled(lists: pl.Series) -> pl.Series:
-    """Put a null into empty lists, so that their row stays, with nothing known, when exploded.
-
-    Examples
-    --------
-    >>> filled(pl.Series([["a"], []], dtype=pl.List(pl.String))).to_list()
-    [['a'], [None]]
-    """
+    """Put a null into empty lists, so that their row stays, with nothing known, when exploded."""
     cell = pl.col("cell")
     inner = lists.dtype.inner if isinstance(lists.dtype, pl.List) else pl.String()
     nothing = pl.lit(None, dtype=inner).implode()
@@ -159,13 +125,7 @@ def first_of(values: pl.Series) -> pl.Series:
 def as_numbers(
     values: pl.Series, *, where: object, column: str, unknown: Iterable[str] = ()
 ) -> pl.Series:
-    """Read cells as numbers, Float64; null where empty or one of the words in ``unknown``.
-
-    Examples
-    --------
-    >>> as_numbers(pl.Series(["0.5", None]), where="p.csv", column="score").to_list()
-    [0.5, None]
-    """
+    """Read cells as numbers, Float64; null where empty or one of the words in ``unknown``."""
     if values.dtype.is_numeric():
         return values.cast(pl.Float64)
     text = as_text(values)
@@ -202,13 +162,7 @@ def _how_to_write(cell: str) -> str | None:
 
 
 def numbers_if_all(values: pl.Series, unknown: Iterable[str]) -> pl.Series | None:
-    """Read text as numbers if every known cell is a finite one; otherwise None.
-
-    Examples
-    --------
-    >>> numbers_if_all(pl.Series(["1", "unknown"]), ["unknown"]).to_list()
-    [1.0, None]
-    """
+    """Read text as numbers if every known cell is a finite one; otherwise None."""
     if (kinds := _kinds(values)) is not None:
         read = numbers_if_all(kinds, unknown)
         return None if read is None else _spread(kinds, read, values)

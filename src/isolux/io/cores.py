@@ -12,12 +12,6 @@ CORES = "ISOLUX_CORES"
 
 
 def cores() -> int:
-    """Count the cores of this process: at least 1.
-
-    Examples
-    --------
-    >>> cores() >= 1
-    True
-    """
+    """Count the cores of this process: at least 1."""
     said = os.environ.get(CORES, "")
     return max(1, int(said) if said.isdigit() else os.cpu_count() or 1)

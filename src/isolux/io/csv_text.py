@@ -9,16 +9,7 @@ _NUMBER = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
 
 
 def csv_text(table: pl.DataFrame) -> str:
-    r"""Write a table as CSV, with an apostrophe before what a spreadsheet would run.
-
-    Examples
-    --------
-    >>> print(csv_text(pl.DataFrame({"id": ["a", "=1+1", "-3"], "n": [-1, 2, 3]})), end="")
-    id,n
-    a,-1
-    '=1+1,2
-    -3,3
-    """
+    """Write a table as CSV, with an apostrophe before what a spreadsheet would run."""
 
     def safe(cells: pl.Expr) -> pl.Expr:
         runs = cells.str.contains(_FORMULA) & ~cells.str.contains(_NUMBER)

@@ -20,6 +20,7 @@ from isolux.io.binary_tables import first_line, read_arrow_file, read_parquet_fi
 from isolux.io.delimited import read_delimited
 from isolux.io.inflating import unpacked_limit
 from isolux.io.panics import panics_unprinted
+from isolux.io.refusals import require_columns
 from isolux.io.sheets import SHEETS, read_sheet
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, files_like, place
@@ -42,13 +43,7 @@ FORMATS: dict[str, tuple[str, ...]] = {
 
 
 def format_of(path: str | Path) -> str:
-    """Tell the format of a file by its suffix.
-
-    Examples
-    --------
-    >>> format_of("people.csv.gz")
-    'csv'
-    """
+    """Tell the format of a file by its suffix."""
     name = Path(path).name.lower()
     for form, suffixes in FORMATS.items():
         if name.endswith(suffixes):
@@ -71,17 +66,7 @@ def read_table(
     sheet: str | None = None,
     header_row: int | None = None,
 ) -> pl.DataFrame:
-    r"""Read a table of any supported format.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "people.csv"
-    ...     _ = path.write_text("id,age\n007,31\n008,\n")
-    ...     read_table(path).rows()
-    [('007', '31'), ('008', None)]
-    """
+    """Read a table of any supported format."""
     path = Path(path).expanduser()
     refuse_unless_file(path)
     form = format or format_of(path)
@@ -106,9 +91,7 @@ def read_table(
         ) from error
     refuse_huge_cells(frame, str(path))
     if columns is not None:
-        for column in columns:
-            if column not in frame.columns:
-                raise UnknownNameError("column", column, frame.columns, where=str(path))
+        require_columns(frame, columns, str(path))
         frame = frame.select(columns)
     if frame.is_empty():
         raise FileError(

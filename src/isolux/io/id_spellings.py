@@ -21,11 +21,7 @@ _ZEROS = r"(^|[^0-9])0+([0-9])"
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What the two sides of a join are called, where the second is, and how it is joined.
-
-    ``flag`` sets the part of the ids that must agree. ``named`` is false where people withdrew: an
-    id beside theirs may be theirs, spelt otherwise, and is not quoted.
-    """
+    """What the two sides of a join are called, where the second is, and how it is joined."""
 
     ours: str
     theirs: str
@@ -60,15 +56,7 @@ _WAYS = {
 def other_spelling(
     people: pl.Series, given: pl.Series
 ) -> tuple[int, str, str, tuple[str, str]] | None:
-    """Tell how ids that do not meet would: how many, by what, what to do and an example.
-
-    Examples
-    --------
-    >>> other_spelling(pl.Series(["001", "002"]), pl.Series(["2", "3"]))[1]
-    'leading zeros or .0'
-    >>> other_spelling(pl.Series(["a", "b"]), pl.Series(["c"])) is None
-    True
-    """
+    """Tell how ids that do not meet would: how many, by what, what to do and an example."""
     ours, theirs = people.unique(maintain_order=True), given.unique(maintain_order=True)
     best: tuple[int, str, str, tuple[str, str]] | None = None
     for way, (words, cure) in _WAYS.items():
@@ -120,13 +108,7 @@ def refuse_counted_from_elsewhere(people: pl.Series, given: pl.Series, sides: Si
 
 
 def counts_from(ids: pl.Series) -> int | None:
-    """Return the first of a run of whole numbers without a gap; None where it is none.
-
-    Examples
-    --------
-    >>> counts_from(pl.Series(["3", "1", "2"])), counts_from(pl.Series(["1", "3"]))
-    (1, None)
-    """
+    """Return the first of a run of whole numbers without a gap; None where it is none."""
     if not ids.str.contains(r"^[0-9]{1,15}$").all():
         return None
     numbers = ids.cast(pl.Int64)

@@ -9,11 +9,11 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.io.cells import as_text, row_of
+from isolux.io.cells import as_text
+from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary.errors import (
     SpecError,
     TableError,
-    UnknownNameError,
     columns_shown,
     place,
 )
@@ -26,13 +26,7 @@ ID_COLUMNS = ("id", "instance_id", "image_id", "file", "filename", "path")
 
 
 def id_column(frame: pl.DataFrame, named: str | None, where: str, *, what: str) -> str:
-    """Name the column that says whom each row is about: as it is named, or the first of its kind.
-
-    Examples
-    --------
-    >>> id_column(pl.DataFrame({"score": [1], "file": ["a"]}), None, "a.csv", what="a score")
-    'file'
-    """
+    """Name the column that says whom a row is about: as named, or the first of its kind."""
     column = named or next((name for name in ID_COLUMNS if name in frame.columns), None)
     if column is None:
         raise SpecError(
@@ -47,8 +41,7 @@ def id_column(frame: pl.DataFrame, named: str | None, where: str, *, what: str) 
 
 def ids_of(frame: pl.DataFrame, column: str, where: str) -> pl.Series:
     """Return a column's cells as ids: text, none of them empty."""
-    if column not in frame.columns:
-        raise UnknownNameError("column", column, frame.columns, where=where)
+    require_columns(frame, (column,), where)
     ids = as_text(frame[column])
     if isinstance(ids.dtype, pl.List):
         raise TableError(
@@ -56,27 +49,13 @@ def ids_of(frame: pl.DataFrame, column: str, where: str) -> pl.Series:
             expected="one id in each row",
             where=place(where, column=column),
         )
-    empty = ids.is_null()
-    if empty.any():
-        row = row_of(empty)
-        raise TableError(
-            f"{empty.sum()} row(s) have no id",
-            expected="an id in every row",
-            found="an empty cell",
-            where=place(where, row + 1, column),
-            hint="fill it in, or name another column with --id",
-        )
+    problem, hint = "{n} row(s) have no id", "fill it in, or name another column with --id"
+    refuse_cells(ids.is_null(), ids, problem, "an id in every row", where, column=column, hint=hint)
     return ids.alias("instance_id")
 
 
 def reduced(ids: pl.Series, id_from: str) -> pl.Series:
-    r"""Return the part of each id that two tables are joined on.
-
-    Examples
-    --------
-    >>> reduced(pl.Series(["fairface/val/1.jpg", "val\\2.jpg"]), "stem").to_list()
-    ['1', '2']
-    """
+    """Return the part of each id that two tables are joined on."""
     if id_from not in ID_FROM:
         raise SpecError(
             "ids cannot be taken that way", expected=f"one of {', '.join(ID_FROM)}", found=id_from

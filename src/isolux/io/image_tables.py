@@ -74,25 +74,13 @@ UNIT_VALUES = Table(
 
 
 def holds_images(columns: Sequence[str]) -> bool:
-    """Tell whether a table names pictures: an id and a path for each.
-
-    Examples
-    --------
-    >>> holds_images(["image_id", "uri"]), holds_images(["image_id", "part", "uri"])
-    (True, False)
-    """
+    """Tell whether a table names pictures: an id and a path for each."""
     named = any(name in columns for name in ID_COLUMNS)
     return "uri" in columns and named and "part" not in columns  # part masks have paths too
 
 
 def holds_values(columns: Sequence[str]) -> bool:
-    """Tell whether a table holds values computed elsewhere, and no answers.
-
-    Examples
-    --------
-    >>> holds_values(["id", "LPIPS"]), holds_values(["id", "label", "psnr"])
-    (True, False)
-    """
+    """Tell whether a table holds values computed elsewhere, and no answers."""
     folded = {name.strip().lower() for name in columns}
     if folded & _ANSWERS:
         return False

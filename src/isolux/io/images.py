@@ -56,51 +56,19 @@ class Shrunk:
 
 
 def read_image(path: str | Path, *, exif_orientation: bool = True) -> Pixels:
-    """Read a picture from a file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from PIL import Image
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Image.new("RGB", (3, 2), (9, 8, 7)).save(Path(folder) / "a.png")
-    ...     read_image(Path(folder) / "a.png").shape
-    (2, 3, 3)
-    """
+    """Read a picture from a file."""
     path = Path(path).expanduser()
     return _decoded(_bytes(path), str(path), turn=exif_orientation, longest_px=None).pixels
 
 
 def read_shrunk(path: str | Path, longest_px: int, *, exif_orientation: bool = True) -> Shrunk:
-    """Read a picture, and halve it as long as its longer side stays ``longest_px`` or longer.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from PIL import Image
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     Image.new("RGB", (90, 20)).save(Path(folder) / "a.png")
-    ...     small = read_shrunk(Path(folder) / "a.png", 40)
-    >>> small.pixels.shape, small.factor
-    ((10, 45, 3), 2)
-    """
+    """Read a picture, and halve it as long as its longer side stays ``longest_px`` or longer."""
     path = Path(path).expanduser()
     return _decoded(_bytes(path), str(path), turn=exif_orientation, longest_px=longest_px)
 
 
 def decode_image(data: bytes, where: str, *, exif_orientation: bool = True) -> Pixels:
-    """Decode a picture that is in memory; ``where`` is what errors call it.
-
-    Examples
-    --------
-    >>> decode_image(b"no picture", "a.png")
-    Traceback (most recent call last):
-        ...
-    isolux.vocabulary.errors.FileError: this is not a picture, or it is damaged
-      expected: PNG, JPEG, WEBP, BMP or TIFF
-      found: cannot identify image file
-      where: a.png
-    """
+    """Decode a picture that is in memory; ``where`` is what errors call it."""
     return _decoded(data, where, turn=exif_orientation, longest_px=None).pixels
 
 
@@ -219,13 +187,7 @@ def _turned(pixels: Pixels, orientation: object) -> Pixels:
 
 
 def resize_image(pixels: Pixels, height: int, width: int) -> Pixels:
-    """Bring a picture to a size by Pillow's bilinear filter, which averages what it shrinks.
-
-    Examples
-    --------
-    >>> resize_image(np.full((4, 2, 3), 7, dtype=np.uint8), 2, 2).tolist()[0][0]
-    [7, 7, 7]
-    """
+    """Bring a picture to a size by Pillow's bilinear filter, which averages what it shrinks."""
     from PIL import Image
 
     if pixels.shape[:2] == (height, width):

@@ -39,16 +39,7 @@ _faults: list[str] = []
 
 
 def njit(signature: object = None, /, **flags: Any) -> Callable[[_Kernel], _Kernel]:
-    """Compile a function when it is first called, or read it where it was kept.
-
-    Examples
-    --------
-    >>> @njit(nogil=True)
-    ... def twice(x):
-    ...     return 2 * x
-    >>> twice(21)
-    42
-    """
+    """Compile a function when it is first called, or read it where it was kept."""
 
     def compiled(function: _Kernel) -> _Kernel:
         made: Any = numba.njit(**flags)(function)  # noqa: TID251 - the one place

@@ -40,17 +40,7 @@ _OF_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
 
 
 def foreign_files(folder: str | Path, what: str) -> list[str]:
-    """Name the files of a folder that no isolux wrote when it made it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as run:
-    ...     for name in ("audit.json", "report.html", "thesis.md"):
-    ...         _ = (Path(run) / name).write_text("")
-    ...     foreign_files(run, "run")
-    ['thesis.md']
-    """
+    """Name the files of a folder that no isolux wrote when it made it."""
     known, root = _OF_KIND.get(what), Path(folder)
     if known is None:
         return []
@@ -69,16 +59,7 @@ def foreign_files(folder: str | Path, what: str) -> list[str]:
 
 
 def is_file_of_run(path: str | Path) -> bool:
-    """Tell whether a path is that of a run's own file: its record, a table, its pages.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as run:
-    ...     _ = (Path(run) / "audit.json").write_text("{}")
-    ...     is_file_of_run(Path(run) / "scores.parquet"), is_file_of_run(Path(run) / "gate.md")
-    (True, False)
-    """
+    """Tell whether a path is that of a run's own file: its record, a table, its pages."""
     place = Path(path).expanduser().resolve()
     for root in list(place.parents)[:2]:
         if (root / "audit.json").is_file():
@@ -87,12 +68,7 @@ def is_file_of_run(path: str | Path) -> bool:
 
 
 def refuse_no_page(path: str | Path) -> None:
-    """Refuse to write a page over what is no page of isolux, or under a name that is no page's.
-
-    Examples
-    --------
-    >>> refuse_no_page("new.html")
-    """
+    """Refuse to write a page over what is no page of isolux, or under a name that is no page's."""
     page = Path(path).expanduser()
     if page.suffix.lower() not in (".html", ".htm"):
         raise OutputError(

@@ -17,13 +17,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 def as_path(path: object, what: str, *, instead: str) -> Path:
-    """Return the path that was given, or say what was given in its place.
-
-    Examples
-    --------
-    >>> as_path("people.csv", "a table", instead="isolux.audit").name
-    'people.csv'
-    """
+    """Return the path that was given, or say what was given in its place."""
     if isinstance(path, str | os.PathLike):
         return Path(path)
     raise SpecError(
@@ -35,19 +29,7 @@ def as_path(path: object, what: str, *, instead: str) -> Path:
 
 
 def inside(root: str | Path, path: str | Path) -> Path:
-    """Return ``path`` below ``root``, absolute and with its links followed.
-
-    Examples
-    --------
-    >>> inside("/data", "val/1.jpg").as_posix()
-    '/data/val/1.jpg'
-    >>> inside("/data", "../etc/passwd")
-    Traceback (most recent call last):
-        ...
-    isolux.vocabulary.errors.FileError: a path leads out of its folder
-      expected: a path below /data
-      found: '../etc/passwd'
-    """
+    """Return ``path`` below ``root``, absolute and with its links followed."""
     base = Path(root).expanduser().resolve()
     try:
         found = (base / path).resolve()
@@ -81,13 +63,7 @@ def _stop(error: OSError) -> None:
 
 
 def plain_name(name: str) -> str:
-    """Return ``name`` if it can be a file's name anywhere: letters, digits, ``-`` and ``_``.
-
-    Examples
-    --------
-    >>> plain_name("calibration_bins")
-    'calibration_bins'
-    """
+    """Return ``name`` if it can be a file's name anywhere: letters, digits, ``-`` and ``_``."""
     if _PLAIN.fullmatch(name) is None:
         raise OutputError(
             "this name cannot be a file's name",

@@ -10,22 +10,7 @@ from isolux.vocabulary.errors import FileError
 
 
 class PictureFolder:
-    """The root of the pictures, and the folders right below it, as FACET's lie in three.
-
-    Parameters
-    ----------
-    base : str or Path
-        The folder that paths start from. Those below it are listed when a file is missing.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     (Path(folder) / "imgs_1").mkdir()
-    ...     (Path(folder) / "imgs_1" / "a.jpg").touch()
-    ...     PictureFolder(folder).file("a.jpg").parent.name
-    'imgs_1'
-    """
+    """The root of the pictures, and the folders right below it, as FACET's lie in three."""
 
     def __init__(self, base: str | Path) -> None:
         self.base = Path(base)

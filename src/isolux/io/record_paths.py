@@ -14,16 +14,7 @@ _ABSOLUTE = re.compile(r"(?<![\w.~/:\\<-])/(?:[^\s/:,;'\"<>|()]+/)*[^\s/:,;'\"<>
 
 
 def unrooted(value: Any, *, here: str | Path | None = None, home: str | Path | None = None) -> Any:
-    """Make every absolute path in a record relative to the working folder, or to ``~``.
-
-    Examples
-    --------
-    >>> told = {"data": "table:/tmp/anna/faces/people.csv", "out": "/tmp/anna/run"}
-    >>> unrooted(told, here="/tmp/anna/faces", home="/tmp/anna")
-    {'data': 'table:people.csv', 'out': '~/run'}
-    >>> unrooted("in /usr/a.csv", here="/tmp/x", home="/tmp/anna"), unrooted("/m/01g317")
-    ('in ../../usr/a.csv', '/m/01g317')
-    """
+    """Make every absolute path in a record relative to the working folder, or to ``~``."""
     base = Path(here) if here is not None else Path.cwd()
     own = Path(home) if home is not None else Path.home()
     return _mapped(value, base, own, _user(own))

@@ -14,14 +14,7 @@ Filter = Literal["nearest", "bilinear", "bicubic", "lanczos"]
 def resized_part(
     pixels: Pixels, size: tuple[int, int], rows: slice, columns: slice, filter_name: Filter
 ) -> Pixels:
-    """Resize a picture as Pillow does, and give some of its rows and columns.
-
-    Examples
-    --------
-    >>> resized_part(np.zeros((4, 4, 3), np.uint8), (2, 2), slice(0, 1), slice(0, 2), "bicubic")
-    array([[[0, 0, 0],
-            [0, 0, 0]]], dtype=uint8)
-    """
+    """Resize a picture as Pillow does, and give some of its rows and columns."""
     from PIL import Image
 
     if pixels.shape[:2] == size:

@@ -28,13 +28,7 @@ def changed_files(path: str | Path) -> list[str]:
 
 @contextmanager
 def blaming_changes(path: str | Path) -> Iterator[None]:
-    """Name a run that was changed by hand, where showing it comes to an error that no one named.
-
-    Examples
-    --------
-    >>> with blaming_changes("run"):
-    ...     pass
-    """
+    """Name a run that was changed by hand, where showing it comes to an error that no one named."""
     try:
         yield
     except IsoluxError:
@@ -53,13 +47,7 @@ def blaming_changes(path: str | Path) -> Iterator[None]:
 
 
 def changed_words(changed: Sequence[str]) -> str:
-    """Say that files of a run were changed, where it is shown nevertheless.
-
-    Examples
-    --------
-    >>> changed_words(["scores.parquet"])[:64]
-    'Files of this run are not as they were written (scores.parquet):'
-    """
+    """Say that files of a run were changed, where it is shown nevertheless."""
     return (
         f"Files of this run are not as they were written ({_named(changed)}): its numbers may not "
         "be those that were measured. Make the run again."

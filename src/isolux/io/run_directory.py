@@ -13,9 +13,8 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.io.ahead import packed
 from isolux.io.alongside import alongside
-from isolux.io.atomic import RUN_MARK, staged_directory, write_bytes, write_parquet, write_text
+from isolux.io.atomic import RUN_MARK, staged_directory, write_parquet, write_text
 from isolux.io.binary_tables import first_line, refuse_damaged
 from isolux.io.panics import panics_unprinted
 from isolux.io.paths import plain_name
@@ -64,10 +63,6 @@ def save(
 def _write_tables(run: Run, folder: Path) -> None:
     for name, table in TABLES.items():
         frame = getattr(run, name)
-        data = packed(frame)
-        if data is not None:
-            write_bytes(folder / f"{name}.parquet", data)
-            continue
         checked = check(frame, _kind(table, frame), where=name)
         write_parquet(folder / f"{name}.parquet", checked, bounds=False)  # it is read whole
     (folder / "evidence").mkdir()
@@ -155,19 +150,7 @@ def _read(file: Path, changes: list[str]) -> pl.DataFrame:
 
 
 def tell(path: str | Path, warning: str) -> None:
-    """Write a warning into a run's record, first of all, with the hashes of its files as they are.
-
-    Parameters
-    ----------
-    path : str or Path
-        A run whose tables lost rows on purpose. Told twice, it stands there once.
-    warning : str
-
-    Raises
-    ------
-    FileError
-        No run, or a damaged one.
-    """
+    """Write a warning into a run's record, first of all, with its files' present hashes."""
     root = Path(path).expanduser()
     record = read_record(root)
     record.pop(FILES, None)

@@ -22,8 +22,6 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
     refuse_unless_file(Path(path))
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise FileError("there is no such file", where=str(path)) from error
     except (OSError, UnicodeDecodeError) as error:
         raise FileError("the file cannot be read", found=str(error), where=str(path)) from error
     _refuse_deep(text, str(path))
@@ -59,13 +57,7 @@ def _refuse_deep(text: str, where: str) -> None:
 
 
 def refuse_repeated_keys(path: str | Path) -> None:
-    """Refuse a YAML file in which a key stands twice: YAML would take the last one without a word.
-
-    Raises
-    ------
-    SpecError
-        With the key and its line.
-    """
+    """Refuse a YAML file in which a key stands twice, of which YAML would take the last."""
     import yaml
 
     waiting = [yaml.compose(Path(path).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)]

@@ -32,19 +32,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class ShardFiles:
-    """The shards of one table.
-
-    Parameters
-    ----------
-    said : str
-        How the user named them.
-    paths : tuple of Path
-        In the table's order.
-    rows : tuple of int
-        Of each shard, at least 1.
-    schema : dict of str to polars type
-        Of all of them; a dictionary's words (Categorical, Enum) are text.
-    """
+    """The shards of one table."""
 
     said: str
     paths: tuple[Path, ...]
@@ -65,13 +53,7 @@ class ShardFiles:
 
 
 def is_in_shards(path: str) -> bool:
-    """Tell whether a path names Parquet shards: a folder with some, a pattern or a list.
-
-    Examples
-    --------
-    >>> is_in_shards("people.parquet"), is_in_shards("a.parquet,b.parquet"), is_in_shards("p/*.pq")
-    (False, True, True)
-    """
+    """Tell whether a path names Parquet shards: a folder with some, a pattern or a list."""
     place = Path(path).expanduser()
     if place.is_file():
         return False

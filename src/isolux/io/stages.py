@@ -31,31 +31,7 @@ _OURS: set[Stage] = set()
 
 @dataclass(eq=False)
 class Stage:
-    """A hidden neighbour of ``target``, locked while this process lives.
-
-    Parameters
-    ----------
-    target : Path
-        What it is to become.
-    folder : bool
-        Make a directory, not a file.
-
-    Raises
-    ------
-    OSError
-        It cannot be made; the caller says what that means.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as there:
-    ...     stage = Stage(Path(there) / "run", folder=True)
-    ...     stage.path.name.startswith(".run.new-"), stage.path.is_dir()
-    ...     stage.discard()
-    ...     list(Path(there).iterdir())
-    (True, True)
-    []
-    """
+    """A hidden neighbour of ``target``, locked while this process lives."""
 
     target: Path
     folder: bool
@@ -122,13 +98,7 @@ class Left:
 
 
 def is_stage(name: str) -> bool:
-    """Tell whether a file or folder of that name is a stage.
-
-    Examples
-    --------
-    >>> is_stage(".run.new-0a1b2c3d"), is_stage("run.new-0a1b2c3d")
-    (True, False)
-    """
+    """Tell whether a file or folder of that name is a stage."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -158,16 +128,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def sweep(target: str | Path, *, inside: bool = False) -> list[Left]:
-    """Remove what stopped processes left of ``target``, and say so on the log.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as there:
-    ...     (Path(there) / ".run.new-0a1b2c3d").mkdir()
-    ...     [left.path.name for left in sweep(Path(there) / "run")]
-    ['.run.new-0a1b2c3d']
-    """
+    """Remove what stopped processes left of ``target``, and say so on the log."""
     target = Path(target)
     if target.parent in {getattr(stage, "path", None) for stage in list(_OURS)}:
         return []  # a file of a stage of ours: nothing can be left beside it

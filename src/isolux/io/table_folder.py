@@ -26,17 +26,7 @@ def write_tables(
     texts: Mapping[str, str] | None = None,
     overwrite: bool = False,
 ) -> Path:
-    r"""Write tables and what is told of them into a folder, whole or not at all.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     out = write_tables(Path(folder) / "labels", {"votes": pl.DataFrame({"n": [2]})},
-    ...                        {"notes": []}, mark="labels.json", what="folder of labels")
-    ...     sorted(file.name for file in out.iterdir()), (out / "votes.csv").read_text()
-    (['labels.json', 'votes.csv'], 'n\n2\n')
-    """
+    """Write tables and what is told of them into a folder, whole or not at all."""
     with staged_directory(out, overwrite=overwrite, marks=(mark,), what=what) as stage:
         for name, table in tables.items():
             write_text(stage / f"{name}.csv", csv_text(table))

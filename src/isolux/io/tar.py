@@ -54,30 +54,12 @@ class _Limited:
 
 
 def is_tar(path: str | Path) -> bool:
-    """Tell by its name whether a file is a tar archive.
-
-    Examples
-    --------
-    >>> is_tar("a.tar.gz"), is_tar("a.txt")
-    (True, False)
-    """
+    """Tell by its name whether a file is a tar archive."""
     return Path(path).name.lower().endswith(SUFFIXES)
 
 
 def tar_files(path: str | Path, suffix: str = "") -> Generator[tuple[str, bytes]]:
-    r"""Give each file of an archive whose name ends in ``suffix``: its name and its bytes.
-
-    Examples
-    --------
-    >>> import io, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with tarfile.open(Path(folder) / "a.tar.gz", "w:gz") as archive:
-    ...         member = tarfile.TarInfo("b/c.txt")
-    ...         member.size = 2
-    ...         archive.addfile(member, io.BytesIO(b"hi"))
-    ...     list(tar_files(Path(folder) / "a.tar.gz"))
-    [('b/c.txt', b'hi')]
-    """
+    """Give each file of an archive whose name ends in ``suffix``: its name and its bytes."""
     path = Path(path).expanduser()
     where = str(path)
     try:

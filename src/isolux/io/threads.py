@@ -25,12 +25,7 @@ Found = TypeVar("Found")
 
 
 def give_back() -> None:
-    """Give memory that was freed back to the system, where the C library can (glibc).
-
-    Examples
-    --------
-    >>> give_back()
-    """
+    """Give memory that was freed back to the system, where the C library can (glibc)."""
     import ctypes
 
     if os.name == "posix":
@@ -41,13 +36,7 @@ def give_back() -> None:
 def in_threads(
     work: Callable[[Piece], Found], pieces: Iterable[Piece], *, most: int = _MOST
 ) -> list[Found]:
-    """Do the same work on each piece, and return what came out in the pieces' order.
-
-    Examples
-    --------
-    >>> in_threads(lambda number: number**2, [3, 1, 2])
-    [9, 1, 4]
-    """
+    """Do the same work on each piece, and return what came out in the pieces' order."""
     every = list(pieces)
     most = min(cores(), most, len(every))
     if most < 2 or allowed_addresses() is not None:

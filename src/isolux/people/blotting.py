@@ -23,15 +23,7 @@ _AS_AN_ID = (
 
 
 def unnamed(notes: Iterable[str], withdrawn: frozenset[str]) -> list[str]:
-    """Blot the ids of who withdrew out of sentences.
-
-    Examples
-    --------
-    >>> unnamed(["no face in s0007.jpg, nor in image 7: 7 of 9"], frozenset({"s0007.jpg", "7"}))
-    ['no face in (withdrawn), nor in image (withdrawn): 7 of 9']
-    >>> unnamed(["no person: 'ZQ-8_crop1.jpg', '7', 'b.jpg'"], frozenset({"zq0008", "007"}))
-    ["no person: '(withdrawn)', '(withdrawn)', 'b.jpg'"]
-    """
+    """Blot the ids of who withdrew out of sentences."""
     found = list(notes)
     if any(_QUOTED.search(note) for note in found):
         blot = _blot_of_quoted(withdrawn)
@@ -58,28 +50,13 @@ def _blotted(found: re.Match[str]) -> str:
 
 
 def form_of(text: str) -> str:
-    """Show how an id is written and not which it is: letters as ``a``, digits as ``9``.
-
-    Examples
-    --------
-    >>> form_of("s0007_crop.jpg")
-    'a9999_aaaa.aaa'
-    """
+    """Show how an id is written and not which it is: letters as ``a``, digits as ``9``."""
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", text))
 
 
 @contextmanager
 def blotted_errors(withdrawn: frozenset[str], kept: Callable[[], Container[str]]) -> Iterator[None]:
-    """Let no error name people who withdrew.
-
-    Examples
-    --------
-    >>> with blotted_errors(frozenset({"s07"}), lambda: {"s08"}):
-    ...     raise InputError("an id occurs twice: 's07'", found="'s7' in rows 1 and 2, not 's08'")
-    Traceback (most recent call last):
-    isolux.vocabulary.errors.InputError: an id occurs twice: '(withdrawn)'
-      found: '(withdrawn)' in rows 1 and 2, not 's08'
-    """
+    """Let no error name people who withdrew."""
     try:
         yield
     except IsoluxError as error:

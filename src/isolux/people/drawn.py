@@ -19,19 +19,7 @@ _FEW = 5
 
 
 def drawn_by(dataset: Dataset, sample: Sample, other_way: str | None = None) -> Dataset:
-    """Attach to people for how many they stand and from which stratum they were drawn.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> people = pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["a", "b"]})
-    >>> stands = pl.DataFrame({"unit_kind": "instance", "unit_id": ["a", "b"],
-    ...     "attribute": "w", "value": ["2", "1"], "number": [2.0, 1.0]})
-    >>> info = DatasetInfo(title="t", summary="s", references=(), licence="own")
-    >>> given = Dataset("table", info, INSTANCES.conform(people), stands)
-    >>> drawn_by(given, Sample(weight="w")).sample["weight"].to_list()
-    [2.0, 1.0]
-    """
+    """Attach to people for how many they stand and from which stratum they were drawn."""
     if not is_asked(sample) and other_way is None:
         return dataset
     if other_way is not None:
@@ -78,13 +66,7 @@ def _refuse_beside(sample: Sample, other_way: str) -> None:
 
 
 def ways_of(cluster: str | None) -> tuple[str | None, str | None]:
-    """Part ``subject,photographer`` into clusters of two ways.
-
-    Examples
-    --------
-    >>> ways_of("subject, photographer"), ways_of("subject"), ways_of(None)
-    (('subject', 'photographer'), ('subject', None), (None, None))
-    """
+    """Part ``subject,photographer`` into clusters of two ways."""
     names = [] if cluster is None else [name.strip() for name in cluster.split(",")]
     if len(names) > 2 or not all(names) or len(set(names)) < len(names):
         raise SpecError(

@@ -60,25 +60,7 @@ def with_attributes(
     repair_ages: bool = False,
     sheet: str | None = None,
 ) -> Dataset:
-    r"""Give people the attributes that a table holds of them, their images or their subjects.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> three = Dataset(
-    ...     name="three people",
-    ...     info=DatasetInfo(title="Three people", summary="An example.", references=()),
-    ...     instances=pl.DataFrame(
-    ...         {"instance_id": ["a", "b", "c"], "image_id": ["1", "1", "2"]}
-    ...     ),
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "light.csv"
-    ...     _ = file.write_text("image_id,light\n1,day\n2,night\n")
-    ...     with_attributes(three, file).attributes.select("unit_id", "value").rows()
-    [('a', 'day'), ('b', 'day'), ('c', 'night')]
-    """
+    """Give people the attributes that a table holds of them, their images or their subjects."""
     where = str(path)
     frame = read_table(path, sheet=sheet)
     column = _column(frame.columns, id, where)

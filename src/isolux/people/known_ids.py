@@ -22,19 +22,7 @@ _SHORT: tuple[IdFrom, ...] = ("basename", "stem")
 
 
 def known_ids(dataset: Dataset) -> pl.DataFrame:
-    """List each person's ids.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> two = Dataset(
-    ...     name="two people",
-    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["1.jpg", "1.jpg"]}),
-    ... )
-    >>> known_ids(two).rows()[2:]
-    [('a', 'image_id', '1.jpg'), ('b', 'image_id', '1.jpg')]
-    """
+    """List each person's ids."""
     instances = INSTANCES.conform(dataset.instances)
     columns = [c for c in instances.columns if c == "instance_id" or c.endswith(("_id", "uri"))]
     parts = [
@@ -55,31 +43,12 @@ def known_ids(dataset: Dataset) -> pl.DataFrame:
 
 
 def id_like(attributes: pl.Series) -> list[str]:
-    """Name the attributes that are ids by their names: ``subject``, ``person_id``, never ``race``.
-
-    Examples
-    --------
-    >>> id_like(pl.Series(["race", "person_id", "subject"]))
-    ['person_id', 'subject']
-    """
+    """Name the attributes that are ids by their names: ``subject``, never ``race``."""
     return [a for a in attributes.unique(maintain_order=True) if _ID_LIKE.fullmatch(a)]
 
 
 def ids_by_name(dataset: Dataset) -> dict[str, pl.DataFrame]:
-    """Give each column of ids that the data know, by the names that a list may call it.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> two = Dataset(
-    ...     name="two people",
-    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["1.jpg", "1.jpg"]}),
-    ...     id_columns={"person": "instance_id"},
-    ... )
-    >>> sorted(ids_by_name(two))
-    ['image_id', 'instance_id', 'person']
-    """
+    """Give each column of ids that the data know, by the names that a list may call it."""
     known = known_ids(dataset)
     kinds = [kind for kind in known["kind"].unique(maintain_order=True) if kind.endswith("_id")]
     found = {kind: known.filter(kind=kind) for kind in kinds}
@@ -93,14 +62,7 @@ def ids_by_name(dataset: Dataset) -> dict[str, pl.DataFrame]:
 
 
 def matched(known: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
-    """Find whom ids name: whole, and where that finds no one by a file's name or its stem.
-
-    Examples
-    --------
-    >>> people = pl.DataFrame({"who": ["a"], "kind": ["uri"], "id": ["val/1.jpg"]})
-    >>> matched(people, pl.Series(["1", "2"])).rows()
-    [('1', 'a', 'uri')]
-    """
+    """Find whom ids name: whole, and where that finds no one by a file's name or its stem."""
     asked = pl.DataFrame({"asked": ids.cast(pl.String).unique()})
     found = [asked.join(known, left_on="asked", right_on="id")]
     for way in _SHORT:

@@ -17,17 +17,7 @@ _PARTS = re.compile("[\t,;]")  # a table called .txt: what spreadsheets write as
 
 
 def listed_ids(path: str | Path | None, kind: str | None = None) -> list[str]:
-    r"""Read a list of ids; none where no file is named.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     text, table = Path(folder) / "ids.txt", Path(folder) / "ids.csv"
-    ...     _ = text.write_text("# since May\ns7\n"), table.write_text('subject_id\n"a\nb"\ns9\n')
-    ...     listed_ids(text, "subject"), listed_ids(table, "subject")
-    (['s7'], ['a\nb', 's9'])
-    """
+    """Read a list of ids; none where no file is named."""
     if path is None:
         return []
     file = Path(path).expanduser()

@@ -14,15 +14,7 @@ _FEW_SHARE = 0.05
 
 
 def cautions_on_ids(weight: pl.Series, name: str | None) -> list[str]:
-    """Caution where weights look like numbers of rows or ids.
-
-    Examples
-    --------
-    >>> cautions_on_ids(pl.Series(range(1, 31)), "row")[0][:52]
-    "'row' looks like row numbers or ids: 30 weights that"
-    >>> cautions_on_ids(pl.Series([1.0, 2.5] * 20), "w")
-    []
-    """
+    """Caution where weights look like numbers of rows or ids."""
     if name is None or len(weight) < _MANY or weight.n_unique() < len(weight):
         return []
     if not (weight == weight.round()).all():
@@ -41,15 +33,7 @@ def cautions_on_ids(weight: pl.Series, name: str | None) -> list[str]:
 
 
 def cautions_on_worth(weight: pl.Series) -> list[str]:
-    """Caution where a few weights make a sample worth next to nothing.
-
-    Examples
-    --------
-    >>> cautions_on_worth(pl.Series([1.0] * 99 + [1e6]))[0][:59]
-    '100 units are worth 1 of equal weight: the largest weight a'
-    >>> cautions_on_worth(pl.Series([1.0, 2.0] * 50))
-    []
-    """
+    """Caution where a few weights make a sample worth next to nothing."""
     values = weight.to_numpy().astype("float64")
     n, worth = len(values), kish(values)
     if worth >= _FEW_SHARE * n and (worth >= _FEW_UNITS or n < 2.0 * _FEW_UNITS):
@@ -64,15 +48,7 @@ def cautions_on_worth(weight: pl.Series) -> list[str]:
 
 
 def cautions_on_emptied(attributes: pl.DataFrame, before: pl.Series, after: pl.Series) -> list[str]:
-    """Caution on values of which everyone weighs 0: they would vanish from the tables unseen.
-
-    Examples
-    --------
-    >>> who = pl.DataFrame({"unit_id": ["a", "b", "c"], "attribute": "light",
-    ...                     "value": ["day", "night", "night"]})
-    >>> cautions_on_emptied(who, who["unit_id"], who["unit_id"][:1])[0]
-    "light: all 2 units of 'night' weigh 0, so it is no group here, and nothing is said of it."
-    """
+    """Caution on values of which everyone weighs 0: they would vanish from the tables unseen."""
     unit = pl.col("unit_id").cast(pl.String)
     was, left = (units.cast(pl.String).implode() for units in (before, after))
     lost = attributes.filter(unit.is_in(was)).with_columns(kept=unit.is_in(left))

@@ -48,13 +48,7 @@ class Condition:
 
 
 def parse_conditions(written: Sequence[str]) -> tuple[Condition, ...]:
-    """Read conditions: ``ATTRIBUTE=VALUE,VALUE``, ``!=``, ``>=``, ``<=``, ``>`` or ``<``.
-
-    Examples
-    --------
-    >>> parse_conditions(["age>=20"])[0].number, parse_conditions(['job="a, b",c'])[0].values
-    (20.0, ('a, b', 'c'))
-    """
+    """Read conditions: ``ATTRIBUTE=VALUE,VALUE``, ``!=``, ``>=``, ``<=``, ``>`` or ``<``."""
     return tuple(_condition(text) for text in written)
 
 
@@ -81,21 +75,7 @@ def _condition(text: str) -> Condition:
 
 
 def keep_only(dataset: Dataset, written: Sequence[str], *, whole_images: bool) -> Dataset:
-    """Keep the people who pass every condition.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> two = Dataset(
-    ...     name="two people",
-    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["a", "b"]}),
-    ...     attributes=pl.DataFrame({"unit_kind": "instance", "unit_id": ["a", "b"],
-    ...                              "attribute": "age", "value": ["19", "20"]}),
-    ... )
-    >>> keep_only(two, ["age>=20"], whole_images=False).instances["instance_id"].to_list()
-    ['b']
-    """
+    """Keep the people who pass every condition."""
     if not written:
         return dataset
     attributes = dataset.instance_attributes()

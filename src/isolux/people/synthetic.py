@@ -19,16 +19,7 @@ _LEVELS = 4
 
 
 def synthetic_marker(paths: Iterable[str | Path]) -> Path | None:
-    """Return the file that says that these people are synthetic; None where there is none.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = (Path(folder) / MARKER).write_text("drawn by a program")
-    ...     synthetic_marker([f"{folder}/people.csv"]).name
-    'SYNTHETIC.txt'
-    """
+    """Return the file that says that these people are synthetic; None where there is none."""
     seen: set[Path] = set()
     for path in paths:
         absolute = Path(path).expanduser().absolute()

@@ -27,20 +27,7 @@ from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 def without_withdrawn(
     dataset: Dataset, listed: WithdrawnList, *, allow_unmatched: bool = False
 ) -> Dataset:
-    """Remove who withdrew, and every photo that shows them.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> three = Dataset(
-    ...     name="three people",
-    ...     info=DatasetInfo(title="Three people", summary="An example.", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a", "b", "c"], "image_id": ["1", "1", "2"]}),
-    ... )
-    >>> left = without_withdrawn(three, WithdrawnList(frozenset({"a"})))
-    >>> left.instances["instance_id"].to_list(), left.notes
-    (['c'], ('1 person withdrew; also left out: 1 photo and 1 other person in it.',))
-    """
+    """Remove who withdrew, and every photo that shows them."""
     instances = INSTANCES.conform(dataset.instances)
     by_name = ids_by_name(dataset)
     listed = listed.going_by(by_name)

@@ -26,15 +26,7 @@ _LEAVE: tuple[Kind, ...] = ("subject", "copyright")
 
 @dataclass(frozen=True, slots=True)
 class WithdrawnList:
-    """Ids of who withdrew, and the column they stand in; None: ids of whatever kind.
-
-    ``table``: of a list with columns, the list, as the data alone can tell which column is of ids;
-    ``going_by`` asks them, and until then ``ids`` may be all cells. ``where``: the list's file.
-
-    ``erased``: the ledger that knows by its key those whose ids were erased from it. ``scopes``:
-    what of a ledger is asked. ``never``: those who are in the ledger and never agreed to training,
-    where it is for training.
-    """
+    """Ids of who withdrew, and the column they stand in; None: ids of whatever kind."""
 
     ids: frozenset[str]
     column: str | None = None
@@ -94,17 +86,7 @@ class WithdrawnList:
 def read_withdrawn(
     path: str | Path, *, purpose: Literal["evaluation", "training"] = "evaluation"
 ) -> WithdrawnList:
-    r"""Read a list of who withdrew.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "withdrawn.txt"
-    ...     _ = file.write_text("# since May\ns7\n\ns9\n")
-    ...     sorted(read_withdrawn(file).ids)
-    ['s7', 's9']
-    """
+    """Read a list of who withdrew."""
     path = Path(path).expanduser()
     if is_ledger(path):
         ledger = read_ledger(path)

@@ -21,6 +21,7 @@ from isolux.io.cells import as_text
 from isolux.io.frames import FORMATS, read_table, refuse_unless_file
 from isolux.io.ids import IdFrom, id_column, ids_of
 from isolux.io.paths import as_path
+from isolux.io.refusals import require_columns
 from isolux.io.text import decodable
 from isolux.predictions._attributes import from_attributes, one_value_each
 from isolux.predictions._detections import model_name
@@ -203,21 +204,7 @@ _COLUMNS = ("model", "instance_id", "detected")
 def detected_from_attributes(
     dataset: Dataset, column: str, *, model: str | None = None
 ) -> pl.DataFrame:
-    """Take whether people were found from an attribute of the dataset.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> people = Dataset(
-    ...     name="x",
-    ...     info=DatasetInfo(title="x", summary="x", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["a", "b"]}),
-    ...     attributes=pl.DataFrame({"unit_id": ["a", "b"], "attribute": "seen",
-    ...                              "value": ["yes", "no"]}),
-    ... )
-    >>> detected_from_attributes(people, "seen").rows()
-    [('seen', 'a', True), ('seen', 'b', False)]
-    """
+    """Take whether people were found from an attribute of the dataset."""
     wide = one_value_each(dataset, column)
     seen = whether_detected(wide["value"].alias(column), dataset.where)
     return _table(wide["instance_id"], seen, model or column)
@@ -228,18 +215,16 @@ def read_detected(
     column: str,
     *,
     id: str | None = None,  # noqa: A002  (the flag is called --id)
-    model: str | None = None,
     model_column: str | None = None,
     sheet: str | None = None,
     format: str | None = None,  # noqa: A002
 ) -> pl.DataFrame:
     """Read from a file with a row a person whether each was found."""
     frame = read_table(path, format=format, sheet=sheet)
-    if column not in frame.columns:
-        raise UnknownNameError("column", column, frame.columns, where=str(path))
+    require_columns(frame, (column,), str(path))
     ids = ids_of(frame, id_column(frame, id, str(path), what="an answer"), str(path))
-    table = _table(ids, whether_detected(frame[column], str(path)), model or _called(path))
-    models = models_of_rows(frame, model_column, model, str(path))
+    table = _table(ids, whether_detected(frame[column], str(path)), _called(path))
+    models = models_of_rows(frame, model_column, None, str(path))
     if models is not None:
         table = table.with_columns(models.fill_null(_called(path)).alias("model"))
     again = table.select("model", "instance_id").is_duplicated()
@@ -262,26 +247,7 @@ def found_or_missed(
     id_from: IdFrom = "column",
     model: str | None = None,
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    r"""Take a list of the people whom a model found, or missed; the others are the opposite.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> people = Dataset(
-    ...     name="x",
-    ...     info=DatasetInfo(title="x", summary="x", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["a", "b"]}),
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "net.txt"
-    ...     _ = file.write_text("b\nb\n")
-    ...     table, notes = found_or_missed(people, file, found=False)
-    >>> table.rows()
-    [('net', 'a', True), ('net', 'b', False)]
-    >>> notes
-    ('1 of 2 people are on the list of missed people; the others count as found.',)
-    """
+    """Take a list of the people whom a model found, or missed; the others are the opposite."""
     ids = _listed(path, id).unique(maintain_order=True)
     called = model or _called(path)
     met, notes = join(dataset, _table(ids, pl.Series([found] * len(ids)), called), id_from=id_from)
@@ -337,20 +303,9 @@ def models_in(
     format: str | None = None,  # noqa: A002
     sheet: str | None = None,
 ) -> tuple[str, ...]:
-    r"""Name the models that a table holds, in the order in which they first stand there.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "answers.csv"
-    ...     _ = file.write_text("id,net,label\na,vit,x\na,cnn,y\n")
-    ...     models_in(file, "net")
-    ('vit', 'cnn')
-    """
+    """Name the models that a table holds, in the order in which they first stand there."""
     frame = read_table(path, format=format, sheet=sheet)
-    if column not in frame.columns:
-        raise UnknownNameError("column", column, frame.columns, where=str(path))
+    require_columns(frame, (column,), str(path))
     names = as_text(frame[column])
     if names.null_count():
         raise SpecError(
@@ -363,14 +318,7 @@ def models_in(
 
 
 def of_model(predictions: pl.DataFrame, model: str) -> pl.DataFrame:
-    """Keep one model's predictions.
-
-    Examples
-    --------
-    >>> rows = pl.DataFrame({"model": ["vit", "cnn"], "instance_id": ["a", "a"]})
-    >>> of_model(rows, "cnn")["model"].to_list()
-    ['cnn']
-    """
+    """Keep one model's predictions."""
     known = predictions["model"].unique(maintain_order=True).to_list()
     if model not in known:
         raise UnknownNameError("model", model, known, where="--model-name")

@@ -21,20 +21,7 @@ def from_attributes(
     model: str | None = None,
     question: str | None = None,
 ) -> pl.DataFrame:
-    """Take a model's answers from an attribute of the dataset.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> people = Dataset(
-    ...     name="x",
-    ...     info=DatasetInfo(title="x", summary="x", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["a"]}),
-    ...     attributes=pl.DataFrame({"unit_id": ["a"], "attribute": ["said"], "value": ["Male"]}),
-    ... )
-    >>> from_attributes(people, "said").select("model", "label", "rank").rows()
-    [('said', 'Male', 1)]
-    """
+    """Take a model's answers from an attribute of the dataset."""
     wide = dataset.instances.select("instance_id")
     for name in dict.fromkeys(n for n in (column, score, detected, question) if n is not None):
         rows = dataset.values_of(name)

@@ -42,13 +42,7 @@ _ENDINGS = (".json", ".npy", ".txt", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar
 
 
 def model_name(path: str | Path) -> str:
-    """Call a model by its file's or folder's name, less the ending of its format.
-
-    Examples
-    --------
-    >>> model_name("runs/retinaface.tar.gz")
-    'retinaface'
-    """
+    """Call a model by its file's or folder's name, less the ending of its format."""
     name = Path(path).expanduser().resolve().name
     known = [*_ENDINGS, *(suffix for group in FORMATS.values() for suffix in group)]
     endings = sorted((e for e in [*known, ".json.gz"] if name.lower().endswith(e)), key=len)
@@ -64,13 +58,7 @@ def with_model(frame: pl.DataFrame, model: str | None, path: Path) -> pl.DataFra
 
 
 def kind_of_columns(columns: Sequence[str]) -> Kind | None:
-    """Tell the most that these columns are enough for: keypoints, masks, boxes, or none of them.
-
-    Examples
-    --------
-    >>> kind_of_columns(["image_id", "box_x", "box_y", "box_w", "box_h", "score"])
-    'boxes'
-    """
+    """Tell the most that these columns are enough for: keypoints, masks, boxes, or none of them."""
     if "image_id" not in columns or ("score" not in columns and "instance_id" in columns):
         return None
     kinds: tuple[Kind, ...] = ("masks", "keypoints", "boxes")

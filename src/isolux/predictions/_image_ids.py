@@ -29,20 +29,7 @@ class NamedImages:
 
 
 def of_everyone_shown(dataset: Dataset, labels: pl.DataFrame) -> NamedImages:
-    """Give the labels of images to the people whom the images show.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> two = Dataset(
-    ...     name="two people",
-    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["7", "7"]}),
-    ... )
-    >>> said = pl.DataFrame({"model": "m", "instance_id": ["7"], "label": ["a man and a dog"]})
-    >>> of_everyone_shown(two, said).frame.select("instance_id", "label").rows()
-    [('a', 'a man and a dog'), ('b', 'a man and a dog')]
-    """
+    """Give the labels of images to the people whom the images show."""
     columns = labels.columns
     named = with_own_image_ids(dataset, labels.rename({"instance_id": "image_id"}))
     people = dataset.instances.select(pl.col("instance_id", "image_id").cast(pl.String))
@@ -87,20 +74,7 @@ def _on_images(labels: pl.DataFrame, people: pl.DataFrame) -> list[str]:
 
 
 def with_own_image_ids(dataset: Dataset, predictions: pl.DataFrame) -> NamedImages:
-    """Give predictions the dataset's image ids where they name images by their COCO numbers.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> one = Dataset(
-    ...     name="one image",
-    ...     info=DatasetInfo(title="One image", summary="An example.", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["sa_1.jpg"]}),
-    ...     images=pl.DataFrame({"image_id": ["sa_1.jpg"], "coco_image_id": ["7"]}),
-    ... )
-    >>> with_own_image_ids(one, pl.DataFrame({"image_id": ["7", "8"]})).frame["image_id"].to_list()
-    ['sa_1.jpg', '8']
-    """
+    """Give predictions the dataset's image ids where they name images by their COCO numbers."""
     by_file = _by_file(dataset, predictions)
     if by_file is not None:
         return by_file
@@ -165,22 +139,7 @@ def _met(known: pl.DataFrame, named: pl.Series, way: IdFrom) -> dict[str, str]:
 
 
 def image_sizes(dataset: Dataset) -> dict[str, tuple[int, int]]:
-    """Give the sizes of images in pixels, by id and by file name; those that are known.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> one = Dataset(
-    ...     name="one image",
-    ...     info=DatasetInfo(title="One image", summary="An example.", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["1"]}),
-    ...     images=pl.DataFrame(
-    ...         {"image_id": ["1"], "uri": ["a/7.jpg"], "width": [4], "height": [3]}
-    ...     ),
-    ... )
-    >>> image_sizes(one)
-    {'7': (4, 3), '1': (4, 3)}
-    """
+    """Give the sizes of images in pixels, by id and by file name; those that are known."""
     known = IMAGES.conform(dataset.images).select("image_id", "uri", "width", "height")
     known = known.filter(pl.col("width").is_not_null() & pl.col("height").is_not_null())
     rows = known.with_columns(stem=reduced(known["uri"], "stem")).iter_rows(named=True)

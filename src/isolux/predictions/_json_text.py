@@ -12,6 +12,7 @@ from typing import IO, NoReturn, TypeVar, cast
 
 import msgspec
 
+from isolux.io.frames import refuse_unless_file
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, TableError
 
@@ -20,9 +21,9 @@ _BLOCK_BYTES = 1 << 18
 _BLANKS = b" \t\r\n"
 _HEAD_BYTES = 4096
 _NOT_ASCII = bytes(range(0x80, 0x100))
-TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
+_TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 """How msgspec says that the value ends before the text: the byte of the rest, from 1."""
-DAMAGE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_DAMAGE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises over text that is no JSON, and over JSON of another shape."""
 
 
@@ -30,10 +31,8 @@ DAMAGE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
     """Open a file, unpacked on the way if its name says that it is gzipped."""
     path = Path(path).expanduser()
+    refuse_unless_file(path)
     try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            # A pipe would be waited for.
-            raise FileError("this is neither a file nor a folder", where=str(path))
         raw = path.open("rb")
         stream = (
             cast("IO[bytes]", gzip.open(raw)) if path.suffix.lower() == ".gz" else raw  # noqa: SIM115
@@ -44,8 +43,6 @@ def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
         raise FileError(
             "this gzip file is damaged or cut off", found=str(error), where=str(path)
         ) from error
-    except FileNotFoundError as error:
-        raise FileError("there is no such file", where=str(path)) from error
     except (OSError, ValueError) as error:
         found = getattr(error, "strerror", None) or str(error)
         raise FileError("the file cannot be read", found=found, where=str(path)) from error
@@ -115,7 +112,7 @@ class JsonText:
                 return decoder.decode(b"[" + self.text[:stop] + b"]"), stop
         except msgspec.ValidationError:
             raise
-        except DAMAGE:  # the list ends before that, there are braces within text, or it is damaged
+        except _DAMAGE:  # the list ends before that, there are braces within text, or it is damaged
             pass
         while not self.is_complete:
             self.read_on()
@@ -124,8 +121,8 @@ class JsonText:
             return decoder.decode(data), data.rindex(b"]") - 1
         except msgspec.ValidationError:
             raise
-        except DAMAGE as error:
-            end = TRAILING.search(str(error))
+        except _DAMAGE as error:
+            end = _TRAILING.search(str(error))
             if end is None:
                 self.refuse_damage(error)
             data = data[: int(end[1]) - 1]
@@ -171,30 +168,16 @@ class JsonText:
         """Raise the error that tells at which byte of the file the text stops to be JSON."""
         while not self.is_complete:
             self.read_on()
-        # A comma here would be a list's second item to a parser that begins here.
-        is_item = self.text[:1] not in (b",", b":", b"]", b"}") or not self.text
-        problem = "JSON is malformed: invalid character"
-        at = 0
-        if is_item:
-            try:
-                msgspec.json.decode(b"[" + self.text)
-                problem = ""
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                problem = str(error)
-            except RecursionError:
-                problem = "nested too deep"
-            found = re.search(r"byte (\d+)", problem)
-            if found is None and ("truncated" in problem or not problem):
-                raise FileError(
-                    "the file is cut off: its JSON ends in the middle of a list",
-                    expected="a list that is closed: [ … ]",
-                    found=f"the end at byte {self.offset + len(self.text)}",
-                    where=self.where,
-                ) from cause
-            at = int(found[1]) - 1 if found else 0
-        self._refuse_at(at, problem.partition(" (byte")[0], cause)
-
-    def _refuse_at(self, at: int, problem: str, cause: BaseException | None) -> NoReturn:
+        problem = "JSON is malformed: invalid character" if cause is None else str(cause)
+        if "truncated" in problem or not self.text:
+            raise FileError(
+                "the file is cut off: its JSON ends in the middle of a list",
+                expected="a list that is closed: [ … ]",
+                found=f"the end at byte {self.offset + len(self.text)}",
+                where=self.where,
+            ) from cause
+        found = re.search(r"byte (\d+)", problem)
+        at = int(found[1]) - 1 if found else 0
         at -= self.text[at - 1 : at + 1] == b"-I"  # -Infinity
         near = self.text[max(at, 0) : at + 20].decode("utf-8", "replace")
         if re.match(r"-?(NaN|Infinity|I|N)", near):
@@ -208,6 +191,6 @@ class JsonText:
         raise FileError(
             "this is not valid JSON",
             expected="a list of objects: [{…}, …]",
-            found=f"{problem}, at byte {self.offset + at}: {near!r}",
+            found=f"{problem.partition(' (byte')[0]}, at byte {self.offset + at}: {near!r}",
             where=self.where,
         ) from cause

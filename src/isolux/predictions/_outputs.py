@@ -75,25 +75,13 @@ _OF_LABELS = (
 
 
 def reads_labels(plugin: ModuleType) -> bool:
-    """Tell whether a format gives labels: its ``read`` takes what ``read_predictions`` hands on.
-
-    Examples
-    --------
-    >>> reads_labels(registry.load("predictions", "csv"))
-    True
-    """
+    """Tell whether a format gives labels: its ``read`` takes what ``read_predictions`` hands on."""
     known = _parameters(plugin)
     return "detected" in known or any(p.kind is p.VAR_KEYWORD for p in known.values())
 
 
 def labels_of_images(path: str | Path, form: str | None = None) -> bool:
-    """Tell whether a file's labels are about images, whoever they show (captions).
-
-    Examples
-    --------
-    >>> labels_of_images("net.csv"), labels_of_images("net.json", "coco_captions")
-    (False, True)
-    """
+    """Tell whether a file's labels are about images, whoever they show (captions)."""
     where = Path(path).expanduser()
     chosen = form or table_format(where) or output_format(where)
     return bool(registry.load("predictions", chosen).INFO.of_images)

@@ -7,29 +7,24 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.cells import as_text, row_of
+from isolux.io.cells import as_text
 from isolux.io.frames import read_table
+from isolux.io.refusals import refuse_cells
 from isolux.predictions._labels.confidences import whether_detected
-from isolux.vocabulary.errors import TableError, place
 
 PAIR = ("instance_id", "other_id", "score")
 _LISTED = (("instance_id", "probe", "probe_id"), ("other_id", "candidate", "candidate_id"))
 """What lists of candidates call their two sides, the table's own names first."""
-_ALIKE = ("score", "rank")
+_MEANING = {
+    "score": ("pair's score", "how alike the two are; higher is more alike"),
+    "rank": ("candidate's rank", "1 for the first candidate, 2 for the next, …"),
+}
 
 
 def holds_pairs(columns: Sequence[str]) -> bool:
-    """Tell by its columns whether a table is of pairs, or of candidates of searches.
-
-    Examples
-    --------
-    >>> holds_pairs(["instance_id", "other_id", "score"]), holds_pairs(["instance_id", "score"])
-    (True, False)
-    >>> holds_pairs(["probe", "candidate", "rank"])
-    True
-    """
+    """Tell by its columns whether a table is of pairs, or of candidates of searches."""
     named = all(any(name in columns for name in names) for names in _LISTED)
-    return named and any(name in columns for name in _ALIKE)
+    return named and any(name in columns for name in _MEANING)
 
 
 def read_pairs(path: str | Path, form: str, *, model: str | None = None) -> pl.DataFrame:
@@ -45,7 +40,7 @@ def read_pairs(path: str | Path, form: str, *, model: str | None = None) -> pl.D
         other_id=as_text(table[other]),
         score=pl.lit(None, dtype=pl.Float64),
     )
-    numbers = {n: _numbers(table[n], where, n) for n in _ALIKE if n in table.columns}
+    numbers = {n: _numbers(table[n], where, n) for n in _MEANING if n in table.columns}
     read = read.with_columns(pl.Series(n, column) for n, column in numbers.items())
     if "failed" not in table.columns:
         return read
@@ -57,14 +52,6 @@ def _numbers(values: pl.Series, where: str, name: str) -> pl.Series:
     number = values.cast(pl.Float64, strict=False)
     bad = number.is_null() & values.is_not_null() | number.is_nan()
     bad |= number.is_infinite()
-    if bad.fill_null(value=False).any():
-        row = row_of(bad.fill_null(value=False))
-        of = "pair's score" if name == "score" else "candidate's rank"
-        raise TableError(
-            f"a {of} is not a finite number",
-            expected="how alike the two are; higher is more alike"
-            if name == "score" else "1 for the first candidate, 2 for the next, …",
-            found=repr(values[row]),
-            where=place(where, row + 1, name),
-        )  # fmt: skip
+    of, expected = _MEANING[name]
+    refuse_cells(bad, values, f"a {of} is not a finite number", expected, where, column=name)
     return number

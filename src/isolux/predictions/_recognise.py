@@ -23,17 +23,7 @@ from isolux.vocabulary.info import FormatInfo
 
 
 def output_format(path: str | Path) -> str:
-    r"""Tell the format of a model's output by its name, and by what it holds.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "net.txt"
-    ...     _ = file.write_text("0--Parade/a.jpg\n1\n4 5 20 30 0.9\n")
-    ...     output_format(file)
-    'widerface_text'
-    """
+    """Tell the format of a model's output by its name, and by what it holds."""
     path = Path(path).expanduser()
     if not path.exists() and (form := table_format(path)) is not None:
         return form  # its reader says what is there instead

@@ -10,13 +10,14 @@ import polars as pl
 from isolux.io.cells import as_numbers
 from isolux.io.frames import read_table
 from isolux.io.ids import id_column, ids_of
+from isolux.io.refusals import refuse_cells, require_columns
 from isolux.predictions._attributes import one_value_each
 from isolux.predictions._detections import model_name
 from isolux.predictions._labels.confidences import confidences
 from isolux.predictions._labels.reading import LABEL_COLUMNS, models_of_rows
 from isolux.predictions._seen import look_at_table, table_format
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown, place
+from isolux.vocabulary.errors import SpecError, TableError, columns_shown
 
 _SCORE_COLUMNS = ("score", "confidence", "probability", "prob")
 
@@ -34,20 +35,7 @@ def holds_scores_alone(path: str | Path, form: str | None = None) -> bool:
 def scores_from_attributes(
     dataset: Dataset, column: str, *, scale: float = 1.0, model: str | None = None
 ) -> pl.DataFrame:
-    """Take a model's scores from an attribute of the dataset.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> people = Dataset(
-    ...     name="x",
-    ...     info=DatasetInfo(title="x", summary="x", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["a"]}),
-    ...     attributes=pl.DataFrame({"unit_id": ["a"], "attribute": ["logit"], "value": ["-2.5"]}),
-    ... )
-    >>> scores_from_attributes(people, "logit").rows()
-    [('logit', 'a', -2.5)]
-    """
+    """Take a model's scores from an attribute of the dataset."""
     wide = one_value_each(dataset, column)
     return _table(wide["instance_id"], wide["value"], scale, dataset.where, column, model or column)
 
@@ -58,7 +46,6 @@ def read_scores(
     column: str | None = None,
     id: str | None = None,  # noqa: A002  (the flag is called --id)
     scale: float = 1.0,
-    model: str | None = None,
     model_column: str | None = None,
     form: str | None = None,
     sheet: str | None = None,
@@ -77,27 +64,17 @@ def read_scores(
             where=where,
             hint="name it with --score-column (column=…)",
         )
-    if column not in frame.columns:
-        raise UnknownNameError("column", column, frame.columns, where=where)
-    ids, called = ids_of(frame, named, where), model or model_name(file)
+    require_columns(frame, (column,), where)
+    ids, called = ids_of(frame, named, where), model_name(file)
     table = _table(ids, frame[column], scale, where, column, called)
-    models = models_of_rows(frame, model_column, model, where)
+    models = models_of_rows(frame, model_column, None, where)
     if models is not None:
         table = table.with_columns(models.fill_null(called).alias("model"))
     return table
 
 
 def with_scores(answers: pl.DataFrame, scores: pl.DataFrame, where: str) -> pl.DataFrame:
-    """Put confidences from a file of their own beside answers.
-
-    Examples
-    --------
-    >>> answers = pl.DataFrame({"model": "m", "instance_id": ["a", "b"], "label": "x", "rank": 1})
-    >>> answers = answers.with_columns(score=pl.lit(None, dtype=pl.Float64))
-    >>> scores = pl.DataFrame({"model": "s", "instance_id": ["b"], "score": [0.9]})
-    >>> with_scores(answers, scores, "scores.csv")["score"].to_list()
-    [None, 0.9]
-    """
+    """Put confidences from a file of their own beside answers."""
     if answers["score"].is_not_null().any():
         raise SpecError(
             "there are confidences both beside the answers and in a separate file",
@@ -138,15 +115,9 @@ def _table(
             "the scale of the scores cannot be used", expected="a number above 0", found=str(scale)
         )
     numbers = as_numbers(cells, where=where, column=column).fill_nan(None)
-    endless = numbers.is_infinite().fill_null(value=False)
-    if endless.any():
-        row = int(endless.arg_true()[0])
-        raise TableError(
-            f"{endless.sum():,} score(s) are infinite",
-            expected="finite numbers on any scale, or empty if there is no score",
-            found=str(numbers[row]),
-            where=place(where, row + 1, column),
-        )
+    problem = "{n} score(s) are infinite"
+    expected = "finite numbers on any scale, or empty if there is no score"
+    refuse_cells(numbers.is_infinite(), numbers, problem, expected, where, column=column)
     return pl.DataFrame({"instance_id": ids.cast(pl.String), "score": numbers / scale}).select(
         pl.lit(model).alias("model"), "instance_id", "score"
     )

@@ -27,20 +27,7 @@ _MEMBERS = 100  # files of an archive looked at
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A file, folder or archive from outside, as far as one looks before choosing a format.
-
-    Parameters
-    ----------
-    path : Path
-    kind : {"file", "table", "folder", "archive"}
-        A table is a file whose suffix is one of CSV, TSV, Parquet, JSON lines or Arrow.
-    head : bytes
-        The first 64 KiB of a file, unpacked; of a folder or an archive those of its first text.
-    names : tuple of str
-        Names of the files in a folder, or of the first hundred in an archive, in lower case.
-    columns : tuple of str
-        A table's columns; none where they cannot be read.
-    """
+    """A file, folder or archive from outside, as far as one looks before choosing a format."""
 
     path: Path
     kind: Literal["file", "table", "folder", "archive"]

@@ -18,15 +18,7 @@ _SHOWN = 3
 
 
 def in_pixels(boxes: pl.DataFrame, sizes: SizesOf, where: str) -> pl.DataFrame:
-    """Turn sides as shares into left, top, width and height in pixels.
-
-    Examples
-    --------
-    >>> rows = pl.DataFrame({"image_id": ["7"], "left": [0.25], "top": [0.0], "right": [0.5],
-    ...                      "bottom": [1.0]})
-    >>> in_pixels(rows, {"7": (40, 20)}, "net.txt").row(0)
-    ('7', 10.0, 0.0, 10.0, 20.0)
-    """
+    """Turn sides as shares into left, top, width and height in pixels."""
     sizes = _beside(Path(where)) if sizes is None else sizes
     if sizes is None:
         raise SpecError(

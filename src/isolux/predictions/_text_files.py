@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from isolux.io.frames import refuse_unless_file
 from isolux.io.text import decodable
 from isolux.predictions._seen import Seen
 from isolux.vocabulary.errors import FileError
@@ -28,19 +29,12 @@ def lines_of(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def first_line(seen: Seen) -> bytes:
-    r"""Return the first line that is not blank; empty if there is none.
-
-    Examples
-    --------
-    >>> first_line(Seen(Path("7.txt"), "file", b"\n0 0.5 0.5\n"))
-    b'0 0.5 0.5'
-    """
+    """Return the first line that is not blank; empty if there is none."""
     return next((line for line in seen.head.splitlines() if line.strip()), b"")
 
 
 def _text(file: Path) -> str:
-    if not file.is_file():
-        raise FileError("this is neither a file nor a folder", where=str(file))
+    refuse_unless_file(file)
     try:
         data = file.read_bytes()
     except OSError as error:

@@ -13,11 +13,11 @@ import msgspec
 import polars as pl
 
 from isolux.io.ids import ids_of
-from isolux.io.text import decodable
+from isolux.io.json_values import decode
 from isolux.predictions._detections import model_name
 from isolux.predictions._json_text import open_bytes
 from isolux.predictions._seen import Seen
-from isolux.vocabulary.errors import FileError, TableError
+from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import FormatInfo, Reference
 from isolux.vocabulary.tables import LABEL_PREDICTIONS
 
@@ -106,19 +106,10 @@ def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
 
 def _captions(path: str | Path, where: str) -> list[_Caption]:
     with open_bytes(path) as stream:
-        data = decodable(stream.read(), where)
-    listed = data.lstrip()[:1] == b"["
-    try:
-        if listed:
-            return msgspec.json.decode(data, type=list[_Caption])
-        return msgspec.json.decode(data, type=_Wrapped).annotations
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FileError(
-            "this is neither a list of captions nor an object with one",
-            expected='[{"image_id": …, "caption": …}, …] or {"annotations": [{"image_id": …}, …]}',
-            found=str(error),
-            where=where,
-        ) from error
+        data = stream.read()
+    if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+        return decode(data, list[_Caption], where)
+    return decode(data, _Wrapped, where).annotations
 
 
 def misfit(seen: Seen) -> str | None:

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.io.cells import row_of
-from isolux.io.frames import FORMATS, read_table
+from isolux.io.frames import FORMATS, read_table, refuse_unless_file
 from isolux.io.ids import id_column, ids_of
+from isolux.io.refusals import refuse_cells, require_columns
 from isolux.predictions._detections import with_model
 from isolux.predictions._seen import Seen
 from isolux.vocabulary.errors import (
@@ -22,7 +22,6 @@ from isolux.vocabulary.errors import (
     InputError,
     SpecError,
     TableError,
-    UnknownNameError,
     place,
 )
 from isolux.vocabulary.info import FormatInfo, Reference
@@ -168,11 +167,8 @@ def _with_ids(
 
 def _array(path: Path, where: str) -> npt.NDArray[np.generic]:
     """Map an array into memory; objects, which would need pickle, are refused."""
-    if not path.exists():
-        raise FileError("there is no such file", where=where)
-    if not (path.is_file() or path.is_dir()):  # a pipe would be waited for
-        raise FileError("this is neither a file nor a folder", where=where)
-    if path.is_file() and path.stat().st_size == 0:
+    refuse_unless_file(path)
+    if path.stat().st_size == 0:
         raise FileError("the file is empty", expected="a NumPy array", where=where)
     try:
         return _mapped(path)
@@ -226,18 +222,13 @@ def _ids(file: Path, column: str | None) -> pl.Series:
     except (OSError, UnicodeDecodeError) as error:
         raise FileError("the ids cannot be read", found=str(error), where=where) from error
     names = pl.Series("instance_id", lines, dtype=pl.String).str.strip_chars()
-    empty = names == ""
-    if empty.any():
-        raise TableError(
-            "an id is empty", expected="one id a line", where=place(where, row_of(empty) + 1)
-        )
+    refuse_cells(names == "", names.alias(""), "an id is empty", "one id a line", where)
     return names
 
 
 def _of_table(path: Path, id: str | None, column: str | None, where: str) -> pl.DataFrame:  # noqa: A002
     frame = read_table(path)
-    if column is not None and column not in frame.columns:
-        raise UnknownNameError("column", column, frame.columns, where=where)
+    require_columns(frame, (column,), where)
     named = column or next((name for name in _COLUMNS if name in frame.columns), None)
     if named is None or not isinstance(frame.schema[named], pl.List | pl.Array):
         raise SpecError(
@@ -275,15 +266,12 @@ def _refuse_unequal(vectors: pl.Series, where: str, column: str) -> None:
     lengths = vectors.list.len()  # null: no template could be made
     known = lengths.drop_nulls()
     first = known[0] if len(known) else 0
-    wrong = ((lengths != first) | (lengths == 0)).fill_null(value=False)
-    if wrong.any():
-        row = row_of(wrong)
-        raise TableError(
-            "vectors are of unequal length, or empty",
-            expected=f"{first or 'one or more'} numbers in each row",
-            found=f"{lengths[row]}",
-            where=place(where, row + 1, column),
-        )
+    problem, expected = (
+        "vectors are of unequal length, or empty",
+        f"{first or 'one or more'} numbers",
+    )
+    wrong = (lengths != first) | (lengths == 0)
+    refuse_cells(wrong, lengths, problem, expected + " in each row", where, column=column)
 
 
 def _refuse_infinite(finite: npt.NDArray[np.bool_], where: str) -> None:

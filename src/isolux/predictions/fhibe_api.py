@@ -10,14 +10,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import polars as pl
 
 from isolux.io.image_tables import FHIBE_API, UNIT_VALUES
+from isolux.io.json_values import decode
 from isolux.predictions._detections import detections, model_name
 from isolux.predictions._json_text import open_bytes
 from isolux.predictions._seen import Seen
-from isolux.vocabulary.errors import FileError, TableError
+from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import FormatInfo
 from isolux.vocabulary.tables import EMBEDDINGS, check
 
@@ -71,12 +71,7 @@ def read(path: str | Path, *, model: str | None = None, metric: str | None = Non
     """
     where = str(path)
     with open_bytes(path) as stream:
-        data = stream.read()
-    try:
-        found = msgspec.json.decode(data, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FileError("this is not a file of FHIBE's API", expected='{"PICTURE": …, …}',
-                        found=str(error)[:200], where=where) from error  # fmt: skip
+        found = decode(stream.read(), dict[str, Any], where)
     named = model or _model(Path(path))
     first = next(iter(found.values()), None)
     if isinstance(first, int | float):

@@ -13,16 +13,17 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.frames import read_table
+from isolux.io.frames import read_table, refuse_unless_file
 from isolux.io.ids import id_column, ids_of
 from isolux.io.image_tables import ARCHIVED, FHIBE_API, IMAGE_FILES, holds_images
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.paths import files_below, inside
+from isolux.io.refusals import require_columns
 from isolux.io.tar import is_tar, tar_files
 from isolux.predictions._detections import with_model
 from isolux.predictions._parts import mostly_parts
 from isolux.predictions._seen import Seen
-from isolux.vocabulary.errors import FileError, UnknownNameError, place
+from isolux.vocabulary.errors import FileError, place
 from isolux.vocabulary.info import FormatInfo
 from isolux.vocabulary.tables import check
 
@@ -86,10 +87,10 @@ def read(
     """
     source = Path(path).expanduser()
     where = str(source)
+    if not source.is_dir():
+        refuse_unless_file(source)
     if source.is_dir():
         frame = _named(_files(source), where)
-    elif not source.exists():
-        raise FileError("there is no such file or folder", where=where)
     elif source.stat().st_size == 0:
         raise FileError("the file is empty", expected="pictures", where=where)
     elif is_tar(source):
@@ -143,8 +144,7 @@ def _of_table(path: Path, column: str | None, root: str | None) -> pl.DataFrame:
                 "this archive's name does not end as an archive's", where=where, hint="add .tar"
             ) from None
         raise
-    if "uri" not in frame.columns:
-        raise UnknownNameError("column", "uri", frame.columns, where=where)
+    require_columns(frame, ("uri",), where)
     named = id_column(frame, column, where, what="a picture")
     base = Path(root).expanduser() if root is not None else path.parent
     paths = ids_of(frame, "uri", where).to_list()

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.cells import as_numbers, as_text, row_of
+from isolux.io.cells import as_numbers, as_text
 from isolux.io.frames import read_table
 from isolux.io.ids import id_column, ids_of
 from isolux.io.image_tables import FHIBE_API, UNIT_VALUES, VALUE_COLUMNS, holds_values
+from isolux.io.refusals import refuse_cells, require_columns
 from isolux.predictions._detections import model_name
 from isolux.predictions._seen import Seen
-from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.errors import TableError, UnknownNameError
 from isolux.vocabulary.info import FormatInfo
 from isolux.vocabulary.tables import check
 
@@ -120,9 +121,7 @@ def _wide(
         if name.strip().lower() in VALUE_COLUMNS and name not in taken
     ]
     chosen = list(dict.fromkeys(columns)) or known
-    for name in chosen:
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where=where)
+    require_columns(frame, chosen, where)
     if not chosen:
         raise UnknownNameError("column", "lpips", frame.columns, where=where)
     metrics = [VALUE_COLUMNS.get(name.strip().lower(), name) for name in chosen]
@@ -154,15 +153,8 @@ def _numbers(cells: pl.Series, where: str, *, psnr: pl.Series) -> pl.Series:
     """Read cells as numbers; NaN is null, and only PSNR may be infinite."""
     numbers = as_numbers(cells, where=where, column=cells.name).fill_nan(None)
     endless = numbers.is_infinite().fill_null(value=False) & ~(psnr & (numbers > 0))
-    wrong = endless.fill_null(value=False)
-    if wrong.any():
-        row = row_of(wrong)
-        raise TableError(
-            f"{wrong.sum():,} value(s) are not finite",
-            expected="finite numbers; PSNR of identical pictures may be inf",
-            found=str(numbers[row]),
-            where=place(where, row + 1, cells.name),
-        )
+    expected = "finite numbers; PSNR of identical pictures may be inf"
+    refuse_cells(endless, numbers, "{n} value(s) are not finite", expected, where)
     return numbers
 
 

@@ -82,13 +82,7 @@ def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
 
 
 def _class_of(stem: str) -> str:
-    """Take the class from a file's name.
-
-    Examples
-    --------
-    >>> _class_of("comp4_det_test_traffic_light"), _class_of("person")
-    ('traffic_light', 'person')
-    """
+    """Take the class from a file's name."""
     found = _NAME.fullmatch(stem)
     return found[1] if found else stem
 

@@ -126,7 +126,6 @@ def refuse_repeated_groups(dataset: Dataset, by: Sequence[str]) -> None:
         "several rows are of one group, and nothing says what tells them apart",
         expected="each further column named for what it is",
         found=f"{', '.join(map(repr, varying))}, such as {first} = {shown}",
-        hint=f"a model: --model-column {first}; a group too: --by {first}; it divides the people,"
-        f" and counts are to be added up: --data-option summed_columns={first}; anything else: one"
+        hint=f"a model: --model-column {first}; a group too: --by {first}; anything else: one"
         f" value at a time, as in --only '{first}={rows[first][0]}'",
     )

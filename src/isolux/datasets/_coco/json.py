@@ -20,10 +20,10 @@ from isolux.datasets._boxes import checked_boxes
 from isolux.datasets._coco.run_lengths import masks_of
 from isolux.datasets._columns import BOX
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._json import decode, raw_texts
 from isolux.datasets._points import points_of
-from isolux.datasets._refusals import refuse_cells, refuse_repeats
 from isolux.datasets._tables import left_join
+from isolux.io.json_values import decode, raw_texts
+from isolux.io.refusals import refuse_cells, refuse_repeats
 from isolux.vocabulary.errors import TableError, place
 
 _Id = int | str
@@ -68,12 +68,7 @@ class _File(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class CocoTables:
-    """The three lists of the file as frames; ids are text.
-
-    ``annotations``: id, image_id, category_id, category, box, area, is_crowd, ignore, person
-    (FACET's link, null elsewhere), mask columns, ``keypoints`` (flat list x, y, v), ``attributes``
-    (JSON text, null where an annotation has none).
-    """
+    """The three lists of the file as frames; ids are text."""
 
     images: pl.DataFrame
     annotations: pl.DataFrame

@@ -6,8 +6,6 @@ meet two forms and no more.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -133,7 +131,12 @@ def _plain(part: pl.DataFrame, at: _Place) -> pl.DataFrame:
     usable &= counts.list.max() <= pixels  # else the sum may have run over
     usable &= counts.list.drop_nulls().list.len() == counts.list.len()
     _refuse_unfilled(part, (~usable.fill_null(value=False)).to_numpy(), at)
-    return read.select("row", "mask_height", "mask_width", mask_counts=_deflated(read["counts"]))
+    from isolux.geometry.masks import masks_from_counts, masks_to_coco
+
+    sides = [read[name].to_numpy() for name in ("mask_height", "mask_width")]
+    texts = [m["counts"].decode("ascii") for m in masks_to_coco(masks_from_counts(counts, *sides))]
+    packed = pl.Series(texts, dtype=pl.String)
+    return read.select("row", "mask_height", "mask_width", mask_counts=packed)
 
 
 def _refuse_unfilled(part: pl.DataFrame, wrong: npt.NDArray[np.bool_], at: _Place) -> None:
@@ -184,30 +187,3 @@ def totals(counts: pl.Series) -> npt.NDArray[np.int64]:
         data = np.frombuffer("".join(block.to_list()).encode(), dtype=np.uint8)
         found.append(total_runs(data, np.concatenate([[0], np.cumsum(lengths)])))
     return np.concatenate(found)
-
-
-def _deflated(counts: pl.Series) -> pl.Series:
-    """Compress plain run lengths."""
-    lengths = counts.list.len().to_numpy().astype(np.int64)
-    runs = counts.explode().to_numpy().astype(np.int64) if len(counts) else np.empty(0, np.int64)
-    index = np.arange(len(runs)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    differs = np.flatnonzero(index > 2)
-    values = runs.copy()
-    values[differs] -= runs[differs - 2]
-    characters = np.zeros((len(values), 8), dtype=np.uint8)
-    used = np.zeros(len(values), dtype=np.int64)
-    open_ = np.ones(len(values), dtype=bool)
-    for i in range(8):  # five bits at a time
-        bits = values & 31
-        values = values >> 5
-        # The last character repeats the sign in its highest bit, as pycocotools writes it.
-        more = np.where((bits & 16) != 0, values != -1, values != 0)
-        characters[open_, i] = (bits + 48 + 32 * more)[open_]
-        used[open_] += 1
-        open_ &= more
-    flat = characters[np.arange(8) < used[:, None]].tobytes().decode("ascii")
-    ends = np.cumsum(used)
-    stop = ends[np.cumsum(lengths) - 1] if len(runs) else np.zeros(0, np.int64)
-    start = np.concatenate([[0], stop[:-1]]) if len(stop) else stop
-    cut: list[Any] = [flat[a:b] for a, b in zip(start.tolist(), stop.tolist(), strict=True)]
-    return pl.Series(cut, dtype=pl.String)

@@ -206,15 +206,7 @@ def _matrix(cells: Array, where: str, name: str) -> Array:
 def read_hdf5(
     data: bytes, where: str, texts: Sequence[str], numbers: Sequence[str]
 ) -> tuple[dict[str, pl.Series], dict[str, Array]]:
-    """Read cell arrays of text and matrices of numbers; matrices are turned as MATLAB shows them.
-
-    Raises
-    ------
-    FileError
-        h5py is not installed; a damaged file.
-    TableError
-        A variable that is missing, an object, a link, or of another kind than asked for.
-    """
+    """Read cell arrays of text and matrices of numbers, these as MATLAB shows them."""
     try:
         h5py: Any = importlib.import_module("h5py")
     except ImportError as error:

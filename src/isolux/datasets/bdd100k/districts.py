@@ -17,11 +17,11 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.datasets._files import Inputs, read_file
-from isolux.datasets._json import decode
-from isolux.datasets._refusals import require_columns
 from isolux.datasets._tables import left_join
-from isolux.io.cells import as_numbers, as_text, row_of
+from isolux.io.cells import as_numbers, as_text
 from isolux.io.hashing import sha256_listing
+from isolux.io.json_values import decode
+from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
 
 FloatArray = npt.NDArray[np.float64]
@@ -118,15 +118,7 @@ def _ring(ring: Sequence[Sequence[float]], where: str, row: int) -> FloatArray:
 
 
 def districts_at(districts: Districts, longitude: FloatArray, latitude: FloatArray) -> pl.Series:
-    """Name the district of each place, the first in the file's order; null: none.
-
-    Examples
-    --------
-    >>> square = np.array([[0, 0, 2, 0], [2, 0, 2, 2], [2, 2, 0, 2], [0, 2, 0, 0]], float)
-    >>> one = Districts(("10001",), (square,), (), {})
-    >>> districts_at(one, np.array([1.0, 3.0]), np.array([1.0, 1.0])).to_list()
-    ['10001', None]
-    """
+    """Name the district of each place, the first in the file's order; null: none."""
     found = np.full(len(longitude), -1, np.int64)
     for k, edges in enumerate(districts.edges):
         low, high = edges[:, :2].min(axis=0), edges[:, :2].max(axis=0)
@@ -148,34 +140,28 @@ def _inside(edges: FloatArray, x: FloatArray, y: FloatArray) -> npt.NDArray[np.b
     return odd
 
 
-@dataclass(frozen=True, slots=True)
-class Incomes:
-    """``district``, ``income``; and the file's hash."""
-
-    table: pl.DataFrame
-    inputs: dict[str, str]
-
-
-def incomes_of(path: str | Path) -> Incomes:
-    """Read a user's table of incomes by district."""
-    file, inputs = Path(path).expanduser(), Inputs()
+def incomes_of(path: str | Path, inputs: Inputs) -> pl.DataFrame:
+    """Read a user's table of incomes by district: ``district``, ``income``."""
+    file = Path(path).expanduser()
     table, where = inputs.read_table(file), str(file)
     require_columns(table, (_KEY, _INCOME), where)
     income = as_numbers(table[_INCOME], where=where, column=_INCOME, unknown=_UNKNOWN)
-    negative = ((income < 0) | ~income.is_finite()).fill_null(value=False)
+    expected = "a number from 0, one for each district"
+    unusable = (income < 0) | ~income.is_finite()
+    refuse_cells(unusable, table[_INCOME], "an income cannot be used", expected, where)
     rows = pl.DataFrame([as_text(table[_KEY]).alias("district"), income.alias("income")])
     told = rows.drop_nulls().unique(maintain_order=True)
-    twice = told["district"].is_duplicated()
-    if negative.any() or twice.any():
-        same = None if negative.any() else told["district"][row_of(twice)]
-        row = row_of(negative) if same is None else int((rows["district"] == same).arg_true()[-1])
-        raise TableError(
-            "an income cannot be used" if same is None else "a district has two incomes",
-            expected="a number from 0, one for each district",
-            found=repr(table[_INCOME][row]) + (f" for {same!r}" if same else ""),
-            where=place(where, row + 1, _INCOME),
-        )
-    return Incomes(told, inputs)
+    twice = told["district"].filter(told["district"].is_duplicated())
+    again = rows["district"].is_in(twice.implode()) & ~rows["district"].is_first_distinct()
+    refuse_cells(
+        again,
+        table[_INCOME],
+        "a district has two incomes",
+        expected,
+        where,
+        found=lambda row: f"{table[_INCOME][row]!r} for {rows['district'][row]!r}",
+    )
+    return told
 
 
 class _Location(msgspec.Struct):
@@ -222,16 +208,14 @@ def districts_of_videos(
     longitude, latitude = np.array(places, np.float64).reshape(-1, 2).T
     district = districts_at(outlines, longitude, latitude)
     table = pl.DataFrame({"video_id": names, "district": district})
-    inputs = {str(root): sha256_listing(root)} | outlines.inputs
+    inputs = Inputs({str(root): sha256_listing(root)} | outlines.inputs)
     known = int(np.isfinite(longitude).sum())
     nowhere, outside = len(names) - known, known - district.count()
     told = f"{nowhere:,} of {len(names):,} video(s) have no place"
     notes = [*outlines.notes, f"{told}, {outside:,} are in none of the districts."]
     income = pl.lit(None, dtype=pl.Float64)
     if incomes is not None:
-        read = incomes_of(incomes)
-        table = left_join(table, read.table, "district")
-        inputs |= read.inputs
+        table = left_join(table, incomes_of(incomes, inputs), "district")
         without = int((table["district"].is_not_null() & table["income"].is_null()).sum())
         notes.append(f"{without:,} video(s) are in a district without an income.")
         income = pl.col("income")

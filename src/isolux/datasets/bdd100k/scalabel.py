@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._json import decode
+from isolux.io.json_values import decode
 
 
 class _Scene(msgspec.Struct, gc=False):
@@ -66,12 +66,7 @@ class _Document(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class ScalabelTables:
-    """Frames (``frame``: their number from 0) and boxes (``frame``, ``place`` in its labels).
-
-    ``boxes`` has x1, y1, x2, y2 in pixels as in the file, ``category``, ``label_id``,
-    ``occluded``, ``truncated``, ``crowd``, ``light``; ``n_without_box`` counts labels of another
-    shape (lanes, areas).
-    """
+    """Frames (``frame``: their number from 0) and boxes (``frame``, ``place`` in its labels)."""
 
     frames: pl.DataFrame
     boxes: pl.DataFrame

@@ -16,10 +16,10 @@ from isolux.datasets._files import Inputs, anywhere, file_in
 from isolux.datasets._inner_paths import PICTURE, listed_files
 from isolux.datasets._tables import age_groups, attribute_rows, dataset_of
 from isolux.datasets.casual_conversations.files import Conversations, read_conversations
-from isolux.io.cells import row_of
 from isolux.io.hashing import sha256_listing
+from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, SpecError, TableError
+from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import DatasetInfo, Reference
 
 AGE_EDGES = (18, 30, 45, 70)
@@ -272,13 +272,8 @@ def chosen_frames(root: Path, videos: pl.Series, n: int) -> Frames:
             where=str(root),
         )
     twice = known.select(pl.struct("video", "frame_index").is_duplicated()).to_series()
-    if twice.any():
-        raise TableError(
-            "a frame is there twice",
-            expected="each frame of a video once",
-            found=repr(known["uri"][row_of(twice)]),
-            where=str(root),
-        )
+    problem, expected = "a frame is there twice", "each frame of a video once"
+    refuse_cells(twice, known["uri"].alias(""), problem, expected, str(root))
     return Frames(_evenly(known, n), read.height - known.height, sha256_listing(root))
 
 

@@ -16,9 +16,9 @@ import msgspec
 import polars as pl
 
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._json import decode
-from isolux.datasets._refusals import refuse_cells
 from isolux.io.cells import as_numbers
+from isolux.io.json_values import decode
+from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 
@@ -82,14 +82,7 @@ class _Kind(msgspec.Struct, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Conversations:
-    """Videos, or pictures of them, and what is said of each.
-
-    ``frame``: ``video`` (unique), ``uri``, ``subject_id``, ``age`` (years, null: not known),
-    ``gender``, ``skin_type`` (Fitzpatrick, 1 to 6) and, of v1 ``lighting``, of v2 ``skin_tone``
-    (Monk, 1 to 10), both confidences, ``country``, ``state_region``, ``native_language``.
-    ``attributes`` names those of these columns that are attributes of the video, ``of_subjects``
-    those of the subject. ``pictures``: they are not videos.
-    """
+    """Videos, or pictures of them, and what is said of each."""
 
     frame: pl.DataFrame
     attributes: tuple[str, ...]

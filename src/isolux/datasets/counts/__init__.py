@@ -12,7 +12,6 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._refusals import require_columns
 from isolux.datasets._wide import attributes_of
 from isolux.datasets.counts.columns import Counted, counted_columns
 from isolux.datasets.counts.layout import (
@@ -26,6 +25,7 @@ from isolux.datasets.counts.layout import (
 from isolux.io.cells import as_text, is_plain
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
+from isolux.io.refusals import require_columns
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -66,7 +66,6 @@ def load(
     totals: Literal["refuse", "drop", "keep"] = "refuse",
     model: str | None = None,
     model_column: str | None = None,
-    summed_columns: Sequence[str] = (),
     sheet: str | None = None,
     header_row: int | None = None,
     format: str | None = None,  # noqa: A002  (as in read_table)
@@ -90,9 +89,6 @@ def load(
         the file's name.
     model_column : str, optional
         The column that names the model of each row; not given: ``model``, where there is one.
-    summed_columns : sequence of str
-        Columns whose values divide the people of a group, such as ``gender`` in an audit by race
-        alone: their counts are added up.
     sheet : str, optional
         Of a workbook (xlsx, xls, ods): the sheet; the only one that holds anything where not given.
     header_row : int, optional
@@ -128,9 +124,6 @@ def load(
     table = counted_columns(_of_model(frame, model_column, model, where), successes, n, where)
     counts = (table.successes, table.n)
     groups, left = _groups(table)
-    for name in summed_columns:
-        if name not in groups:
-            raise UnknownNameError("column", name, groups, where=f"{where}, summed_columns")
     parts = [name for name in (_MODEL, _METRIC) if name in table.frame.columns]
     frame, told = _each_once(table.frame, groups, parts, counts, totals, where)
     cells = frame.with_row_index("cell", offset=1)
@@ -138,8 +131,6 @@ def load(
     rows = outputs["cell"].cast(pl.Int64) - 1
     units = outputs.select("instance_id", image_id="instance_id")
     notes = [*told, *_on_empty(frame, groups, table.n), *table.notes]
-    if summed_columns:
-        notes.append(f"Counts are added up over {', '.join(summed_columns)}.")
     if left:
         notes.append(f"Not read as groups, since they hold fractions or lists: {', '.join(left)}.")
     return Dataset(
@@ -147,7 +138,7 @@ def load(
         info=INFO,
         instances=check(units, INSTANCES, where=where),
         attributes=attributes_of(
-            frame.select(g for g in groups if g not in summed_columns)[rows.to_list()],
+            frame.select(groups)[rows.to_list()],
             outputs["instance_id"],
             where=where,
         ),
@@ -200,11 +191,7 @@ def _each_once(
 
 
 def _naming(frame: pl.DataFrame, groups: Sequence[str], parts: Sequence[str]) -> list[str]:
-    """Choose the columns that say whom a row is about: not a number that each row has its own of.
-
-    A column of ages divides people, one of false matches does not; where the others tell all rows
-    apart, it is not needed.
-    """
+    """Choose the columns that say whom a row is about: no number that is unique to each row."""
     words = [name for name in groups if not _own_number(as_text(frame[name]))]
     key = [*words, *parts]
     return words if words and frame.select(key).is_unique().all() else list(groups)

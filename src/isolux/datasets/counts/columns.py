@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.datasets._refusals import refuse_cells, require_columns
 from isolux.datasets._tables import first_named
 from isolux.io.cells import as_numbers, row_of
+from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary.errors import SpecError, TableError, place
 from isolux.vocabulary.notes import Caution
 
@@ -46,15 +46,7 @@ class Counted:
 def counted_columns(
     frame: pl.DataFrame, successes: str | None, n: str | None, where: str
 ) -> Counted:
-    """Find the counts, read them and hold them against each other.
-
-    Examples
-    --------
-    >>> table = pl.DataFrame({"race": ["a"], "correct": ["9"], "wrong": ["1"]})
-    >>> found = counted_columns(table, None, None, "x.csv")
-    >>> found.n, found.frame[found.n].to_list(), found.also
-    ('n', [10], ('wrong',))
-    """
+    """Find the counts, read them and hold them against each other."""
     require_columns(frame, (successes, n), where)
     counted = successes or first_named(_SUCCESSES, frame.columns)
     if counted is None:
@@ -124,33 +116,31 @@ def _opposite(counted: str, columns: Sequence[str]) -> str | None:
 
 def _refuse_other_sum(read: dict[str, pl.Series], names: tuple[str, str, str], where: str) -> None:
     counted, other, of = (read[name] for name in names)
-    wrong = counted + other != of
-    if wrong.any():
-        row = row_of(wrong)
-        raise TableError(
-            f"{wrong.sum():,} row(s) do not add up: {names[0]!r} and {names[1]!r} are not"
-            f" {names[2]!r}",
-            expected=f"{counted[row]:,} + {other[row]:,} = {counted[row] + other[row]:,}",
-            found=f"{names[2]} = {of[row]:,}",
-            where=place(where, row + 1, names[2]),
-            hint=f"mend the row, or take {names[1]!r} from the file if it counts something else",
-        )
+    refuse_cells(
+        counted + other != of,
+        of,
+        f"{{n}} row(s) do not add up: {names[0]!r} and {names[1]!r} are not {names[2]!r}",
+        " + ".join(names[:2]) + f" = {names[2]}",
+        where,
+        hint=f"mend the row, or take {names[1]!r} from the file if it counts something else",
+        found=lambda k: (
+            f"{counted[k]:,} + {other[k]:,} = {counted[k] + other[k]:,}, and {names[2]} = {of[k]:,}"
+        ),
+    )
 
 
 def _refuse_more_than_all(frame: pl.DataFrame, counted: str, of: str, where: str) -> None:
-    more = frame[counted] > frame[of]
-    if more.any():
-        row = row_of(more)
-        turned = bool((frame[counted] >= frame[of]).all())
-        raise TableError(
-            f"{more.sum():,} row(s) count more successes than cases",
-            expected=f"{counted!r} of at most {of!r}",
-            found=f"{frame[counted][row]:,} of {frame[of][row]:,}",
-            where=place(where, row + 1, counted),
-            hint=f"the other way round: --data-option successes={of} --data-option n={counted}"
-            if turned
-            else None,
-        )
+    k, n = frame[counted], frame[of]
+    swapped = f"the other way round: --data-option successes={of} --data-option n={counted}"
+    refuse_cells(
+        k > n,
+        k,
+        "{n} row(s) count more successes than cases",
+        f"{counted!r} of at most {of!r}",
+        where,
+        hint=swapped if (k >= n).all() else None,
+        found=lambda row: f"{k[row]:,} of {n[row]:,}",
+    )
 
 
 def _on_percents(frame: pl.DataFrame, counted: str, of: str) -> list[str]:
@@ -173,13 +163,7 @@ def _on_percents(frame: pl.DataFrame, counted: str, of: str) -> list[str]:
 
 
 def whole_numbers(cells: pl.Series, where: str) -> pl.Series:
-    """Read counts: whole numbers, none of them missing or negative.
-
-    Examples
-    --------
-    >>> whole_numbers(pl.Series("n", ["1,200", "1 200", "7"]), "x.csv").to_list()
-    [1200, 1200, 7]
-    """
+    """Read counts: whole numbers, none of them missing or negative."""
     if cells.dtype == pl.String:
         _refuse_signs(cells, where)
         parted = cells.str.contains(_PARTED).fill_null(value=False)

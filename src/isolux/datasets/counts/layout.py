@@ -107,15 +107,7 @@ def refuse_blanks(frame: pl.DataFrame, groups: Sequence[str], where: str) -> Non
 def sub_totals(
     rows: pl.DataFrame, name: str, others: Sequence[str], counts: tuple[str, str]
 ) -> Iterator[tuple[int, str]]:
-    """Find rows whose counts are the sums of some others: ``Non-White`` below its parts.
-
-    Examples
-    --------
-    >>> table = pl.DataFrame({"_row": [0, 1, 2, 3], "race": ["w", "b", "a", "b or a"],
-    ...                       "k": [1140, 728, 855, 1583], "n": [1200, 800, 900, 1700]})
-    >>> list(sub_totals(table, "race", [], ("k", "n")))
-    [(3, "'b' + 'a'")]
-    """
+    """Find rows whose counts are the sums of some others: ``Non-White`` below its parts."""
     apart = rows.partition_by(list(others), maintain_order=True) if others else [rows]
     for part in apart:
         if 3 <= part.height <= _MOST:
@@ -184,14 +176,7 @@ def without_totals(
     drop: bool,
     where: str,
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Find rows that repeat others: by their word, or as the sum of others of their attribute.
-
-    Examples
-    --------
-    >>> frame = pl.DataFrame({"race": ["a", "b", "All"], "k": [1, 2, 3], "n": [9, 9, 18]})
-    >>> without_totals(frame, ["race"], [], ("k", "n"), drop=True, where="x.csv")[0].height
-    2
-    """
+    """Find rows that repeat others: by their word, or as the sum of others of their attribute."""
     rows = frame.with_row_index("_row")
     found: dict[int, str] = {}
     for name in groups:

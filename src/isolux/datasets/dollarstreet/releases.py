@@ -20,11 +20,11 @@ import polars as pl
 
 from isolux.datasets._files import Inputs
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._json import decode
-from isolux.datasets._refusals import refuse_cells, require_columns
 from isolux.datasets._tables import left_join
 from isolux.io.cells import as_numbers, as_text
 from isolux.io.ids import ids_of
+from isolux.io.json_values import decode
+from isolux.io.refusals import refuse_cells, require_columns
 from isolux.io.settings_files import read_mapping
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
 from isolux.vocabulary.notes import Caution
@@ -48,12 +48,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Photos:
-    """Photos and where they came from.
-
-    ``frame``: ``photo`` (the id), ``uri``, ``country``, ``region``, ``place`` (null: not given),
-    ``income`` (US dollars a month), ``income_text`` (as the file writes it), ``label`` (list),
-    ``classes`` (list, null where the photo has none).
-    """
+    """Photos and where they came from."""
 
     frame: pl.DataFrame
     inputs: Inputs
@@ -219,14 +214,7 @@ def _classes(table: pl.DataFrame, classes: str, where: str) -> pl.Series:
 
 
 def lists_of(cells: pl.Series, where: str) -> pl.Series:
-    r"""Read cells that hold lists as Python or JSON writes them; each different one once.
-
-    Examples
-    --------
-    >>> cells = pl.Series("label", ["['beds', 'sofas']", '["beds"]', "[3, 14]"])
-    >>> lists_of(cells, "a.csv").to_list()
-    [['beds', 'sofas'], ['beds'], ['3', '14']]
-    """
+    """Read cells that hold lists as Python or JSON writes them; each different one once."""
     read: dict[str, list[str]] = {}
     for cell in cells.unique().drop_nulls().to_list():
         found = _list(cell)

@@ -22,14 +22,15 @@ from isolux.datasets._columns import BOX, FACE_BOX
 from isolux.datasets._files import Inputs, anywhere, optional_file
 from isolux.datasets._image_sizes import as_pixels
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._json import decode
-from isolux.datasets._refusals import check_choices, refuse_cells
+from isolux.datasets._refusals import check_choices
 from isolux.datasets._tables import dataset_of
 from isolux.datasets.fhibe.attributes import attributes_of, boxes, keypoints, literal
 from isolux.datasets.fhibe.words import KEYPOINTS, OF_IMAGES, OF_PEOPLE, REGIONS, REQUIRED
 from isolux.geometry.keypoints import COCO_KEYPOINTS
 from isolux.io.hashing import sha256_file
+from isolux.io.json_values import decode
 from isolux.io.paths import inside
+from isolux.io.refusals import refuse_cells
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, place
@@ -76,7 +77,6 @@ def load(
     path: str | Path,
     *,
     release: Literal["body", "face"] = "body",
-    source: Literal["csv", "json"] | None = None,
     segments: bool = False,
     box: Literal["person", "face"] = "person",
     keypoint_set: Literal["fhibe", "coco"] = "fhibe",
@@ -92,9 +92,6 @@ def load(
         The unpacked release, a folder in it, or its CSV.
     release : {"body", "face"}
         Whole photos, a row for each person in each; or aligned faces of 512 pixels.
-    source : {"csv", "json"}, optional
-        The processed CSV or the JSON file of each image; the CSV if there is one. The full-size
-        release has JSON alone.
     segments : bool
         Keep each person's part polygons as text, which face parsing and segmentation read.
     box : {"person", "face"}
@@ -132,9 +129,9 @@ def load(
     >>> dataset.values_of("age_group")["value"].to_list()
     ['[30,40)']
     """
-    check_choices(load, release=release, source=source, box=box, keypoint_set=keypoint_set)
+    check_choices(load, release=release, box=box, keypoint_set=keypoint_set)
     root, inputs = Path(path).expanduser(), Inputs()
-    whole, where = _read(root, release, source, inputs, segments=segments)
+    whole, where = _read(root, release, inputs, segments=segments)
     rows, withdrawn = _consenting(whole)
     people = _judged_by(_people(rows, where), box, keypoint_set)
     return dataset_of(
@@ -151,22 +148,20 @@ def load(
     )
 
 
-def _read(
-    root: Path, release: str, source: str | None, inputs: Inputs, *, segments: bool
-) -> tuple[pl.DataFrame, str]:
+def _read(root: Path, release: str, inputs: Inputs, *, segments: bool) -> tuple[pl.DataFrame, str]:
     """Read the wide frame, and name the file or folder it came from."""
     name = _CSV[release]
     file = root if root.is_file() else optional_file(root, anywhere(name))
-    if file is not None and source != "json" and file.suffix.lower() != ".json":
+    if file is not None and file.suffix.lower() != ".json":
         frame = read_csv_rows(file, segments=segments)
         inputs[str(file)] = sha256_file(file)
         return frame, str(file)
     folder = root.parent if root.is_file() else root
     files = [root] if root.is_file() else sorted(root.glob(f"**/{_JSON[release]}"))
-    if not files or source == "csv" or not root.exists():
+    if not files or not root.exists():
         raise FileError(
             "the folder holds no FHIBE annotations" if root.is_dir() else "there is no such file",
-            expected=name if source == "csv" else f"{name} or {_JSON[release]}",
+            expected=f"{name} or {_JSON[release]}",
             where=str(root),
         )
     return read_json_files(files, folder, inputs, segments=segments), str(root)

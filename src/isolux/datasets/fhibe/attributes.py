@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 
 from isolux.datasets._points import NO_POINTS
-from isolux.datasets._refusals import refuse_cells
 from isolux.datasets._tables import attribute_table, left_join
 from isolux.datasets.fhibe.words import (
     AGE_BINS,
@@ -26,6 +25,7 @@ from isolux.datasets.fhibe.words import (
     SKIN_COLORS,
 )
 from isolux.io.cells import as_numbers, filled
+from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.tables import ATTRIBUTES, check
 
@@ -123,13 +123,7 @@ def _ages(cells: pl.Series, ids: pl.Series, where: str) -> pl.DataFrame:
 
 
 def literal(cell: str) -> Any:
-    """Read a Python literal.
-
-    Examples
-    --------
-    >>> literal("['11. Asia', '15. Southern Asia']")
-    ['11. Asia', '15. Southern Asia']
-    """
+    """Read a Python literal."""
     if len(cell) > _LONGEST:
         raise ValueError(f"{len(cell):,} characters, more than {_LONGEST:,}")
     try:
@@ -163,13 +157,7 @@ def _list_of_text(cell: str) -> list[str]:
 
 
 def one_answer(cells: pl.Series) -> pl.Series:
-    """Take the number from before each answer; free text, which has its own words, is not listed.
-
-    Examples
-    --------
-    >>> one_answer(pl.Series(["8. Up (Medium)", "18. Free-text", None])).to_list()
-    ['Up (Medium)', 'Not listed', None]
-    """
+    """Take the number from before each answer; free text counts as not listed."""
     different = cells.unique().drop_nulls().to_list()
     words = {cell: _without_number(cell) for cell in different}
     return cells.replace(words) if words else cells

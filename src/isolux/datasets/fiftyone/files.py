@@ -20,7 +20,7 @@ import msgspec
 import polars as pl
 
 from isolux.datasets._files import Inputs, file_in
-from isolux.datasets._json import decode
+from isolux.io.json_values import decode
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, place
 
 HOLDERS = {
@@ -87,15 +87,7 @@ def _decoded(data: bytes, kind: Any, where: str) -> Any:
 
 
 def field_of(export: Export, asked: str | None) -> str | None:
-    """Choose the field that holds people; None where there is none, and each picture is a person.
-
-    Raises
-    ------
-    UnknownNameError
-        No such field.
-    TableError
-        Several that it could be, and none asked for.
-    """
+    """Choose the field that holds people; None: each picture is a person."""
     kinds: dict[str, str] = {}
     for sample in export.samples:
         for name, value in sample.items():
@@ -158,15 +150,7 @@ class Columns:
 
 
 def columns_of(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> Columns:
-    """Make a column of each field: text, lists of text, numbers or booleans.
-
-    Examples
-    --------
-    >>> rows = [{"age": 31, "seen": True}, {"age": 7.5, "hat": {"x": 1}}]
-    >>> read = columns_of(rows, ["age", "seen", "hat"])
-    >>> read.found["age"].to_list(), read.found["seen"].to_list(), read.left
-    ([31.0, 7.5], [True, None], ('hat',))
-    """
+    """Make a column of each field: text, lists of text, numbers or booleans."""
     found: dict[str, pl.Series] = {}
     left: list[str] = []
     for name in names:
@@ -216,13 +200,7 @@ def _number(value: float | None) -> float | None:
 
 
 def text_of(value: object) -> str | None:
-    """Write a value as text; null for an empty one.
-
-    Examples
-    --------
-    >>> text_of(3.0), text_of(True), text_of(" ")
-    ('3', 'true', None)
-    """
+    """Write a value as text; null for an empty one."""
     if value is None:
         return None
     if isinstance(value, bool):

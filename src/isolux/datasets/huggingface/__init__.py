@@ -16,8 +16,6 @@ from typing import Any
 import polars as pl
 
 from isolux.datasets._files import file_in, read_file
-from isolux.datasets._json import decode
-from isolux.datasets._refusals import refuse_cells, require_columns
 from isolux.datasets._wide import (
     attributes_of,
     identify,
@@ -31,6 +29,9 @@ from isolux.io.binary_tables import refuse_damaged
 from isolux.io.cells import is_plain
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
+from isolux.io.json_values import decode
+from isolux.io.refusals import refuse_cells
+from isolux.io.refusals import require_columns as require_columns
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -66,7 +67,6 @@ def load(
     *,
     split: str | None = None,
     configuration: str | None = None,
-    columns: Mapping[str, str] | None = None,
     id: str | None = None,  # noqa: A002  (the flag is called --id)
     image: str | None = None,
     separator: str | None = None,
@@ -83,12 +83,8 @@ def load(
         The part to load; must be given where there are several.
     configuration : str, optional
         Of a data set of the hub that has several: which.
-    columns : mapping of str to str, optional
-        The attributes to load, each with the column it is in (``{"gender": "sex"}``). An
-        attribute ``subject_id`` names the person. Not given: every column, by its own name.
     id, image : str, optional
-        The columns that identify a row and name its image, by their names after ``columns``, as
-        for a table.
+        The columns that identify a row and name its image, as for a table.
     separator : str, optional
         What parts several values in one cell. Lists need none.
 
@@ -112,19 +108,18 @@ def load(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     table = pl.DataFrame({"id": ["a", "b"], "sex": ["f", "m"]})
     ...     table.write_parquet(Path(folder) / "train-00000-of-00001.parquet")
-    ...     load(folder, columns={"gender": "sex"}).attributes.select("attribute", "value").rows()
-    [('gender', 'f'), ('gender', 'm')]
+    ...     load(folder).attributes.select("attribute", "value").rows()
+    [('sex', 'f'), ('sex', 'm')]
     """
     root = fetched(path, configuration) if is_address(path) else Path(path).expanduser()
     where = str(root)
     found = _source(root, split)
     frame, notes = _read(found, where)
-    frame = _renamed(frame, columns, where)
     identity = identify(frame, id, where)
     pictured = image_column(frame, identity, image)
     instances = instances_of(frame, identity, pictured, where)
     taken = {identity.column, pictured, "subject_id", "cluster_id"}
-    names = [n for n in (frame.columns if columns is None else columns) if n not in taken]
+    names = [name for name in frame.columns if name not in taken]
     dataset = Dataset(
         name="huggingface",
         info=INFO,
@@ -339,13 +334,3 @@ def _named(cells: pl.Series, classes: list[str], where: str, notes: list[str]) -
         .replace_strict(dict(enumerate(classes)), default=None, return_dtype=pl.String)
     )
     return named
-
-
-def _renamed(frame: pl.DataFrame, columns: Mapping[str, str] | None, where: str) -> pl.DataFrame:
-    """Give columns the names of the attributes they hold; several may take from one column."""
-    if columns is None:
-        return frame
-    require_columns(frame, columns.values(), where)
-    moved = [frame[column].alias(name) for name, column in columns.items()]
-    rest = frame.select(n for n in frame.columns if n not in columns and n not in columns.values())
-    return pl.DataFrame([*moved, *rest.get_columns()])

@@ -18,13 +18,7 @@ _AS_PARQUET = "refs/convert/parquet"
 
 
 def is_address(path: str | Path) -> bool:
-    """Tell an address of the hub from a path.
-
-    Examples
-    --------
-    >>> is_address("hub://owner/faces"), is_address("faces/train.parquet")
-    (True, False)
-    """
+    """Tell an address of the hub from a path."""
     return str(path).startswith("hub:")
 
 

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets._refusals import refuse_cells
 from isolux.datasets._tables import first_named
 from isolux.datasets._wide import attributes_of
 from isolux.datasets.pairs.clusters import (
@@ -30,8 +29,9 @@ from isolux.io.cells import as_numbers, as_text, first_of
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.ids import ids_of
+from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown
+from isolux.vocabulary.errors import SpecError, TableError, columns_shown
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, check
 
@@ -119,7 +119,7 @@ def load(
     where = str(path)
     frame = read_table(path, format=format)
     columns = find_columns(
-        frame.columns, where=where, first=first, second=second, score=score, genuine=genuine
+        frame, where=where, first=first, second=second, score=score, genuine=genuine
     )
     ids = _ids(frame, columns, where)
     people = tuple(first_of(frame[name]) for name in columns.people) if columns.people else None
@@ -270,19 +270,7 @@ _MODEL = "model"
 
 @dataclass(frozen=True, slots=True)
 class PairColumns:
-    """The columns of a table of pairs.
-
-    Parameters
-    ----------
-    score : str
-    genuine : str or None
-        Whether both are one person; None: where their people are the same.
-    ids, people : (str, str) or None
-        Of either side.
-    sides : dict of str to (str, str)
-        Attribute to its two columns; the same column twice where it is of the pair.
-    model : str or None
-    """
+    """The columns of a table of pairs."""
 
     score: str
     genuine: str | None
@@ -293,7 +281,7 @@ class PairColumns:
 
 
 def find_columns(
-    columns: Sequence[str],
+    frame: pl.DataFrame,
     *,
     where: str,
     first: str | None,
@@ -301,18 +289,9 @@ def find_columns(
     score: str | None,
     genuine: str | None,
 ) -> PairColumns:
-    """Find each column, by its name where none is given.
-
-    Examples
-    --------
-    >>> found = find_columns(["same", "sim", "race_a", "race_b", "age"], where="pairs.csv",
-    ...                      first=None, second=None, score=None, genuine=None)
-    >>> found.score, found.genuine, found.ids, found.sides
-    ('sim', 'same', None, {'race': ('race_a', 'race_b'), 'age': ('age', 'age')})
-    """
-    for name in (first, second, score, genuine):
-        if name is not None and name not in columns:
-            raise UnknownNameError("column", name, columns, where=where)
+    """Find each column, by its name where none is given."""
+    require_columns(frame, (first, second, score, genuine), where)
+    columns = frame.columns
     if (first is None) != (second is None):
         raise SpecError(
             "one side of a pair has an id and the other has none",

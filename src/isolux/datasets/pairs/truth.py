@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets._refusals import refuse_cells
 from isolux.io.cells import as_text, row_of
+from isolux.io.refusals import refuse_cells
 from isolux.io.yes_no import NO, YES
 from isolux.vocabulary.errors import TableError, place
 
@@ -23,14 +23,7 @@ def genuine_of(
     people: tuple[pl.Series, ...] | None,
     where: str,
 ) -> pl.Series:
-    """Read whether each pair is of one person; null where it is not said.
-
-    Examples
-    --------
-    >>> frame = pl.DataFrame({"same": ["genuine", "Impostor", None]})
-    >>> genuine_of(frame, "same", None, "pairs.csv").to_list()
-    [True, False, None]
-    """
+    """Read whether each pair is of one person; null where it is not said."""
     known = None if people is None else (people[0] == people[1])
     if column is None:
         assert known is not None  # noqa: S101 - find_columns asks for one of the two
@@ -72,13 +65,7 @@ def genuine_of(
 def refuse_both(
     ids: tuple[pl.Series, pl.Series], same: pl.Series, column: str | None, where: str
 ) -> None:
-    """Refuse two pictures that one row calls genuine and another impostors, in either order.
-
-    Examples
-    --------
-    >>> refuse_both((pl.Series(["a", "b"]), pl.Series(["b", "c"])), pl.Series([True, False]),
-    ...             "same", "pairs.csv")
-    """
+    """Refuse two pictures that one row calls genuine and another impostors, in either order."""
     told = pl.DataFrame(
         {"row": np.arange(len(same)), "one": ids[0], "other": ids[1], "same": same}
     ).filter(pl.col("same").is_not_null())
@@ -103,13 +90,7 @@ def refuse_both(
 def refuse_two_scores(
     ids: tuple[pl.Series, pl.Series], score: pl.Series, model: pl.Series, where: str
 ) -> None:
-    """Refuse two pictures that one model gives two scores, in either order.
-
-    Examples
-    --------
-    >>> refuse_two_scores((pl.Series(["a", "b"]), pl.Series(["b", "a"])), pl.Series([0.2, 0.2]),
-    ...                   pl.Series(["m", "m"]), "pairs.csv")
-    """
+    """Refuse two pictures that one model gives two scores, in either order."""
     told = pl.DataFrame(
         {"row": np.arange(len(score)), "one": ids[0], "other": ids[1], "score": score, "of": model}
     ).filter(pl.col("score").is_not_null() & (pl.col("one") != pl.col("other")))
@@ -139,12 +120,6 @@ def people_of(
     """Give the pictures that genuine pairs connect one number.
 
     Shapes: ``first, second`` [m].
-
-    Examples
-    --------
-    >>> ends = np.array([0, 1, 2]), np.array([1, 2, 3])
-    >>> people_of(*ends, pl.Series([True, False, True]), 4).to_list()
-    [0, 0, 1, 1]
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

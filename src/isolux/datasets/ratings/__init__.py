@@ -191,15 +191,7 @@ def _told(
 
 
 def doubts(answers: pl.DataFrame, column: str | None) -> list[Caution]:
-    """Caution about answers that are spelt in two ways, foreign to the others', or all alike.
-
-    Examples
-    --------
-    >>> said = pl.DataFrame({"instance_id": ["a", "a"], "annotator": ["x", "y"],
-    ...                      "label": ["Cat", "cat"]})
-    >>> print(doubts(said, "label")[0])
-    Answers differ in their spelling alone: 'Cat' and 'cat'. They count as two answers.
-    """
+    """Caution about answers that are spelt in two ways, foreign to the others', or all alike."""
     held = answers.drop_nulls("label").with_columns(pl.col("label").str.strip_chars())
     return [*_spelt_twice(held), *_foreign(held), *_all_alike(held, column)]
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.datasets._refusals import refuse_cells, refuse_repeats, require_columns
 from isolux.datasets._tables import first_named
 from isolux.io.cells import as_text, is_plain
 from isolux.io.ids import ids_of
+from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown
 
 _ITEM = (
@@ -40,17 +40,7 @@ _QUESTION, _SHOWN = "question", 5
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which column is which.
-
-    Parameters
-    ----------
-    item : str or None
-        The column that names the item; None: the row does.
-    annotator, answer : str or None
-        Of a long table, one row an answer; None: a wide one.
-    annotators : tuple of str
-        Of a wide table: the columns with the answers, one an annotator.
-    """
+    """Which column is which."""
 
     item: str | None
     annotator: str | None = None
@@ -67,15 +57,7 @@ def find_layout(
     annotators: Sequence[str],
     where: str,
 ) -> Layout:
-    """Find the columns, by their names where none is given.
-
-    Examples
-    --------
-    >>> wide = pl.DataFrame({"photo": ["a"], "tone": ["3"], "rater_1": ["x"], "rater_2": ["x"]})
-    >>> nothing = {"item": None, "annotator": None, "answer": None, "annotators": ()}
-    >>> find_layout(wide, **nothing, where="ratings.csv").annotators
-    ('rater_1', 'rater_2')
-    """
+    """Find the columns, by their names where none is given."""
     columns = frame.columns
     require_columns(frame, (item, annotator, answer, *annotators), where)
     if annotators and (annotator or answer):
@@ -169,15 +151,7 @@ def _of_rows(frame: pl.DataFrame, column: str | None, others: Sequence[str]) -> 
 def of_question(
     frame: pl.DataFrame, layout: Layout, question: str | None, where: str
 ) -> pl.DataFrame:
-    """Keep the answers to one question, of a table that tells questions apart.
-
-    Examples
-    --------
-    >>> rows = pl.DataFrame({"item": ["a", "a"], "rater": ["x", "x"], "question": ["hair", "age"],
-    ...                      "answer": ["grey", "older"]})
-    >>> of_question(rows, Layout("item", "rater", "answer"), "age", "answers.csv")["answer"][0]
-    'older'
-    """
+    """Keep the answers to one question, of a table that tells questions apart."""
     if question is None:
         pair = [layout.item, layout.annotator]
         if _QUESTION not in frame.columns or None in pair or _QUESTION in pair:
@@ -305,14 +279,7 @@ def _constant(frame: pl.DataFrame, within: str, columns: Sequence[str]) -> list[
 def turned(
     frame: pl.DataFrame, annotator: str | None, items: Sequence[str], where: str
 ) -> tuple[pl.DataFrame, dict[str, str]] | None:
-    """Bring a table of one row an annotator to one row an answer.
-
-    Examples
-    --------
-    >>> wide = pl.DataFrame({"rater": ["x", "y"], "a.jpg": ["3", "4"], "b.jpg": ["4", "4"]})
-    >>> turned(wide, None, (), "ratings.csv")[0].rows()
-    [('x', 'a.jpg', '3'), ('y', 'a.jpg', '4'), ('x', 'b.jpg', '4'), ('y', 'b.jpg', '4')]
-    """
+    """Bring a table of one row an annotator to one row an answer."""
     require_columns(frame, (annotator, *items), where)
     who = annotator or next((c for c in frame.columns if is_named_as_annotators(c)), None)
     if not items and (who is None or not _lies_so(frame, who)):

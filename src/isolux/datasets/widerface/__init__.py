@@ -15,18 +15,14 @@ import polars as pl
 from isolux.datasets._boxes import checked_boxes
 from isolux.datasets._columns import BOX
 from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
-from isolux.datasets._refusals import (
-    check_choices,
-    refuse_cells,
-    refuse_repeats,
-    require_columns,
-)
+from isolux.datasets._refusals import check_choices
 from isolux.datasets._tables import attribute_table, dataset_of, left_join
 from isolux.datasets.widerface.files import LABELS, chosen_of_mat, lists_of_mat, read_text
-from isolux.io.cells import as_text, row_of
+from isolux.io.cells import as_text
+from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, place
+from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, check
 
@@ -205,14 +201,14 @@ def _demographics(
         instance_id=pl.format("{}_{}", pl.col("file").str.strip_prefix("images/"), index)
     )["instance_id"]
     known = ids.is_in(faces["instance_id"].implode()).fill_null(value=False)
-    if not known.all():
-        row = row_of(~known)
-        raise JoinError(
-            f"{(~known).sum():,} face(s) with demographics are not in the ground truth",
-            expected="images/<event>/<image>.jpg, and a place among its boxes counted from 0",
-            found=f"face {table['face'][row]} of {table['file'][row]!r}",
-            where=place(where, row + 1, "face"),
-        )
+    refuse_cells(
+        ~known,
+        table["face"],
+        "{n} face(s) with demographics are not in the ground truth",
+        "images/<event>/<image>.jpg, and a place among its boxes counted from 0",
+        where,
+        found=lambda row: f"face {table['face'][row]} of {table['file'][row]!r}",
+    )
     refuse_repeats(ids, "a face is listed twice ({n} cell(s))", "each face once", where, "face")
     texts = [as_text(table[column]) for column in DEMOGRAPHICS]
     for text in texts:

@@ -16,6 +16,7 @@ import polars as pl
 from isolux.datasets._columns import BOX
 from isolux.datasets._mat.files import read_mat5
 from isolux.io.cells import row_of
+from isolux.io.refusals import refuse_repeats
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, TableError, place
 
@@ -89,9 +90,8 @@ def _boxes(
     parts = rows.str.split(" ").list.eval(pl.element().filter(pl.element() != ""))
     cells = parts.list.eval(pl.element().cast(pl.Int64, strict=False))
     good = (cells.list.len() == len(_NUMBERS)) & ~cells.list.eval(pl.element().is_null()).list.any()
-    bad = ~good
-    if bad.any():
-        row = row_of(bad)
+    if not good.all():
+        row = row_of(~good)
         raise TableError(
             "a box cannot be read",
             expected="ten whole numbers: x y w h " + " ".join(LABELS),
@@ -226,11 +226,7 @@ def _faces(
         columns[name] = pl.Series(words).gather(codes)
     faces = pl.DataFrame(columns).with_columns(pl.col("image").cast(pl.Int64))
     images = pl.DataFrame({"image_id": pl.Series(names, dtype=pl.String)})
-    repeated = images["image_id"].is_duplicated()
-    if repeated.any():
-        raise TableError(
-            "an image is listed twice", found=repr(names[row_of(repeated)]), where=where
-        )
+    refuse_repeats(images["image_id"].alias(""), "an image is listed twice", None, where)
     return (
         images.with_row_index("image")
         .with_columns(pl.col("image").cast(pl.Int64))

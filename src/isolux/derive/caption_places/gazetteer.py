@@ -303,14 +303,7 @@ virginia creeper
 
 @cache
 def places() -> tuple[Places, Places]:
-    """Return the names in any spelling, and those that need their capital letter.
-
-    Examples
-    --------
-    >>> anyhow, exact = places()
-    >>> anyhow["peruvian"], exact["turkey"], anyhow["french fries"]
-    (('Peru', 'Latin America and the Caribbean'), ('Turkey', ...), (None, None))
-    """
+    """Return the names in any spelling, and those that need their capital letter."""
     anyhow: Places = {}
     exact: Places = {}
     for region, lines in REGIONS.items():

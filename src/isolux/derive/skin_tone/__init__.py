@@ -189,15 +189,6 @@ def ita_of_light(light: FloatArray) -> FloatArray:
     """Give the individual typology angle of each colour, degrees.
 
     Shapes: ``light`` [..., 3]; returns [...].
-
-    Examples
-    --------
-    The lightest, the sixth and the darkest of the ten Monk tones.
-
-    >>> from isolux.derive._colour import LINEAR
-    >>> tones = np.array([[246, 237, 228], [160, 126, 86], [41, 36, 32]], dtype=np.uint8)
-    >>> ita_of_light(LINEAR[tones]).round(1).tolist()
-    [83.0, 10.9, -84.3]
     """
     lab = lab_of_light(light)
     return np.degrees(np.arctan2(lab[..., 0] - 50.0, lab[..., 2]))
@@ -239,19 +230,7 @@ _NOTHING = "no face's box and no mask of skin"
 
 @dataclass(frozen=True, slots=True)
 class Faces:
-    """Where each one's skin is looked for.
-
-    Parameters
-    ----------
-    boxes : [n, 4] float
-        Left, upper, right, lower, annotated pixels; NaN: none.
-    whole : [n] bool
-        The picture is the face.
-    runs : list of dict or None, files : list of str or None
-        A mask of the skin as run lengths, or its picture below ``root``; None where there is
-        neither.
-    root : Path or None
-    """
+    """Where each one's skin is looked for."""
 
     boxes: npt.NDArray[np.float64]
     whole: npt.NDArray[np.bool_]

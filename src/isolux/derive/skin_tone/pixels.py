@@ -42,17 +42,7 @@ _CLIPPED = 255  # a highlight: what was brighter is lost
 
 @dataclass(frozen=True, slots=True)
 class Skin:
-    """Skin by region, as mean light of small squares.
-
-    Parameters
-    ----------
-    regions : tuple of [m, 3] float
-        Linear red, green and blue of each square; regions without skin are left out.
-    n : int
-        Pixels that these are of.
-    share : float
-        Their share of the pixels looked at.
-    """
+    """Skin by region, as mean light of small squares."""
 
     regions: tuple[FloatArray, ...]
     n: int
@@ -60,16 +50,7 @@ class Skin:
 
 
 def skin_in_box(pixels: Pixels, box: Sequence[float]) -> Skin:
-    """Take the skin of both cheeks and the chin: squares with red > green ≥ blue.
-
-    Examples
-    --------
-    >>> face = np.full((20, 20, 3), (160, 126, 86), dtype=np.uint8)  # Monk's sixth tone
-    >>> face[:10] = (40, 90, 40)
-    >>> skin = skin_in_box(face, (0, 0, 20, 20))
-    >>> len(skin.regions), skin.share
-    (3, 1.0)
-    """
+    """Take the skin of both cheeks and the chin: squares with red > green ≥ blue."""
     left, upper, right, lower = box
     wide, high = right - left, lower - upper
     parts = []

@@ -67,20 +67,7 @@ _MARKS = (b'"previous"', b'"signature"')
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """A ledger as it was read.
-
-    Parameters
-    ----------
-    rows : tuple of Row
-        In the order in which they were added.
-    signatures : bool
-        Whether the signatures were checked (the key was at hand), beside the chain of hashes.
-    notes : tuple of str
-    unfinished : bool
-        Whether it ends in the middle of a row.
-    key : bytes or None
-        The project's key, where it is at hand.
-    """
+    """A ledger as it was read."""
 
     rows: tuple[Row, ...]
     signatures: bool
@@ -132,19 +119,7 @@ def is_ledger(path: str | Path) -> bool:
 
 
 def read_ledger(path: str | Path, *, key: str | Path | None = None) -> Ledger:
-    r"""Read a ledger and check that no row was changed, taken out or put in.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from isolux.io.consent import append
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "consent.jsonl"
-    ...     _ = append(file, "grant", "subject", ["s1", "s2"], ["evaluation"])
-    ...     _ = append(file, "revoke", "subject", ["s2"], ["evaluation"])
-    ...     [(row.n, row.act, row.who) for row in read_ledger(file).rows]
-    [(1, 'grant', 's1'), (2, 'grant', 's2'), (3, 'revoke', 's2')]
-    """
+    """Read a ledger and check that no row was changed, taken out or put in."""
     file = Path(path).expanduser()
     refuse_unless_file(file)
     try:
@@ -187,17 +162,7 @@ def _rows(data: bytes, secret: bytes | None, where: str) -> tuple[tuple[Row, ...
 
 
 def standing(rows: Sequence[Row]) -> pl.DataFrame:
-    """Reckon what each person allows.
-
-    Examples
-    --------
-    >>> from isolux.io.consent.rows import FIRST
-    >>> now = "2026-01-01T00:00:00Z"
-    >>> rows = [Row(1, now, "grant", "subject", "s1", ("evaluation", "training"), "", FIRST),
-    ...         Row(2, now, "revoke", "subject", "s1", ("training",), "", FIRST)]
-    >>> standing(rows).row(0)
-    ('subject', 's1', True, False, None)
-    """
+    """Reckon what each person allows."""
     found: dict[tuple[str, str], dict[str, bool | None]] = {}
     names: dict[tuple[str, str], str | None] = {}
     for row in rows:
@@ -212,13 +177,7 @@ def standing(rows: Sequence[Row]) -> pl.DataFrame:
 
 
 def revoked(rows: Sequence[Row], scope: Scope = "evaluation") -> frozenset[str]:
-    """List subjects and copyright holders who revoked a scope and did not grant it again.
-
-    Examples
-    --------
-    >>> revoked([])
-    frozenset()
-    """
+    """List subjects and copyright holders who revoked a scope and did not grant it again."""
     state = standing(rows).filter(pl.col("kind") != "annotator", ~pl.col(scope))
     return frozenset(state["who"].drop_nulls().to_list())
 

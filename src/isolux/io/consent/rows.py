@@ -40,34 +40,7 @@ _FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row: at a time, a person of a kind granted or revoked the use for some scopes.
-
-    Parameters
-    ----------
-    n : int
-        Its number, from 1.
-    at : str
-        When, as ISO 8601 in UTC.
-    act : {"grant", "revoke"}
-    kind : {"subject", "copyright", "annotator"}
-        As what the person decides.
-    who : str or None
-        The person's id, as the dataset has it; None: erased by a withdrawal.
-    scopes : tuple of str
-        Of evaluation, training, publication.
-    note : str or None
-        A reason, or a form number; None: erased.
-    previous : str
-        SHA-256 of the row before.
-    salt : str or None
-        Random, of the seal; None: erased.
-    mark : str
-        HMAC of kind and id under the project's key, by which an erased person is known.
-    seal : str
-        SHA-256 of the salt, the id and the note.
-    hash, signature : str
-        SHA-256 of this row, and its HMAC under the project's key.
-    """
+    """A row: at a time, a person of a kind granted or revoked the use for some scopes."""
 
     n: int
     at: str
@@ -107,14 +80,7 @@ class Row:
 
 
 def signed(row: Row, key: bytes) -> Row:
-    """Return the row with its hash and its signature.
-
-    Examples
-    --------
-    >>> row = Row(1, "2026-01-01T00:00:00Z", "grant", "subject", "s1", ("training",), "", FIRST)
-    >>> len(signed(row, b"key").signature)
-    64
-    """
+    """Return the row with its hash and its signature."""
     salt = row.salt or new_salt()
     seal = seal_of(salt, {"who": row.who, "note": row.note})
     whole = replace(row, salt=salt, seal=seal, mark=mark_of(row.kind, str(row.who), key))

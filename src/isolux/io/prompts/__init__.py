@@ -26,20 +26,7 @@ _SLOT = "{}"
 
 @dataclass(frozen=True, slots=True)
 class PromptFile:
-    """Prompts by name: the value that each stands for, or the question that it is one way to ask.
-
-    Parameters
-    ----------
-    name : str
-        As it was named: one that comes with isolux, or a path.
-    prompts : mapping of str to tuple of str
-        In the order of the file.
-    reads : mapping of str to tuple of str
-        Of questions: by which rules their answers are read; empty: as they stand.
-    title, source, language : str
-        Source is empty where a file of one's own does not say.
-    sha256 : str
-    """
+    """Prompts by name: the value that each stands for, or the question that it asks."""
 
     name: str
     prompts: Mapping[str, tuple[str, ...]]
@@ -60,25 +47,12 @@ class PromptFile:
 
 
 def built_in_prompts() -> list[str]:
-    """Name the files that come with isolux.
-
-    Examples
-    --------
-    >>> "fhibe_questions" in built_in_prompts()
-    True
-    """
+    """Name the files that come with isolux."""
     return sorted(path.stem for path in _HERE.glob("*.yaml"))
 
 
 def read_prompt_file(named: str | Path) -> PromptFile:
-    """Read prompts of one's own, or some that come with isolux.
-
-    Examples
-    --------
-    >>> found = read_prompt_file("fhibe_scene")
-    >>> {name: len(texts) for name, texts in found.prompts.items()}
-    {'indoor': 4, 'outdoor': 4}
-    """
+    """Read prompts of one's own, or some that come with isolux."""
     path, where = _path(str(named)), str(named)
     refuse_unless_file(path)
     if path.suffix.lower() == ".txt":

@@ -57,14 +57,7 @@ def _clusters(kinds: pl.DataFrame, cluster: pl.Series) -> pl.DataFrame:
 
 
 def marks(cells: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Hash each cell to 128 bits, as two numbers; null where it is empty.
-
-    Examples
-    --------
-    >>> high, low = marks(pl.Series(["a", " ", "a"]))
-    >>> high.is_null().to_list(), bool(high[0] == high[2]), bool(low[0] == high[0])
-    ([False, True, False], True, False)
-    """
+    """Hash each cell to 128 bits, as two numbers; null where it is empty."""
     # A whole column decides how its floats are written as text, and a shard is not the whole.
     text = cells.fill_nan(None) if cells.dtype.is_float() else as_text(cells)
     if isinstance(text.dtype, pl.List):

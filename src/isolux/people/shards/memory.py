@@ -19,13 +19,7 @@ _SMALL = 100_000
 def cost_of(
     rows: int, columns: int, why: str, where: str, hint: str, *, resampled: bool = False
 ) -> str:
-    """Say what rows that are held at once cost, or refuse them.
-
-    Examples
-    --------
-    >>> cost_of(1000, 4, "an example", "people", "less")
-    '1,000 rows of about 1,600 bytes are 1.6 MB'
-    """
+    """Say what rows that are held at once cost, or refuse them."""
     each = _PER_ROW + _PER_COLUMN * columns + resampled * _RESAMPLED
     cost, free = rows * each, free_memory()
     told = f"{rows:,} rows of about {each:,} bytes are {_size(cost)}"

@@ -61,15 +61,7 @@ def _advice(numbers: pl.Series, scale: float, row: int) -> str:
 
 
 def whether_detected(cells: pl.Series, where: str) -> pl.Series:
-    """Read a column that says yes or no, in one of a few words; an empty cell says no.
-
-    Examples
-    --------
-    >>> whether_detected(pl.Series("face", ["Y", "missed", None]), "net.csv").to_list()
-    [True, False, False]
-    >>> whether_detected(pl.Series("face", [0.93, 0.0]), "net.csv").to_list()
-    [True, False]
-    """
+    """Read a column that says yes or no, in one of a few words; an empty cell says no."""
     text = as_text(cells)
     if isinstance(text.dtype, pl.List):
         found = text.list.drop_nulls().list.len().fill_null(0) > 0

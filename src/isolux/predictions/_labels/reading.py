@@ -15,10 +15,11 @@ import polars as pl
 from isolux.io.cells import as_labels, as_lists, as_numbers, as_text, filled, row_of
 from isolux.io.frames import read_table
 from isolux.io.ids import IdFrom, id_column, ids_of
+from isolux.io.refusals import refuse_cells, require_columns
 from isolux.predictions._detections import model_name
 from isolux.predictions._id_parts import shortened
 from isolux.predictions._labels.confidences import confidences, whether_detected
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown, place
+from isolux.vocabulary.errors import SpecError, TableError, columns_shown, place
 from isolux.vocabulary.places import is_unrepeated
 from isolux.vocabulary.tables import LABEL_PREDICTIONS
 
@@ -89,8 +90,7 @@ def models_of_rows(
     frame: pl.DataFrame, column: str | None, named: str | None, where: str
 ) -> pl.Series | None:
     """Say which model each row is of, as text; None where the table does not say."""
-    if column is not None and column not in frame.columns:
-        raise UnknownNameError("column", column, frame.columns, where=where)
+    require_columns(frame, (column,), where)
     own = column or ("model" if "model" in frame.columns else None)
     models = None if own is None else as_text(frame[own])
     if models is None or named is None:
@@ -122,9 +122,8 @@ def label_rows(
             expected="a number above 0: scores run from 0 to it",
             found=str(answers.scale),
         )
-    for name in (answers.column, answers.score, answers.detected, answers.question):
-        if name is not None and name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where=where)
+    named = (answers.column, answers.score, answers.detected, answers.question)
+    require_columns(frame, named, where)
     who = pl.DataFrame(
         {
             "model": pl.repeat(answers.model, frame.height, eager=True)
@@ -287,13 +286,12 @@ def _score_lists(cells: pl.Series, separator: str | None) -> pl.Series:
 
 
 def _refuse_unequal(labels: pl.Series, scores: pl.Series, where: str, column: str) -> None:
-    unequal = labels != scores
-    if not unequal.any():
-        return
-    row = row_of(unequal)
-    raise TableError(
-        f"{unequal.sum()} row(s) have more or fewer scores than answers",
-        expected="a score for each answer, in the same order",
-        found=f"{labels[row]} answer(s) and {scores[row]} score(s)",
-        where=place(where, row + 1, column),
+    refuse_cells(
+        labels != scores,
+        scores,
+        "{n} row(s) have more or fewer scores than answers",
+        "a score for each answer, in the same order",
+        where,
+        column=column,
+        found=lambda row: f"{labels[row]} answer(s) and {scores[row]} score(s)",
     )

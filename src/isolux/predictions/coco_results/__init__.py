@@ -14,13 +14,14 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from isolux.io.cells import row_of
+from isolux.io.json_values import decode
+from isolux.io.refusals import refuse_cells
 from isolux.predictions._detections import Kind, detections, model_name
-from isolux.predictions._json_text import DAMAGE, JsonText, open_bytes
+from isolux.predictions._json_text import JsonText, open_bytes
 from isolux.predictions._seen import Seen
 from isolux.predictions.coco_results.rows import read_rows
 from isolux.vocabulary import works
-from isolux.vocabulary.errors import FileError, TableError, place
+from isolux.vocabulary.errors import FileError as FileError
 from isolux.vocabulary.info import FormatInfo
 
 INFO = FormatInfo(
@@ -116,16 +117,7 @@ def _unwrapped(path: str | Path, where: str) -> tuple[pl.DataFrame, Mapping[str,
     """Read results that stand in an object's ``annotations``, and its own names of categories."""
     with open_bytes(path) as stream:
         data = stream.read()
-    try:
-        read = msgspec.json.decode(data, type=_Wrapped)
-    except DAMAGE as error:
-        raise FileError(
-            "this is neither a list of results nor an object with one",
-            expected='[{"image_id": …}, …] or {"annotations": [{"image_id": …}, …]}',
-            found=str(error),
-            where=where,
-            hint="an object may be BDD100K's labels (--format scalabel)",
-        ) from error
+    read = decode(data, _Wrapped, where)
     names = {str(category.id): category.name for category in read.categories}
     frame = read_rows(JsonText(io.BytesIO(bytes(read.annotations)), f"{where}, annotations"))
     return frame, names or None
@@ -137,14 +129,14 @@ def _parted(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     lengths = flat.list.len()
     wrong = ((lengths % 3 != 0) | (lengths == 0)).fill_null(value=False)
     wrong |= flat.list.eval(pl.element().is_null()).list.any().fill_null(value=False)
-    if wrong.any():
-        row = row_of(wrong)
-        raise TableError(
-            "keypoints are not triples of numbers",
-            expected="x, y and a third number for each keypoint",
-            found=f"{lengths[row]} numbers: {flat[row].to_list()[:6]}",
-            where=place(where, row + 1, "keypoints"),
-        )
+    refuse_cells(
+        wrong,
+        flat,
+        "keypoints are not triples of numbers",
+        "x, y and a third number for each keypoint",
+        where,
+        found=lambda row: f"{lengths[row]} numbers: {flat[row].to_list()[:6]}",
+    )
     names = ("keypoints_x", "keypoints_y", "keypoints_v")
     parts = {name: pl.col("keypoints").list.gather_every(3, k) for k, name in enumerate(names)}
     return frame.with_columns(**parts).drop("keypoints")
@@ -154,30 +146,16 @@ def _named(labels: pl.Series, categories: str | Path | Mapping[str, str], where:
     """Put the names of categories in the place of their ids."""
     names = dict(categories) if isinstance(categories, Mapping) else _names_in(Path(categories))
     known = labels.is_in(list(names)) | labels.is_null()
-    if not known.all():
-        row = row_of(~known)
-        raise TableError(
-            f"{(~known).sum():,} result(s) are of a category that has no name",
-            expected="category_id among " + ", ".join(list(names)[:20]),
-            found=repr(labels[row]),
-            where=place(where, row + 1, "category_id"),
-        )
+    problem = "{n} result(s) are of a category that has no name"
+    expected = "category_id among " + ", ".join(list(names)[:20])
+    refuse_cells(~known, labels, problem, expected, where, column="category_id")
     return labels.replace_strict(names, return_dtype=pl.String).alias("label")
 
 
 def _names_in(path: Path) -> dict[str, str]:
     with open_bytes(path) as stream:
-        data = stream.read()
-    try:
-        found = msgspec.json.decode(data, type=_Categories).categories
-    except DAMAGE as error:
-        raise FileError(
-            "the names of categories cannot be read",
-            expected='annotations in COCO\'s JSON, with "categories": [{"id": 1, "name": …}, …]',
-            found=str(error),
-            where=str(path),
-        ) from error
-    return {str(category.id): category.name for category in found}
+        found = decode(stream.read(), _Categories, str(path))
+    return {str(category.id): category.name for category in found.categories}
 
 
 def misfit(seen: Seen) -> str | None:

@@ -24,19 +24,10 @@ _ROW = re.compile(r"(?P<list>\.\w+|)\[(?P<row>\d+)\](?P<rest>.*)")
 
 
 def decode(data: bytes, kind: type[Decoded], where: str) -> Decoded:
-    """Parse JSON as ``kind``.
-
-    Examples
-    --------
-    >>> decode(b'[1, 2', list[int], "a.json")
-    Traceback (most recent call last):
-        ...
-    isolux.vocabulary.errors.FileError: the file is cut off: its JSON ends in the middle of a value
-      expected: JSON that is closed, with a ] or } for each [ or {
-      found: the end at byte 5
-      where: a.json
-    """
+    """Parse JSON as ``kind``."""
     data = decodable(data, where)
+    if not data.strip():
+        raise FileError("the file is empty", where=where)
     try:
         return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError as error:
