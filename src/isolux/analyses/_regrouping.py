@@ -21,6 +21,8 @@ from isolux.vocabulary.tables import MEMBERSHIP, SCORES, Status
 
 FOUND_AT = "found_at"
 """Name of the evidence table."""
+MOST_GROUPS = 12
+"""Groups of an attribute that a figure shows."""
 ROUNDED = pl.col("value", "low", "high").round(5)
 IS_SOUND = pl.col("status").is_in([Status.OK, Status.BOUNDARY])
 """Whether a group is large enough to be judged."""

@@ -28,6 +28,7 @@ import polars as pl
 from isolux.analyses._contrasts import Contrasts, adjusted_p, cluster_sums, contrast
 from isolux.analyses._judged import Judged, findings_table, judged_of, nothing_to_judge, words_for
 from isolux.analyses._regrouping import (
+    MOST_GROUPS,
     at_least,
     check_settings,
     groups_of,
@@ -79,10 +80,8 @@ def explain(
     *,
     attribute: Sequence[str] = (),
     bins: Mapping[str, str] = _NONE,
-    quantiles: int = 5,
     by: Sequence[str] = (),
     metric: str = "",
-    most_groups: int = 12,
     replicates: int | None = None,
 ) -> Explained:
     """Lay out a score along numbers, by group, and compare the two ends.
@@ -96,15 +95,12 @@ def explain(
         (``--derive``), or else the first four numeric ones.
     bins : mapping of str to str
         Attribute to its bins: ``quantile:K`` or ``edges:A,B``; ``ita: edges:-30,10,28,41,55`` are
-        its six classes. A number at an edge is in the bin above.
-    quantiles : int
-        Bins of attributes that ``bins`` does not name, of equal size.
+        its six classes. A number at an edge is in the bin above. Default: fifths.
     by : sequence of str
-        Attributes and intersections of the audit whose groups are shown. Default: all.
+        Attributes and intersections of the audit whose groups are shown, of each the 12
+        largest. Default: all.
     metric : str
         A metric with a score of each unit; empty: the run's first.
-    most_groups : int
-        Per attribute; the largest are kept.
     replicates : int
         Replicates of the cluster bootstrap and of the test, 100 or more. Default: the audit's.
 
@@ -130,12 +126,7 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    check_settings(
-        "along",
-        quantiles=at_least(2, quantiles),
-        most_groups=at_least(1, most_groups),
-        replicates=at_least(100, replicates),
-    )
+    check_settings("along", replicates=at_least(100, replicates))
     if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
     spec, words = settings_of(run, replicates=replicates), replace(words_for(run), corrected=True)
@@ -145,11 +136,9 @@ def explain(
     told: list[Ends] = []
     tables: dict[str, list[pl.DataFrame]] = {}
     for judged in several:
-        members = _groups(run, spec.groups, judged.units, by, most_groups)
+        members = _groups(run, spec.groups, judged.units, by)
         for name in names:
-            numbered = binned_numbers(
-                run, spec.groups, judged.units, name, bins.get(name), quantiles
-            )
+            numbered = binned_numbers(run, spec.groups, judged.units, name, bins.get(name))
             told.append(ends_of(judged, numbered))
             others = members.filter(~_mentions(name))
             title, measure = words.title(name), lowered(words.measure(judged.row))
@@ -177,9 +166,7 @@ def _refuse_stray(bins: Mapping[str, str], names: Sequence[str]) -> None:
         )
 
 
-def _groups(
-    run: Run, settings: Groups, units: pl.Series, by: Sequence[str], most: int
-) -> pl.DataFrame:
+def _groups(run: Run, settings: Groups, units: pl.Series, by: Sequence[str]) -> pl.DataFrame:
     """Put units into the audit's groups, the largest of each attribute."""
     stray = [name for name in by if name not in settings.by]
     if stray:
@@ -192,7 +179,7 @@ def _groups(
     members = groups_of(run, settings, units)
     if by:
         members = members.filter(pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX).is_in(list(by)))
-    return largest_groups(members, most)
+    return largest_groups(members, MOST_GROUPS)
 
 
 def _mentions(name: str) -> pl.Expr:

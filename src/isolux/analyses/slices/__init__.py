@@ -33,11 +33,10 @@ from isolux.analyses._judged import (
 )
 from isolux.analyses._regrouping import at_least, check_settings, settings_of
 from isolux.analyses._sampled import FIXED, rows_of_units, sampled_of
-from isolux.analyses.slices.searching import Search, Suggested, asked, search
+from isolux.analyses.slices.searching import Suggested, asked, search
 from isolux.statements.numbers import points, value_text
 from isolux.statements.words import Words, level_of, words_of
 from isolux.stats.multiplicity import holm
-from isolux.stats.slices import LONGEST
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
@@ -73,6 +72,7 @@ INFO = AnalysisInfo(
 )
 CAPTION = "The worst slices of one half, measured on the other"
 """Of its table."""
+_BINS = 4  # quantiles of attributes that are numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,6 @@ class _Told:
     suggested: Suggested
     answers: pl.DataFrame
     words: Words
-    most: int
 
     def name(self, k: int) -> str:
         """Call a slice by its values: ``light: dim, box size: small``."""
@@ -98,12 +97,7 @@ def explain(
     run: Run,
     *,
     most: int = 5,
-    max_attributes: int = 3,
-    alpha: float = 0.95,
     min_support: float = 0.01,
-    overlap: float = 0.5,
-    held_out: float = 0.5,
-    bins: int = 4,
     **scores: Unpack[ScoreSettings],
 ) -> Explained:
     """Find the worst slices on one half of the clusters and test them on the other.
@@ -118,19 +112,9 @@ def explain(
         out here.
     most : int
         Slices per model that are tested on the other half.
-    max_attributes : int
-        Most attributes of a slice, 1 to 3.
-    alpha : float
-        SliceLine's weight of the error against the size, above 0, at most 1.
     min_support : float
         Least share of one half's units in a slice; never fewer than the audit's minimum of units
         and clusters.
-    overlap : float
-        A slice that shares more of its people (Jaccard, 0 to 1) with a worse one is left out.
-    held_out : float
-        Share of the clusters held out for the tests, above 0 and below 1.
-    bins : int
-        Quantile bins of attributes that are numbers.
     **scores
         Which scores are used, and by which attributes: ``metric`` and ``worse``, described in
         ``ScoreSettings``.
@@ -158,17 +142,10 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    how = Search(most, max_attributes, alpha, min_support, overlap, held_out)
-    is_length = 1 <= max_attributes <= LONGEST
     check_settings(
         "slices",
         most=at_least(1, most),
-        max_attributes=(max_attributes, is_length, "1, 2 or 3"),
-        alpha=(alpha, 0.0 < alpha <= 1.0, "above 0, at most 1"),
         min_support=(min_support, 0.0 < min_support < 1.0, "above 0 and below 1"),
-        overlap=(overlap, 0.0 <= overlap <= 1.0, "0 to 1"),
-        held_out=(held_out, 0.0 < held_out < 1.0, "above 0 and below 1"),
-        bins=at_least(2, bins),
     )
     if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
@@ -176,15 +153,15 @@ def explain(
     several = judged_of(run, spec.task, words, "slices", scores)
     told, notes = [], []
     for judged in several:
-        items, said = _items(run, judged, scores.get("attributes", ()), spec, bins)
+        items, said = _items(run, judged, scores.get("attributes", ()), spec)
         notes += [*judged.notes, *said]
         own = judged.metric(words)
         sampled = sampled_of(run, judged.units, judged.cluster, "the analysis slices")
-        suggested = search(judged, items, own, how, spec.comparing, sampled)
+        suggested = search(judged, items, own, most, min_support, spec.comparing, sampled)
         task = str(run.scores["task"][0])
         held = None if sampled is None else rows_of_units(run, judged.units)
         answers = asked(judged, suggested, own, task, spec.comparing, held)
-        told.append(_Told(judged, items, suggested, answers, words, most))
+        told.append(_Told(judged, items, suggested, answers, words))
         if sampled is not None and sampled.calibrated:
             notes.append(f"slices: {FIXED}")
     if not told:
@@ -197,7 +174,7 @@ def explain(
 
 
 def _items(
-    run: Run, judged: Judged, attributes: Sequence[str], spec: AuditSpec, bins: int
+    run: Run, judged: Judged, attributes: Sequence[str], spec: AuditSpec
 ) -> tuple[Features, tuple[str, ...]]:
     notes: list[str] = []
     answers = (
@@ -219,7 +196,7 @@ def _items(
             f"Slices are not described by {spec.sample.weight}, which says how people were drawn."
         )
     kinds = kinds_of(run, spec, judged.units, attributes, analysis="slices")
-    items = without(items_of(run, spec, judged.units, kinds, bins=bins), judged.value)
+    items = without(items_of(run, spec, judged.units, kinds, bins=_BINS), judged.value)
     return items, (*notes, *items.notes)
 
 
