@@ -60,10 +60,7 @@ INFO = AnalysisInfo(
     title="Along a number",
     summary="The score of everyone and of each group along age, size, light or skin tone (ITA), "
     "and how that number is spread in each group.",
-    references=(
-        works.FAIRFACE.at("Figures 5 and 6"),
-        works.WESTFALL_YOUNG.at("single-step max-T"),
-    ),
+    references=(works.FAIRFACE.at("Figures 5 and 6"), works.WESTFALL_YOUNG.at("single-step max-T")),
     assumptions=(
         "A score that is associated with a number need not be caused by it.",
         "Only the two ends are tested; a score that is lowest in the middle shows in the table.",

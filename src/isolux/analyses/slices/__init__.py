@@ -94,11 +94,7 @@ class _Told:
 
 
 def explain(
-    run: Run,
-    *,
-    most: int = 5,
-    min_support: float = 0.01,
-    **scores: Unpack[ScoreSettings],
+    run: Run, *, most: int = 5, min_support: float = 0.01, **scores: Unpack[ScoreSettings]
 ) -> Explained:
     """Find the worst slices on one half of the clusters and test them on the other.
 

@@ -87,12 +87,7 @@ INFO = AnalysisInfo(
 )
 
 
-def explain(
-    run: Run,
-    *,
-    operating: float = 0.5,
-    replicates: int | None = None,
-) -> Explained:
+def explain(run: Run, *, operating: float = 0.5, replicates: int | None = None) -> Explained:
     """Lay out rates against thresholds and errors against coverage, by the 6 largest groups.
 
     Parameters
