@@ -65,8 +65,8 @@ def explain(run: Run) -> Explained:
     Explained
         No findings, and one table of the groups of each attribute, not below the audit's minimum,
         whose average recall is furthest from everyone's: ``model, attribute`` (null: everyone),
-        ``group``, ``measure`` ("overlap", of poses "similarity"), ``overlap`` (.5 to .95), ``recall,
-        low, high`` (fractions), ``people, status``. Class by class, people of all classes
+        ``group``, ``measure`` ("overlap", of poses "similarity"), ``overlap`` (.5 to .95),
+        ``recall, low, high`` (fractions), ``people, status``. Class by class, people of all classes
         are taken together.
 
     Raises
