@@ -144,10 +144,11 @@ def explain(
     Returns
     -------
     Explained
-        Of the run's first metric and each attribute, the gap of the group farthest from the
-        others: corrected, its bounds, and those with the unknown. ``effect``: the gap (corrected, or as labelled; group
-        less others, in the metric's unit); ``low, high``: its interval, of bounds Imbens and
-        Manski's. None has a p: whether groups differ the audit has tested. Tables have all groups.
+        Of the run's first metric and each attribute, the gap of the group farthest from the others:
+        corrected, its bounds, and those with the unknown. ``effect``: the gap (corrected, or as
+        labelled; group less others, in the metric's unit); ``low, high``: its interval, of bounds
+        Imbens and Manski's. None has a p: whether groups differ the audit has tested. Tables have
+        all groups.
 
     Raises
     ------
