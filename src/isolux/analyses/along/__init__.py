@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from isolux.analyses._contrasts import Contrasts, adjusted_p, cluster_sums, contrast
@@ -214,7 +215,8 @@ def ends_of(judged: Judged, numbered: Numbered) -> Ends:
 
 def findings_of(told: Sequence[Ends], words: Words, spec: Statistics) -> pl.DataFrame:
     """Say of each model and attribute whether the two ends differ: table ``findings``."""
-    large = np.array([_is_large(one.ends, spec) for one in told])
+    least = spec.min_units, spec.min_clusters
+    large = np.array([one.ends.enough(*least)[0] for one in told], dtype=np.bool_)
     p = _adjusted(told, large, spec)
     rows = [
         _row(one, words, spec, p[k] if np.isfinite(p[k]) else None, large=bool(large[k]))
@@ -224,13 +226,7 @@ def findings_of(told: Sequence[Ends], words: Words, spec: Statistics) -> pl.Data
     return findings_table(rows)
 
 
-def _is_large(ends: Contrasts, spec: Statistics) -> bool:
-    enough = min(ends.n[0], ends.n_other[0]) >= spec.min_units
-    clusters = min(ends.n_clusters[0], ends.n_clusters_other[0])
-    return bool(enough and clusters >= spec.min_clusters)
-
-
-def _adjusted(told: Sequence[Ends], large: FloatArray, spec: Statistics) -> FloatArray:
+def _adjusted(told: Sequence[Ends], large: npt.NDArray[np.bool_], spec: Statistics) -> FloatArray:
     """Adjust over all attributes and models: models were asked about the same clusters or not."""
     p = np.full(len(told), np.nan)
     models = list(dict.fromkeys(one.judged.model for one in told))
@@ -239,7 +235,7 @@ def _adjusted(told: Sequence[Ends], large: FloatArray, spec: Statistics) -> Floa
         parts = [told[k].ends for k in own]
         found = adjusted_p(
             parts, replicates=spec.replicates, seed=spec.seed, one_sided=False,
-            tested=large[own].astype(np.bool_),
+            tested=large[own],
         )  # fmt: skip
         p[own] = np.minimum(found * len(models), 1.0)  # Bonferroni between models
     return p

@@ -286,9 +286,7 @@ def _by_group(
     others = outside.count.sum(axis=0)
     share = np.divide(outside.total.sum(axis=0), others, out=np.full(len(rule), np.nan),
                       where=others > 0)  # fmt: skip
-    enough = (np.minimum(found.n, found.n_other) >= limits.min_units) & (
-        np.minimum(found.n_clusters, found.n_clusters_other) >= limits.min_clusters
-    )
+    enough = found.enough(limits.min_units, limits.min_clusters)
     p = adjusted_p(
         [found],
         replicates=spec.statistics.replicates,

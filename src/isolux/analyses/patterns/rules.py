@@ -155,9 +155,7 @@ def confirm(half: Half, members: npt.NDArray[np.int32], limits: Limits, **how: i
     everyone = half.everyone()
     own = half.sums(half.cover(members))
     found = contrast(own, everyone.less(own))
-    enough = (np.minimum(found.n, found.n_other) >= limits.min_units) & (
-        np.minimum(found.n_clusters, found.n_clusters_other) >= limits.min_clusters
-    )
+    enough = found.enough(limits.min_units, limits.min_clusters)
     p = adjusted_p([found], one_sided=True, tested=enough, **how)
     n_low = max(int(half.low.sum()), 1)
     beyond = _beyond_parts(half, members, own)

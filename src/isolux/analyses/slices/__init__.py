@@ -34,7 +34,7 @@ from isolux.analyses._judged import (
 from isolux.analyses._regrouping import at_least, check_settings, settings_of
 from isolux.analyses._sampled import FIXED, rows_of_units, sampled_of
 from isolux.analyses.slices.searching import Suggested, asked, search
-from isolux.statements.numbers import points, value_text
+from isolux.statements.numbers import points, value_text, with_unit
 from isolux.statements.words import Words, level_of, words_of
 from isolux.stats.multiplicity import holm
 from isolux.vocabulary import works
@@ -173,24 +173,17 @@ def _items(
     run: Run, judged: Judged, attributes: Sequence[str], spec: AuditSpec
 ) -> tuple[Features, tuple[str, ...]]:
     notes: list[str] = []
-    answers = (
-        spec.predictions.prediction_column,
-        spec.predictions.score_column,
-        spec.predictions.detected_column,
-    )
+    said = spec.predictions
+    answers = said.prediction_column, said.score_column, said.detected_column
     known = set(run.attributes["attribute"].unique())
-    said = [name for name in answers if name is not None and name in known]
-    if said and not attributes:
-        # Together with the truth, an answer is the error itself: such a slice teaches nothing.
-        kept = run.attributes.filter(pl.col("attribute").is_in(said).not_())
-        run = replace(run, attributes=kept)
-        notes.append(f"Slices are not described by {', '.join(said)}, which the model said.")
-    if spec.sample.weight in known and not attributes:
-        kept = run.attributes.filter(pl.col("attribute") != spec.sample.weight)
-        run = replace(run, attributes=kept)
-        notes.append(
-            f"Slices are not described by {spec.sample.weight}, which says how people were drawn."
-        )
+    # Together with the truth, an answer is the error itself: such a slice teaches nothing.
+    for names, why in ((answers, "which the model said"),
+                       ((spec.sample.weight,), "which says how people were drawn")):  # fmt: skip
+        left = [name for name in names if name is not None and name in known]
+        if left and not attributes:
+            kept = run.attributes.filter(pl.col("attribute").is_in(left).not_())
+            run = replace(run, attributes=kept)
+            notes.append(f"Slices are not described by {', '.join(left)}, {why}.")
     kinds = kinds_of(run, spec, judged.units, attributes, analysis="slices")
     items = without(items_of(run, spec, judged.units, kinds, bins=_BINS), judged.value)
     return items, (*notes, *items.notes)
@@ -242,34 +235,21 @@ def _claim(told: _Told, k: int, answer: dict[str, Any]) -> str:
     way = "lower" if answer["difference"] < 0 else "higher"
     of = f" of {answer['n_clusters']:,} clusters" if words.cluster is not None else ""
     return (
-        f"{words.measure(row)} with {told.name(k)} is {_level(answer['value'], unit)}, and "
-        f"{_level(answer['others'], unit)} for everyone else: "
+        f"{words.measure(row)} with {told.name(k)} is {with_unit(answer['value'], unit)}, and "
+        f"{with_unit(answer['others'], unit)} for everyone else: "
         f"{points(answer['difference'], unit)} {way} ({level_of(words)} interval "
-        f"{_of_size(answer, unit)}; {words.p(answer['p_adjusted'])}; {answer['n']:,} units{of}). "
+        f"{_interval(answer, unit, flip=answer['difference'] < 0)}; "
+        f"{words.p(answer['p_adjusted'])}; {answer['n']:,} units{of}). "
         f"One half of the data suggested this slice, {100 * told.suggested.share[k]:.1f} % of its "
         "units; these numbers are the other half's."
     )
 
 
-def _level(value: float, unit: str) -> str:
-    return (
-        f"{value_text(value, unit)} %"
-        if unit == "fraction"
-        else f"{value_text(value, unit)} {unit}".rstrip()
-    )
-
-
-def _interval(answer: dict[str, Any], unit: str) -> str:
+def _interval(answer: dict[str, Any], unit: str, *, flip: bool = False) -> str:
     if answer["low"] is None:
         return "not known"
-    return f"{value_text(answer['low'], unit)} to {value_text(answer['high'], unit)}"
-
-
-def _of_size(answer: dict[str, Any], unit: str) -> str:
-    """Print the interval of a difference that a word gives the direction of."""
-    if answer["low"] is None or answer["difference"] >= 0:
-        return _interval(answer, unit)
-    return _interval({"low": -answer["high"], "high": -answer["low"]}, unit)
+    low, high = (-answer["high"], -answer["low"]) if flip else (answer["low"], answer["high"])
+    return f"{value_text(low, unit)} to {value_text(high, unit)}"
 
 
 def _nothing(told: _Told) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from isolux.analyses._regrouping import OWN_CLUSTER
 from isolux.statements.words import Words
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import Statistics
@@ -112,8 +113,7 @@ def large_groups(
     people: People, members: pl.DataFrame, spec: Statistics, seen: Seen
 ) -> pl.DataFrame:
     """Keep of each attribute the largest groups with enough of these people, and count the rest."""
-    alone = pl.lit("\N{NULL}unit ") + pl.col("unit_id")
-    own = people.rows.select("unit_id", cluster=pl.coalesce("cluster_id", alone))
+    own = people.rows.select("unit_id", cluster=OWN_CLUSTER)
     sizes = (
         members.join(own, on="unit_id")
         .group_by("attribute", "group", maintain_order=True)
