@@ -7,6 +7,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from isolux.analyses import confidence_curves
 from isolux.analyses.confidence_curves import CAPTION, explain
 from isolux.verbs.explain import first_analyses
 from isolux.vocabulary.errors import SpecError
@@ -44,8 +45,9 @@ def test_shares_fall_as_the_confidence_rises(table):
         assert values == sorted(values, reverse=True)
 
 
-def test_the_largest_groups_are_kept_and_the_others_counted():
-    made = explain(_runs.associations(), most_groups=1)
+def test_the_largest_groups_are_kept_and_the_others_counted(monkeypatch):
+    monkeypatch.setattr(confidence_curves, "MOST_GROUPS", 1)
+    made = explain(_runs.associations())
     kept = made.tables[CAPTION].filter(attribute="light")["group"].unique().to_list()
     assert kept == ["bright"]  # six of ten people
     assert "of 1 groups none is drawn" in made.notes[0]

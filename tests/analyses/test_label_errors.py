@@ -344,8 +344,6 @@ def test_settings_that_are_refused():
         label_errors.explain(made(), wrong=5)
     with pytest.raises(UnknownNameError, match="'colour'"):
         label_errors.explain(made(), attribute=["colour"])
-    with pytest.raises(UnknownNameError, match="'recall'"):
-        label_errors.explain(made(), metric=["recall"])
     with pytest.raises(SpecError, match="fewer than two groups"):
         label_errors.explain(made([("a", 5, 5)]))
 

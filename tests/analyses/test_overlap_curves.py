@@ -7,6 +7,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from isolux.analyses import overlap_curves
 from isolux.analyses.overlap_curves import CAPTION, explain
 from isolux.verbs.explain import explain_run
 from isolux.vocabulary.errors import SpecError
@@ -20,7 +21,7 @@ def ran():
 
 @pytest.fixture(scope="module")
 def table(ran):
-    return explain(ran[0], replicates=100).tables[CAPTION]
+    return explain(ran[0]).tables[CAPTION]
 
 
 def test_every_point_is_the_share_found(ran, table):
@@ -55,8 +56,9 @@ def test_intervals_hold_the_value_and_are_fractions(table):
     assert sound["high"].max() <= 1
 
 
-def test_only_the_groups_furthest_from_everyone_are_kept_and_the_rest_counted(ran):
-    made = explain(ran[0], replicates=100, most_groups=2)
+def test_only_the_groups_furthest_from_everyone_are_kept_and_the_rest_counted(ran, monkeypatch):
+    monkeypatch.setattr(overlap_curves, "MOST_GROUPS", 2)
+    made = explain(ran[0])
     kept = made.tables[CAPTION].filter(attribute="tone")["group"].unique()
     assert len(kept) == 2
     # One of three tones; of tone × occluded three of five, the sixth being too small to be judged.
@@ -70,13 +72,13 @@ def test_only_the_groups_furthest_from_everyone_are_kept_and_the_rest_counted(ra
 
 def test_groups_below_the_minimum_have_no_curve():
     run, _ = scene_run(min_units=300)
-    groups = explain(run, replicates=100).tables[CAPTION]["group"].unique().to_list()
+    groups = explain(run).tables[CAPTION]["group"].unique().to_list()
     assert "everyone" in groups
     assert "c" not in groups
 
 
 def test_it_is_stored_with_the_run_and_claims_nothing(ran):
-    run = explain_run(ran[0], ["overlap_curves"], ["replicates=100"])
+    run = explain_run(ran[0], ["overlap_curves"])
     stored = run.record["explained"]["overlap_curves"][CAPTION]
     assert stored["columns"][:5] == ["model", "attribute", "group", "measure", "overlap"]
     assert run.findings["analysis"].unique().to_list() == ["group_gaps"]
@@ -87,9 +89,3 @@ def test_a_run_without_the_evidence_is_refused(ran):
     with pytest.raises(SpecError, match="this run does not say at which overlaps") as caught:
         explain(run)
     assert "--metric average_recall" in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["replicates", "most_groups"])
-def test_settings_that_are_too_small_are_refused(ran, name):
-    with pytest.raises(SpecError, match=f"{name} cannot be used"):
-        explain(ran[0], **{name: 0})

@@ -19,7 +19,7 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.tables import ATTRIBUTES, COMPARISONS, FINDINGS, SCORES, check
 from tests.laws._discovery import a_run, a_world
 
-LIMITS = Limits(0.05, 3, 10, 10, 5)
+LIMITS = Limits(0.05, 3, 10, 5)
 
 
 def planted(subjects=200, **more):
@@ -209,9 +209,7 @@ def test_scores_of_nobody_and_metrics_without_a_direction_are_refused():
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"most_rules": 0}, "most_rules cannot be used"),
         ({"max_length": 0}, "max_length cannot be used"),
-        ({"bins": 1}, "bins cannot be used"),
         ({"min_support": 0.0}, "no set of items has such a support"),
         ({"low_threshold": 7.0}, "all people are on one side of 7"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import isolux
-from isolux.cards._markdown import escaped
+from isolux.cards._document import escaped
 from tests.cards._cards import HOSTILE, run_of_people
 
 

@@ -9,10 +9,8 @@ import polars as pl
 import pytest
 
 from isolux.disparity.formulas import difference
-from isolux.papers.facet import (
-    DISAGREEMENTS,
-    largest_differences,
-    largest_gaps,
+from isolux.papers.facet import DISAGREEMENTS, largest_differences, largest_gaps
+from isolux.papers.facet.recall import (
     recall_by_class_age,
     recall_by_gender_age,
     recall_by_hair_tone,

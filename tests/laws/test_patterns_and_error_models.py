@@ -51,7 +51,7 @@ def test_error_models_of_nothing_explain_nothing(scores, uneven):
     for number in range(worlds):
         run = a_world(rng, 60, scores=scores, uneven=uneven)
         found = error_model.explain(
-            run, seed=number, trees=20, check_trees=10, bootstrap=200, permutations=permutations
+            run, seed=number, check_trees=10, bootstrap=200, permutations=permutations
         )
         false += claims(found.findings) > 0
         fitted, share = published_forest(run, number)
@@ -83,9 +83,7 @@ def test_what_is_planted_is_found(scores, planted, subjects):
         findings = patterns.explain(run, replicates=replicates, seed=number).findings
         names = findings.filter(pl.col("p_adjusted") <= 0.05)["group_a"]
         pattern += "light dim and size small" in names.to_list()
-        findings = error_model.explain(
-            run, seed=number, trees=20, check_trees=10, bootstrap=200
-        ).findings
+        findings = error_model.explain(run, seed=number, check_trees=10, bootstrap=200).findings
         model += claims(findings) > 0
         both += {"light", "size"} <= set(findings["attribute"].drop_nulls())
     row = {

@@ -10,13 +10,8 @@ import pytest
 
 from isolux.cli.audit_screen import show_audit
 from isolux.io import run_directory
-from isolux.papers.facet import (
-    DISAGREEMENTS,
-    INFO,
-    PROTOCOLS,
-    recall_by_class_age,
-    tables,
-)
+from isolux.papers.facet import DISAGREEMENTS, INFO, PROTOCOLS, tables
+from isolux.papers.facet.recall import recall_by_class_age
 from isolux.verbs.audit import run_audit
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.registry import load

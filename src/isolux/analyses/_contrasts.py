@@ -60,6 +60,12 @@ class Contrasts:
     contribution: FloatArray
     t: FloatArray
 
+    def enough(self, min_units: int, min_clusters: int) -> npt.NDArray[np.bool_]:
+        """Tell where both sets have enough units and clusters."""
+        n = np.minimum(self.n, self.n_other)
+        clusters = np.minimum(self.n_clusters, self.n_clusters_other)
+        return (n >= min_units) & (clusters >= min_clusters)
+
     @property
     def difference(self) -> FloatArray:
         """Mean of a less mean of b."""

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.analyses._regrouping import task_info_of
+from isolux.analyses._regrouping import OWN_CLUSTER, task_info_of
 from isolux.statements.words import Words, lowered, words_of
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
@@ -60,29 +60,10 @@ class Judged:
         """Number of independent clusters."""
         return int(self.cluster.max(initial=-1)) + 1
 
-    def finding(
-        self,
-        analysis: str,
-        claim: str,
-        *,
-        reference: str,
-        n: int | None,
-        effect: float | None = None,
-        low: float | None = None,
-        high: float | None = None,
-    ) -> dict[str, Any]:
+    def finding(self, analysis: str, claim: str, **cells: str | float | None) -> dict[str, Any]:
         """Write a row of the table ``findings``, of no attribute, groups or test as yet."""
-        return {
-            "analysis": analysis,
-            "claim": claim,
-            "effect": effect,
-            "low": low,
-            "high": high,
-            "n": n,
-            "reference": reference,
-            "status": "ok",
-            "metric": self.row["metric"],
-        }
+        named = {"analysis": analysis, "claim": claim, "metric": self.row["metric"]}
+        return named | {"status": "ok", "effect": None, "low": None, "high": None} | cells
 
     def metric(self, words: Words) -> Metric:
         """Return the metric as a mean of scores, with its bounds where it is known."""
@@ -285,10 +266,8 @@ def _one_model(rows: pl.DataFrame, words: Words, *, higher_is_better: bool) -> J
     )
     if one.height < known.height:
         notes.append(f"{measure}: of units with several classes or parts, their mean is explained")
-    # A name that no dataset gives keeps a unit without a cluster apart from every cluster.
-    alone = pl.lit("\N{NULL}unit ") + pl.col("unit_id")
-    named = one.sort("unit_id").with_columns(_of=pl.coalesce("cluster_id", alone))
-    cluster = (named["_of"].rank("dense").cast(pl.Int64) - 1).to_numpy()
+    named = one.sort("unit_id").with_columns(_of=OWN_CLUSTER.rank("dense").cast(pl.Int64) - 1)
+    cluster = named["_of"].to_numpy()
     return Judged(
         str(first["model"]),
         row,

@@ -21,6 +21,10 @@ from isolux.vocabulary.tables import MEMBERSHIP, SCORES, Status
 
 FOUND_AT = "found_at"
 """Name of the evidence table."""
+MOST_GROUPS = 12
+"""Groups of an attribute that a figure shows."""
+OWN_CLUSTER = pl.coalesce("cluster_id", pl.lit("\N{NULL}unit ") + pl.col("unit_id"))
+"""A name that no dataset gives keeps a unit without a cluster apart from every cluster."""
 ROUNDED = pl.col("value", "low", "high").round(5)
 IS_SOUND = pl.col("status").is_in([Status.OK, Status.BOUNDARY])
 """Whether a group is large enough to be judged."""

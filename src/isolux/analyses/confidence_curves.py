@@ -13,9 +13,8 @@ import polars as pl
 
 from isolux.analyses._regrouping import (
     IS_SOUND,
+    MOST_GROUPS,
     ROUNDED,
-    at_least,
-    check_settings,
     groups_of,
     measure_again,
     scores_at,
@@ -53,20 +52,19 @@ _METRIC = Metric(
 )  # fmt: skip
 
 
-def explain(run: Run, *, most_groups: int = 12) -> Explained:
-    """Measure both rates at 21 confidences from 0 to 1, for everyone and for every group.
+def explain(run: Run) -> Explained:
+    """Measure both rates at 21 confidences from 0 to 1, for everyone and 12 groups.
 
     Parameters
     ----------
     run : Run
         Of ``label_association``.
-    most_groups : int
-        Per attribute; the largest are kept. Groups below the audit's minimum have no curve.
 
     Returns
     -------
     Explained
-        No findings, and one table: ``model, attribute`` (null: everyone), ``group``, ``labels``
+        No findings, and one table of the largest groups of each attribute that are not below the
+        audit's minimum: ``model, attribute`` (null: everyone), ``group``, ``labels``
         (harmful, non-harmful), ``confidence`` (0 to 1), ``rate, low, high`` (fractions),
         ``people, status``. None of labels without confidence.
 
@@ -82,7 +80,6 @@ def explain(run: Run, *, most_groups: int = 12) -> Explained:
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}
     """
-    check_settings("confidence_curves", most_groups=at_least(1, most_groups))
     sure = _evidence(run)
     if sure is None or (sure["any"].fill_null(0.0) == 0.0).all():
         return Explained(FINDINGS.empty())  # labels without confidence have no curve
@@ -97,7 +94,7 @@ def explain(run: Run, *, most_groups: int = 12) -> Explained:
     sound = measured.filter(pl.col("value").is_not_null() & IS_SOUND)
     sizes = sound.group_by("attribute", "group").agg(pl.col("n_units").max())
     kept = sizes.filter(
-        pl.col("n_units").rank("ordinal", descending=True).over("attribute") <= most_groups
+        pl.col("n_units").rank("ordinal", descending=True).over("attribute") <= MOST_GROUPS
     )
     shown = sound.join(kept, on=["attribute", "group"], how="semi", nulls_equal=True)
     table = (
@@ -109,7 +106,7 @@ def explain(run: Run, *, most_groups: int = 12) -> Explained:
     left = sizes.height - kept.height
     note = (
         f"Curves of labels by confidence: of {left:,} groups none is drawn; of each attribute the "
-        f"{most_groups} largest are."
+        f"{MOST_GROUPS} largest are."
     )
     return Explained(FINDINGS.empty(), {CAPTION: table}, (note,) if left else ())
 

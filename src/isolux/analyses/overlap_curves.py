@@ -14,9 +14,8 @@ import polars as pl
 
 from isolux.analyses._regrouping import (
     IS_SOUND,
+    MOST_GROUPS,
     ROUNDED,
-    at_least,
-    check_settings,
     found_of,
     groups_of,
     measure_again,
@@ -42,6 +41,7 @@ INFO = AnalysisInfo(
 )
 CAPTION = "Share of each group's people found, at each overlap"
 """Of its table; the report draws it with each attribute."""
+_REPLICATES = 200  # fewer than in an audit are enough for a figure
 
 _RECALL = Metric(
     name="recall_at_overlap",
@@ -51,32 +51,28 @@ _RECALL = Metric(
 )
 
 
-def explain(run: Run, *, replicates: int = 200, most_groups: int = 12) -> Explained:
-    """Measure recall at each of the ten overlaps, for everyone and for every group.
+def explain(run: Run) -> Explained:
+    """Measure recall at each of the ten overlaps, for everyone and 12 groups.
 
     Parameters
     ----------
     run : Run
         With the evidence ``found_at``: detection, face detection, segmentation (mask overlap) or
         keypoints (OKS similarity in the place of overlap) with ``average_recall``.
-    replicates : int
-        Replicates for the intervals, 100 or more; fewer than in the audit are enough for a figure.
-    most_groups : int
-        Of one attribute: those whose average recall is furthest from everyone's are kept. Groups
-        below the audit's minimum have none.
 
     Returns
     -------
     Explained
-        No findings, and one table: ``model, attribute`` (null: everyone), ``group``,
-        ``measure`` ("overlap", of poses "similarity"), ``overlap`` (.5 to .95), ``recall, low,
-        high`` (fractions), ``people, status``. Class by class, people of all classes
+        No findings, and one table of the groups of each attribute, not below the audit's minimum,
+        whose average recall is furthest from everyone's: ``model, attribute`` (null: everyone),
+        ``group``, ``measure`` ("overlap", of poses "similarity"), ``overlap`` (.5 to .95),
+        ``recall, low, high`` (fractions), ``people, status``. Class by class, people of all classes
         are taken together.
 
     Raises
     ------
     SpecError
-        A run of another task, or of other metrics; a setting that is too small.
+        A run of another task, or of other metrics.
 
     Examples
     --------
@@ -85,23 +81,20 @@ def explain(run: Run, *, replicates: int = 200, most_groups: int = 12) -> Explai
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}
     """
-    check_settings(
-        "overlap_curves", replicates=at_least(100, replicates), most_groups=at_least(1, most_groups)
-    )
     found = found_of(run)
     if found is None:
         return Explained(FINDINGS.empty())
-    spec = settings_of(run, replicates=replicates)
+    spec = settings_of(run, replicates=_REPLICATES)
     task = str(run.scores["task"].first() or spec.task.name)
     members = groups_of(run, spec.groups, found["unit_id"].unique(maintain_order=True))
     bit = pl.col("at").cast(pl.Int64)
     values = {overlap: (bit // 2**t) % 2 for t, overlap in enumerate(IOU_THRESHOLDS)}
     units = scores_at(found, task, _RECALL.name, values)
     measured = measure_again(units, members, task, _RECALL, spec.statistics)
-    shown, left = _furthest(measured, most_groups)
+    shown, left = _furthest(measured, MOST_GROUPS)
     note = (
         f"Curves of recall by overlap: of {left:,} groups none is drawn; of each attribute the "
-        f"{most_groups} furthest from everyone are."
+        f"{MOST_GROUPS} furthest from everyone are."
     )
     info = task_info_of(task)
     is_of_poses = info is not None and any(m.name == "recall_at_oks" for m in info.metrics)

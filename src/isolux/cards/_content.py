@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -63,9 +63,24 @@ def _more(n: int, what: str = "more groups are") -> list[str]:
 class Content:
     """All that a card of one kind may show."""
 
-    info: CardInfo
+    kind: str
     source: Source
     facts: Facts
+
+    def __post_init__(self) -> None:
+        """Refuse a run of another task."""
+        task = str(self.record.get("task") or "")
+        if self.info.tasks and task not in self.info.tasks:
+            raise SpecError(
+                f"a card of kind {self.kind.replace('_', '-')} cannot be filled from this run",
+                expected=f"a run of the task {' or '.join(self.info.tasks)}",
+                found=task or "a run without a task",
+            )
+
+    @property
+    def info(self) -> CardInfo:
+        """What the kind says of itself."""
+        return cast("CardInfo", registry.info("cards", self.kind))
 
     @property
     def summary(self) -> Summary:
@@ -307,7 +322,6 @@ class Content:
 
     def card(
         self,
-        kind: str,
         *parts: Part,
         metadata: str = "",
         data: Mapping[str, Any] | None = None,
@@ -320,7 +334,7 @@ class Content:
                     if not of_data or one == synthetic(self.record)]  # fmt: skip
         answer = (summary.accounting, summary.answer, *summary.further[:_MAX_FURTHER])
         return Card(
-            kind,
+            self.kind,
             f"{info.title}: {data_set or without_folders(summary.title.removeprefix('Audit of '))}",
             info.statement,
             "" if of_data else without_folders(" ".join(filter(None, answer))),
@@ -354,18 +368,6 @@ class Content:
         if audited.publish_min:
             yield ("Made to be published: anything that reveals fewer than "
                    f"{audited.publish_min} people is left out.")  # fmt: skip
-
-
-def content_of(info: CardInfo, kind: str, source: Source, facts: Facts) -> Content:
-    """Take a run for a kind of card, or refuse one of another task."""
-    task = str(source.run.record.get("task") or "")
-    if info.tasks and task not in info.tasks:
-        raise SpecError(
-            f"a card of kind {kind.replace('_', '-')} cannot be filled from this run",
-            expected=f"a run of the task {' or '.join(info.tasks)}",
-            found=task or "a run without a task",
-        )
-    return Content(info, source, facts)
 
 
 def _group_cells(row: GroupRow, unit: str) -> tuple[str, ...]:

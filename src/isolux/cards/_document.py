@@ -1,19 +1,26 @@
 """A card as one typed document: what it says, from where, and what it cannot say; no markup.
 
-A kind of card makes a ``Card``; ``_markdown`` and a template of the report print it, so that two
-formats never disagree. A number stands in a table whose ``source`` names the run's file, metric and
-attribute, and whose row names the group, n and the interval.
+A kind of card makes a ``Card``; it is printed here as Markdown and by a template of the report as
+HTML, so that two formats never disagree. A number stands in a table whose ``source`` names the
+run's file, metric and attribute, and whose row names the group, n and the interval.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-_MAX_OPEN = 3
-"""Tables of a part that are in sight; further ones are folded behind their captions."""
+from isolux.report.wording import safe_url
+from isolux.vocabulary.errors import OutputError
+from isolux.vocabulary.printable import plain
+
+_MARKUP = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"})
+_START = re.compile(r"^(\d*)(#{1,6}\s|[-+]\s|(?<=\d)[.)]\s|=+$|-{3,}$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,37 +133,18 @@ class Card:
 
     def markdown(self) -> str:
         """Print it as Markdown, with the metadata before it where the kind has some."""
-        from isolux.cards._markdown import markdown_of
-
-        return markdown_of(self)
+        return "\n".join(_lines(self)).rstrip() + "\n"
 
     def html(self) -> str:
         """Print it as one HTML file that works offline, in the report's own dress."""
         from isolux.report.html import page
-        from isolux.report.wording import safe_url
 
-        parts = []
-        for part in self.parts:
-            tables = [block for block in part.blocks if isinstance(block, Table)]
-            blocks = [
-                {
-                    "kind": type(block).__name__.lower(),
-                    "of": block,
-                    "folded": any(block is table for table in tables[_MAX_OPEN:]),
-                }
-                for block in part.blocks
-            ]
-            lists_blanks = part is self.first_asking
-            parts.append({"title": part.title, "cites": part.cites, "blocks": blocks,
-                          "lists_blanks": lists_blanks})  # fmt: skip
         follows = [(citation, safe_url(url)) for citation, url in self.follows]
         return page("card.html.j2", title=self.title, answer=self.answer, summary=self.run,
-                    card=self, parts=parts, follows=follows)  # fmt: skip
+                    card=self, follows=follows)  # fmt: skip
 
     def json(self) -> str | None:
         """Print its data as JSON; None where the kind has no schema."""
-        import json
-
         if self.data is None:
             return None
         return json.dumps(self.data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
@@ -191,24 +179,93 @@ class Card:
         return write_texts(Path(out), texts)
 
 
+_IN_A_RUN = (
+    "a card must not be in a run's own folder, because the run's next version would replace it"
+)
+
+
 def _refuse_folder(folder: Path, names: list[str], *, overwrite: bool) -> None:
     """Refuse a run's own folder, files that may not be replaced, and a file in its place."""
     from isolux.io.atomic import RUN_MARK
-    from isolux.vocabulary.errors import OutputError
 
     present = [name for name in names if (folder / name).exists()]
-    if (folder / RUN_MARK).is_file():
-        problem = (
-            "a card must not be in a run's own folder, because the run's next version would "
-            "replace it"
-        )
-        expected, found = "another folder, such as `cards`", "a run"
-    elif present and not overwrite:
-        problem = "there is a card of this kind already"
-        expected, found = "another folder, or --overwrite", ", ".join(present)
-    elif any(path.exists() and not path.is_dir() for path in (folder, *folder.parents)):
-        problem = "the folder for the card cannot be made"
-        expected, found = "a folder, or a new path", "a file in its place"
-    else:
-        return
-    raise OutputError(problem, expected=expected, found=found, where=str(folder))
+    is_file = any(path.exists() and not path.is_dir() for path in (folder, *folder.parents))
+    refused = (
+        ((folder / RUN_MARK).is_file(), _IN_A_RUN, "another folder, such as `cards`", "a run"),
+        (present and not overwrite, "there is a card of this kind already",
+         "another folder, or --overwrite", ", ".join(present)),
+        (is_file, "the folder for the card cannot be made", "a folder, or a new path",
+         "a file in its place"),
+    )  # fmt: skip
+    for is_wrong, problem, expected, found in refused:
+        if is_wrong:
+            raise OutputError(problem, expected=expected, found=found, where=str(folder))
+
+
+def escaped(text: str) -> str:
+    r"""Escape what Markdown, HTML in it, or a mention would read as more than text.
+
+    Examples
+    --------
+    >>> escaped("a|b *c* <b> skin_tone"), escaped("# not a heading"), escaped("http://a.org")
+    ('a\\|b \\*c\\* &lt;b&gt; skin_tone', '\\# not a heading', 'http&#58;//a.org')
+    >>> print(escaped("1. no list"))
+    1\. no list
+    """
+    text = _MARKUP.sub(r"\\\1", plain(text).translate(_ENTITIES))
+    text = text.replace("://", "&#58;//").replace("www.", "www&#46;")
+    return _START.sub(r"\1\\\2", text)  # of "1." the dot: a digit cannot be escaped
+
+
+def _lines(card: Card) -> Iterator[str]:
+    if card.metadata:
+        yield card.metadata.rstrip() + "\n"
+    yield f"# {escaped(card.title)}\n"
+    yield from (f"> **Warning.** {escaped(text)}\n" for text in card.warnings)
+    yield from (f"{escaped(text)}\n" for text in (card.answer, card.statement) if text)
+    for part in card.parts:
+        if part is card.first_asking:
+            n, keys = len(card.blanks), ", ".join(f"`{one.key}`" for one in card.blanks)
+            yield (f"**{n} fact{' is' if n == 1 else 's are'} not stated** and marked below. Give "
+                   f"{'it' if n == 1 else 'them'} with `--facts FILE`: {keys}.\n")  # fmt: skip
+        yield f"## {escaped(part.title)}\n"
+        if part.cites:
+            yield f"*{escaped(part.cites)}*\n"
+        yield from map(_block, part.blocks)
+    yield "## What this card follows\n"
+    for citation, address in card.follows:
+        url = safe_url(address)
+        yield f"- {escaped(citation)}" + (f" <{url}>" if url else "")
+    yield "\n## Where its numbers come from\n"
+    yield _bullets(card.provenance)
+
+
+def _bullets(texts: tuple[str, ...]) -> str:
+    return "\n".join(f"- {escaped(text)}" for text in texts)
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Paragraph(text):
+            return f"{escaped(text)}\n"
+        case Bullets(texts):
+            return _bullets(texts) + "\n"
+        case Table():
+            return _table(block)
+        case Said(label, texts, source, key):
+            label = f"**{escaped(label[:1].upper() + label[1:])}**"
+            source = f" *({escaped(source)})*" if source else ""
+            if not texts:
+                return f"{label}: *not stated* (`{key}`)\n"
+            if len(texts) == 1:
+                return f"{label}: {escaped(texts[0])}{source}\n"
+            return f"{label}{source}:\n\n{_bullets(texts)}\n"
+
+
+def _table(table: Table) -> str:
+    head = [escaped(column.title) for column in table.columns]
+    rule = ["---:" if column.number else "---" for column in table.columns]
+    rows = [head, rule, *(map(escaped, row) for row in table.rows)]
+    lines = [f"### {escaped(table.caption)}\n", *(f"| {' | '.join(row)} |" for row in rows)]
+    lines += ["", f"Source: {escaped(table.source)}.\n"]
+    return "\n".join([*lines, *(f"{escaped(note)}\n" for note in table.notes)])

@@ -19,7 +19,6 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Ask, CardInfo
 
 _VERSION = 1
-_MAX_LETTERS = 20_000
 _SCENARIO = ("attribute", "group", "metric", "harm", "threshold", "mitigation", "review_trigger")
 _TEXT: dict[str, Any] = {"type": ["string", "number", "null"]}
 
@@ -130,47 +129,31 @@ def _text(value: object, key: str, where: str) -> str:
     if value is None:
         return ""
     if isinstance(value, bool | bytes | Mapping | Sequence) and not isinstance(value, str):
-        raise SpecError(
-            f"{key} is not text",
-            expected="a text, or a list of texts",
-            found=repr(value),
-            where=where,
-            hint="put it in quotes" if isinstance(value, bool) else None,
-        )
-    text = re.sub(r"\s+", " ", str(value)).strip()
-    if len(text) > _MAX_LETTERS:
-        expected = f"{_MAX_LETTERS:,} characters or fewer"
-        raise SpecError(
-            f"{key} is too long", expected=expected, found=f"{len(text):,}", where=where
-        )
-    return text
+        hint = "put it in quotes" if isinstance(value, bool) else None
+        raise _refusal(f"{key} is not text", "a text, or a list of texts", value, where, hint)
+    return re.sub(r"\s+", " ", str(value)).strip()
+
+
+def _refusal(
+    problem: str, expected: str, found: object, where: str, hint: str | None = None
+) -> SpecError:
+    return SpecError(problem, expected=expected, found=repr(found), where=where, hint=hint)
 
 
 def _scenarios(value: object, where: str) -> Iterator[Scenario]:
     if not isinstance(value, Sequence | None) or isinstance(value, str):
-        raise SpecError(
-            "scenarios is not a list",
-            expected="`- attribute: …` and `group: …` for each",
-            found=repr(value),
-            where=where,
-        )
+        expected = "`- attribute: …` and `group: …` for each"
+        raise _refusal("scenarios is not a list", expected, value, where)
     for k, one in enumerate(value or (), start=1):
         place = f"{where}, scenario {k}"
         if not isinstance(one, Mapping):
-            expected = "`attribute:` and `group:`"
-            raise SpecError(
-                "a scenario is not a mapping", expected=expected, found=repr(one), where=place
-            )
+            raise _refusal("a scenario is not a mapping", "`attribute:` and `group:`", one, place)
         _refuse_unknown(one, "part of a scenario", _SCENARIO, place)
         said = {str(key): _text(text, str(key), place) for key, text in one.items()}
         for key in ("attribute", "group"):
             if not said.get(key):
-                raise SpecError(
-                    f"a scenario names no {key}",
-                    expected="`attribute:` and `group:` as in the run",
-                    found=", ".join(said) or "nothing",
-                    where=place,
-                )
+                expected = "`attribute:` and `group:` as in the run"
+                raise _refusal(f"a scenario names no {key}", expected, said, place)
         yield Scenario(**said)
 
 

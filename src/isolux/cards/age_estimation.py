@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from isolux.cards._content import Content, content_of
+from isolux.cards._content import Content
 from isolux.cards._document import Block, Card, Paragraph, Part
 from isolux.cards._facts import Facts, asks_of
 from isolux.cards._source import Source
@@ -69,10 +69,9 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.tasks
     ('age_estimation',)
     """
-    content = content_of(INFO, "age_estimation", source, facts)
+    content = Content("age_estimation", source, facts)
     people = content.said("population", "true_age", "demographic_determination")
     return content.card(
-        "age_estimation",
         *content.first_page(),
         Part("The system", content.said("system", "intended_use")),
         Part("The people", (content.data_text(), *people)),

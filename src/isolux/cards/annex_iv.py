@@ -6,7 +6,7 @@ The Regulation is public; the card quotes its paragraphs by number and claims no
 
 from __future__ import annotations
 
-from isolux.cards._content import content_of
+from isolux.cards._content import Content
 from isolux.cards._document import Card, Part, Said
 from isolux.cards._facts import Facts, asks_of
 from isolux.cards._source import Source
@@ -68,7 +68,7 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.references[0].place
     'Article 11 and Annex IV, points 2(g) and 3'
     """
-    content = content_of(INFO, "annex_iv", source, facts)
+    content = Content("annex_iv", source, facts)
     said, audited = content.said, content.summary.audited
     log = (
         f"isolux {audited.version or '(version not recorded)'}, "
@@ -78,7 +78,6 @@ def card(source: Source, facts: Facts) -> Card:
     test = Said("the run of this test", (log,), "the run")
     tested_on = content.data_text("Tested on ")
     return content.card(
-        "annex_iv",
         *content.first_page("Annex IV, point 3: degrees of accuracy for specific groups",
                             "Annex IV, point 3: capabilities and limitations in performance"),
         Part("The system", said("provider", "model_version", "intended_use"),

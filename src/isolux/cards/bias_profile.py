@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from isolux.cards._content import DIFFERENCES, GROUPS, MAX_ROWS, Content, content_of, number
+from isolux.cards._content import DIFFERENCES, GROUPS, MAX_ROWS, Content, number
 from isolux.cards._document import Block, Card, Column, Paragraph, Part, Table
 from isolux.cards._facts import Facts, Scenario, asks_of
 from isolux.cards._source import Source, at_risk, tables_of
@@ -82,11 +82,10 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.asks[0].key
     'intended_use'
     """
-    content = content_of(INFO, "bias_profile", source, facts)
+    content = Content("bias_profile", source, facts)
     said = content.said
     tables = content.metric_table(), content.overall_table(), *content.group_tables()
     return content.card(
-        "bias_profile",
         *content.first_page(),
         Part("Purpose and context", said("intended_use", "context_of_use")),
         Part("Stakeholders", said("stakeholders")),

@@ -13,7 +13,7 @@ from dataclasses import replace
 import polars as pl
 
 from isolux.analyses.biometrics import PERFORMANCE, SUMMARY, explain
-from isolux.cards._content import Content, content_of
+from isolux.cards._content import Content
 from isolux.cards._document import Block, Card, Column, Paragraph, Part, Table
 from isolux.cards._facts import Facts, asks_of
 from isolux.cards._source import Source
@@ -90,12 +90,11 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.tasks
     ('face_verification', 'identification')
     """
-    content = content_of(INFO, "biometric", source, facts)
+    content = Content("biometric", source, facts)
     said = content.said
     by_group, between = _tables(content, RATES[str(content.record["task"])])
     people = said("population", "demographic_determination")
     return content.card(
-        "biometric",
         *content.first_page(),
         Part("Failures and errors by group", (*by_group, *said("threshold_reason")),
              "After the public scope of ISO/IEC 19795-10, and NIST's demographic summary"),

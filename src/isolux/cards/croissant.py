@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
-from isolux.cards._content import Content, content_of
+from isolux.cards._content import Content
 from isolux.cards._croissant import ASKS, CONFORMS, croissant_json, day_of, rai_of, type_of
 from isolux.cards._document import Bullets, Card, Part
 from isolux.cards._facts import Facts
@@ -71,14 +71,13 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.references[0].key
     'croissant'
     """
-    content = content_of(INFO, "croissant", source, facts)
+    content = Content("croissant", source, facts)
     lists = (
         ("Values that are not known", "rai:dataCollectionMissingData", content.unknown_values()),
         ("Attributes of people", "rai:personalSensitiveInformation", content.sensitive()),
     )
     bullets = [(title, cites, Bullets(tuple(texts))) for title, cites, texts in lists]
     return content.card(
-        "croissant",
         Part("Who is in the data", tuple(content.people_tables()), "record set people_judged"),
         *(Part(title, (one,), cites) for title, cites, one in bullets if one.texts),
         Part("What was stated", content.said(*(key for key in ASKS if key != "consent"))),

@@ -6,7 +6,7 @@ metadata is made by ``huggingface_hub``'s own classes and read back by them.
 
 from __future__ import annotations
 
-from isolux.cards._content import Content, content_of
+from isolux.cards._content import Content
 from isolux.cards._croissant import ASKS
 from isolux.cards._document import Bullets, Card, Part, Said
 from isolux.cards._facts import Facts
@@ -71,7 +71,7 @@ def card(source: Source, facts: Facts) -> Card:
     >>> INFO.asks[0].key
     'dataset_name'
     """
-    content = content_of(INFO, "dataset_card", source, facts)
+    content = Content("dataset_card", source, facts)
     said, unknown = content.said, tuple(content.unknown_values())
     licence = said("data_licence")
     if content.licence and not licence[0].texts:
@@ -80,7 +80,6 @@ def card(source: Source, facts: Facts) -> Card:
     bullets = [Bullets(unknown)] if unknown else []
     makers = said("dataset_name", "dataset_description", "dataset_persons", "dataset_organisations")
     return content.card(
-        "dataset_card",
         Part("Who is in the data", (content.data_text(), *content.people_tables(), *bullets)),
         Part("Data set description",
              (*makers, *licence, *said("dataset_url", "dataset_citation"))),

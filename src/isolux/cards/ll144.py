@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from isolux.cards._content import Content, content_of, number
+from isolux.cards._content import Content, number
 from isolux.cards._document import Block, Card, Column, Paragraph, Part, Table
 from isolux.cards._facts import Facts, asks_of
 from isolux.cards._selection import Category, Rates, above_median, rates_of
@@ -101,7 +101,7 @@ def card(source: Source, facts: Facts) -> Card:
     >>> [ask.key for ask in INFO.asks if "attribute" in ask.key]
     ['sex_attribute', 'race_attribute']
     """
-    content = content_of(INFO, "ll144", source, facts)
+    content = Content("ll144", source, facts)
     said = content.said
     _refuse_run(source.run)
     sex, race = _attributes(content)
@@ -110,7 +110,6 @@ def card(source: Source, facts: Facts) -> Card:
     if facts.text("categories_left_out"):
         left = said("categories_left_out", "exclusion_justification")
     return content.card(
-        "ll144",
         Part("Rates and impact ratios", blocks, "6 RCNY § 5-301(b) to (d)"),
         Part("What this cannot say", (content.limits(),)),
         Part("The tool and the audit",

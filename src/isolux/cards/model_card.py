@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from isolux.cards._content import Content, content_of
+from isolux.cards._content import Content
 from isolux.cards._document import Card, Part
 from isolux.cards._facts import Facts, asks_of
 from isolux.cards._hub import front_matter, hub_classes, licence_of
@@ -98,13 +98,12 @@ def card(source: Source, facts: Facts) -> Card:
     >>> [ask.key for ask in INFO.asks][:2]
     ['developers', 'model_description']
     """
-    content = content_of(INFO, "model_card", source, facts)
+    content = Content("model_card", source, facts)
     said, hub = content.said, hub_classes("a model card")
     details = said("model_description", "developers", "model_version", "licence", "contact")
     licence = () if content.licence else said("data_licence")
     short = _describe(content, hub, _main_results(content, hub))
     return content.card(
-        "model_card",
         *content.first_page(),
         Part("Model details", details),
         Part("Uses", said("intended_use", "out_of_scope")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import polars as pl
@@ -33,14 +34,14 @@ def problems_of(
     check: str,
     rows: pl.DataFrame,
     problem: str,
-    *,
     severity: Severity | pl.Expr,
-    unit_kind: str,
-    unit_id: str | pl.Expr,
-    file: str | pl.Expr | None = None,
     expected: str | pl.Expr | None = None,
     found: str | pl.Expr | None = None,
     hint: str | None = None,
+    *,
+    unit_kind: str,
+    unit_id: str,
+    file: str | pl.Expr | None = None,
 ) -> pl.DataFrame:
     """Make one problem of each row.
 
@@ -58,7 +59,7 @@ def problems_of(
             severity=_words(severity),
             problem=pl.lit(problem),
             unit_kind=pl.lit(unit_kind),
-            unit_id=pl.col(unit_id) if isinstance(unit_id, str) else unit_id,
+            unit_id=pl.col(unit_id),
             file=pl.col(file) if isinstance(file, str) else _words(file),
             expected=_words(expected),
             found=_words(found),
@@ -67,35 +68,10 @@ def problems_of(
     )
 
 
-def problems_of_people(
-    check: str,
-    rows: pl.DataFrame,
-    problem: str,
-    severity: Severity,
-    expected: str | pl.Expr | None = None,
-    found: str | pl.Expr | None = None,
-) -> pl.DataFrame:
-    """Make a problem of each row, which is a person."""
-    return problems_of(
-        check, rows, problem, severity=severity, unit_kind="instance", unit_id="instance_id",
-        expected=expected, found=found,
-    )  # fmt: skip
-
-
-def problems_of_pictures(
-    check: str,
-    rows: pl.DataFrame,
-    problem: str,
-    severity: Severity,
-    expected: str | pl.Expr | None = None,
-    found: str | pl.Expr | None = None,
-    hint: str | None = None,
-) -> pl.DataFrame:
-    """Make a problem of each row, which is a picture."""
-    return problems_of(
-        check, rows, problem, severity=severity, unit_kind="image", unit_id="image_id",
-        file="uri", expected=expected, found=found, hint=hint,
-    )  # fmt: skip
+problems_of_people = partial(problems_of, unit_kind="instance", unit_id="instance_id")
+"""Make a problem of each row, which is a person."""
+problems_of_pictures = partial(problems_of, unit_kind="image", unit_id="image_id", file="uri")
+"""Make a problem of each row, which is a picture."""
 
 
 def _words(value: str | pl.Expr | None) -> pl.Expr:

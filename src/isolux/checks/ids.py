@@ -63,10 +63,7 @@ def check(dataset: Dataset) -> pl.DataFrame:
     """
     people, images = INSTANCES.conform(dataset.instances), IMAGES.conform(dataset.images)
     attributes = ATTRIBUTES.conform(dataset.attributes)
-    parts = [
-        _repeated(people, "instance", "instance_id"),
-        _repeated(images, "image", "image_id"),
-    ]
+    parts = [_repeated(people, "instance", "instance_id"), _repeated(images, "image", "image_id")]
     if images.height:
         lost = people.filter(~pl.col("image_id").is_in(images["image_id"].implode()))
         shown = pl.format("'{}'", pl.col("image_id").fill_null("null"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 
 from isolux.checks._people_masks import MaskedPeople, masked_people
@@ -93,17 +92,8 @@ def _of_boxes(people: MaskedPeople) -> list[pl.DataFrame]:
     if "box_x" not in people.rows.columns:
         return []
     tight = people.masks.box_xywh
-    rows = people.rows.select(
-        "instance_id",
-        "box_x",
-        "box_y",
-        "box_w",
-        "box_h",
-        **{
-            f"tight_{side}": pl.Series(np.ascontiguousarray(tight[:, i]))
-            for i, side in enumerate("xywh")
-        },
-    )
+    sides = pl.DataFrame(tight, schema=[f"tight_{side}" for side in "xywh"], orient="row")
+    rows = people.rows.select("instance_id", "^box_[xywh]$").hstack(sides)
     rows = rows.filter(pl.Series(people.masks.area_px > 0)).drop_nulls()
 
     def common(at: str, length: str) -> pl.Expr:

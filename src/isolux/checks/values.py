@@ -10,7 +10,6 @@ import polars as pl
 
 from isolux.checks._problems import problems_of, together
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES
 
@@ -31,27 +30,22 @@ INFO = CheckInfo(
 )
 
 _AGE = r"(?i)(^|_)age(_?years)?$"
+_YOUNGEST, _OLDEST = 0.0, 120.0
+"""In years. The oldest person whose age was proven was 122."""
 
 
-def check(dataset: Dataset, *, youngest: float = 0.0, oldest: float = 120.0) -> pl.DataFrame:
-    """List ages outside a range, and numbers that are not finite.
+def check(dataset: Dataset) -> pl.DataFrame:
+    """List ages outside 0 to 120 years, and numbers that are not finite.
 
     Parameters
     ----------
     dataset : Dataset
         Attributes; an age is its ``number``, or its ``value`` where that is a number.
-    youngest, oldest : float
-        Ages outside these are reported, in years. The oldest person whose age was proven was 122.
 
     Returns
     -------
     polars.DataFrame
         Table ``problems``, all of them errors.
-
-    Raises
-    ------
-    SpecError
-        ``youngest`` above ``oldest``.
 
     Examples
     --------
@@ -66,12 +60,6 @@ def check(dataset: Dataset, *, youngest: float = 0.0, oldest: float = 120.0) -> 
     >>> check(one).select("problem", "unit_id", "found").rows()
     [('nobody has this age', 'a', 'age 999')]
     """
-    if not youngest <= oldest:
-        raise SpecError(
-            "the ages are not a range",
-            expected="youngest at most oldest",
-            found=f"{youngest} and {oldest}",
-        )
     rows = ATTRIBUTES.conform(dataset.attributes).with_columns(
         as_number=pl.coalesce("number", pl.col("value").cast(pl.Float64, strict=False))
     )
@@ -79,7 +67,7 @@ def check(dataset: Dataset, *, youngest: float = 0.0, oldest: float = 120.0) -> 
     ages = rows.filter(
         pl.col("attribute").str.contains(_AGE)
         & pl.col("as_number").is_finite()
-        & ~pl.col("as_number").is_between(youngest, oldest)
+        & ~pl.col("as_number").is_between(_YOUNGEST, _OLDEST)
     )
     shown = pl.format("{} {}", "attribute", pl.coalesce("value", pl.col("number").cast(pl.String)))
     hint = "leave the value empty if it is not known"
@@ -90,7 +78,7 @@ def check(dataset: Dataset, *, youngest: float = 0.0, oldest: float = 120.0) -> 
                 unit_id="unit_id", expected=wanted, found=shown.str.slice(0, 120), hint=hint,
             )
             for part, problem, wanted in (
-                (ages, "nobody has this age", f"{youngest:g} to {oldest:g} years"),
+                (ages, "nobody has this age", f"{_YOUNGEST:g} to {_OLDEST:g} years"),
                 (endless, "a number is not finite", "a finite number, or none"),
             )
             for kind in part["unit_kind"].unique(maintain_order=True)

@@ -29,11 +29,6 @@ def as_settings(
     return tuple(f"{start}{new}={','.join(old)}" for new, old in merge.items())
 
 
-def metrics_in(source: Run | pl.DataFrame) -> list[str]:
-    """List the metrics of a run, or of its table ``group_metrics``."""
-    return _table(source)["metric"].unique().sort().to_list()
-
-
 def wide(
     source: Run | pl.DataFrame, metric: str, columns: Mapping[str, Mapping[str, str]]
 ) -> pl.DataFrame:
@@ -75,7 +70,7 @@ def cells(
     >>> cells(table, measures, ["tone"]).row(0)
     ('m', None, '1', 70, 0.9, 0.8)
     """
-    table = _table(source)
+    table = group_values(source)
     entry = _known_entry(table, attributes)
     index = ["model", "label", *attributes]
     names = crossed(entry) if entry else list(attributes)
@@ -124,12 +119,13 @@ def spread_over(frame: pl.DataFrame, headings: Sequence[str]) -> dict[str, pl.Se
     return series | {"n": pl.Series(n, dtype=pl.Int64)}
 
 
-def _table(source: Run | pl.DataFrame) -> pl.DataFrame:
+def group_values(source: Run | pl.DataFrame) -> pl.DataFrame:
+    """Return the table ``group_metrics`` of a run, or the table itself."""
     return source.group_metrics if isinstance(source, Run) else source
 
 
 def _rows(source: Run | pl.DataFrame, metric: str) -> pl.DataFrame:
-    table = _table(source)
+    table = group_values(source)
     rows = table.filter(
         pl.col("metric") == metric, pl.col("label").is_null(), pl.col("threshold").is_null()
     )

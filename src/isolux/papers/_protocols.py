@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import polars as pl
 
@@ -22,32 +23,27 @@ def require_protocol(paper: str, protocols: Protocols, name: str) -> None:
 
 
 def laid_out(
-    paper: str,
-    protocols: Protocols,
-    layouts: Mapping[str, Mapping[str, Layout]],
-    name: str,
-    run: Run,
+    paper: str, protocols: Protocols, layouts: Mapping[str, Layout], name: str, run: Run
 ) -> dict[str, pl.DataFrame]:
     """Lay the run of a protocol out by caption; tables without rows are left out."""
     require_protocol(paper, protocols, name)
-    made = {caption: layout(run) for caption, layout in layouts[name].items()}
+    made = {caption: layout(run) for caption, layout in layouts.items()}
     return {caption: table for caption, table in made.items() if not table.is_empty()}
 
 
-def why_absent(
-    paper: str,
-    protocols: Protocols,
-    layouts: Mapping[str, Mapping[str, Layout]],
-    name: str,
-    run: Run,
-) -> dict[str, str]:
-    """Say of each table that has no rows why; parameters as of ``laid_out``."""
-    require_protocol(paper, protocols, name)
-    empty = [caption for caption, layout in layouts[name].items() if layout(run).is_empty()]
-    return dict.fromkeys(empty, _why(run)) if empty else {}
+def explained_table(run: Run, analysis: str, caption: str = "") -> pl.DataFrame:
+    """Read the first table of an analysis whose caption begins so off the record of a run."""
+    tables: Mapping[str, Any] = (run.record.get("explained") or {}).get(analysis) or {}
+    for title, table in tables.items():
+        if title.startswith(caption):
+            return pl.DataFrame(
+                table["rows"], schema=table["columns"], orient="row", infer_schema_length=None
+            )
+    return pl.DataFrame()
 
 
-def _why(run: Run) -> str:
+def why_absent(run: Run) -> str:
+    """Say why a table of a run has no rows."""
     groups = run.group_metrics.filter(pl.col("attribute").is_not_null())
     few = groups.filter(pl.col("status") == Status.INSUFFICIENT_UNITS)
     if few.is_empty():

@@ -23,11 +23,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from isolux.analyses._contrasts import Contrasts, adjusted_p, cluster_sums, contrast
 from isolux.analyses._judged import Judged, findings_table, judged_of, nothing_to_judge, words_for
 from isolux.analyses._regrouping import (
+    MOST_GROUPS,
     at_least,
     check_settings,
     groups_of,
@@ -59,10 +61,7 @@ INFO = AnalysisInfo(
     title="Along a number",
     summary="The score of everyone and of each group along age, size, light or skin tone (ITA), "
     "and how that number is spread in each group.",
-    references=(
-        works.FAIRFACE.at("Figures 5 and 6"),
-        works.WESTFALL_YOUNG.at("single-step max-T"),
-    ),
+    references=(works.FAIRFACE.at("Figures 5 and 6"), works.WESTFALL_YOUNG.at("single-step max-T")),
     assumptions=(
         "A score that is associated with a number need not be caused by it.",
         "Only the two ends are tested; a score that is lowest in the middle shows in the table.",
@@ -79,10 +78,8 @@ def explain(
     *,
     attribute: Sequence[str] = (),
     bins: Mapping[str, str] = _NONE,
-    quantiles: int = 5,
     by: Sequence[str] = (),
     metric: str = "",
-    most_groups: int = 12,
     replicates: int | None = None,
 ) -> Explained:
     """Lay out a score along numbers, by group, and compare the two ends.
@@ -96,15 +93,12 @@ def explain(
         (``--derive``), or else the first four numeric ones.
     bins : mapping of str to str
         Attribute to its bins: ``quantile:K`` or ``edges:A,B``; ``ita: edges:-30,10,28,41,55`` are
-        its six classes. A number at an edge is in the bin above.
-    quantiles : int
-        Bins of attributes that ``bins`` does not name, of equal size.
+        its six classes. A number at an edge is in the bin above. Default: fifths.
     by : sequence of str
-        Attributes and intersections of the audit whose groups are shown. Default: all.
+        Attributes and intersections of the audit whose groups are shown, of each the 12
+        largest. Default: all.
     metric : str
         A metric with a score of each unit; empty: the run's first.
-    most_groups : int
-        Per attribute; the largest are kept.
     replicates : int
         Replicates of the cluster bootstrap and of the test, 100 or more. Default: the audit's.
 
@@ -130,12 +124,7 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    check_settings(
-        "along",
-        quantiles=at_least(2, quantiles),
-        most_groups=at_least(1, most_groups),
-        replicates=at_least(100, replicates),
-    )
+    check_settings("along", replicates=at_least(100, replicates))
     if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
     spec, words = settings_of(run, replicates=replicates), replace(words_for(run), corrected=True)
@@ -145,11 +134,9 @@ def explain(
     told: list[Ends] = []
     tables: dict[str, list[pl.DataFrame]] = {}
     for judged in several:
-        members = _groups(run, spec.groups, judged.units, by, most_groups)
+        members = _groups(run, spec.groups, judged.units, by)
         for name in names:
-            numbered = binned_numbers(
-                run, spec.groups, judged.units, name, bins.get(name), quantiles
-            )
+            numbered = binned_numbers(run, spec.groups, judged.units, name, bins.get(name))
             told.append(ends_of(judged, numbered))
             others = members.filter(~_mentions(name))
             title, measure = words.title(name), lowered(words.measure(judged.row))
@@ -177,9 +164,7 @@ def _refuse_stray(bins: Mapping[str, str], names: Sequence[str]) -> None:
         )
 
 
-def _groups(
-    run: Run, settings: Groups, units: pl.Series, by: Sequence[str], most: int
-) -> pl.DataFrame:
+def _groups(run: Run, settings: Groups, units: pl.Series, by: Sequence[str]) -> pl.DataFrame:
     """Put units into the audit's groups, the largest of each attribute."""
     stray = [name for name in by if name not in settings.by]
     if stray:
@@ -192,7 +177,7 @@ def _groups(
     members = groups_of(run, settings, units)
     if by:
         members = members.filter(pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX).is_in(list(by)))
-    return largest_groups(members, most)
+    return largest_groups(members, MOST_GROUPS)
 
 
 def _mentions(name: str) -> pl.Expr:
@@ -230,7 +215,8 @@ def ends_of(judged: Judged, numbered: Numbered) -> Ends:
 
 def findings_of(told: Sequence[Ends], words: Words, spec: Statistics) -> pl.DataFrame:
     """Say of each model and attribute whether the two ends differ: table ``findings``."""
-    large = np.array([_is_large(one.ends, spec) for one in told])
+    least = spec.min_units, spec.min_clusters
+    large = np.array([one.ends.enough(*least)[0] for one in told], dtype=np.bool_)
     p = _adjusted(told, large, spec)
     rows = [
         _row(one, words, spec, p[k] if np.isfinite(p[k]) else None, large=bool(large[k]))
@@ -240,13 +226,7 @@ def findings_of(told: Sequence[Ends], words: Words, spec: Statistics) -> pl.Data
     return findings_table(rows)
 
 
-def _is_large(ends: Contrasts, spec: Statistics) -> bool:
-    enough = min(ends.n[0], ends.n_other[0]) >= spec.min_units
-    clusters = min(ends.n_clusters[0], ends.n_clusters_other[0])
-    return bool(enough and clusters >= spec.min_clusters)
-
-
-def _adjusted(told: Sequence[Ends], large: FloatArray, spec: Statistics) -> FloatArray:
+def _adjusted(told: Sequence[Ends], large: npt.NDArray[np.bool_], spec: Statistics) -> FloatArray:
     """Adjust over all attributes and models: models were asked about the same clusters or not."""
     p = np.full(len(told), np.nan)
     models = list(dict.fromkeys(one.judged.model for one in told))
@@ -255,7 +235,7 @@ def _adjusted(told: Sequence[Ends], large: FloatArray, spec: Statistics) -> Floa
         parts = [told[k].ends for k in own]
         found = adjusted_p(
             parts, replicates=spec.replicates, seed=spec.seed, one_sided=False,
-            tested=large[own].astype(np.bool_),
+            tested=large[own],
         )  # fmt: skip
         p[own] = np.minimum(found * len(models), 1.0)  # Bonferroni between models
     return p

@@ -74,7 +74,7 @@ def chosen_numbers(run: Run, settings: Groups, names: Sequence[str]) -> list[str
 
 
 def binned_numbers(
-    run: Run, settings: Groups, units: pl.Series, name: str, bins: str | None, quantiles: int
+    run: Run, settings: Groups, units: pl.Series, name: str, bins: str | None
 ) -> Numbered:
     """Give every judged unit its bin."""
     rows = _values(run, settings, name)
@@ -83,7 +83,7 @@ def binned_numbers(
     judged = pl.DataFrame({"unit_id": units})
     numbers = judged.join(own, on="unit_id", how="left", maintain_order="left")
     known = numbers["number"].drop_nulls()
-    rule = parse_bins(bins or f"quantile:{quantiles}")
+    rule = parse_bins(bins or "quantile:5")
     edges = rule.edges_for(known)
     place = rule.places(numbers["number"].fill_null(0.0).to_numpy(), edges)
     code = np.where(numbers["number"].is_null().to_numpy(), -1, place)

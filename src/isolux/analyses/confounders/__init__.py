@@ -155,13 +155,11 @@ def explain(
     *,
     sensitive: Sequence[str] = (),
     explanatory: Sequence[str] = (),
-    together: Sequence[str] = (),
     roles: Mapping[str, str] = _NONE,
     dag: str = "",
     adjust_after: bool = False,
     metric: Sequence[str] = (),
     bins: Mapping[str, str] = _NONE,
-    quantiles: int = 4,
     dispersion: Spread = "standard deviation",
     ddof: Literal[0, 1] | None = None,
     min_cell: int | None = None,
@@ -183,10 +181,9 @@ def explain(
         People of unknown value are left out.
     explanatory : sequence of str
         Attributes that may explain them. Default: those that have a role or are in the graph, or
-        else those that were computed (``--derive``). Unknown is a separate value.
-    together : sequence of str
-        Explanatory attributes that are also crossed. Default: the first three that came ``before``,
-        if there are at least two, or else the first three of ``explanatory``.
+        else those that were computed (``--derive``). Unknown is a separate value. The
+        first three that came ``before``, if there are at least two, or else the first three, are
+        also crossed.
     roles : mapping of str to {"before", "mediator", "after", "unknown"}
         The causal role of an explanatory attribute: it came before group and score (a confounder);
         the group causes it and it affects the score (a mediator); it follows from the score, or
@@ -204,9 +201,7 @@ def explain(
         (a cell without one of them has no mean).
     bins : mapping of str to str
         Explanatory number to its bins: ``quantile:K``, ``edges:A,B``, or a rule for incomes
-        (``groups/binning.py``).
-    quantiles : int
-        Bins of numbers that ``bins`` does not name.
+        (``groups/binning.py``). Default: quarters.
     dispersion, ddof : {"standard deviation", "variance"}, {0, 1}
         How the spread of groups is measured; ``ddof`` defaults to the audit's.
     min_cell : int
@@ -265,11 +260,8 @@ def explain(
     annotated = run.attributes["attribute"].unique(maintain_order=True).to_list()
     standing = read_roles(roles, dag, whose, annotated, adjust_after=adjust_after)
     names = explanatory_names(run, standing, explanatory, whose)
-    singles = strata_of(run, spec.groups, numbers.units, names, bins, quantiles)
-    strata = {
-        name: held_strata(standing, name, singles, together, named=bool(explanatory))
-        for name in whose
-    }
+    singles = strata_of(run, spec.groups, numbers.units, names, bins)
+    strata = {name: held_strata(standing, name, singles, named=bool(explanatory)) for name in whose}
     ddof = spec.disparity.ddof if ddof is None else ddof
     min_units, min_clusters = statistics.min_units, statistics.min_clusters
     rules = Rules(min_units, min_clusters, least, least, dispersion, ddof)

@@ -137,9 +137,9 @@ def _notes_of_values(case: Case, s: int, where: str, min_cell: int) -> Iterator[
         )
     covered = one.mixed.covered(case.pair or 0)
     if not one.is_separated and covered < OVERLAP:
-        fewer = "" if is_single else "cross fewer attributes (confounders.together), "
+        fewer = "" if is_single else "name fewer attributes (confounders.explanatory), "
         yield (
             f"{where}: at an equal mix of {strata.name} {1 - covered:.0%} of the people of a group "
-            f"are left out; {fewer}take wider bins (confounders.bins, confounders.quantiles) or a "
+            f"are left out; {fewer}take wider bins (confounders.bins) or a "
             "smaller confounders.min_cell to compare more of them"
         )

@@ -121,12 +121,7 @@ def explanatory_names(
 
 
 def strata_of(
-    run: Run,
-    settings: Groups,
-    units: pl.Series,
-    names: Sequence[str],
-    bins: Mapping[str, str],
-    quantiles: int,
+    run: Run, settings: Groups, units: pl.Series, names: Sequence[str], bins: Mapping[str, str]
 ) -> list[Strata]:
     """Give every unit its value of each explanatory attribute."""
     stray = sorted(set(bins) - set(names))
@@ -142,7 +137,7 @@ def strata_of(
             votes="top-or-none",
             unknown="keep",
             unknown_values=settings.unknown_values,
-            bins=_bins_of(run, settings, units, name, bins.get(name), quantiles),
+            bins=_bins_of(run, settings, units, name, bins.get(name)),
         )
         for name in names
     }
@@ -164,9 +159,9 @@ def strata_of(
 
 
 def held_strata(
-    roles: Roles, sensitive: str, singles: Sequence[Strata], together: Sequence[str], *, named: bool
+    roles: Roles, sensitive: str, singles: Sequence[Strata], *, named: bool
 ) -> list[Strata]:
-    """Leave out what came after, and cross those of ``together``, else the first three."""
+    """Leave out what came after, and cross the first three."""
     held = {one.name: one for one in singles if not roles.excludes(sensitive, one.name)}
     if not held or (named and len(held) < len(singles)):
         excluded = [one.name for one in singles if one.name not in held]
@@ -178,18 +173,9 @@ def held_strata(
             where=f"{_WHERE}explanatory",
             hint="leave it out, or request it anyway: confounders.adjust_after=yes",
         )
-    everyone = [one.name for one in singles]
-    stray = [name for name in together if name not in everyone]
-    if stray:
-        raise SpecError(
-            "what is crossed must be explanatory",
-            expected="some of " + ", ".join(everyone),
-            found=", ".join(stray),
-            where=f"{_WHERE}together",
-        )
     before = [name for name in held if roles.role(sensitive, name) == "before"]
-    default = (before if len(before) > 1 else list(held))[:_MAX_CROSSED]
-    parts = [held[name] for name in dict.fromkeys(together or default) if name in held]
+    names = (before if len(before) > 1 else list(held))[:_MAX_CROSSED]
+    parts = [held[name] for name in names]
     return [*held.values(), *([crossed(parts)] if len(parts) > 1 else [])]
 
 
@@ -220,7 +206,7 @@ def crossed(strata: Sequence[Strata]) -> Strata:
 
 
 def _bins_of(
-    run: Run, settings: Groups, units: pl.Series, name: str, rule: str | None, quantiles: int
+    run: Run, settings: Groups, units: pl.Series, name: str, rule: str | None
 ) -> str | None:
     """Say how an attribute is binned, by edges that part who has a score; None: it is not."""
     rows = known_numbers(run, settings, name)
@@ -229,12 +215,8 @@ def _bins_of(
         rule = income_bins(rule)
     elif rows.is_empty() or number.null_count() or number.n_unique() <= MOST_NUMBERS:
         return None
-    elif quantiles < 2:
-        raise SpecError(
-            f"{name!r} cannot be binned", expected="2 quantiles or more", found=str(quantiles)
-        )
     else:
-        rule = f"quantile:{quantiles}"
+        rule = "quantile:4"
     scored = run.scores.drop_nulls("value").select("unit_id").unique()
     bins = parse_bins(rule)
     if not bins.quantiles or scored.is_empty() or scored.height == len(units):

@@ -17,12 +17,7 @@ import polars as pl
 
 from isolux.analyses._sampled import Sampled, is_sampled, sampled_of
 from isolux.analyses.confounders.cells import Cells, Layout, means_of_cells, weighed
-from isolux.analyses.confounders.detections import (
-    Boxes,
-    Precision,
-    boxes_of,
-    precision_of_cells,
-)
+from isolux.analyses.confounders.detections import Boxes, Precision, boxes_of, precision_of_cells
 from isolux.groups.measure import measure_groups
 from isolux.statements.words import metrics_of
 from isolux.stats.statistic import DetectionStatistic

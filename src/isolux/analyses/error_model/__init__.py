@@ -100,6 +100,8 @@ INFO = AnalysisInfo(
     ),
 )
 _LARGEST = 20
+_DEPTH = 3  # of the shallow tree
+_BINS = 3  # quantiles in which subgroups of attributes that are numbers are compared
 _MAX_FEATURES = 6
 """Attributes that the elbow chooses at the most: the paper's "top six in most experiments"."""
 
@@ -108,12 +110,8 @@ def explain(
     run: Run,
     *,
     importance: Literal["permutation", "impurity"] = "permutation",
-    trees: int = 100,
     check_trees: int = 30,
-    folds: int = 5,
     permutations: int | None = None,
-    depth: int = 3,
-    bins: int = 3,
     bootstrap: int = 5000,
     seed: int | None = None,
     **scores: Unpack[ScoreSettings],
@@ -126,16 +124,11 @@ def explain(
         Its ``scores``, ``attributes`` and settings are read.
     importance : {"permutation", "impurity"}
         The importance used for the elbow; ``impurity`` as published.
-    trees, check_trees : int
-        Number of trees in the forest that gives impurity importance, and in each forest that is
-        checked on unseen people.
-    folds, permutations : int, optional
-        Folds and permutations of the check; default for permutations: the fewest that suffice at
-        the audit's level, 19 for one model and intervals of 95 %.
-    depth : int
-        Depth of the shallow tree.
-    bins : int
-        Quantile bins in which subgroups of attributes that are numbers are compared.
+    check_trees : int
+        Number of trees in each forest that is checked on unseen people.
+    permutations : int, optional
+        Of the check; default: the fewest that suffice at the audit's level, 19 for one model and
+        intervals of 95 %.
     bootstrap : int
         How many replicates the bootstrap draws.
     seed : int, optional
@@ -176,18 +169,16 @@ def explain(
     permutations = fewest if permutations is None else permutations
     check_settings(
         "error_model",
-        folds=at_least(2, folds),
-        depth=at_least(1, depth),
-        bins=at_least(2, bins),
-        trees=at_least(1, trees),
         check_trees=at_least(1, check_trees),
         permutations=at_least(fewest, permutations),
     )
     plan = say.Plan(
         Forest(check_trees, seed=spec.statistics.seed),
-        Forest(trees, seed=spec.statistics.seed),
-        importance, folds, permutations, depth, bins, alpha,
-    )  # fmt: skip
+        Forest(seed=spec.statistics.seed),
+        importance,
+        permutations,
+        alpha,
+    )
     parts = [
         _one_model(run, one, spec, words, plan, scores.get("attributes", ())) for one in several
     ]
@@ -212,7 +203,7 @@ def _one_model(
     if not features.attribute:
         return OneModel(notes=features.notes)
     x = features.matrix.astype(np.float64)
-    fold = folds_of(judged.cluster, plan.folds, spec.statistics.seed)
+    fold = folds_of(judged.cluster, say.FOLDS, spec.statistics.seed)
     checked = check_target(
         x, y, judged.cluster, fold, plan.check, permutations=plan.permutations, alpha=plan.alpha
     )
@@ -238,14 +229,14 @@ def _explained(
     lost[asked] = permutation_importance(x, y, fold, checked, of_column, asked, seed)
     by = np.nan_to_num(lost) if plan.importance == "permutation" else impurity
     chosen = elbow(by, _MAX_FEATURES)
-    items = items_of(run, spec, judged.units, kinds, bins=plan.bins)
+    items = items_of(run, spec, judged.units, kinds, bins=_BINS)
     differences = subgroups_of(
         items, y, judged.cluster, judged.n_clusters, spec.statistics,
         min_units=spec.statistics.min_units, min_clusters=spec.statistics.min_clusters, scale=scale,
     )  # fmt: skip
     columns = np.flatnonzero(np.isin(of_column, chosen))
     tree = grow_tree(
-        features, columns, y, judged.cluster, words, spec.statistics, depth=plan.depth,
+        features, columns, y, judged.cluster, words, spec.statistics, depth=_DEPTH,
         min_leaf=max(spec.statistics.min_units, len(y) // 50), scale=scale,
     )  # fmt: skip
     rows = [told.found(checked, ends, [names[j] for j in chosen])]

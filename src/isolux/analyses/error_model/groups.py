@@ -114,7 +114,7 @@ class Tree:
 
 def subgroups_of(
     items: Features, y: FloatArray, cluster: IntArray, n_clusters: int, bootstrap: Bootstrap,
-    *, min_units: int, min_clusters: int, scale: Scale = Scale(),
+    *, min_units: int, min_clusters: int, scale: Scale,
 ) -> Subgroups:  # fmt: skip
     """Compare each value with others of known value; p is corrected over all values there are."""
     inside = items.matrix.astype(np.bool_)
@@ -122,9 +122,7 @@ def subgroups_of(
     own = cluster_sums(y, inside, cluster, n_clusters)
     rest = known.less(own)
     found = contrast(own, rest)
-    enough = (np.minimum(found.n, found.n_other) >= min_units) & (
-        np.minimum(found.n_clusters, found.n_clusters_other) >= min_clusters
-    )
+    enough = found.enough(min_units, min_clusters)
     p = adjusted_p(
         [found], replicates=min(bootstrap.replicates, 2000), seed=bootstrap.seed, one_sided=False,
         tested=enough,

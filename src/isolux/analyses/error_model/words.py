@@ -20,6 +20,8 @@ from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.words import listed
 
+FOLDS = 5
+"""Of the check on people not seen."""
 _SHOWN = 40
 
 
@@ -30,10 +32,7 @@ class Plan:
     check: Forest
     whole: Forest
     importance: Literal["permutation", "impurity"]
-    folds: int
     permutations: int
-    depth: int
-    bins: int
     alpha: float
 
 
@@ -65,7 +64,7 @@ class Told:
     def too_few(self, spec: Statistics) -> dict[str, Any] | None:
         """Say that there are too few people to fit on some and ask about others, if so."""
         clusters, units = self.judged.n_clusters, len(self.judged.value)
-        least = max(2 * self.plan.folds, spec.min_clusters)
+        least = max(2 * FOLDS, spec.min_clusters)
         if clusters >= least and units >= 2 * spec.min_units:
             return None
         few = clusters < least
@@ -73,7 +72,7 @@ class Told:
             f"whether attributes predict {self.measure} was not examined: "
             + (f"{clusters:,} clusters, and {least:,}" if few else
                f"{units:,} units, and {2 * spec.min_units:,}")
-            + f" are needed to fit on some people and ask about others in {self.plan.folds} folds."
+            + f" are needed to fit on some people and ask about others in {FOLDS} folds."
         )  # fmt: skip
         status = "insufficient clusters" if few else "insufficient units"
         return self._row(text, None, (None, None), units) | {"status": status}

@@ -119,7 +119,6 @@ def explain(
     matrix: str = "",
     wrong: float = 0.1,
     attribute: Sequence[str] = (),
-    metric: Sequence[str] = (),
     annotators: bool = True,
     replicates: int | None = None,
 ) -> Explained:
@@ -137,8 +136,6 @@ def explain(
         Share of each side's labels that may be wrong, 0 to below 0.5.
     attribute : sequence of str
         Default: the single attributes of the audit's ``by``.
-    metric : sequence of str
-        Means of people's scores. Default: the run's first.
     annotators : bool
         Whether labels of several named annotators are used where no matrix is given.
     replicates : int
@@ -147,15 +144,16 @@ def explain(
     Returns
     -------
     Explained
-        Of each metric and attribute, the gap of the group farthest from the others: corrected, its
-        bounds, and those with the unknown. ``effect``: the gap (corrected, or as labelled; group
-        less others, in the metric's unit); ``low, high``: its interval, of bounds Imbens and
-        Manski's. None has a p: whether groups differ the audit has tested. Tables have all groups.
+        Of the run's first metric and each attribute, the gap of the group farthest from the others:
+        corrected, its bounds, and those with the unknown. ``effect``: the gap (corrected, or as
+        labelled; group less others, in the metric's unit); ``low, high``: its interval, of bounds
+        Imbens and Manski's. None has a p: whether groups differ the audit has tested. Tables have
+        all groups.
 
     Raises
     ------
     SpecError, UnknownNameError, TableError
-        A share that is none, no such attribute or metric, people in several groups, or a matrix
+        A share that is none, no such attribute, people in several groups, or a matrix
         that cannot be used: negative, rows that do not sum to 1, singular, other groups.
 
     Examples
@@ -188,7 +186,7 @@ def explain(
             continue
         which = sides(len(groups))
         level = of_each(spec.statistics.level, len(which))
-        for people in people_of(run, labels, name, groups, metric):
+        for people in people_of(run, labels, name, groups):
             found = _corrected(run, people, spec, matrix, annotators=annotators, notes=notes)
             gaps = [gap_of(people, g, wrong, level, spec.statistics.seed) for g in which]
             rows += _findings(people, found, gaps, wrong, words)

@@ -18,7 +18,7 @@ from isolux.stats.design import IntArray
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import AuditSpec
 
 MEASURE = ("model", "metric", "label", "threshold")
@@ -117,15 +117,10 @@ def labels_of(run: Run, spec: AuditSpec, attribute: str) -> tuple[pl.DataFrame, 
 
 
 def people_of(
-    run: Run, labels: pl.DataFrame, attribute: str, groups: tuple[str, ...], metrics: Sequence[str]
+    run: Run, labels: pl.DataFrame, attribute: str, groups: tuple[str, ...]
 ) -> Iterator[People]:
-    """Take the people of every metric that is a mean of scores."""
+    """Take the people of the run's first metric, of each model, class and threshold."""
     measured = run.scores["metric"].unique(maintain_order=True).to_list()
-    for name in metrics:
-        if name not in measured:
-            raise UnknownNameError(
-                "metric", name, measured, where="--analysis-option label_errors.metric"
-            )
     if len(groups) < 2:
         raise SpecError(
             f"{attribute} has fewer than two groups with scores",
@@ -133,7 +128,7 @@ def people_of(
             found=", ".join(groups) or UNKNOWN,
         )
     place = {name: i for i, name in enumerate(groups)}
-    scores = run.scores.filter(pl.col("metric").is_in(list(metrics) or measured[:1]))
+    scores = run.scores.filter(pl.col("metric").is_in(measured[:1]))
     cluster = pl.coalesce(pl.format("c:{}", "cluster_id"), pl.format("u:{}", "unit_id"))
     for key, part in scores.drop_nulls("value").group_by(MEASURE, maintain_order=True):
         rows = part.join(labels, on="unit_id", how="left", maintain_order="left").with_columns(

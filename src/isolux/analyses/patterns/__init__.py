@@ -86,6 +86,7 @@ INFO = AnalysisInfo(
     ),
 )  # fmt: skip
 _SHOWN = 30
+_BINS = 3  # quantiles of attributes that are numbers
 
 
 def explain(
@@ -95,8 +96,6 @@ def explain(
     low_threshold: float | None = None,
     min_support: float = 0.05,
     max_length: int = 3,
-    most_rules: int = 10,
-    bins: int = 3,
     replicates: int | None = None,
     seed: int | None = None,
     **scores: Unpack[ScoreSettings],
@@ -115,10 +114,6 @@ def explain(
         Smallest share of one half's low-performing units that must have a pattern.
     max_length : int
         Most values in a pattern.
-    most_rules : int
-        Rules that are tested on the second half.
-    bins : int
-        Quantile bins of attributes that are numbers.
     replicates, seed : int, optional
         For the test and the halves; default: the audit's own.
     **scores
@@ -148,19 +143,14 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    check_settings(
-        "patterns",
-        most_rules=at_least(1, most_rules),
-        max_length=at_least(1, max_length),
-        bins=at_least(2, bins),
-    )
+    check_settings("patterns", max_length=at_least(1, max_length))
     if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
     spec, words = settings_of(run, replicates=replicates, seed=seed), words_for(run)
     least = spec.statistics.min_units, spec.statistics.min_clusters
-    limits = Limits(min_support, max_length, most_rules, *least)
+    limits = Limits(min_support, max_length, *least)
     attributes = tuple(scores.get("attributes", ()))
-    how = _How(low_quantile, low_threshold, attributes, bins, limits)
+    how = _How(low_quantile, low_threshold, attributes, limits)
     several = judged_of(run, spec.task, words, "patterns", scores)
     parts = [_one_model(run, one, spec, words, how, len(several)) for one in several]
     return together(several, parts)
@@ -173,7 +163,6 @@ class _How:
     low_quantile: float
     low_threshold: float | None
     attributes: tuple[str, ...]
-    bins: int
     limits: Limits
 
 
@@ -186,7 +175,7 @@ def _one_model(
         note = f"{measure}: every unit has the same score, so there is no pattern to look for"
         return OneModel(notes=(note,))
     kinds = kinds_of(run, spec, judged.units, how.attributes, analysis="patterns")
-    items = items_of(run, spec, judged.units, kinds, bins=how.bins)
+    items = items_of(run, spec, judged.units, kinds, bins=_BINS)
     items = without(items, low.is_low.astype(np.float64))
     first, second = halves(
         items.matrix.astype(np.bool_), low.is_low, judged.cluster, spec.statistics.seed
@@ -297,9 +286,7 @@ def _by_group(
     others = outside.count.sum(axis=0)
     share = np.divide(outside.total.sum(axis=0), others, out=np.full(len(rule), np.nan),
                       where=others > 0)  # fmt: skip
-    enough = (np.minimum(found.n, found.n_other) >= limits.min_units) & (
-        np.minimum(found.n_clusters, found.n_clusters_other) >= limits.min_clusters
-    )
+    enough = found.enough(limits.min_units, limits.min_clusters)
     p = adjusted_p(
         [found],
         replicates=spec.statistics.replicates,

@@ -26,6 +26,7 @@ _MIN_IMPROVEMENT = 0.1
 """Share by which a rule's confidence exceeds that of each rule within it."""
 _SAME = 0.7
 """Rules whose units overlap by more (Jaccard) are one rule said twice."""
+_MAX_RULES = 10  # that are tested on the second half
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,6 @@ class Limits:
 
     min_support: float
     max_length: int
-    most_rules: int
     min_units: int
     min_clusters: int
 
@@ -129,7 +129,7 @@ def mine(half: Half, limits: Limits) -> Mined:
     Returns
     -------
     Mined
-        At most ``most_rules``; by falling t against all other units.
+        At most ten; by falling t against all other units.
     """
     none = np.empty((0, limits.max_length), np.int32)
     if not half.low.any() or half.low.all():
@@ -155,9 +155,7 @@ def confirm(half: Half, members: npt.NDArray[np.int32], limits: Limits, **how: i
     everyone = half.everyone()
     own = half.sums(half.cover(members))
     found = contrast(own, everyone.less(own))
-    enough = (np.minimum(found.n, found.n_other) >= limits.min_units) & (
-        np.minimum(found.n_clusters, found.n_clusters_other) >= limits.min_clusters
-    )
+    enough = found.enough(limits.min_units, limits.min_clusters)
     p = adjusted_p([found], one_sided=True, tested=enough, **how)
     n_low = max(int(half.low.sum()), 1)
     beyond = _beyond_parts(half, members, own)
@@ -177,7 +175,7 @@ def _chosen(half: Half, sets: Itemsets, short: IntArray, limits: Limits) -> npt.
     kept: list[int] = []
     length = (members >= 0).sum(axis=1)
     for k in np.lexsort((length, -np.nan_to_num(found.t))):
-        if len(kept) == limits.most_rules:
+        if len(kept) == _MAX_RULES:
             break
         if good[k] and not any(_alike(cover[:, k], cover[:, j]) for j in kept):
             kept.append(int(k))

@@ -15,8 +15,8 @@ asked: the clustered rank test of ``stats.ranks``, Holm over all that was looked
 Doubts about the source, and what is done here:
 
 - The paper compares "scores for all subjects" of a group and counts subjects for the minimum, but
-  scores are of images, ten a subject; the released code takes groups of at least 20 scores
-  (``min_scores=20``, ``min_subjects=2``). The minimum here counts subjects, as printed.
+  scores are of images, ten a subject; the released code takes groups of at least 20
+  scores. The minimum here counts subjects, as printed.
 - Mann-Whitney does not compare medians but how often one side scores higher. Where scores are
   quantised (a recall over ten thresholds; right or wrong) medians tie while the test is sure: then
   the means decide which group is worse, if they are the same too the probability of superiority,
@@ -47,7 +47,13 @@ from isolux.analyses.rank_tests.judged import (
     ordered_sides,
     with_intervals,
 )
-from isolux.analyses.rank_tests.pairs import Ranked, grouped_by, rank_pairs, ranked_scores
+from isolux.analyses.rank_tests.pairs import (
+    MIN_SUBJECTS,
+    Ranked,
+    grouped_by,
+    rank_pairs,
+    ranked_scores,
+)
 from isolux.analyses.rank_tests.sentences import CORRECTIONS, TESTS, differs, nothing_more
 from isolux.statements.leading import MEASURE
 from isolux.statements.words import Words, words_of
@@ -98,8 +104,6 @@ def explain(
     attributes: Literal["by", "all"] = "by",
     test: Test = "clustered",
     correction: Correction = "holm",
-    min_subjects: int = 10,
-    min_scores: int = 1,
     replicates: int | None = None,
 ) -> Explained:
     """Test all pairs of groups of every attribute on every score.
@@ -116,10 +120,6 @@ def explain(
     correction : {"holm", "bh", "published"}
         Family-wise over all tests of the run; false discovery rate over them; Bonferroni within
         each attribute, as published.
-    min_subjects : int
-        Smallest group, in clusters with a score; the paper's 10. At least 2.
-    min_scores : int
-        Smallest group, in units with a score; the released code's is 20.
     replicates : int or None
         Replicates for the interval of D; default: the audit's.
 
@@ -143,12 +143,7 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    check_settings(
-        "rank_tests",
-        min_subjects=at_least(2, min_subjects),
-        min_scores=at_least(1, min_scores),
-        replicates=at_least(100, replicates),
-    )
+    check_settings("rank_tests", replicates=at_least(100, replicates))
     if "model_a" in run.disparities.columns or _nobody(run):
         return Explained(FINDINGS.empty())
     spec = settings_of(run, replicates=replicates)
@@ -164,13 +159,13 @@ def explain(
         weights = Weights(sampled.weight, ranked.cluster, sampled.strata)
         ranked = replace(ranked, drawn=weights)
     grouped, left_out = grouped_by(run, spec, ranked, every=attributes == "all")
-    pairs, small = rank_pairs(ranked, grouped, min_subjects=min_subjects, min_scores=min_scores)
+    pairs, small = rank_pairs(ranked, grouped)
     words = words_of(run)
     notes = [
         *_notes(run, ranked, words),
         *([f"rank_tests: {FIXED}"] if sampled is not None and sampled.calibrated else []),
         *left_out,
-        *_too_small(small, words, min_subjects),
+        *_too_small(small, words),
     ]
     if pairs.is_empty():
         notes.append("no attribute has two groups that are large enough to be ranked")
@@ -229,14 +224,14 @@ def _notes(run: Run, ranked: Ranked, words: Words) -> list[str]:
     return notes
 
 
-def _too_small(small: pl.DataFrame, words: Words, min_subjects: int) -> list[str]:
+def _too_small(small: pl.DataFrame, words: Words) -> list[str]:
     notes = []
     for (attribute,), rows in small.partition_by("attribute", as_dict=True).items():
         listed = [f"{g} ({c:,})" for g, c in rows.select("group", "clusters").head(8).iter_rows()]
         if rows.height > len(listed):
             listed.append(f"{rows.height - len(listed):,} more")
         notes.append(
-            f"{words.title(str(attribute))}: not ranked, for a group needs {min_subjects} "
+            f"{words.title(str(attribute))}: not ranked, for a group needs {MIN_SUBJECTS} "
             f"subjects with a score: {', '.join(listed)}"
         )
     return notes

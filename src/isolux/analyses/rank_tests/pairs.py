@@ -27,6 +27,8 @@ from isolux.vocabulary.spec import AuditSpec
 _AT_ONCE = 64
 """Vectors compared at once: they hold a table of groups by groups each."""
 _PART = "\x1f"
+MIN_SUBJECTS = 10
+"""Smallest group, in clusters with a score: the paper's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +142,7 @@ def _parted(members: pl.DataFrame, ranked: Ranked) -> list[Grouped]:
     return found
 
 
-def rank_pairs(
-    ranked: Ranked, attributes: Sequence[Grouped], *, min_subjects: int, min_scores: int
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def rank_pairs(ranked: Ranked, attributes: Sequence[Grouped]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Test every pair of groups that are large enough."""
     pairs, small = [], []
     for start in range(0, len(ranked.values), _AT_ONCE):
@@ -150,7 +150,7 @@ def rank_pairs(
         for place, own in enumerate(attributes):
             cells = cells_of(own.unit, own.group, ranked.cluster, len(own.names))
             tests = compare_groups(scores, cells)
-            enough = (tests.clusters >= min_subjects) & (tests.n >= min_scores) & (tests.n > 0)
+            enough = (tests.clusters >= MIN_SUBJECTS) & (tests.n > 0)
             if ranked.drawn is not None:
                 tests = _weighted(tests, enough, own, ranked, start)
             pairs.append(_rows(tests, enough, own, start, place))

@@ -33,11 +33,10 @@ from isolux.analyses._judged import (
 )
 from isolux.analyses._regrouping import at_least, check_settings, settings_of
 from isolux.analyses._sampled import FIXED, rows_of_units, sampled_of
-from isolux.analyses.slices.searching import Search, Suggested, asked, search
-from isolux.statements.numbers import points, value_text
+from isolux.analyses.slices.searching import Suggested, asked, search
+from isolux.statements.numbers import points, value_text, with_unit
 from isolux.statements.words import Words, level_of, words_of
 from isolux.stats.multiplicity import holm
-from isolux.stats.slices import LONGEST
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
@@ -73,6 +72,7 @@ INFO = AnalysisInfo(
 )
 CAPTION = "The worst slices of one half, measured on the other"
 """Of its table."""
+_BINS = 4  # quantiles of attributes that are numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,6 @@ class _Told:
     suggested: Suggested
     answers: pl.DataFrame
     words: Words
-    most: int
 
     def name(self, k: int) -> str:
         """Call a slice by its values: ``light: dim, box size: small``."""
@@ -95,16 +94,7 @@ class _Told:
 
 
 def explain(
-    run: Run,
-    *,
-    most: int = 5,
-    max_attributes: int = 3,
-    alpha: float = 0.95,
-    min_support: float = 0.01,
-    overlap: float = 0.5,
-    held_out: float = 0.5,
-    bins: int = 4,
-    **scores: Unpack[ScoreSettings],
+    run: Run, *, most: int = 5, min_support: float = 0.01, **scores: Unpack[ScoreSettings]
 ) -> Explained:
     """Find the worst slices on one half of the clusters and test them on the other.
 
@@ -118,19 +108,9 @@ def explain(
         out here.
     most : int
         Slices per model that are tested on the other half.
-    max_attributes : int
-        Most attributes of a slice, 1 to 3.
-    alpha : float
-        SliceLine's weight of the error against the size, above 0, at most 1.
     min_support : float
         Least share of one half's units in a slice; never fewer than the audit's minimum of units
         and clusters.
-    overlap : float
-        A slice that shares more of its people (Jaccard, 0 to 1) with a worse one is left out.
-    held_out : float
-        Share of the clusters held out for the tests, above 0 and below 1.
-    bins : int
-        Quantile bins of attributes that are numbers.
     **scores
         Which scores are used, and by which attributes: ``metric`` and ``worse``, described in
         ``ScoreSettings``.
@@ -158,17 +138,10 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    how = Search(most, max_attributes, alpha, min_support, overlap, held_out)
-    is_length = 1 <= max_attributes <= LONGEST
     check_settings(
         "slices",
         most=at_least(1, most),
-        max_attributes=(max_attributes, is_length, "1, 2 or 3"),
-        alpha=(alpha, 0.0 < alpha <= 1.0, "above 0, at most 1"),
         min_support=(min_support, 0.0 < min_support < 1.0, "above 0 and below 1"),
-        overlap=(overlap, 0.0 <= overlap <= 1.0, "0 to 1"),
-        held_out=(held_out, 0.0 < held_out < 1.0, "above 0 and below 1"),
-        bins=at_least(2, bins),
     )
     if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
@@ -176,15 +149,15 @@ def explain(
     several = judged_of(run, spec.task, words, "slices", scores)
     told, notes = [], []
     for judged in several:
-        items, said = _items(run, judged, scores.get("attributes", ()), spec, bins)
+        items, said = _items(run, judged, scores.get("attributes", ()), spec)
         notes += [*judged.notes, *said]
         own = judged.metric(words)
         sampled = sampled_of(run, judged.units, judged.cluster, "the analysis slices")
-        suggested = search(judged, items, own, how, spec.comparing, sampled)
+        suggested = search(judged, items, own, most, min_support, spec.comparing, sampled)
         task = str(run.scores["task"][0])
         held = None if sampled is None else rows_of_units(run, judged.units)
         answers = asked(judged, suggested, own, task, spec.comparing, held)
-        told.append(_Told(judged, items, suggested, answers, words, most))
+        told.append(_Told(judged, items, suggested, answers, words))
         if sampled is not None and sampled.calibrated:
             notes.append(f"slices: {FIXED}")
     if not told:
@@ -197,29 +170,22 @@ def explain(
 
 
 def _items(
-    run: Run, judged: Judged, attributes: Sequence[str], spec: AuditSpec, bins: int
+    run: Run, judged: Judged, attributes: Sequence[str], spec: AuditSpec
 ) -> tuple[Features, tuple[str, ...]]:
     notes: list[str] = []
-    answers = (
-        spec.predictions.prediction_column,
-        spec.predictions.score_column,
-        spec.predictions.detected_column,
-    )
+    said = spec.predictions
+    answers = said.prediction_column, said.score_column, said.detected_column
     known = set(run.attributes["attribute"].unique())
-    said = [name for name in answers if name is not None and name in known]
-    if said and not attributes:
-        # Together with the truth, an answer is the error itself: such a slice teaches nothing.
-        kept = run.attributes.filter(pl.col("attribute").is_in(said).not_())
-        run = replace(run, attributes=kept)
-        notes.append(f"Slices are not described by {', '.join(said)}, which the model said.")
-    if spec.sample.weight in known and not attributes:
-        kept = run.attributes.filter(pl.col("attribute") != spec.sample.weight)
-        run = replace(run, attributes=kept)
-        notes.append(
-            f"Slices are not described by {spec.sample.weight}, which says how people were drawn."
-        )
+    # Together with the truth, an answer is the error itself: such a slice teaches nothing.
+    for names, why in ((answers, "which the model said"),
+                       ((spec.sample.weight,), "which says how people were drawn")):  # fmt: skip
+        left = [name for name in names if name is not None and name in known]
+        if left and not attributes:
+            kept = run.attributes.filter(pl.col("attribute").is_in(left).not_())
+            run = replace(run, attributes=kept)
+            notes.append(f"Slices are not described by {', '.join(left)}, {why}.")
     kinds = kinds_of(run, spec, judged.units, attributes, analysis="slices")
-    items = without(items_of(run, spec, judged.units, kinds, bins=bins), judged.value)
+    items = without(items_of(run, spec, judged.units, kinds, bins=_BINS), judged.value)
     return items, (*notes, *items.notes)
 
 
@@ -269,34 +235,21 @@ def _claim(told: _Told, k: int, answer: dict[str, Any]) -> str:
     way = "lower" if answer["difference"] < 0 else "higher"
     of = f" of {answer['n_clusters']:,} clusters" if words.cluster is not None else ""
     return (
-        f"{words.measure(row)} with {told.name(k)} is {_level(answer['value'], unit)}, and "
-        f"{_level(answer['others'], unit)} for everyone else: "
+        f"{words.measure(row)} with {told.name(k)} is {with_unit(answer['value'], unit)}, and "
+        f"{with_unit(answer['others'], unit)} for everyone else: "
         f"{points(answer['difference'], unit)} {way} ({level_of(words)} interval "
-        f"{_of_size(answer, unit)}; {words.p(answer['p_adjusted'])}; {answer['n']:,} units{of}). "
+        f"{_interval(answer, unit, flip=answer['difference'] < 0)}; "
+        f"{words.p(answer['p_adjusted'])}; {answer['n']:,} units{of}). "
         f"One half of the data suggested this slice, {100 * told.suggested.share[k]:.1f} % of its "
         "units; these numbers are the other half's."
     )
 
 
-def _level(value: float, unit: str) -> str:
-    return (
-        f"{value_text(value, unit)} %"
-        if unit == "fraction"
-        else f"{value_text(value, unit)} {unit}".rstrip()
-    )
-
-
-def _interval(answer: dict[str, Any], unit: str) -> str:
+def _interval(answer: dict[str, Any], unit: str, *, flip: bool = False) -> str:
     if answer["low"] is None:
         return "not known"
-    return f"{value_text(answer['low'], unit)} to {value_text(answer['high'], unit)}"
-
-
-def _of_size(answer: dict[str, Any], unit: str) -> str:
-    """Print the interval of a difference that a word gives the direction of."""
-    if answer["low"] is None or answer["difference"] >= 0:
-        return _interval(answer, unit)
-    return _interval({"low": -answer["high"], "high": -answer["low"]}, unit)
+    low, high = (-answer["high"], -answer["low"]) if flip else (answer["low"], answer["high"])
+    return f"{value_text(low, unit)} to {value_text(high, unit)}"
 
 
 def _nothing(told: _Told) -> str:

@@ -23,7 +23,7 @@ from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.stats.design import IntArray
 from isolux.stats.sampling import Strata
-from isolux.stats.slices import Slices, apart, rows_of, worst_slices
+from isolux.stats.slices import LONGEST, Slices, apart, rows_of, worst_slices
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.drawn import SAMPLE
@@ -38,18 +38,11 @@ _OF_A_STRATUM = 2
 """Fewest clusters of a stratum whose variance can be told."""
 _CANDIDATES = 256
 """Slices listed before those that share their people with a worse one are left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """How slices are looked for: see the settings of ``slices.explain``."""
-
-    most: int
-    max_attributes: int
-    alpha: float
-    min_support: float
-    overlap: float
-    held_out: float
+_OVERLAP = 0.5
+"""Share of its people (Jaccard) above which a slice is a worse one said twice."""
+_ALPHA = 0.95
+"""SliceLine's weight of the error against the size."""
+_HELD_OUT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +87,15 @@ def search(
     judged: Judged,
     items: Features,
     metric: Metric,
-    how: Search,
+    most: int,
+    min_support: float,
     spec: Comparing,
     sampled: Sampled | None = None,
 ) -> Suggested:
     """Let one half of the clusters suggest its worst slices."""
     strata = None if sampled is None else sampled.strata
     _refuse_thin(strata)
-    second = held_out_rows(judged.cluster, how.held_out, spec.seed, strata)
+    second = held_out_rows(judged.cluster, _HELD_OUT, spec.seed, strata)
     clusters = [len(np.unique(judged.cluster[half])) for half in (~second, second)]
     if min(clusters) < 2 * spec.min_clusters:
         raise SpecError(
@@ -109,7 +103,7 @@ def search(
             expected=f"{2 * spec.min_clusters} clusters or more in either half",
             found=f"{clusters[0]} and {clusters[1]}",
             where="the analysis slices",
-            hint="give it more subjects, or another share to hold out (slices.held_out)",
+            hint="give it more subjects",
         )
     rows, value = items.matrix.astype(np.bool_), judged.value[~second]
     found = worst_slices(
@@ -118,12 +112,12 @@ def search(
         _errors(value, metric, higher_is_better=judged.higher_is_better),
         judged.cluster[~second],
         most=_CANDIDATES,
-        alpha=how.alpha,
-        min_size=max(spec.min_units, ceil(how.min_support * len(value))),
+        alpha=_ALPHA,
+        min_size=max(spec.min_units, ceil(min_support * len(value))),
         min_clusters=spec.min_clusters,
-        max_length=how.max_attributes,
+        max_length=LONGEST,
     )
-    kept = apart(rows_of(rows[~second], found.members), how.overlap)[: how.most]
+    kept = apart(rows_of(rows[~second], found.members), _OVERLAP)[:most]
     chosen = Slices(
         found.members[kept], found.size[kept], found.n_clusters[kept], found.error[kept],
         found.score[kept], found.n_rows, found.mean_error, found.looked_into,

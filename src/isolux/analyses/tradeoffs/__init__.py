@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses._judged import findings_table, nothing_to_judge
-from isolux.analyses._regrouping import at_least, check_settings, groups_of, settings_of
+from isolux.analyses._regrouping import groups_of, settings_of
 from isolux.analyses.tradeoffs.curves import Kept, Rows, kept_by_group, rows_of_groups
 from isolux.analyses.tradeoffs.evidence import (
     CLASSIFICATION,
@@ -87,35 +87,17 @@ INFO = AnalysisInfo(
 )
 
 
-def explain(
-    run: Run,
-    *,
-    thresholds: Sequence[float] = (0.1, 0.3, 0.5, 0.7, 0.9),
-    operating: float = 0.5,
-    coverages: Sequence[float] = (0.9, 0.8, 0.7, 0.6, 0.5),
-    false_match_rates: Sequence[float] = (0.1, 0.01, 0.001),
-    most_groups: int = 6,
-    replicates: int | None = None,
-) -> Explained:
-    """Lay out rates against thresholds and errors against coverage, by group.
+def explain(run: Run, *, operating: float = 0.5, replicates: int | None = None) -> Explained:
+    """Lay out rates against thresholds and errors against coverage, by the 6 largest groups.
 
     Parameters
     ----------
     run : Run
         With the evidence of classification (with scores), ``detections`` (boxes, masks or poses
         with average precision) or ``pairs`` (verification).
-    thresholds : sequence of float
-        Scores at which rates are shown.
     operating : float
         The threshold in use: for each group, the threshold is found at which its positives do as
         well as everyone's do at this one.
-    coverages : sequence of float
-        Shares of everyone that are kept, above 0, at most 1; 1 is added. The gap at the smallest of
-        them is compared with that at 1.
-    false_match_rates : sequence of float
-        Shares of everyone's impostor pairs that pass at the thresholds of pairs.
-    most_groups : int
-        Per attribute; the largest are kept.
     replicates : int, optional
         Bootstrap replicates; default: the audit's own.
 
@@ -133,7 +115,7 @@ def explain(
     Raises
     ------
     SpecError
-        A run without scores, or with one and the same for all people; settings out of range.
+        A run without scores, or with one and the same for all people.
 
     Examples
     --------
@@ -142,32 +124,22 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    are_shares = all(0.0 < c <= 1.0 for c in coverages) and min(coverages, default=1.0) < 1.0
-    are_rates = bool(false_match_rates) and all(0.0 < f < 1.0 for f in false_match_rates)
-    of_shares = "shares above 0 and at most 1, one of them below 1"
-    check_settings(
-        "tradeoffs",
-        thresholds=(thresholds, bool(thresholds), "one number or more"),
-        coverages=(coverages, are_shares, of_shares),
-        false_match_rates=(false_match_rates, are_rates, "shares above 0 and below 1"),
-        most_groups=at_least(1, most_groups),
-    )
     if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
     spec, seen, words = settings_of(run, replicates=replicates), Seen(), words_of(run)
 
     def members_of(people: People) -> pl.DataFrame:
         members = _groups(run, spec.groups, people.rows["unit_id"])
-        return large_groups(people, members, spec.statistics, most_groups, seen)
+        return large_groups(people, members, spec.statistics, seen)
 
     for people in [*graded_people(run, seen), *found_people(run, seen)]:
         members = members_of(people)
-        add_thresholds(people, members, thresholds, operating, spec.statistics, words, seen)
+        add_thresholds(people, members, operating, spec.statistics, words, seen)
     sure = [(people, members_of(people)) for people in sure_people(run, seen)]
-    add_coverage(sure, coverages, spec.statistics, words, seen)
+    add_coverage(sure, spec.statistics, words, seen)
     if PAIRS in run.evidence:
         units = _of_pairs(run.evidence[PAIRS])
-        add_pairs(run, _groups(run, spec.groups, units), false_match_rates, spec.statistics, seen)
+        add_pairs(run, _groups(run, spec.groups, units), spec.statistics, seen)
     if not seen.tables:
         raise _nothing(run, seen)
     notes = dict.fromkeys([*seen.notes, *(f"Trade-offs: {why}." for why in seen.lacking)])
@@ -204,6 +176,8 @@ def _nothing(run: Run, seen: Seen) -> SpecError:
 
 COVERAGE = "Coverage and error by group, the least sure answers left out"
 """Caption of the curves."""
+_COVERAGES = (0.9, 0.8, 0.7, 0.6, 0.5)
+"""Shares of everyone that are kept; the gap at the smallest is compared with that at 1."""
 _FLAT = 1e-9
 
 
@@ -226,12 +200,11 @@ class _Curve:
 
 
 def add_coverage(
-    several: Sequence[tuple[People, pl.DataFrame]], coverages: Sequence[float], spec: Statistics,
-    words: Words, seen: Seen,
-) -> None:  # fmt: skip
+    several: Sequence[tuple[People, pl.DataFrame]], spec: Statistics, words: Words, seen: Seen
+) -> None:
     """Add curves of all models, and findings about gaps that abstaining moves."""
-    levels = np.unique([*coverages, 1.0])[::-1]
-    curves = [_curve(people, members, coverages, spec) for people, members in several]
+    levels = np.unique([*_COVERAGES, 1.0])[::-1]
+    curves = [_curve(people, members, spec) for people, members in several]
     if not curves:
         return
     seen.tables[COVERAGE] = pl.concat([_table(one, levels, spec) for one in curves])
@@ -244,13 +217,11 @@ def add_coverage(
             seen.findings += _findings(one, own, str(attribute), float(levels[-1]), spec, words)
 
 
-def _curve(
-    people: People, members: pl.DataFrame, coverages: Sequence[float], spec: Statistics
-) -> _Curve:
+def _curve(people: People, members: pl.DataFrame, spec: Statistics) -> _Curve:
     from scipy.special import stdtr
 
     rows = rows_of_groups(people.rows, members)
-    kept = kept_by_group(rows, coverages, spec)
+    kept = kept_by_group(rows, _COVERAGES, spec)
     n, clusters = rows.count(np.ones(len(rows.score), dtype=np.bool_))
     moved = kept.gap[-1] - kept.gap[0]
     fewest = np.minimum(clusters, rows.clusters_outside())

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.analyses._regrouping import OWN_CLUSTER
 from isolux.groups.interval_methods import standard_error
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
@@ -102,9 +103,8 @@ class Kept:
 def rows_of_groups(people: pl.DataFrame, members: pl.DataFrame) -> Rows:
     """Order people by score and put them into their groups."""
     ordered = people.sort("score", "unit_id", descending=[True, False])
-    alone = pl.lit("\N{NULL}unit ") + pl.col("unit_id")
-    named = ordered.select(_of=pl.coalesce("cluster_id", alone))["_of"]
-    cluster = (named.rank("dense").cast(pl.Int64) - 1).to_numpy()
+    number = OWN_CLUSTER.rank("dense").cast(pl.Int64) - 1
+    cluster = ordered.select(number).to_series().to_numpy()
     names = members.select("attribute", "group").unique(maintain_order=True).with_row_index("at", 1)
     places = ordered.select("unit_id").with_row_index("row")
     inside = (

@@ -12,11 +12,13 @@ from typing import Any
 
 import polars as pl
 
+from isolux.analyses._regrouping import OWN_CLUSTER
 from isolux.statements.words import Words
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import Statistics
 
 CLASSIFICATION, DETECTIONS = "classification", "detections"
+_MOST_GROUPS = 6  # of an attribute
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,10 @@ def _by_model(rows: pl.DataFrame, seen: Seen, view: str, names: tuple[str, str])
 
 
 def large_groups(
-    people: People, members: pl.DataFrame, spec: Statistics, most: int, seen: Seen
+    people: People, members: pl.DataFrame, spec: Statistics, seen: Seen
 ) -> pl.DataFrame:
     """Keep of each attribute the largest groups with enough of these people, and count the rest."""
-    alone = pl.lit("\N{NULL}unit ") + pl.col("unit_id")
-    own = people.rows.select("unit_id", cluster=pl.coalesce("cluster_id", alone))
+    own = people.rows.select("unit_id", cluster=OWN_CLUSTER)
     sizes = (
         members.join(own, on="unit_id")
         .group_by("attribute", "group", maintain_order=True)
@@ -121,14 +122,16 @@ def large_groups(
     judged = sizes.filter(
         (pl.col("n") >= spec.min_units) & (pl.col("clusters") >= spec.min_clusters)
     )
-    kept = judged.filter(pl.col("n").rank("ordinal", descending=True).over("attribute") <= most)
+    kept = judged.filter(
+        pl.col("n").rank("ordinal", descending=True).over("attribute") <= _MOST_GROUPS
+    )
     few, more = sizes.height - judged.height, judged.height - kept.height
     if few:
         seen.notes.append(f"Trade-offs: {few} group(s) with fewer than {spec.min_units} units or "
                           f"{spec.min_clusters} clusters are not shown.")  # fmt: skip
     if more:
         seen.notes.append(f"Trade-offs: of {more} group(s) none is shown; of each attribute the "
-                          f"{most} largest are.")  # fmt: skip
+                          f"{_MOST_GROUPS} largest are.")  # fmt: skip
     return members.join(kept, on=["attribute", "group"], how="semi", maintain_order="left")
 
 

@@ -6,8 +6,6 @@ being refused and in being taken for another person; the table shows both at sev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from isolux.analyses.tradeoffs.evidence import Seen
@@ -26,11 +24,10 @@ _TASK, _RATES = "face_verification", ("true_match_rate", "false_match_rate")
 _ALWAYS = "failure_rate"
 """Has a row for every unit; the evidence names only the first of two."""
 _DIGITS = 5
+_FALSE_MATCH_RATES = (0.1, 0.01, 0.001)  # of everyone's impostor pairs
 
 
-def add_pairs(
-    run: Run, members: pl.DataFrame, fars: Sequence[float], spec: Statistics, seen: Seen
-) -> None:
+def add_pairs(run: Run, members: pl.DataFrame, spec: Statistics, seen: Seen) -> None:
     """Measure both rates by group at the thresholds of several false match rates."""
     pairs = run.evidence.get(PAIRS)
     if pairs is None or pairs.is_empty():
@@ -42,7 +39,7 @@ def add_pairs(
     )  # fmt: skip
     units = run.scores.filter(pl.col("metric") == _ALWAYS)
     parts = []
-    for far in fars:
+    for far in _FALSE_MATCH_RATES:
         at = _thresholds(pairs, far)
         evidence = pairs.drop("threshold", "far").join(at, on="model").with_columns(far=pl.lit(far))
         scores = Scores(units, chosen, evidence={PAIRS: evidence}, task=_TASK)

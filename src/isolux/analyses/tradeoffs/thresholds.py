@@ -7,7 +7,6 @@ are off, in the score's own unit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from isolux.vocabulary.tables import Status
 
 RATES = "Rates at each threshold, by group"
 """Caption of the curves."""
+_THRESHOLDS = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
 def meets_at(operating: float) -> str:
@@ -41,8 +41,8 @@ def meets_at(operating: float) -> str:
 
 
 def add_thresholds(
-    people: People, members: pl.DataFrame, thresholds: Sequence[float], operating: float,
-    spec: Statistics, words: Words, seen: Seen,
+    people: People, members: pl.DataFrame, operating: float, spec: Statistics, words: Words,
+    seen: Seen,
 ) -> None:  # fmt: skip
     """Add one model's curves, its thresholds, and a finding for each attribute."""
     rows = rows_of_groups(people.rows, members)
@@ -50,7 +50,7 @@ def add_thresholds(
     n, clusters = rows.count(rows.mark)
     table = _table(people, rows, found, (n, clusters), spec)
     _add(seen, meets_at(operating), table)
-    _add(seen, RATES, _curves(people, members, thresholds, spec))
+    _add(seen, RATES, _curves(people, members, spec))
     for attribute in dict.fromkeys(name for name, _ in rows.names[1:]):
         own = table.filter(pl.col("attribute") == attribute)
         row = _claimed(own, table.row(0, named=True), people, operating, words)
@@ -98,9 +98,7 @@ def _table(
     )
 
 
-def _curves(
-    people: People, members: pl.DataFrame, thresholds: Sequence[float], spec: Statistics
-) -> pl.DataFrame:
+def _curves(people: People, members: pl.DataFrame, spec: Statistics) -> pl.DataFrame:
     """Measure both rates at fixed thresholds with the audit's own intervals."""
     parts, keys = [], ["model", "attribute", "group", "threshold"]
     for name, word, mark in ((people.rate, "", True), (people.false, "false ", False)):
@@ -110,7 +108,7 @@ def _curves(
         own = own.with_columns(model=pl.lit(people.model))
         metric = Metric(name=name, title=name, definition=name,
                         direction="higher" if mark else "lower")  # fmt: skip
-        values = {float(t): pl.col("score") >= t for t in thresholds}
+        values = {t: pl.col("score") >= t for t in _THRESHOLDS}
         scores = scores_at(own, "tradeoffs", name, values)
         inside = members.join(own.select("unit_id"), on="unit_id", how="semi")
         measured = measure_again(scores, inside, "tradeoffs", metric, spec)

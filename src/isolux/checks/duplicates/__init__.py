@@ -12,12 +12,7 @@ import polars as pl
 
 from isolux.checks._pictures import Pictures
 from isolux.checks._problems import Severity, parts_of, problems_of, together
-from isolux.checks.duplicates.hashes import (
-    LEAST_CORRELATION,
-    MOST_APART,
-    MOST_BITS,
-    find_copies,
-)
+from isolux.checks.duplicates.hashes import LEAST_CORRELATION, MOST_APART, MOST_BITS, find_copies
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference

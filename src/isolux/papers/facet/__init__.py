@@ -30,23 +30,7 @@ from isolux.vocabulary import works
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import Info
 
-__all__ = [
-    "BESIDE",
-    "DISAGREEMENTS",
-    "INFO",
-    "PROTOCOLS",
-    "absent",
-    "largest_differences",
-    "largest_gaps",
-    "recall_by_class_age",
-    "recall_by_gender_age",
-    "recall_by_hair_tone",
-    "recall_by_tone",
-    "recall_of_boxes_masks",
-    "recall_where_gaps_are_largest",
-    "tables",
-    "true_negatives_by_class",
-]
+__all__ = ["DISAGREEMENTS"]
 
 # FACET's tables of classification: whose class was recognised, and for whom worse.
 
@@ -197,13 +181,7 @@ PROTOCOLS: dict[str, dict[str, object]] = {
         "max_detections": None,
         "min_units": 50,
     },
-    "segmentation": _COMMON
-    | _FOUND
-    | _MASKED
-    | {
-        "task": "segmentation",
-        "max_detections": None,
-    },
+    "segmentation": _COMMON | _FOUND | _MASKED | {"task": "segmentation", "max_detections": None},
     "segmentation_boxes": _COMMON
     | _FOUND
     | _MASKED
@@ -221,10 +199,7 @@ PROTOCOLS: dict[str, dict[str, object]] = {
     },
     "grounding": _COMMON
     | _BY_CLASS
-    | {
-        "task": "grounding",
-        "option": ("iou_thresholds=0.5,0.75", "images=one-of-every-class"),
-    },
+    | {"task": "grounding", "option": ("iou_thresholds=0.5,0.75", "images=one-of-every-class")},
 }
 """Settings by protocol.
 
@@ -247,7 +222,7 @@ _DETECTION: dict[str, Layout] = {
 }
 _MASKS: dict[str, Layout] = {
     "Table 7: recall of boxes and masks by perceived gender presentation, people with a person "
-    "mask, percent": recall_of_boxes_masks,
+    "mask, percent": recall_of_boxes_masks
 }
 
 
@@ -310,7 +285,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     >>> [(caption[:7], table["mAR"].drop_nulls().to_list()) for caption, table in found.items()]
     [('Table 5', [75.5, 72.6])]
     """
-    return laid_out("facet", PROTOCOLS, _TABLES, name, run)
+    return laid_out("facet", PROTOCOLS, _TABLES.get(name, {}), name, run)
 
 
 def absent(name: str, run: Run) -> dict[str, str]:
@@ -327,4 +302,5 @@ def absent(name: str, run: Run) -> dict[str, str]:
     dict of str to str
         Caption to the reason.
     """
-    return why_absent("facet", PROTOCOLS, _TABLES, name, run)
+    empty = _TABLES[name].keys() - tables(name, run).keys()
+    return {caption: why_absent(run) for caption in _TABLES[name] if caption in empty}

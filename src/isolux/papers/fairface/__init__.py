@@ -17,36 +17,14 @@ from contextlib import suppress
 
 import polars as pl
 
-from isolux.papers._layout import (
-    as_settings,
-    groups_of,
-    metrics_in,
-    spread_over,
-    wide,
-)
+from isolux.papers._layout import as_settings, group_values, groups_of, spread_over, wide
 from isolux.papers.fairface.across import across, laid_out
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import Info
 
-__all__ = [
-    "AGE_9_TO_4",
-    "DISAGREEMENTS",
-    "GENDERS",
-    "INFO",
-    "MERGES",
-    "PROTOCOLS",
-    "RACES",
-    "accuracy_by_race_gender",
-    "across",
-    "as_settings",
-    "detection_rates",
-    "laid_out",
-    "mean_and_sd",
-    "service_accuracy",
-    "tables",
-]
+__all__ = ["across", "laid_out"]
 
 INFO = Info(
     title="FairFace",
@@ -112,10 +90,7 @@ _COMMON: dict[str, object] = {
 PROTOCOLS: dict[str, dict[str, object]] = {
     "gender": _COMMON | {"metric": ("accuracy",)},
     "services": _COMMON
-    | {
-        "metric": ("accuracy", "accuracy_on_detected", "detection_rate"),
-        "undetected": "both",
-    },
+    | {"metric": ("accuracy", "accuracy_on_detected", "detection_rate"), "undetected": "both"},
 }
 """Settings of ``fairface:gender`` (Tables 4 and 5) and ``fairface:services`` (Tables 6 and 8)."""
 
@@ -178,13 +153,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
 
 
 def accuracy_by_race_gender(
-    source: Run | pl.DataFrame,
-    *,
-    metric: str = "accuracy",
-    races: Mapping[str, str] = RACES,
-    genders: Mapping[str, str] = GENDERS,
-    race: str = "race",
-    gender: str = "gender",
+    source: Run | pl.DataFrame, *, races: Mapping[str, str] = RACES
 ) -> pl.DataFrame:
     """Lay accuracy by race and perceived gender out as Table 4 does.
 
@@ -192,12 +161,8 @@ def accuracy_by_race_gender(
     ----------
     source : Run or polars.DataFrame
         A run with the intersection of both attributes, or its ``group_metrics``.
-    metric : str
-        Its rows without class and threshold; higher is better.
-    races, genders : mapping of str to str
+    races : mapping of str to str
         Headings, in order, to the values they stand for; the paper's by default.
-    race, gender : str
-        The attributes' names.
 
     Returns
     -------
@@ -223,22 +188,14 @@ def accuracy_by_race_gender(
     >>> found.select("Black_M", "Black_F", "avg").row(0), round(found["epsilon"][0], 4)
     ((0.75, 0.375, 0.5625), 0.301)
     """
-    columns = _by_race_gender(races, genders, race, gender)
-    frame = wide(source, metric, columns)
-    over = spread_over(frame, list(columns))
-    return frame.with_columns(
-        max=over["max"],
-        min=over["min"],
-        avg=over["mean"],
-        stdv=over["sd"],
-        epsilon=over["epsilon"],
-        n_groups=over["n"],
-    )
+    columns = _by_race_gender(races, GENDERS)
+    frame = wide(source, "accuracy", columns)
+    names = {"mean": "avg", "sd": "stdv", "n": "n_groups"}
+    over = spread_over(frame, list(columns)).items()
+    return frame.with_columns(**{names.get(name, name): values for name, values in over})
 
 
-def mean_and_sd(
-    source: Run | pl.DataFrame, *, metric: str = "accuracy", race: str = "race", age: str = "age"
-) -> pl.DataFrame:
+def mean_and_sd(source: Run | pl.DataFrame) -> pl.DataFrame:
     """Give mean and standard deviation across races and across ages, as Table 5 does.
 
     Every group of the attribute counts once, those of unknown value do not count. The paper has
@@ -251,9 +208,9 @@ def mean_and_sd(
         ``sd_across_ages``: 0 to 1, where the paper prints percent.
     """
     found = []
-    for attribute, plural in ((race, "races"), (age, "ages")):
-        columns = groups_of(source, metric, attribute)
-        frame = wide(source, metric, columns)
+    for attribute, plural in (("race", "races"), ("age", "ages")):
+        columns = groups_of(source, "accuracy", attribute)
+        frame = wide(source, "accuracy", columns)
         over = spread_over(frame, list(columns))
         means = {f"mean_across_{plural}": over["mean"], f"sd_across_{plural}": over["sd"]}
         found.append(frame.select("model").with_columns(**means))
@@ -261,11 +218,7 @@ def mean_and_sd(
 
 
 def service_accuracy(
-    source: Run | pl.DataFrame,
-    *,
-    races: Mapping[str, str] = RACES,
-    race: str = "race",
-    gender: str = "gender",
+    source: Run | pl.DataFrame, *, races: Mapping[str, str] = RACES
 ) -> pl.DataFrame:
     """Lay services' accuracy out as Table 6 does, with both policies for undetected faces.
 
@@ -277,19 +230,15 @@ def service_accuracy(
         ``White_F``, ``White_M``, … per group, ``mean`` and ``std`` (ddof 1): 0 to 1, higher is
         better. ``n_groups``: how many groups have a value.
     """
-    metrics = ["accuracy"]
-    metrics += [m for m in metrics_in(source) if m == "accuracy_on_detected"]
-    tables = [_services(source, metric, races, race, gender) for metric in metrics]
-    starred = [t.with_columns(service=pl.format("*{}", "service")) for t in tables[1:]]
-    return pl.concat([tables[0], *starred])
+    table = _services(source, "accuracy", races)
+    if "accuracy_on_detected" not in group_values(source)["metric"]:
+        return table
+    starred = _services(source, "accuracy_on_detected", races)
+    return pl.concat([table, starred.with_columns(service=pl.format("*{}", "service"))])
 
 
 def detection_rates(
-    source: Run | pl.DataFrame,
-    *,
-    races: Mapping[str, str] = RACES,
-    race: str = "race",
-    gender: str = "gender",
+    source: Run | pl.DataFrame, *, races: Mapping[str, str] = RACES
 ) -> pl.DataFrame:
     """Lay out how many faces each service found, as Table 8 does.
 
@@ -299,14 +248,12 @@ def detection_rates(
         Columns as of ``service_accuracy``. Not a detector's accuracy: what it finds where no face
         is, no people counted (the paper's footnote 1).
     """
-    return _services(source, "detection_rate", races, race, gender)
+    return _services(source, "detection_rate", races)
 
 
-def _services(
-    source: Run | pl.DataFrame, metric: str, races: Mapping[str, str], race: str, gender: str
-) -> pl.DataFrame:
+def _services(source: Run | pl.DataFrame, metric: str, races: Mapping[str, str]) -> pl.DataFrame:
     # Table 6 names women first, Table 4 men.
-    columns = _by_race_gender(races, dict(reversed(GENDERS.items())), race, gender)
+    columns = _by_race_gender(races, dict(reversed(GENDERS.items())))
     frame = wide(source, metric, columns)
     over = spread_over(frame, list(columns))
     return frame.rename({"model": "service"}).with_columns(
@@ -315,10 +262,10 @@ def _services(
 
 
 def _by_race_gender(
-    races: Mapping[str, str], genders: Mapping[str, str], race: str, gender: str
+    races: Mapping[str, str], genders: Mapping[str, str]
 ) -> dict[str, dict[str, str]]:
     return {
-        f"{r}_{g}": {race: of_race, gender: of_gender}
+        f"{r}_{g}": {"race": of_race, "gender": of_gender}
         for r, of_race in races.items()
         for g, of_gender in genders.items()
     }

@@ -8,13 +8,10 @@ has none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 import polars as pl
 
 from isolux.papers._layout import as_settings
-from isolux.papers._protocols import require_protocol
+from isolux.papers._protocols import explained_table, require_protocol
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import Info
@@ -87,7 +84,6 @@ UTKFace, named by ``--database utkface:FOLDER --database-predictions FILE``; Fig
 
 _PERCENT = 100.0
 _DIGITS = 2
-_CURVES = "confidence_curves"
 _BUCKETS = ("lowest", "low", "medium", "high", "highest")
 
 
@@ -241,18 +237,13 @@ def rates_by_confidence(run: Run) -> pl.DataFrame:
         ``model, confidence, harmful, non-harmful`` (percent); without rows where labels had no
         confidence.
     """
-    drawn: Mapping[str, Any] = (run.record.get("explained") or {}).get(_CURVES) or {}
-    for table in drawn.values():
-        frame = _frame(table["columns"], table["rows"])
-        everyone = frame.filter(pl.col("attribute").is_null())
-        return everyone.pivot(
-            on="labels", index=["model", "confidence"], values="rate", maintain_order=True
-        ).with_columns((pl.exclude("model", "confidence") * _PERCENT).round(_DIGITS))
-    return pl.DataFrame()
-
-
-def _frame(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=list(columns), orient="row", infer_schema_length=None)
+    curves = explained_table(run, "confidence_curves")
+    if curves.is_empty():
+        return curves
+    everyone = curves.filter(pl.col("attribute").is_null())
+    return everyone.pivot(
+        on="labels", index=["model", "confidence"], values="rate", maintain_order=True
+    ).with_columns((pl.exclude("model", "confidence") * _PERCENT).round(_DIGITS))
 
 
 # Where Fairness Indicators' text, tables and released code disagree, and what is done here.

@@ -34,16 +34,7 @@ from isolux.vocabulary.info import Info
 from isolux.vocabulary.spec import crossed, recorded_spec
 from isolux.vocabulary.tables import Status
 
-__all__ = [
-    "DISAGREEMENTS",
-    "INFO",
-    "PARTS",
-    "PROTOCOLS",
-    "answers_by_group",
-    "scores_by_group",
-    "tables",
-    "verification_by_group",
-]
+__all__ = ["DISAGREEMENTS"]
 
 # FHIBE's tables: of each group how many scores and people it has, their median and mean.
 
@@ -175,12 +166,7 @@ _VERIFICATION: dict[str, object] = _FACE | {
     "data_option": _FACES,
     "explain": (),  # a rate of pairs is no person's score
 }
-_SAID: dict[str, object] = {
-    "task": "answers",
-    "by": DEMOGRAPHIC,
-    "nested": NESTED,
-    **_EVERY_SIZE,
-}
+_SAID: dict[str, object] = {"task": "answers", "by": DEMOGRAPHIC, "nested": NESTED, **_EVERY_SIZE}
 _OF_FACET: dict[str, object] = {
     "by": ("skin_tone", "gender_presentation", "age_presentation"),
     "votes": "any+unknown",

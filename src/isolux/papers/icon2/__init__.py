@@ -13,12 +13,11 @@ objects instead; ``groups/binning.py`` has other rules). Any other sensitive att
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 
-from isolux.papers._protocols import Layout, laid_out
+from isolux.papers._protocols import Layout, explained_table, laid_out
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import Info, Reference
 
@@ -59,7 +58,7 @@ PROTOCOLS: dict[str, dict[str, object]] = {
             "confounders.false_alarms=class and value",
             "confounders.count=mean of peers",
         ),
-    },
+    }
 }
 """Settings by protocol.
 
@@ -67,12 +66,7 @@ PROTOCOLS: dict[str, dict[str, object]] = {
 ``by`` and ``confounders.explanatory``.
 """
 
-_ANALYSIS = "confounders"
-_GROUPS = "Values by group"
-_RANKING = "Explanatory attributes by the dispersion"
-_WITHIN = "Groups within each value"
-_VALUES = "Values and shares"
-_COUNTS = "People by class and group"
+_LINE = ("model", "class", "attribute")
 _POINTS = 100.0
 
 
@@ -117,7 +111,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
         ),
         "Figure 6: instances of each class and group": instance_counts,
     }
-    return laid_out("icon2", PROTOCOLS, {"detection": drawn}, name, run)
+    return laid_out("icon2", PROTOCOLS, drawn, name, run)
 
 
 def precision_by_group(run: Run) -> pl.DataFrame:
@@ -130,13 +124,10 @@ def precision_by_group(run: Run) -> pl.DataFrame:
         overall average precision, not normalised, where the run has it; of all classes the mean of
         the classes), a column a group (points), ``dispersion`` (of the groups; points).
     """
-    rows = _explained(run, _GROUPS)
+    rows = _explained(run, "Values by group")
     if rows.is_empty():
         return rows
-    index = [c for c in ("model", "class", "attribute") if c in rows.columns]
-    values = rows.pivot(
-        on="group", index=index, values="value", aggregate_function="first", maintain_order=True
-    )
+    values, index = _by_group(rows, _LINE, "value")
     spread = rows.unique(index, keep="first", maintain_order=True).select(*index, "dispersion")
     joined = values.join(spread, on=index, nulls_equal=True, maintain_order="left")
     overall = _overall(run)
@@ -178,16 +169,9 @@ def precision_by_value(run: Run) -> pl.DataFrame:
         everyone at that value; points), and a column a group: the share of it at that value, in
         percent.
     """
-    rows = _explained(run, _VALUES)
-    if rows.is_empty():
-        return rows
-    names = ("model", "class", "attribute", "explanatory", "at")
-    index = [c for c in names if c in rows.columns]
-    shares = rows.pivot(
-        on="group", index=[*index, "value of everyone"], values="share of the group",
-        aggregate_function="first", maintain_order=True,
-    ).rename({"value of everyone": "AP"})  # fmt: skip
-    return _as_points(shares, [c for c in shares.columns if c not in index])
+    rows = _explained(run, "Values and shares").rename({"value of everyone": "AP"}, strict=False)
+    shares, index = _by_group(rows, (*_LINE, "explanatory", "at", "AP"), "share of the group")
+    return _as_points(shares, [c for c in shares.columns if c not in index or c == "AP"])
 
 
 def ranking(run: Run) -> pl.DataFrame:
@@ -199,52 +183,44 @@ def ranking(run: Run) -> pl.DataFrame:
         ``model`` (with several), ``class``, ``attribute``, ``rank``, ``explanatory``,
         ``σ(ProxyAP)``, ``μ(σ(AP))`` (after control), ``Δ``, all in points.
     """
-    rows = _explained(run, _RANKING)
+    rows = _explained(run, "Explanatory attributes by the dispersion")
     if rows.is_empty():
         return rows
-    index = [c for c in ("model", "class", "attribute", "rank", "explanatory") if c in rows.columns]
+    index = [c for c in (*_LINE, "rank", "explanatory") if c in rows.columns]
     named = {
-        "proxy_dispersion": "σ(ProxyAP)",
-        "controlled_dispersion": "μ(σ(AP))",
-        "reduction": "Δ",
-    }
+        "proxy_dispersion": "σ(ProxyAP)", "controlled_dispersion": "μ(σ(AP))", "reduction": "Δ",
+    }  # fmt: skip
     return _as_points(rows.select(*index, *named).rename(named), list(named.values()))
 
 
 def controlled_precision(run: Run) -> pl.DataFrame:
     """Lay controlled average precision out as Figures 4 and 5: a row a value, a column a group."""
-    rows = _explained(run, _WITHIN)
-    if rows.is_empty():
-        return rows
-    names = ("model", "class", "attribute", "explanatory", "at")
-    index = [c for c in names if c in rows.columns]
-    values = rows.pivot(
-        on="group", index=index, values="value", aggregate_function="first", maintain_order=True
-    )
+    rows = _explained(run, "Groups within each value")
+    values, index = _by_group(rows, (*_LINE, "explanatory", "at"), "value")
     return _as_points(values, [c for c in values.columns if c not in index])
 
 
 def instance_counts(run: Run) -> pl.DataFrame:
     """Lay the counts of instances out as Figure 6: a row a class, a column a group."""
-    rows = _explained(run, _COUNTS)
-    if rows.is_empty():
-        return rows
-    index = [c for c in ("class", "attribute") if c in rows.columns]
-    return rows.pivot(
-        on="group", index=index, values="n", aggregate_function="first", maintain_order=True
-    )
+    rows = _explained(run, "People by class and group")
+    return _by_group(rows, ("class", "attribute"), "n")[0]
 
 
 def _explained(run: Run, caption: str) -> pl.DataFrame:
-    """Read one of the analysis's tables off the record."""
-    drawn: Mapping[str, Any] = (run.record.get("explained") or {}).get(_ANALYSIS) or {}
-    for title, table in drawn.items():
-        if title.startswith(caption):
-            frame = pl.DataFrame(
-                table["rows"], schema=table["columns"], orient="row", infer_schema_length=None
-            )
-            return frame.rename({"label": "class"}, strict=False)
-    return pl.DataFrame()
+    return explained_table(run, "confounders", caption).rename({"label": "class"}, strict=False)
+
+
+def _by_group(
+    rows: pl.DataFrame, names: Sequence[str], values: str
+) -> tuple[pl.DataFrame, list[str]]:
+    """Lay rows out, a column a group; also return the columns that name a row."""
+    index = [name for name in names if name in rows.columns]
+    if rows.is_empty():
+        return rows, index
+    table = rows.pivot(
+        on="group", index=index, values=values, aggregate_function="first", maintain_order=True
+    )
+    return table, index
 
 
 def _as_points(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
@@ -294,14 +270,6 @@ _MINIMUM = (
 )
 
 DISAGREEMENTS: dict[str, tuple[str, ...]] = {
-    "detection": (
-        _DISPERSION,
-        _REDUCTION,
-        _ROUNDING,
-        _ALL,
-        _FALSE_ALARMS,
-        _READING,
-        _MINIMUM,
-    ),
+    "detection": (_DISPERSION, _REDUCTION, _ROUNDING, _ALL, _FALSE_ALARMS, _READING, _MINIMUM)
 }
 """Per protocol, in the order of the paper."""
