@@ -42,7 +42,6 @@ def test_each_rule_says_why(nouns: pl.DataFrame) -> None:
         nouns, offensive=["Bad word"], imagenet=["n09605289", "n10020890", "n10679174",
                                                   "n10111111", "n10222222"],
         examples={"n09605289": 900, "n10020890": 800, "n10679174": 700, "n10222222": 499},
-        deepest=3,
     )  # fmt: skip
     assert dict(found.select("synset", "reason").iter_rows()) == {
         "n09605289": "another concept is below it",
@@ -55,8 +54,9 @@ def test_each_rule_says_why(nouns: pl.DataFrame) -> None:
     assert dict(found.select("synset", "depth").iter_rows())["n10222222"] == 2  # the shortest way
 
 
-def test_depth_counts_from_person(nouns: pl.DataFrame) -> None:
-    found = concepts(nouns, deepest=2)
+def test_depth_counts_from_person(nouns: pl.DataFrame, monkeypatch) -> None:
+    monkeypatch.setattr("isolux_curate.candidates.captions.DEEPEST", 2)
+    found = concepts(nouns)
     assert dict(found.select("synset", "reason").iter_rows())["n10679174"] == (
         "3 steps below, more than 2"
     )

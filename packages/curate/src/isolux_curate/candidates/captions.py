@@ -34,6 +34,7 @@ from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, pla
 
 PERSON = "n00007846"
 """*person, individual, someone* in WordNet 3.0, as ImageNet numbers it."""
+LEAST_EXAMPLES, DEEPEST = 500, 5  # in ImageNet-21k, and steps below person: FACET's
 _SYNSET = re.compile(r"^(\d{8}) \d\d n ([0-9a-f]{2}) ")
 _UPWARDS = ("@", "@i")  # hypernym, and of what is one of a kind
 _SCHEMA: dict[str, Any] = {
@@ -78,8 +79,6 @@ def concepts(
     offensive: Collection[str] = (),
     imagenet: Collection[str] | None = None,
     examples: Mapping[str, int] | None = None,
-    least: int = 500,
-    deepest: int = 5,
     root: str = PERSON,
 ) -> pl.DataFrame:
     """Apply FACET's rules to everything under a synset, and say why each other one was left out.
@@ -105,10 +104,10 @@ def concepts(
         rules.append((~pl.col("synset").is_in(list(imagenet)), pl.lit("not in ImageNet-21k")))
     if examples is not None:
         number = pl.col("synset").replace_strict(dict(examples), default=0, return_dtype=pl.Int64)
-        told = pl.format("{} examples, fewer than {}", number, pl.lit(least))
-        rules.append((number < least, told))
-    told = pl.format("{} steps below, more than {}", "depth", pl.lit(deepest))
-    rules.append((pl.col("depth") > deepest, told))
+        told = pl.format("{} examples, fewer than {}", number, pl.lit(LEAST_EXAMPLES))
+        rules.append((number < LEAST_EXAMPLES, told))
+    told = pl.format("{} steps below, more than {}", "depth", pl.lit(DEEPEST))
+    rules.append((pl.col("depth") > DEEPEST, told))
     reasons = pl.coalesce(pl.when(broken).then(words) for broken, words in rules)
     table = table.with_columns(reason=reasons)
     above = _above(nouns, table.filter(pl.col("reason").is_null())["synset"].to_list())
@@ -254,7 +253,6 @@ def pick(
     rates: Mapping[str, float] | None = None,
     have: Mapping[str, int] | None = None,
     taken: Iterable[str] = (),
-    seed: int = 0,
 ) -> pl.DataFrame:
     """Choose the photos of a round: of each class those with the most overlap, ties by lot.
 
@@ -266,8 +264,7 @@ def pick(
     ['b', 'd']
     """
     free = matched.filter(~pl.col("image_id").is_in(list(taken)))
-    rng = np.random.default_rng(seed)
-    lot = pl.Series("lot", rng.random(free.height))
+    lot = pl.Series("lot", np.random.default_rng(0).random(free.height))
     ordered = free.with_columns(lot).sort(["overlap", "lot"], descending=[True, False])
     wanted = {}
     for name in matched["class"].unique().sort():

@@ -6,7 +6,7 @@ FairFace (Kärkkäinen & Joo 2021, section 3.2) annotated 7,125 faces drawn at r
 country's composition, and chose later countries so that no group dominates; the U.S. and Europe
 were left out once there was enough of theirs. It prints no formula. Here the numbers are those that
 bring the expected totals closest to the stated balance (least squares, none below 0, none above
-what a country has), with each country's composition drawn towards everyone's by ``prior`` photos.
+what may come of one), with each country's composition drawn towards everyone's by five photos.
 
 The tables that people have in their hands for choosing candidates.
 """
@@ -28,6 +28,7 @@ from isolux_curate.user_tables import read_text, refuse_missing, refuse_rows
 FIRST = 7_125
 """Photos of the first round, drawn at random whatever their country."""
 _SUM_CLOSE = 1e-6
+_PRIOR = 5.0  # photos with the overall composition, mixed into each country's
 _FIRM = 1e3  # how much more the total weighs than the balance
 
 
@@ -52,9 +53,7 @@ def quotas(
     *,
     take: int,
     balance: Mapping[str, float] | None = None,
-    available: Mapping[str, int] | None = None,
     most: int | None = None,
-    prior: float = 5.0,
 ) -> Quotas:
     """Reckon how many photos to take from each country.
 
@@ -77,10 +76,9 @@ def quotas(
     wanted = _wanted(groups, balance)
     counts = _counts(held, countries, groups)
     share = counts.sum(axis=0) / counts.sum()
-    mix = (counts + prior * share) / (counts.sum(axis=1, keepdims=True) + prior)
+    mix = (counts + _PRIOR * share) / (counts.sum(axis=1, keepdims=True) + _PRIOR)
     cap = take if most is None else min(most, take)
-    limit = np.array([min((available or {}).get(c, cap), cap) for c in countries], dtype=float)
-    number = _nearest(mix, counts.sum(axis=0), wanted, take, limit)
+    number = _nearest(mix, counts.sum(axis=0), wanted, take, cap)
     after = counts.sum(axis=0) + mix.T @ number
     table = pl.DataFrame({"country": countries, "seen": counts.sum(axis=1).astype(int),
                           "take": number.astype(int)})  # fmt: skip
@@ -114,27 +112,27 @@ def _counts(held: pl.DataFrame, countries: list[str], groups: list[str]) -> Floa
 
 
 def _nearest(
-    mix: FloatArray, have: FloatArray, wanted: FloatArray, take: int, limit: FloatArray
+    mix: FloatArray, have: FloatArray, wanted: FloatArray, take: int, most: int
 ) -> FloatArray:
-    """Find whole numbers whose expected totals are nearest to the balance."""
+    """Find whole numbers, none above ``most``, whose expected totals are nearest to the balance."""
     from scipy.optimize import lsq_linear
 
-    if limit.sum() < take:
+    if most * len(mix) < take:
         raise TableError(
-            "the countries do not have that many photos", expected=f"at most {int(limit.sum()):,}",
+            "the countries do not have that many photos", expected=f"at most {most * len(mix):,}",
             found=f"{take:,} to take",
         )  # fmt: skip
     aim = wanted * (have.sum() + take) - have
     sides = np.vstack([mix.T, np.full((1, len(mix)), _FIRM)])
     ends = np.append(aim, _FIRM * take)
-    found = lsq_linear(sides, ends, bounds=(0, np.maximum(limit, 1e-9)), tol=1e-12).x
-    whole = np.minimum(np.floor(found + 1e-6), limit)
+    found = lsq_linear(sides, ends, bounds=(0, most), tol=1e-12).x
+    whole = np.minimum(np.floor(found + 1e-6), most)
     for at in np.argsort(whole - found, kind="stable"):  # the largest remainders first
-        step = min(take - whole.sum(), 1.0, limit[at] - whole[at])
+        step = min(take - whole.sum(), 1.0, most - whole[at])
         whole[at] += max(step, 0.0)
     while (lacking := take - whole.sum()) > 0:
-        at = int(np.argmax(limit - whole))
-        whole[at] += min(lacking, limit[at] - whole[at])
+        at = int(np.argmin(whole))
+        whole[at] += min(lacking, most - whole[at])
     return np.asarray(whole)
 
 
@@ -168,8 +166,6 @@ def concepts_of_files(
     offensive: str | None = None,
     imagenet: str | None = None,
     examples: str | None = None,
-    least: int = 500,
-    deepest: int = 5,
 ) -> pl.DataFrame:
     """Apply FACET's rules to WordNet's nouns.
 
@@ -184,10 +180,6 @@ def concepts_of_files(
     examples : str, optional
         A table synset, examples: the number of photos of each in ImageNet-21k; default: this rule
         is not applied.
-    least : int
-        Examples.
-    deepest : int
-        Steps below person.
 
     Returns
     -------
@@ -202,8 +194,6 @@ def concepts_of_files(
         offensive=lines_of(offensive) if offensive else (),
         imagenet=lines_of(imagenet) if imagenet else None,
         examples=counted,
-        least=least,
-        deepest=deepest,
     )
     return found.with_columns(pl.col("lemmas").list.join(", "))
 
@@ -216,7 +206,6 @@ def candidates_of_files(
     rates: str | None = None,
     have: str | None = None,
     taken: Sequence[str] = (),
-    seed: int = 0,
 ) -> pl.DataFrame:
     """Choose the photos of a round by their captions and tags.
 
@@ -234,15 +223,13 @@ def candidates_of_files(
         A table class, number: photos that show it already.
     taken : sequence of str
         Tables of earlier rounds, whose images are left out.
-    seed : int
-        Seed for choosing between photos with the same overlap.
     """
     before = [one for path in taken for one in read_text(path, "image_id")["image_id"].drop_nulls()]
     found = matches(read_text(photos, "image_id"), read_text(terms, "class", "term"))
     known = {k: int(v) for k, v in _numbers(have, "class", "number").items()} if have else None
     return pick(
         found, per_class=per_class, rates=_numbers(rates, "class", "rate") if rates else None,
-        have=known, taken=before, seed=seed,
+        have=known, taken=before,
     )  # fmt: skip
 
 
@@ -251,9 +238,7 @@ def quotas_of_files(
     *,
     take: int,
     balance: str | None = None,
-    available: str | None = None,
     most: int | None = None,
-    prior: float = 5.0,
 ) -> Quotas:
     """Reckon how many photos to take from each country in the next round.
 
@@ -265,23 +250,14 @@ def quotas_of_files(
         Photos of the next round.
     balance : str, optional
         A table group, share: the shares wanted, which sum to 1; default: equal shares.
-    available : str, optional
-        A table country, photos: what each country still has.
     most : int, optional
         The most photos from one country in this round, so that no country represents a group alone.
-    prior : float
-        Number of photos with the overall composition that are mixed into each country's.
     """
-    limits = {k: int(v) for k, v in _numbers(available, "country", "photos").items()}  \
-        if available else None  # fmt: skip
     wanted = _numbers(balance, "group", "share") if balance else None
-    return quotas(
-        read_text(seen, "country", "group"), take=take, balance=wanted, available=limits, most=most,
-        prior=prior,
-    )  # fmt: skip
+    return quotas(read_text(seen, "country", "group"), take=take, balance=wanted, most=most)
 
 
-def first_round(photos: str | Path, *, first: int, seed: int = 0) -> pl.DataFrame:
+def first_round(photos: str | Path, *, first: int) -> pl.DataFrame:
     """Draw the first round at random, whatever the country."""
     frame = read_text(photos, "image_id")
     if frame.height < first:
@@ -289,4 +265,4 @@ def first_round(photos: str | Path, *, first: int, seed: int = 0) -> pl.DataFram
             "there are not that many photos", expected=f"at least {first:,}",
             found=f"{frame.height:,}", where=str(photos),
         )  # fmt: skip
-    return frame.sample(first, seed=seed).sort("image_id")
+    return frame.sample(first, seed=0).sort("image_id")

@@ -75,7 +75,6 @@ def quotas(
     out: Path,
     first: int | None = None,
     take: int | None = None,
-    seed: int = 0,
     **settings: Any,
 ) -> None:
     """Work out how many photos to take from each country so that the groups reach a stated balance.
@@ -94,15 +93,13 @@ def quotas(
         Draw this many photos at random instead of computing quotas.
     take : int, optional
         Photos of the next round.
-    seed : int
-        Of the first round.
     """
     if (first is None) == (take is None):
         raise SpecError(
             "which round this is is not said", expected="--first N, or --take N of a later round"
         )
     if first is not None:
-        drawn = first_round(seen, first=first, seed=seed)
+        drawn = first_round(seen, first=first)
         write_csv(out, drawn)
         say(f"{numbered(drawn.height, 'photo')} drawn at random: {out}")
         return
