@@ -35,7 +35,7 @@ def test_from_photos_to_the_funnel(run, tmp_path: Path) -> None:
     assert said.out == "1 new verdict\n"
     shown = run("status", "faces").out
     assert "3 − 1 (specifications) − 1 (people) − 1 (review) = 0" in shown
-    by = run("status", "faces", "--by", "age", "--replicates", "200")
+    by = run("status", "faces", "--by", "age")
     assert by.code == 0
     assert "Whom the step 'people' left out" in by.out
     journal = run("show", "journal", "faces").out

@@ -37,7 +37,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def test_a_planted_shift_is_found_with_its_numbers(project: Project) -> None:
-    found = project_status(project, by=["age_group"], replicates=200)
+    found = project_status(project, by=["age_group"])
     row = found.shifts.row(by_predicate=(pl.col("step") == "suspicious")
                            & (pl.col("group") == "older"), named=True)  # fmt: skip
     assert (row["came"], row["left"], row["left_share"]) == (300, 150, 0.5)
@@ -50,7 +50,7 @@ def test_a_planted_shift_is_found_with_its_numbers(project: Project) -> None:
 
 def test_a_step_that_takes_alike_shows_no_shift(project: Project) -> None:
     """30 of 150 older and 30 of 240 younger: a step is asked about those who had come so far."""
-    found = project_status(project, by=["age_group"], replicates=200).shifts
+    found = project_status(project, by=["age_group"]).shifts
     rows = found.filter(step="quality")
     assert rows["came"].to_list() == [150, 240]
     assert rows["left_share"].to_list() == [0.2, 0.125]
@@ -69,7 +69,7 @@ def test_a_group_of_few_is_not_judged_and_says_so(tmp_path: Path) -> None:
     known = pl.DataFrame({"subject_id": photos, "region": ["a", "b"] * 9 + [None, None]})
     bring_in(made, pl.DataFrame({"image_id": photos}), people, known)
     decide(made, "quality", "blur", refused({"i0": "Blurred."}), looked_at=photos)
-    found = project_status(made, by=["region"], replicates=200)
+    found = project_status(made, by=["region"])
     assert found.shifts["p_adjusted"].null_count() == 2
     assert found.shifts["left"].to_list() == [1, 0]
     assert "2 of 20 people in photos have no 'region'" in found.notes[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast, get_args, get_type_hints
@@ -51,11 +51,7 @@ def judge(
     """Ask the rules of intake about every photo that came in."""
     names = _names(only)
     settings = {name: _settings(project, name) for name in names}
-    unknown = [name for name in project.rules if name not in registry.names("rules")]
-    if unknown:
-        raise UnknownNameError(
-            "rule of intake", unknown[0], registry.names("rules"), where=str(project.folder / MARK)
-        )
+    _refuse_unknown(project.rules, str(project.folder / MARK))
     facts = _facts(project)
     if devices is not None:
         facts = _with_years(facts, Path(devices))
@@ -81,12 +77,16 @@ _COUNTS = ("looked_at", "refused", "new")
 
 
 def _names(only: Sequence[str]) -> list[str]:
-    known = registry.names("rules")
-    for name in only:
-        if name not in known:
-            raise UnknownNameError("rule of intake", name, known)
-    asked = [name for name in known if not only or name in only]
+    _refuse_unknown(only, None)
+    asked = only or registry.names("rules")
     return sorted(asked, key=lambda n: (_info(n).together, _ORDER.index(_info(n).step), n))
+
+
+def _refuse_unknown(names: Iterable[str], where: str | None) -> None:
+    known = registry.names("rules")
+    for name in names:
+        if name not in known:
+            raise UnknownNameError("rule of intake", name, known, where=where)
 
 
 def _info(name: str) -> RuleInfo:

@@ -244,9 +244,7 @@ class Project:
             return connection.execute(query).all()
 
 
-def create(
-    folder: str | Path, *, name: str | None = None, database: str = "sqlite", who: str | None = None
-) -> Project:
+def create(folder: str | Path, *, database: str = "sqlite", who: str | None = None) -> Project:
     """Make a project; nothing is made twice.
 
     Examples
@@ -259,7 +257,7 @@ def create(
     """
     root = Path(folder).expanduser().resolve()
     if not (root / MARK).exists():
-        _make(root, name or root.name, database)
+        _make(root, database)
     held = read_mapping(root / MARK)
     if database not in ("sqlite", held.get("database")):
         raise SpecError(
@@ -277,7 +275,7 @@ def create(
     return project
 
 
-def _make(root: Path, name: str, database: str) -> None:
+def _make(root: Path, database: str) -> None:
     engine_of(database, root).dispose()  # an address that is none is refused before a folder is
     if root.exists() and any(p for p in root.iterdir() if p.name not in (KEY, CONSENT)):
         raise OutputError(
@@ -292,7 +290,7 @@ def _make(root: Path, name: str, database: str) -> None:
         raise OutputError(
             "the project's folder cannot be written", found=str(error.strerror), where=str(root)
         ) from error
-    settings = {"name": name, "database": database, "classes": [], "rules": {}}
+    settings = {"name": root.name, "database": database, "classes": [], "rules": {}}
     write_text(root / MARK, yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
 
 

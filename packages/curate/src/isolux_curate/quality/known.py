@@ -63,13 +63,10 @@ class HashList:
         Perceptual hashes as the package imagehash makes them.
     other : [m, bytes] uint8
         Perceptual hashes of ``hasher``.
-    bits : int
-        How many bits of a perceptual hash may differ.
     """
 
     exact: dict[str, frozenset[str]]
     phash: npt.NDArray[np.uint64]
-    bits: int = BITS
     other: _U8 = field(default_factory=lambda: np.empty((0, 0), np.uint8))
     hasher: Hasher | None = None
 
@@ -92,17 +89,17 @@ class HashList:
                 return f"{name} {digest}"
         if len(self.phash):
             for seen in _phashes(data):
-                if (at := _near(self.phash, seen, self.bits)) is not None:
+                if (at := _near(self.phash, seen)) is not None:
                     return f"{_PHASH} {int(self.phash[at]):016x}"
         if self.hasher is not None and len(self.other):
             seen_bytes = _bytes_of(self.hasher(data), "the hasher")
             apart = np.bitwise_count(self.other ^ seen_bytes[None]).sum(axis=1, dtype=np.int64)
-            if int(apart.min()) <= self.bits:
+            if int(apart.min()) <= BITS:
                 return f"perceptual {self.other[int(apart.argmin())].tobytes().hex()}"
         return None
 
 
-def read_hash_list(path: str | Path, *, bits: int = BITS, hasher: str | None = None) -> HashList:
+def read_hash_list(path: str | Path, *, hasher: str | None = None) -> HashList:
     """Read a list of hashes."""
     where = str(path)
     ask: Hasher | None = None
@@ -124,7 +121,7 @@ def read_hash_list(path: str | Path, *, bits: int = BITS, hasher: str | None = N
             found="none", where=where,
         )  # fmt: skip
     held = np.array(phash, dtype=np.uint64), np.array(other, dtype=np.uint8)
-    found = HashList(exact, held[0], bits, held[1], ask)
+    found = HashList(exact, held[0], held[1], ask)
     if not len(found):
         raise FileError("the list of hashes is empty", expected="one entry or more", where=where)
     return found
@@ -183,10 +180,10 @@ def _bytes_of(text: str, where: str) -> _U8:
         ) from error  # fmt: skip
 
 
-def _near(entries: npt.NDArray[np.uint64], seen: int, bits: int) -> int | None:
+def _near(entries: npt.NDArray[np.uint64], seen: int) -> int | None:
     for at in range(0, len(entries), _AT_ONCE):
         apart = np.bitwise_count(entries[at : at + _AT_ONCE] ^ np.uint64(seen))
-        if int(apart.min()) <= bits:
+        if int(apart.min()) <= BITS:
             return at + int(apart.argmin())
     return None
 

@@ -70,7 +70,6 @@ def bring_review(
     step: str = STEP,
     sample: str | Path | None = None,
     kind: str | None = None,
-    level: float = LEVEL,
 ) -> Reviewed:
     """Write the verdicts of a filled sheet, and estimate from a sample.
 
@@ -90,8 +89,6 @@ def bring_review(
         The folder of the sample that the sheet belongs to.
     kind : str, optional
         The type of the sample, if it has several.
-    level : float
-        The confidence level of intervals.
     """
     path = Path(sheet).expanduser()
     whole = read_verdicts(path, "unit", key="unit_id", open_too=True)
@@ -107,9 +104,9 @@ def bring_review(
     estimate = None
     told: dict[str, object] = {}
     if design is not None:
-        estimate, more = _estimate(said, design, kind, level)
+        estimate, more = _estimate(said, design, kind)
         notes += more
-        told = {"sample": _told(estimate, level)}
+        told = {"sample": _told(estimate)}
     before = set(read_images(project)["image_id"])
     new = 0
     for one, rows in _by_unit(said, unit):
@@ -119,14 +116,14 @@ def bring_review(
         note(project, step, f"{rule}: estimate", told)
     left = before - set(read_images(project)["image_id"])
     out = said.filter(verdict=OUT).height
-    return Reviewed(new, said.height, out, len(left), _by_kind(said, level), estimate, tuple(notes))
+    return Reviewed(new, said.height, out, len(left), _by_kind(said), estimate, tuple(notes))
 
 
-def _told(estimate: Share, level: float) -> Mapping[str, object]:
+def _told(estimate: Share) -> Mapping[str, object]:
     return {
         "population": estimate.population, "reviewed": estimate.n, "found": estimate.found,
         "share": round(estimate.value, 6), "low": round(estimate.low, 6),
-        "high": round(estimate.high, 6), "level": level, "method": METHOD,
+        "high": round(estimate.high, 6), "level": LEVEL, "method": METHOD,
     }  # fmt: skip
 
 
@@ -142,9 +139,7 @@ def _by_unit(said: pl.DataFrame, unit: str) -> list[tuple[str, pl.DataFrame]]:
     return found
 
 
-def _estimate(
-    said: pl.DataFrame, design: Design, kind: str | None, level: float
-) -> tuple[Share, list[str]]:
+def _estimate(said: pl.DataFrame, design: Design, kind: str | None) -> tuple[Share, list[str]]:
     """Estimate the share of all that were drawn from; strata are those of the design."""
     types = design.strata["type"].unique(maintain_order=True).to_list()
     if kind is None and len(types) > 1:
@@ -177,10 +172,10 @@ def _estimate(
             )
         )
     found, seen, population = (held[n].to_list() for n in ("found", "seen", "population"))
-    return share_of_finite(found, seen, population, level), notes
+    return share_of_finite(found, seen, population), notes
 
 
-def _by_kind(said: pl.DataFrame, level: float) -> pl.DataFrame:
+def _by_kind(said: pl.DataFrame) -> pl.DataFrame:
     """Tell how often each kind of evidence was right."""
     schema = {"kind": pl.String, "reviewed": pl.Int64, "out": pl.Int64, "share": pl.Float64,
               "low": pl.Float64, "high": pl.Float64}  # fmt: skip
@@ -195,7 +190,7 @@ def _by_kind(said: pl.DataFrame, level: float) -> pl.DataFrame:
         .agg(reviewed=pl.len(), out=(pl.col("verdict") == OUT).sum())
         .sort("kind")
     )
-    bounds = wilson(counted["out"].to_numpy(), counted["reviewed"].to_numpy(), level)
+    bounds = wilson(counted["out"].to_numpy(), counted["reviewed"].to_numpy(), LEVEL)
     return counted.with_columns(
         share=pl.col("out") / pl.col("reviewed"), low=pl.Series(bounds.low),
         high=pl.Series(bounds.high),

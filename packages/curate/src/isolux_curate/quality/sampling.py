@@ -58,9 +58,7 @@ class Share:
     population: int
 
 
-def share_of_finite(
-    found: Sequence[int], seen: Sequence[int], population: Sequence[int], level: float = LEVEL
-) -> Share:
+def share_of_finite(found: Sequence[int], seen: Sequence[int], population: Sequence[int]) -> Share:
     """Estimate the share of a population that has something, from some that were drawn.
 
     Examples
@@ -87,7 +85,7 @@ def share_of_finite(
     if effect == 0.0:  # everyone was seen
         return Share(value, value, value, *counts)
     worth = total / effect
-    bounds = wilson(value * worth, worth, level)
+    bounds = wilson(value * worth, worth, LEVEL)
     ends = _within_counts(float(bounds.low), float(bounds.high), counts)
     return Share(value, *ends, *counts)
 
@@ -111,9 +109,7 @@ def _design_effect(weight: np.ndarray, share: np.ndarray, n: np.ndarray, size: n
     return max(alike, own) * float(n.sum())
 
 
-def size_needed(
-    population: int, margin: float = MARGIN, expected: float = EXPECTED, level: float = LEVEL
-) -> int:
+def size_needed(population: int, margin: float = MARGIN, expected: float = EXPECTED) -> int:
     """Find the fewest units whose interval is no wider than the margin on either side.
 
     Examples
@@ -123,7 +119,6 @@ def size_needed(
     """
     for name, given, low, high in (
         ("margin", margin, 0.0, 0.5), ("expected", expected, -1e-9, 1 + 1e-9),
-        ("level", level, 0.0, 1.0),
     ):  # fmt: skip
         if not low < given < high:
             raise SpecError(
@@ -135,7 +130,7 @@ def size_needed(
     n = np.arange(1, population + 1, dtype=np.float64)
     left = np.maximum(population - n, 0) / max(population - 1, 1)
     worth = n / np.maximum(left, 1e-12)
-    bounds = wilson(expected * worth, worth, level)
+    bounds = wilson(expected * worth, worth, LEVEL)
     enough = (bounds.high - bounds.low) / 2 <= margin
     enough[-1] = True  # everyone: nothing is left to chance
     return int(np.argmax(enough)) + 1
@@ -265,7 +260,6 @@ def draw_sample(
     by: Sequence[str] = (),
     margin: float = MARGIN,
     expected: float = EXPECTED,
-    level: float = LEVEL,
     size: int | None = None,
     seed: int = 0,
     overwrite: bool = False,
@@ -288,8 +282,6 @@ def draw_sample(
         Half the width of the interval of a share, 0 to 1: the sample is as large as it needs.
     expected : float
         The share that is expected, 0 to 1; .5 needs most.
-    level : float
-        The interval's confidence.
     size : int, optional
         How many of each type, in place of a margin.
     seed : int
@@ -316,7 +308,7 @@ def draw_sample(
         if units.is_empty():
             raise SpecError(f"there is no {kind} to review", expected="units that stand",
                             found="none", where=str(project.folder))  # fmt: skip
-        n = size if size is not None else size_needed(units.height, margin, expected, level)
+        n = size if size is not None else size_needed(units.height, margin, expected)
         drawn = draw(units, kind, n, seed).with_columns(type=pl.lit(kind))
         sheets.append(drawn)
         counted = (
@@ -329,7 +321,7 @@ def draw_sample(
             notes.append(
                 Caution(f"{kind}: {size:,} were requested, but there are only {units.height:,}.")
             )
-    settings: dict[str, Any] = {"seed": seed, "by": list(by), "level": level}
+    settings: dict[str, Any] = {"seed": seed, "by": list(by), "level": LEVEL}
     settings |= {"size": size} if size is not None else {"margin": margin, "expected": expected}
     table_of = pl.concat(strata).select(
         "type", "stratum", *(pl.col(c).cast(pl.Int64) for c in ("population", "drawn"))

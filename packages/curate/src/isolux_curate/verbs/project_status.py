@@ -46,9 +46,7 @@ class Status:
     notes: tuple[str, ...] = ()
 
 
-def project_status(
-    project: Project, *, by: Sequence[str] = (), replicates: int = 2000, seed: int = 0
-) -> Status:
+def project_status(project: Project, *, by: Sequence[str] = ()) -> Status:
     """Reckon the funnel, and whom each step left out."""
     from isolux_curate.project.reading import first_reasons, funnel
 
@@ -65,7 +63,7 @@ def project_status(
                 continue
             value = pl.col("image_id").is_in(out.implode()).cast(pl.Float64)
             judged = here.with_columns(value=value)
-            found.append(_shift(judged, step, by, replicates, seed))
+            found.append(_shift(judged, step, by))
             here = judged.filter(pl.col("value") == 0).drop("value")
         notes += _unknown(people, by)
     shifts = pl.concat(found) if found else pl.DataFrame(schema=_SCHEMA)
@@ -113,15 +111,13 @@ def _unknown(people: pl.DataFrame, by: Sequence[str]) -> list[str]:
     return told
 
 
-def _shift(
-    people: pl.DataFrame, step: str, by: Sequence[str], replicates: int, seed: int
-) -> pl.DataFrame:
+def _shift(people: pl.DataFrame, step: str, by: Sequence[str]) -> pl.DataFrame:
     """Compare groups by the share that one step left out."""
     scores = people.with_columns(metric=pl.lit("left out"), task=pl.lit(step))
     asked = [name for name in by if people[name].drop_nulls().n_unique() >= _FEW]
     tests = pl.DataFrame(schema=_TESTS)
     if asked:
-        run = audit(scores, by=asked, replicates=replicates, seed=seed).run
+        run = audit(scores, by=asked).run
         tests = run.disparities.filter(kind="difference_to_overall").select(
             "attribute", "low", "high", "p_adjusted", "status",
             group="group_a", difference="value",

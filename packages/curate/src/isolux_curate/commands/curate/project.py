@@ -31,19 +31,17 @@ from isolux_curate.quality.known import decide_matches, match_photos, read_hash_
 from isolux_curate.verbs.project_status import project_status
 
 
-def init(project: str, *, name: str | None = None, database: str = "sqlite") -> None:
+def init(project: str, *, database: str = "sqlite") -> None:
     """Create a project: its folder, its database and its journal.
 
     Parameters
     ----------
     project : str
         A new folder, or a project's.
-    name : str, optional
-        The project's name; default: the folder's name.
     database : str
         sqlite, or postgresql+pg8000://user@host:port/name (password in PGPASSWORD).
     """
-    made_now = create(project, name=name, database=database)
+    made_now = create(project, database=database)
     journal = read_journal(made_now)
     say(f"project {made_now.name}: {made_now.folder}")
     say(f"journal: {numbered(journal.height, 'row')}, head {journal['hash'][-1]}")
@@ -152,7 +150,7 @@ def decide(
     say(numbered(new, "new verdict"))
 
 
-def status(project: str, *, by: Sequence[str] = (), replicates: int = 2000) -> None:
+def status(project: str, *, by: Sequence[str] = ()) -> None:
     """Print the funnel: how many photos came in, were left out, and why; with --by, by group.
 
     Parameters
@@ -161,11 +159,9 @@ def status(project: str, *, by: Sequence[str] = (), replicates: int = 2000) -> N
         The project's folder.
     by : sequence of str
         Facts about people to compare by, as in --by age_group --by country.
-    replicates : int
-        Bootstrap replicates of the tests.
     """
     opened = open_project(project)
-    found = project_status(opened, by=by, replicates=replicates)
+    found = project_status(opened, by=by)
     for note in found.notes:
         document.warn(note)
     came = found.funnel["remain"][0]
@@ -195,7 +191,7 @@ def _rounded(table: pl.DataFrame) -> pl.DataFrame:
 _MAX_LISTED = 20
 _LAST_ROWS = 40
 _FLAGS = {
-    "hashes": ("list", "decided", "bits", "hasher"),
+    "hashes": ("list", "decided", "hasher"),
     "raters": ("stage", "graduate", "sheet"),
     "journal": ("head",),
 }
@@ -207,7 +203,6 @@ def show(
     *,
     list: str | None = None,  # noqa: A002  (the flag is called --list)
     decided: str | None = None,
-    bits: int = 8,
     hasher: str | None = None,
     stage: str | None = None,
     graduate: Sequence[str] = (),
@@ -232,8 +227,6 @@ def show(
         hashes: a table with md5, sha1, sha256 or phash, or one hash per line.
     decided : str, optional
         hashes: a table image_id, verdict (out: it is such material; in: it is not) and reason.
-    bits : int
-        hashes: how many of 64 bits of a perceptual hash may differ.
     hasher : str, optional
         hashes: python:MODULE:FUNCTION, which turns a file's bytes into hexadecimal digits, for
         lists of such hashes.
@@ -248,7 +241,7 @@ def show(
         the end.
     """
     settings = {
-        "list": list, "decided": decided, "bits": bits, "hasher": hasher, "stage": stage,
+        "list": list, "decided": decided, "hasher": hasher, "stage": stage,
         "graduate": graduate, "sheet": sheet, "head": head,
     }  # fmt: skip
     if what not in _FLAGS:
@@ -266,7 +259,7 @@ def _show_hashes(project: Project, flags: Mapping[str, Any]) -> None:
     if decided is not None:
         say(f"{numbered(decide_matches(project, decided), 'match', 'matches')} decided")
         return
-    found = match_photos(project, read_hash_list(path, bits=flags["bits"], hasher=flags["hasher"]))
+    found = match_photos(project, read_hash_list(path, hasher=flags["hasher"]))
     if found.undecided:
         _warn_of_matches(found.undecided)
     say(

@@ -15,7 +15,7 @@ from isolux_curate.commands.curate._tell import refuse_folder, say_notes, warn_f
 from isolux_curate.project.folder import open_project
 from isolux_curate.quality.evidence import gather_suspects
 from isolux_curate.quality.reviewed import bring_review
-from isolux_curate.quality.sampling import METHOD, draw_sample
+from isolux_curate.quality.sampling import LEVEL, METHOD, draw_sample
 from isolux_curate.verbs.annotation_quality import Quality, annotation_quality, vendor_consistency
 from isolux_curate.verbs.annotation_quality.measured import MARK
 
@@ -111,7 +111,7 @@ def suspects(project: str, *, out: Path, **settings: Any) -> None:
     document.wrote("sheet", out)
 
 
-def review(project: str, sheet: str, *, level: float = 0.95, **settings: Any) -> None:
+def review(project: str, sheet: str, **settings: Any) -> None:
     """Record the verdicts of a sheet that people filled in; for a sample, also estimate the totals.
 
     Parameters
@@ -120,11 +120,9 @@ def review(project: str, sheet: str, *, level: float = 0.95, **settings: Any) ->
         The project's folder.
     sheet : str
         unit_id, verdict (out, in, or empty: not reviewed yet) and reason.
-    level : float
-        The confidence level of intervals.
     """
     opened = open_project(project)
-    done = bring_review(opened, sheet, level=level, **settings)
+    done = bring_review(opened, sheet, **settings)
     for note in done.notes:
         document.warn(note)
     say(
@@ -139,7 +137,7 @@ def review(project: str, sheet: str, *, level: float = 0.95, **settings: Any) ->
         one = done.estimate
         say(
             f"of all {one.population:,}: {100 * one.value:.1f} % [{100 * one.low:.1f},"
-            f" {100 * one.high:.1f}] ({METHOD}, {100 * level:g} %; {one.n:,} reviewed)"
+            f" {100 * one.high:.1f}] ({METHOD}, {100 * LEVEL:g} %; {one.n:,} reviewed)"
         )
 
 
