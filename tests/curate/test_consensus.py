@@ -79,10 +79,11 @@ def test_models_weigh_annotators_and_say_how_sure(method):
     assert found.notes == ()
 
 
-def test_what_is_not_sure_has_no_label():
+def test_what_is_not_sure_has_no_label(monkeypatch):
+    monkeypatch.setattr("isolux_curate.labels.SURE", 0.99999)
     rng = np.random.default_rng(1)
     rows = [f"i{k} {who} {rng.integers(2)}" for k in range(60) for who in "xy"]
-    found = find_consensus(said(*rows), method="dawid-skene", sure=0.99999)
+    found = find_consensus(said(*rows), method="dawid-skene")
     unsure = found.labels.filter(pl.col("chance") <= 0.99999)
     assert unsure["label"].null_count() == unsure.height
     assert unsure["status"].unique().to_list() in (["ask again"], [])
@@ -100,7 +101,6 @@ def test_annotators_who_share_nothing_are_a_caution():
     [
         (said("a x cat"), {"method": "mean"}, "not a method"),
         (said("a x cat"), {"least": 4}, "least from 1"),
-        (said("a x cat"), {"sure": 1.0}, "between 0 and 1"),
         (said("a x cat").with_columns(label=pl.lit(None, dtype=pl.String)), {}, "no answers"),
         (said("a x cat", "a x dog"), {}, "several answers.*'x' about 'a': 'cat' and 'dog'"),
         (said(*(f"i{k} x w{k}" for k in range(501))), {}, "501 different answers"),
@@ -117,12 +117,13 @@ def test_an_answer_named_as_the_item_keeps_its_column():
 
 
 @pytest.mark.parametrize("method", ["dawid-skene", "glad"])
-def test_a_tie_of_two_answers_goes_to_neither(method):
+def test_a_tie_of_two_answers_goes_to_neither(monkeypatch, method):
+    monkeypatch.setattr("isolux_curate.labels.SURE", 0.3)
     # x and y agree on 20 items; on t x says cat and y dog, on u the other way round: 1/2 each.
     rows = [(f"i{k}", who, ("cat", "dog")[k % 2]) for k in range(20) for who in "xy"]
     rows += [("t", "x", "cat"), ("t", "y", "dog"), ("u", "x", "dog"), ("u", "y", "cat")]
     said = pl.DataFrame(rows, schema=["instance_id", "annotator", "label"], orient="row")
-    labels = find_consensus(said, method=method, sure=0.3).labels
+    labels = find_consensus(said, method=method).labels
     ties = labels.filter(pl.col("instance_id").is_in(["t", "u"]))
     assert ties.select("label", "status").rows() == [(None, "ask again")] * 2
     assert labels["label"].null_count() == 2

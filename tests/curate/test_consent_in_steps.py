@@ -145,7 +145,7 @@ def _quality(run: Run, change: Change, _: Fake) -> int:
     assert names.height == 2 * N
     Path("said.csv").write_text("unit,annotator,type,answer\n" + rows)
     change()
-    said = run("quality", "p", "said.csv", "--attributes", ".1", "--replicates", "200", "--out",
+    said = run("quality", "p", "said.csv", "--attributes", ".1", "--out",
                "q")  # fmt: skip
     assert said.code == 0, said.plain
     return int(pl.read_csv("q/types.csv")["units"][0])

@@ -49,7 +49,7 @@ def test_specialists_and_vendors(run, tmp_path: Path) -> None:
     run("add", "faces", "photos.csv", "--photos", "in")
     rows = "".join(f"{k}-1,q,hair,{'grey' if k < 30 else 'brown'}\n" for k in range(60))
     (tmp_path / "said.csv").write_text("unit,annotator,type,answer\n" + rows)
-    told = run("quality", "faces", "said.csv", "--attributes", ".8", "--replicates", "200",
+    told = run("quality", "faces", "said.csv", "--attributes", ".8",
                "--out", "q")  # fmt: skip
     assert "WARNING: hair: agreement (specialists) is below its threshold" in told.out
     assert (tmp_path / "q/types.csv").is_file()
@@ -60,7 +60,7 @@ def test_specialists_and_vendors(run, tmp_path: Path) -> None:
     assert run("show", "journal", "faces").out == before
     rows = "".join(f"{k},{w},{w[0]},hair,red\n" for k in range(60) for w in ("v1", "v2", "w1"))
     (tmp_path / "sets.csv").write_text("unit,annotator,vendor,type,answer\n" + rows)
-    told = run("consistency", "sets.csv", "--replicates", "200")
+    told = run("consistency", "sets.csv")
     assert "inter-vendor" in told.out
     assert not told.code
 

@@ -43,7 +43,7 @@ def test_a_planted_group_is_found_to_agree_less(tmp_path: Path) -> None:
     # Of old people every second colour is wrong, of the young every tenth.
     wrong = {f"p{k}" for k in range(PEOPLE) if (k % 6 == 0 if k % 3 == 0 else k % 20 == 1)}
     given = specialists(tmp_path, [f"p{k}" for k in range(PEOPLE)], wrong)
-    found = annotation_quality(project, given, by=["age_group"], attributes=0.9, replicates=200)
+    found = annotation_quality(project, given, by=["age_group"], attributes=0.9)
     row = found.types.row(0, named=True)
     assert (row["type"], row["part"], row["metric"]) == ("hair", "specialists", "Jaccard")
     assert row["units"] == PEOPLE
@@ -62,8 +62,8 @@ def test_a_sample_stands_for_what_it_was_drawn_from(tmp_path: Path) -> None:
         tmp_path, [*units, *(f"p{k}" for k in range(PEOPLE))][:450], set(units[:40])
     )
     given.write_text("\n".join(dict.fromkeys(given.read_text().splitlines())))
-    found = annotation_quality(project, given, sample=tmp_path / "s", replicates=200)
-    alone = annotation_quality(project, given, replicates=200)
+    found = annotation_quality(project, given, sample=tmp_path / "s")
+    alone = annotation_quality(project, given)
     row, wide = (one.types.row(0, named=True) for one in (found, alone))
     assert (row["units"], row["value"]) == (400, pytest.approx(0.9))
     # Two thirds of all were seen: the interval is √(1/3) as wide as it would be.
@@ -76,7 +76,7 @@ def test_missing_answers_of_a_sample_are_told(tmp_path: Path) -> None:
     project = project_with_hair(tmp_path)
     done = draw_sample(project, tmp_path / "s", of=["instance"], size=100)
     given = specialists(tmp_path, done.sheet["unit_id"].to_list()[:90], set())
-    found = annotation_quality(project, given, sample=tmp_path / "s", replicates=200)
+    found = annotation_quality(project, given, sample=tmp_path / "s")
     assert "specialists answered 90 of the 100 units" in found.notes[0]
 
 
@@ -92,7 +92,7 @@ def test_fhibes_thresholds_within_and_between_vendors(tmp_path: Path) -> None:
                 rows.append((f"u{unit}", vendor + who, vendor, "beard", word))
     names = ["unit", "annotator", "vendor", "type", "answer"]
     pl.DataFrame(rows, schema=names, orient="row").write_csv(tmp_path / "sets.csv")
-    found = vendor_consistency(tmp_path / "sets.csv", replicates=200)
+    found = vendor_consistency(tmp_path / "sets.csv")
     said = {(r["part"], r["vendor"]): r for r in found.types.iter_rows(named=True)}
     assert said["intra-vendor", "v"]["verdict"] == "met"
     assert said["intra-vendor", "v"]["threshold"] == 0.8
@@ -116,7 +116,7 @@ def test_boxes_are_held_against_90_per_cent(tmp_path: Path) -> None:
     ]  # fmt: skip
     names = ["unit", "annotator", "vendor", "type", "x", "y", "w", "h"]
     pl.DataFrame(rows, schema=names, orient="row").write_csv(tmp_path / "sets.csv")
-    found = vendor_consistency(tmp_path / "sets.csv", replicates=200).types
+    found = vendor_consistency(tmp_path / "sets.csv").types
     assert found["threshold"].to_list() == [0.9, 0.9, 0.9]
     assert found["verdict"].to_list() == ["met"] * 3
     assert found["pairs"].to_list() == [70 * 9, 70 * 3, 70 * 3]
@@ -125,7 +125,7 @@ def test_boxes_are_held_against_90_per_cent(tmp_path: Path) -> None:
 def test_too_few_units_are_not_judged(tmp_path: Path) -> None:
     rows = "".join(f"{k},{w},v,hair,red\n" for k in range(20) for w in "ab")
     (tmp_path / "sets.csv").write_text("unit,annotator,vendor,type,answer\n" + rows)
-    row = vendor_consistency(tmp_path / "sets.csv", replicates=200).types.row(0, named=True)
+    row = vendor_consistency(tmp_path / "sets.csv").types.row(0, named=True)
     assert row["low"] is None
     assert row["verdict"] == "open"
     assert row["reason"] == "fewer than 50 units"

@@ -68,6 +68,7 @@ def _tallied(rows: pl.DataFrame, items: pl.Series, values: pl.Series) -> FloatAr
 
 Method = Literal["majority", "dawid-skene", "glad"]
 AGREED, ASK, DISCARD = "agreed", "ask again", "discard"
+SURE, SEED = 0.5, 0  # the chance that a model's label must exceed; of annotators' intervals
 _MOST_CLASSES = 500
 _REPLICATES, _LEVEL = 200, 0.95
 _SHARED = 10  # items that two annotators judge in common, below which no one knows who errs
@@ -103,8 +104,6 @@ def find_consensus(
     method: Method = "majority",
     least: int = 2,
     asked: int = 3,
-    sure: float = 0.5,
-    seed: int = 0,
 ) -> Consensus:
     """Find the label of each item.
 
@@ -115,7 +114,7 @@ def find_consensus(
     >>> find_consensus(said).labels.select("instance_id", "label", "status").rows()
     [('a', 'cat', 'agreed'), ('b', None, 'ask again')]
     """
-    _refuse_settings(method, least, asked, sure)
+    _refuse_settings(method, least, asked)
     held = answers.drop_nulls("label")
     _refuse_answers(held)
     items = answers["instance_id"].unique(maintain_order=True)
@@ -129,12 +128,12 @@ def find_consensus(
     fitted = fit(given)
     notes = () if fitted.settled else (Caution(f"{method} did not settle: read it with care."),)
     told = _on_shared(given, people)
-    labels = _labels(fitted.chance, items, values, given, sure)
-    annotators = _with_intervals(given, people, fitted, fit, seed)
+    labels = _labels(fitted.chance, items, values, given)
+    annotators = _with_intervals(given, people, fitted, fit)
     return Consensus(labels, _wide(items, values, fitted.chance), annotators, (*told, *notes))
 
 
-def _refuse_settings(method: str, least: int, asked: int, sure: float) -> None:
+def _refuse_settings(method: str, least: int, asked: int) -> None:
     if method not in get_args(Method):
         raise SpecError(
             "this is not a method of consensus", expected=", ".join(get_args(Method)),
@@ -144,12 +143,6 @@ def _refuse_settings(method: str, least: int, asked: int, sure: float) -> None:
         raise SpecError(
             "no majority can come of this", expected="least from 1 to asked",
             found=f"least {least}, asked {asked}", where="least",
-        )  # fmt: skip
-    if not 0 <= sure < 1:
-        raise SpecError(
-            "a probability must be between 0 and 1",
-            expected="sure from 0 to below 1", found=str(sure),
-            where="sure",
         )  # fmt: skip
 
 
@@ -188,13 +181,13 @@ def _numbered(held: pl.DataFrame, items: pl.Series, values: pl.Series, who: pl.S
 
 
 def _labels(
-    chance: FloatArray, items: pl.Series, values: pl.Series, given: Answers, sure: float
+    chance: FloatArray, items: pl.Series, values: pl.Series, given: Answers
 ) -> pl.DataFrame:
     best = chance.argmax(axis=1)
     count = np.bincount(given.item, minlength=given.items)
     top = chance[np.arange(given.items), best]
     tied = np.isclose(chance, top[:, None]).sum(axis=1) > 1  # no order of answers breaks a tie
-    stands = (top > sure) & (count > 1) & ~tied  # one answer is no agreement
+    stands = (top > SURE) & (count > 1) & ~tied  # one answer is no agreement
     return pl.DataFrame(
         {
             "instance_id": items,
@@ -226,11 +219,9 @@ def _agreeing(held: pl.DataFrame, labels: pl.DataFrame, people: pl.Series) -> pl
     return table.with_columns(low=none, high=none).sort("annotator")
 
 
-def _with_intervals(
-    given: Answers, people: pl.Series, fitted: Fitted, fit: Any, seed: int
-) -> pl.DataFrame:
+def _with_intervals(given: Answers, people: pl.Series, fitted: Fitted, fit: Any) -> pl.DataFrame:
     """Fit anew on resampled items: the percentiles of each annotator's share of right answers."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     drawn = np.empty((_REPLICATES, given.annotators))
     for r in range(_REPLICATES):
         weights = rng.multinomial(given.items, np.full(given.items, 1 / given.items))

@@ -73,7 +73,6 @@ def find_shapes(
     least: int = 2,
     overlap: float = 0.5,
     mask_rule: MaskRule = "vote",
-    seed: int = 0,
 ) -> Shapes:
     """Find the objects that several annotators drew."""
     _refuse_settings(kind, least, overlap, mask_rule)
@@ -88,7 +87,7 @@ def find_shapes(
     alike = likeness(drawn)
     member = gathered(alike.first, alike.second, alike.alike, drawn.annotator, overlap)
     objects = _objects(drawn, alike, member, least, mask_rule)
-    annotators = how_they_draw(drawn, alike, member, least, seed)
+    annotators = how_they_draw(drawn, alike, member, least)
     told = drawn.rows.select(
         drawing_id="instance_id",
         object_id=pl.Series(objects["instance_id"].gather(member)),

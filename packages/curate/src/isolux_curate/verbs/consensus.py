@@ -14,7 +14,7 @@ from isolux.vocabulary.blanks import on_blanks
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.labels import Consensus, Method, find_consensus
+from isolux_curate.labels import SEED, SURE, Consensus, Method, find_consensus
 
 MARK = "consensus.json"
 _LITTLE = 0.1  # of the items, without a label: said first
@@ -61,11 +61,9 @@ def consensus(
     method: Method = "majority",
     least: int = 2,
     asked: int = 3,
-    sure: float = 0.5,
     ignored: Sequence[str] = (),
     withdrawn: str | None = None,
     allow_unmatched: bool = False,
-    seed: int = 0,
     data_option: Sequence[str] = (),
 ) -> FoundLabels:
     r"""Merge several annotators' answers into one label per item, with its certainty.
@@ -82,16 +80,12 @@ def consensus(
     asked : int
         For majority: how many annotators are asked at once; an item with more answers and no
         agreement is discarded.
-    sure : float
-        For the models: the probability that a label must exceed, 0 to 1.
     ignored : sequence of str
         Answers that do not count ("cannot tell").
     withdrawn : str, optional
         File with the ids of people who withdrew.
     allow_unmatched : bool
         Continue even if an id in ``withdrawn`` matches nobody.
-    seed : int
-        Seed for the annotators' intervals.
     data_option : sequence of str
         A setting of the table, NAME=VALUE (``annotator=worker``).
 
@@ -118,9 +112,9 @@ def consensus(
         data, withdrawn=withdrawn, allow_unmatched=allow_unmatched, data_option=data_option
     )
     answers = _answers(dataset, (ignored,) if isinstance(ignored, str) else tuple(ignored))
-    found = find_consensus(answers, method=method, least=least, asked=asked, sure=sure, seed=seed)
+    found = find_consensus(answers, method=method, least=least, asked=asked)
     settings = {"method": method, "ignored": list(ignored)} | (
-        {"least": least, "asked": asked} if method == "majority" else {"sure": sure, "seed": seed}
+        {"least": least, "asked": asked} if method == "majority" else {"sure": SURE, "seed": SEED}
     )
     record = {"data": dataset.name, "inputs": dict(dataset.inputs), "settings": settings}
     notes = (

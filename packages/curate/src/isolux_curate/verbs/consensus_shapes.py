@@ -72,7 +72,6 @@ def consensus_shapes(
     mask_rule: MaskRule = "vote",
     withdrawn: str | None = None,
     allow_unmatched: bool = False,
-    seed: int = 0,
     data_option: Sequence[str] = (),
 ) -> FoundShapes:
     r"""Find the objects that several annotators drew, one box, mask or pose each.
@@ -98,8 +97,6 @@ def consensus_shapes(
         File with the ids of people who withdrew.
     allow_unmatched : bool
         Continue even if an id in ``withdrawn`` matches nobody.
-    seed : int
-        Seed for the annotators' intervals.
     data_option : sequence of str
         A setting of the loader, NAME=VALUE.
 
@@ -130,7 +127,7 @@ def consensus_shapes(
     )
     settings: dict[str, Any] = {
         "kind": kind, "annotator": annotator, "least": least, "overlap": overlap,
-        "mask_rule": mask_rule, "seed": seed,
+        "mask_rule": mask_rule,
     }  # fmt: skip
     found = find_shapes(dataset, **settings)
     record = {"data": dataset.name, "inputs": dict(dataset.inputs), "settings": settings}

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import polars as pl
 
 from isolux.io.frames import read_table
 from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.plugin_options import with_defaults
 from isolux_curate.project.decisions import note
 from isolux_curate.project.folder import Project
 from isolux_curate.quality.agreement import INTER as BETWEEN
@@ -33,7 +32,7 @@ from isolux_curate.quality.answers import (
 )
 from isolux_curate.user_tables import refuse_missing
 from isolux_curate.verbs.annotation_quality.measured import (
-    Measuring,
+    DENSE,
     Quality,
     drawn_units,
     measured,
@@ -50,7 +49,8 @@ def annotation_quality(
     *,
     sample: str | Path | None = None,
     attributes: float | None = None,
-    **measuring: Unpack[Measuring],
+    by: Sequence[str] = (),
+    dense: float = DENSE,
 ) -> Quality:
     """Compare what was collected with the mean of specialists.
 
@@ -65,8 +65,10 @@ def annotation_quality(
         interval is for everything the sample was drawn from.
     attributes : float, optional
         The agreement that attributes must exceed, 0 to 1; FHIBE gives no limit for this comparison.
-    **measuring
-        ``by`` (facts of people), ``dense``, ``replicates``, ``seed``.
+    by : sequence of str
+        Facts about people to compare by.
+    dense : float
+        The agreement that boxes, masks and keypoints must exceed, 0 to 1 (FHIBE's).
 
     Raises
     ------
@@ -95,13 +97,11 @@ def annotation_quality(
             where=str(specialists),
         )  # fmt: skip
     drawn, notes = (None, []) if sample is None else drawn_units(sample, units)
-    asked = with_defaults(Measuring, measuring)
-    thresholds = {"choice": attributes}
-    told = {"attributes": attributes, "sample": sample is not None}
-    facts = facts_of_units(project, asked["by"])
+    settings = {"dense": dense, "attributes": attributes, "sample": sample is not None}
+    facts = facts_of_units(project, by)
     facts = facts.rename({"unit_id": "unit", "subject_id": "cluster"})
-    found = measured(units, read, lambda kind, _: thresholds.get(kind, asked["dense"]), facts,
-                     drawn, asked, told, notes)  # fmt: skip
+    found = measured(units, read, lambda kind, _: attributes if kind == "choice" else dense,
+                     facts, drawn, by, settings, notes)  # fmt: skip
     for row in found.types.iter_rows(named=True):
         kept = ("metric", "units", "value", "low", "high", "threshold", "verdict")
         note(project, "quality", f"agreement of {row['type']}", {k: row[k] for k in kept})
@@ -109,7 +109,12 @@ def annotation_quality(
 
 
 def vendor_consistency(
-    table: str | Path, *, intra: float = INTRA, inter: float = INTER, **measuring: Unpack[Measuring]
+    table: str | Path,
+    *,
+    intra: float = INTRA,
+    inter: float = INTER,
+    by: Sequence[str] = (),
+    dense: float = DENSE,
 ) -> Quality:
     r"""Compare annotators of one vendor with one another, and vendors with one another.
 
@@ -123,8 +128,10 @@ def vendor_consistency(
         The agreement that attributes must exceed within a vendor, 0 to 1 (FHIBE's).
     inter : float
         The agreement that attributes must exceed between vendors, 0 to 1 (FHIBE's).
-    **measuring
-        ``by`` (columns with one value a unit), ``dense``, ``replicates``, ``seed``.
+    by : sequence of str
+        Columns with one value per unit to compare by.
+    dense : float
+        The agreement that boxes, masks and keypoints must exceed, 0 to 1 (FHIBE's).
 
     Raises
     ------
@@ -141,12 +148,12 @@ def vendor_consistency(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "sets.csv"
     ...     _ = file.write_text(head + "\n".join(rows))
-    ...     found = vendor_consistency(file, replicates=200)
+    ...     found = vendor_consistency(file)
     >>> found.types.select("part", "vendor", pl.col("value").round(3)).rows()
     [('inter-vendor', None, 0.917), ('intra-vendor', 'v', 1.0), ('intra-vendor', 'w', 0.833)]
     """
-    asked, rows = with_defaults(Measuring, measuring), read_table(table)
-    refuse_missing(rows, ("vendor", *asked["by"]), str(table))
+    rows = read_table(table)
+    refuse_missing(rows, ("vendor", *by), str(table))
     if rows["vendor"].null_count():
         raise TableError("an answer has no vendor", expected="a vendor each", where=str(table))
     read = given_answers(rows, str(table))
@@ -158,10 +165,10 @@ def vendor_consistency(
         )  # fmt: skip
 
     def threshold(kind: str, part: str) -> float:
-        return asked["dense"] if kind != "choice" else inter if part == BETWEEN else intra
+        return dense if kind != "choice" else inter if part == BETWEEN else intra
 
-    told = {"intra": intra, "inter": inter}
-    return measured(units, read, threshold, _columns(rows, asked["by"]), None, asked, told, [])
+    settings = {"dense": dense, "intra": intra, "inter": inter}
+    return measured(units, read, threshold, _columns(rows, by), None, by, settings, [])
 
 
 def _units(read: Mapping[str, Answers], values: Any) -> pl.DataFrame:

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Any
 
 import polars as pl
 
 from isolux.io.frames import read_table
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.plugin_options import Shared
 from isolux_curate.annotation.stages import STAGES
 from isolux_curate.quality.agreement import METRICS
 from isolux_curate.quality.answers import Answers
@@ -77,23 +76,6 @@ MET, MISSED, OPEN = "met", "missed", "open"
 DENSE = 0.9  # FHIBE, Methods, "Annotation QA"
 
 
-class Measuring(TypedDict, total=False):
-    """What both comparisons take, with specialists and of vendors."""
-
-    by: Annotated[
-        Sequence[str],
-        Shared((), "What to compare by: facts about people, or columns with one value per unit."),
-    ]
-    dense: Annotated[
-        float,
-        Shared(
-            DENSE, "The agreement that boxes, masks and keypoints must exceed, 0 to 1 (FHIBE's)."
-        ),
-    ]
-    replicates: Annotated[int, Shared(2000, "Bootstrap replicates for the tests of groups.")]
-    seed: Annotated[int, Shared(0, "Of the replicates.")]
-
-
 @dataclass(frozen=True, slots=True)
 class Quality:
     """How good annotations are.
@@ -149,10 +131,9 @@ _GROUPS = {
 
 def measured(
     units: pl.DataFrame, read: Mapping[str, Answers], threshold: Any, facts: pl.DataFrame,
-    drawn: pl.DataFrame | None, asked: Measuring, told: Mapping[str, Any], notes: list[str],
+    drawn: pl.DataFrame | None, by: Sequence[str], settings: Mapping[str, Any], notes: list[str],
 ) -> Quality:  # fmt: skip
-    """Audit each type and part, and hold it against its threshold; ``told``: other settings."""
-    by, draws = asked["by"], (asked["replicates"], asked["seed"])
+    """Audit each type and part, and hold it against its threshold."""
     types: list[dict[str, Any]] = []
     groups: list[pl.DataFrame] = []
     keys = ["type", "part", "vendor"]
@@ -163,7 +144,7 @@ def measured(
             held = held.join(drawn.filter(type=name), on="unit", maintain_order="left")
         if held.is_empty():
             continue
-        by_metric, compared, said = _audited(held, by, drawn is not None, *draws)
+        by_metric, compared, said = _audited(held, by, drawn is not None)
         notes += [f"{name}: {note}" for note in said]
         row = by_metric.filter(pl.col("attribute").is_null()).row(0, named=True)
         wanted = threshold(kind, str(part))
@@ -179,12 +160,13 @@ def measured(
     table = pl.DataFrame(types, schema=_TYPES).sort("type", "part", "vendor", maintain_order=True)
     by_group = pl.concat(groups) if groups and by else pl.DataFrame(schema=_GROUPS)
     listed = units.select("type", "part", "vendor", "unit", "value", "pairs")
-    settings = {"by": list(by), "dense": asked["dense"], "seed": asked["seed"], **told}
-    return Quality(table, by_group, listed, settings, tuple(dict.fromkeys(notes)))
+    return Quality(
+        table, by_group, listed, {"by": list(by), **settings}, tuple(dict.fromkeys(notes))
+    )
 
 
 def _audited(
-    held: pl.DataFrame, by: Sequence[str], with_design: bool, replicates: int, seed: int
+    held: pl.DataFrame, by: Sequence[str], with_design: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     """Measure one type: everyone, and groups; the design of a sample in place of clusters."""
     from isolux.verbs.audit import audit  # here, as every `isolux curate` reads this file
@@ -192,10 +174,10 @@ def _audited(
     asked = [name for name in by if held[name].drop_nulls().n_unique() > 1]
     scores = held.select(unit_id="unit", metric=pl.lit("likeness"), value="value")
     people = held.select(unit_id="unit", **{n: pl.col(n) for n in asked})
-    settings: dict[str, Any] = {"replicates": replicates, "seed": seed}
+    settings: dict[str, Any] = {}
     if with_design:
         people = people.hstack(held.select("weight", "stratum", "population"))
-        settings |= {"weight": "weight", "population_size": "population"}
+        settings = {"weight": "weight", "population_size": "population"}
         if held["stratum"].n_unique() > 1:
             settings["strata"] = "stratum"
     else:
