@@ -103,8 +103,9 @@ def test_a_dataset_is_published_and_read_back(run, tmp_path: Path) -> None:
     assert refused.code == 2
     assert "the project has no ledger of consent" in refused.plain
     run("grant", "faces/consent.jsonl", "--list", "who.txt", "--scope", "evaluation,publication")
-    done = run("publish", "faces", "--out", "public", "--key", "names.key", "--attribute", "hair",
-               "--split", "val=0.2,test=0.8")  # fmt: skip
+    with (tmp_path / "faces/project.yaml").open("a") as told:
+        told.write("publish: {split: 'val=0.2,test=0.8'}\n")
+    done = run("publish", "faces", "--out", "public", "--key", "names.key", "--attribute", "hair")
     assert "55 photos, 55 people in photos, 55 subjects. For evaluation only" in done.out
     assert "5 photos are kept but not published" in done.out
     from isolux.datasets import load

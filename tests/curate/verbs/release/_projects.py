@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from isolux_curate.project.folder import Project
 from isolux_curate.project.reading import read_instances
 from isolux_curate.verbs.consent import add_consent
 from isolux_curate.verbs.release import Written, publish_dataset
+from isolux_curate.verbs.release.writing import Settings
 from tests.curate.annotation._projects import annotated_project
 
 ALL = ("evaluation", "publication")
@@ -56,5 +58,7 @@ def draw(folder: Path, project: Project, photos: int) -> None:
 
 
 def published(folder: Path, project: Project, **settings: Any) -> Written:
-    settings = {"attribute": ["age_group", "country"], "publish_min": 3} | settings
+    said = {name: settings.pop(name) for name in Settings.__struct_fields__ if name in settings}
+    settings = {"attribute": ["age_group", "country"]} | settings
+    project = replace(project, publish={"publish_min": 3} | said)
     return publish_dataset(project, out=folder / "out", key=folder / "key", **settings)

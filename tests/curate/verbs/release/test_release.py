@@ -25,8 +25,9 @@ from isolux.vocabulary.errors import (
     UnknownNameError,
 )
 from isolux_curate.project.decisions import decide
-from isolux_curate.project.folder import check_journal, read_journal
+from isolux_curate.project.folder import MARK, check_journal, open_project, read_journal
 from isolux_curate.verbs.consent import add_consent
+from isolux_curate.verbs.release import publish_dataset
 from tests.curate._projects import project_of, refused
 from tests.curate.verbs.release._projects import project_to_publish, published
 
@@ -207,8 +208,6 @@ def test_what_cannot_be_published_leaves_nothing(world, tmp_path, settings, erro
 
 def test_a_key_inside_and_no_ledger_are_refused(world, tmp_path: Path) -> None:
     _, project, _ = world
-    from isolux_curate.verbs.release import publish_dataset
-
     with pytest.raises(SpecError, match="the key would be published"):
         publish_dataset(project, out=tmp_path / "o", key=tmp_path / "o/key")
     bare = project_of(tmp_path / "p", ["a"])
@@ -220,6 +219,8 @@ def test_killed_at_any_moment_nothing_is_half_written(tmp_path: Path) -> None:
     project = project_to_publish(tmp_path, photos=30)
     published(tmp_path, project)
     whole = {p.name: p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file()}
+    with (tmp_path / "p" / MARK).open("a") as told:
+        told.write("publish: {publish_min: 3}\n")
     code = (
         "import sys; from pathlib import Path\n"
         "from isolux_curate.project.folder import open_project\n"
@@ -229,8 +230,7 @@ def test_killed_at_any_moment_nothing_is_half_written(tmp_path: Path) -> None:
         "print('go', flush=True)\n"
         f"here = Path({str(tmp_path)!r})\n"
         "publish_dataset(open_project(here / 'p', who='ada'), out=here / 'out', key=here / 'key',"
-        " attribute=['age_group', 'country'], publish_min=3,"
-        " overwrite=True)\n"
+        " attribute=['age_group', 'country'], overwrite=True)\n"
     )
     for k in range(10 if os.environ.get("ISOLUX_LAWS") == "full" else 5):
         one = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=Path.cwd())
@@ -245,3 +245,14 @@ def test_killed_at_any_moment_nothing_is_half_written(tmp_path: Path) -> None:
     published(tmp_path, project, overwrite=True)
     assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".")) == []
     check_journal(project)
+
+
+@pytest.mark.parametrize("said", ["{split: [1]}", "{publish_least: 3}", "{publish_min: x}", "3"])
+def test_settings_of_a_publication_are_read_by_their_names(tmp_path, said):
+    folder = project_to_publish(tmp_path, 4).folder
+    with (folder / MARK).open("a") as told:
+        told.write(f"publish: {said}\n")
+    with pytest.raises(SpecError, match="settings of a p") as refused:
+        publish_dataset(open_project(folder), out=tmp_path / "out", key=tmp_path / "key")
+    assert MARK in str(refused.value)
+    assert not (tmp_path / "out").exists()

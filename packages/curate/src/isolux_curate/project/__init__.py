@@ -2,7 +2,7 @@
 
 ::
 
-    project.yaml      its name, where its database is, the settings of its rules
+    project.yaml      its name, where its database is, the settings of its rules and publications
     project.sqlite    the tables (or a PostgreSQL that project.yaml names)
     journal.key       the key that signs the journal's rows
     consent.jsonl     the ledger of consent, where there is one

@@ -17,7 +17,7 @@ import getpass
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -202,7 +202,7 @@ def _seals(connection: Connection, where: str) -> dict[int, list[str]]:
 
 
 MARK, KEY, CONSENT, PHOTOS = "project.yaml", "journal.key", "consent.jsonl", "photos"
-_KNOWN = ("name", "database", "classes", "rules")
+_KNOWN = ("name", "database", "classes", "rules", "publish")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +223,8 @@ class Project:
         What people are labelled with.
     who : str
         The curator who gives the commands: the journal names them.
+    publish : mapping
+        Settings of publications, as ``project.yaml`` has them.
     """
 
     folder: Path
@@ -232,6 +234,7 @@ class Project:
     rules: Mapping[str, Mapping[str, Any]]
     classes: tuple[str, ...]
     who: str
+    publish: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def consent(self) -> Path:
@@ -335,7 +338,8 @@ def _opened(root: Path, who: str | None) -> Project:
     classes = tuple(str(one) for one in held.get("classes") or ())
     engine = engine_of(str(held["database"]), root)
     key = read_key(root / KEY)
-    return Project(root, str(held["name"]), engine, key, rules, classes, who or _me())
+    publish = dict(held.get("publish") or {})
+    return Project(root, str(held["name"]), engine, key, rules, classes, who or _me(), publish)
 
 
 def _refuse_settings(held: Mapping[str, Any], where: Path) -> None:
@@ -346,6 +350,7 @@ def _refuse_settings(held: Mapping[str, Any], where: Path) -> None:
         not isinstance(held.get("classes") or [], list)
         or not isinstance(rules, Mapping)
         or any(not isinstance(one or {}, Mapping) for one in rules.values())
+        or not isinstance(held.get("publish") or {}, Mapping)
     )
     if lacking or strange or bad:
         found = (
@@ -353,11 +358,12 @@ def _refuse_settings(held: Mapping[str, Any], where: Path) -> None:
             if lacking
             else f"{strange[0]!r}"
             if strange
-            else "classes or rules"
+            else "classes, rules or publish"
         )
         raise SpecError(
             "these are not the settings of a project", found=found, where=str(where),
-            expected="name, database, classes (a list), and rules as `megapixels: {least: 6}`",
+            expected="name, database, classes (a list), rules as `megapixels: {least: 6}`,"
+            " and publish as `split: train=0.8,test=0.2`",
             hint="change lines of what `isolux curate init` wrote, as `name: faces` and"
             " `database: sqlite`, and leave the others in it",
         )  # fmt: skip

@@ -11,9 +11,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from isolux.datasets import FORMAT
 from isolux.vocabulary.errors import SpecError
@@ -56,23 +58,16 @@ def publish_dataset(
     out: str | Path,
     key: str | Path,
     terms: Terms = "evaluation",
-    licence: str = "",
     attribute: Sequence[str] = (),
     labels: Sequence[str] = (),
-    split: str = "test=1",
-    stratify: Sequence[str] = (),
-    seed: int = 0,
-    date: Sequence[str] = (),
-    aggregate: Sequence[str] = (),
-    publish_min: int = 10,
-    keep_exif: Sequence[str] = (),
     redact: str | Path | None = None,
-    inpaint: str = "black",
     beside: str | Path | None = None,
     facts: str | Path | None = None,
     overwrite: bool = False,
 ) -> Written:
     """Publish a project's photos that passed and may be published.
+
+    ``publish:`` in project.yaml sets what is the same each time: ``Settings``.
 
     Parameters
     ----------
@@ -85,31 +80,12 @@ def publish_dataset(
     terms : {"evaluation", "training"}
         What the dataset may be used for: loaders refuse training under evaluation. Every subject
         must have agreed to it, and to publication.
-    licence : str
-        The dataset's licence, in words.
     attribute : sequence of str
         Facts about subjects and photos to publish, in addition to annotators' answers.
     labels : sequence of str
         NAME=FILE: labels from a consensus (instance_id, label) to publish.
-    split : str
-        Splits and their shares, as train=0.8,test=0.2; no subject is in two.
-    stratify : sequence of str
-        Attributes to balance across the splits.
-    seed : int
-        Of the splits.
-    date : sequence of str
-        Facts that are dates: months are published.
-    aggregate : sequence of str
-        Facts to publish only as counts, in addition to FHIBE's (relations, country of residence,
-        height, weight, pregnancy, disability and difficulty), which always are.
-    publish_min : int
-        The smallest count of people that is published.
-    keep_exif : sequence of str
-        Tags of JPEG files to keep: Make, Model.
     redact : str or Path, optional
         A table image_id, x, y, w, h: regions that are filled in, in pixels of the upright photo.
-    inpaint : str
-        What fills them: black, opencv or python:MODULE:FUNCTION.
     beside : str or Path, optional
         A table dataset, attribute, group, share: the composition of other datasets.
     facts : str or Path, optional
@@ -135,30 +111,29 @@ def publish_dataset(
     from isolux_curate.publication.photos import chosen_photos, read_shares
     from isolux_curate.verbs.release.asks import ALL
     from isolux_curate.verbs.release.told import told_by
-    from isolux_curate.verbs.release.writing import Settings, prepare, write_release
+    from isolux_curate.verbs.release.writing import prepare, settings_of, write_release
 
     target, secret_at = Path(out).expanduser().resolve(), Path(key).expanduser().resolve()
     _refuse(target, secret_at, terms, overwrite=overwrite)
-    shares = read_shares(split)
-    asked = Settings(
-        terms, licence, [*attribute], split, [*stratify], seed, [*date], [*aggregate],
-        publish_min, [*keep_exif], inpaint,
-    )  # fmt: skip
+    asked = settings_of(project)
+    shares = read_shares(asked.split)
     scopes: tuple[Scope, ...] = ("publication", "evaluation")
     chosen = chosen_photos(project, (*scopes, "training") if terms == "training" else scopes)
-    named = list(dict.fromkeys([*attribute, *aggregate, *date]))
+    named = list(dict.fromkeys([*attribute, *asked.aggregate, *asked.date]))
     found = published_people(project, chosen.photos, facts=named, labels=labels)
     said = read_facts(facts, ALL)
     ready = prepare(project, found, asked, shares, redact)
-    told = told_by(project, publish_min)
+    told = told_by(project, asked.publish_min)
     secret = key_at(secret_at)
-    settings = asdict(asked) | {"inpaint": inpaint if redact is not None else None}
+    settings = msgspec.structs.asdict(asked) | {
+        "terms": terms, "attribute": [*attribute], "inpaint": asked.inpaint if redact else None,
+    }  # fmt: skip
     with staged_directory(
         target, overwrite=overwrite, marks=(MARK,), what="published dataset"
     ) as stage:
         own_terms = {
             "format": FORMAT, "version": 1, "name": said.text("dataset_name") or project.name,
-            "licence": licence, "training": terms == "training", "terms": _WORDS[terms],
+            "licence": asked.licence, "training": terms == "training", "terms": _WORDS[terms],
         }  # fmt: skip
         release, cards = write_release(
             project, stage, secret, chosen, ready, told, said, own_terms, asked, beside

@@ -8,16 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import polars as pl
 
 from isolux.datasets import TERMS
 from isolux.io.atomic import write_text
 from isolux.io.csv_text import csv_text
-from isolux.vocabulary.errors import UnknownNameError
+from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from isolux_curate.privacy import KEY_MARK, NO_KEY, key_mark
 from isolux_curate.privacy.photos import Box, copy_photos, filler, read_regions
 from isolux_curate.privacy.table import AGGREGATE_ONLY, Told, anonymised, identified, pseudonym
+from isolux_curate.project.folder import MARK as PROJECT
 from isolux_curate.project.reading import read_bystanders, read_images
 from isolux_curate.publication.people import FIXED, Published
 from isolux_curate.publication.photos import split_by_subject
@@ -40,21 +42,53 @@ _MOST_GROUPS = 40  # of an attribute that the composition tells
 _PHOTO_FILE = "file"
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What is asked for, as the journal has it: ``isolux curate publish``'s flags."""
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What ``publish:`` in ``project.yaml`` says of every publication.
 
-    terms: str
-    licence: str
-    attribute: Sequence[str]
-    split: str
-    stratify: Sequence[str]
-    seed: int
-    date: Sequence[str]
-    aggregate: Sequence[str]
-    publish_min: int
-    keep_exif: Sequence[str]
-    inpaint: str
+    Parameters
+    ----------
+    licence : str
+        The dataset's licence, in words.
+    split : str
+        Splits and their shares, as train=0.8,test=0.2; no subject is in two.
+    stratify : list of str
+        Attributes to balance across the splits.
+    seed : int
+        Of the splits.
+    date : list of str
+        Facts that are dates: months are published.
+    aggregate : list of str
+        Facts to publish only as counts, in addition to FHIBE's (relations, country of residence,
+        height, weight, pregnancy, disability and difficulty), which always are.
+    publish_min : int
+        The smallest count of people that is published.
+    keep_exif : list of str
+        Tags of JPEG files to keep: Make, Model.
+    inpaint : str
+        What fills regions: black, opencv or python:MODULE:FUNCTION.
+    """
+
+    licence: str = ""
+    split: str = "test=1"
+    stratify: list[str] = []
+    seed: int = 0
+    date: list[str] = []
+    aggregate: list[str] = []
+    publish_min: int = 10
+    keep_exif: list[str] = []
+    inpaint: str = "black"
+
+
+def settings_of(project: Project) -> Settings:
+    """Read what ``project.yaml`` says of every publication."""
+    try:
+        return msgspec.convert(project.publish, Settings)
+    except msgspec.ValidationError as error:
+        raise SpecError(
+            "these are not settings of a publication", found=str(error),
+            expected=", ".join(Settings.__struct_fields__),
+            where=f"{project.folder / PROJECT}, publish",
+        ) from error  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
