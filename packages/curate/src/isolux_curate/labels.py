@@ -10,7 +10,8 @@ The majority rule: who has enough votes, and what becomes of an item on which no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -21,6 +22,7 @@ from isolux.stats.annotators import Answers, Fitted, dawid_skene_of_answers, gla
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
+from isolux_curate.table_folder import write_tables
 
 
 def voted(
@@ -66,6 +68,7 @@ def _tallied(rows: pl.DataFrame, items: pl.Series, values: pl.Series) -> FloatAr
     return np.asarray(flat.reshape(len(items), len(values)), dtype=np.float64)
 
 
+MARK = "consensus.json"
 Method = Literal["majority", "dawid-skene", "glad"]
 AGREED, ASK, DISCARD = "agreed", "ask again", "discard"
 SURE, SEED = 0.5, 0  # the chance that a model's label must exceed; of annotators' intervals
@@ -90,12 +93,28 @@ class Consensus:
         ``annotator, answers, right, low, high``: the share of an annotator's answers that the
         consensus takes for right, with an interval (null for a majority, which weighs all alike).
     notes : tuple of str
+    record : mapping of str to object
+        The data, their hashes, the settings.
+
+    Examples
+    --------
+    See ``isolux_curate.consensus``.
     """
 
     labels: pl.DataFrame
     chances: pl.DataFrame
     annotators: pl.DataFrame
     notes: tuple[str, ...] = ()
+    record: Mapping[str, Any] = field(default_factory=dict)
+
+    def write(self, out: str | Path, *, overwrite: bool = False) -> Path:
+        """Write ``labels.csv``, ``chances.csv``, ``annotators.csv`` and ``consensus.json``."""
+        tables = {n: getattr(self, n) for n in ("labels", "chances", "annotators")}
+        told = {**self.record, "notes": list(self.notes)}
+        folder = write_tables(
+            out, tables, told, mark=MARK, what="consensus folder", overwrite=overwrite
+        )
+        return folder / "labels.csv"
 
 
 def find_consensus(

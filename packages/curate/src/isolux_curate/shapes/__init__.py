@@ -9,8 +9,11 @@ a golden set); Lin et al. (2014) (object keypoint similarity).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +31,12 @@ from isolux_curate.shapes.merging import (
     merged_masks,
     robust_pose,
 )
+from isolux_curate.shapes.writing import coco_of, flat_table
+from isolux_curate.table_folder import write_tables
 
 __all__ = ["Kind", "MaskRule", "Shapes", "find_shapes"]
 
+MARK = "shapes.json"
 AGREED, ASK = "agreed", "ask again"
 _LITTLE = 0.1  # of the objects, or pictures: said first
 
@@ -56,13 +62,35 @@ class Shapes:
         ``instance_id`` of the object, ``attribute, value, votes``: what most annotators said of it
         beside its label; no row where two values have as many votes.
     notes : tuple of str
+    images : polars.DataFrame
+        The dataset's.
+    record : mapping of str to object
+        The data, their hashes, the settings.
+
+    Examples
+    --------
+    See ``isolux_curate.consensus_shapes``.
     """
 
     objects: pl.DataFrame
     annotators: pl.DataFrame
     drawings: pl.DataFrame
     attributes: pl.DataFrame
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
+    images: pl.DataFrame
+    record: Mapping[str, Any]
+
+    def write(self, out: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the tables as CSV, the agreed objects in COCO's form, and ``shapes.json``."""
+        tables = {
+            "objects": flat_table(self), "annotators": self.annotators, "drawings": self.drawings
+        }  # fmt: skip
+        told = {**self.record, "notes": list(self.notes)}
+        drawn = {"agreed.json": json.dumps(coco_of(self)) + "\n"}
+        folder = write_tables(
+            out, tables, told, mark=MARK, what="consensus folder", texts=drawn, overwrite=overwrite
+        )
+        return folder / "objects.csv"
 
 
 def find_shapes(
@@ -94,7 +122,13 @@ def find_shapes(
         annotator="annotator",
     )
     said = _attributes(dataset, told, annotator)
-    return Shapes(objects, annotators, told, said, _notes(objects, drawn, kind))
+    settings = {
+        "kind": kind, "annotator": annotator, "least": least, "overlap": overlap,
+        "mask_rule": mask_rule,
+    }  # fmt: skip
+    record = {"data": dataset.name, "inputs": dict(dataset.inputs), "settings": settings}
+    notes = (*dataset.notes, *_notes(objects, drawn, kind))
+    return Shapes(objects, annotators, told, said, notes, dataset.images, record)
 
 
 def _refuse_settings(kind: str, least: int, overlap: float, mask_rule: str) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -16,43 +15,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux_curate.labels import SEED, SURE, Consensus, Method, find_consensus
 
-MARK = "consensus.json"
 _LITTLE = 0.1  # of the items, without a label: said first
-
-
-@dataclass(frozen=True, slots=True)
-class FoundLabels(Consensus):
-    """A consensus, and how it was found.
-
-    Parameters
-    ----------
-    labels : polars.DataFrame
-        One row an item: ``instance_id, label, chance, answers, status``.
-    chances : polars.DataFrame
-        ``instance_id`` and a column for each answer: its chance or share of votes, 0 to 1.
-    annotators : polars.DataFrame
-        ``annotator, answers, right, low, high``: how often each is likely right, 0 to 1.
-    notes : tuple of str
-    record : mapping of str to object
-        The data, their hashes, the settings.
-
-    Examples
-    --------
-    See ``consensus``.
-    """
-
-    record: Mapping[str, Any] = field(default_factory=dict)
-
-    def write(self, out: str | Path, *, overwrite: bool = False) -> Path:
-        """Write ``labels.csv``, ``chances.csv``, ``annotators.csv`` and ``consensus.json``."""
-        from isolux_curate.table_folder import write_tables
-
-        tables = {n: getattr(self, n) for n in ("labels", "chances", "annotators")}
-        told = dict(self.record) | {"notes": list(self.notes)}
-        folder = write_tables(
-            out, tables, told, mark=MARK, what="consensus folder", overwrite=overwrite
-        )
-        return folder / "labels.csv"
 
 
 def consensus(
@@ -65,7 +28,7 @@ def consensus(
     withdrawn: str | None = None,
     allow_unmatched: bool = False,
     data_option: Sequence[str] = (),
-) -> FoundLabels:
+) -> Consensus:
     r"""Merge several annotators' answers into one label per item, with its certainty.
 
     Parameters
@@ -91,7 +54,7 @@ def consensus(
 
     Returns
     -------
-    FoundLabels
+    Consensus
         ``.labels``, ``.chances``, ``.annotators``, ``.notes``; ``.write(folder)``.
 
     Raises
@@ -121,7 +84,7 @@ def consensus(
         *dataset.notes, *on_blanks(answers["label"], "--ignored "), *found.notes,
         *_on_undecided(found.labels),
     )  # fmt: skip
-    return FoundLabels(found.labels, found.chances, found.annotators, notes, record)
+    return replace(found, notes=notes, record=record)
 
 
 def _answers(dataset: Dataset, ignored: Sequence[str]) -> pl.DataFrame:

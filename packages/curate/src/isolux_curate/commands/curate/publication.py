@@ -12,7 +12,9 @@ from isolux.cli.screen import show_wide
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 from isolux_curate.commands.curate._tell import refuse_folder, say_notes, warn_first
+from isolux_curate.labels import MARK as LABELS
 from isolux_curate.project.folder import open_project
+from isolux_curate.shapes import MARK as SHAPES
 from isolux_curate.verbs import anonymise as privacy
 from isolux_curate.verbs import consensus as labels
 from isolux_curate.verbs import consensus_shapes as drawings
@@ -43,7 +45,7 @@ def consensus(data: str, *, out: Path, overwrite: bool = False, **settings: Any)
     overwrite : bool
         Replace that folder, if it contains such a consensus.
     """
-    refuse_folder(out, labels.MARK, "consensus folder", overwrite=overwrite)
+    refuse_folder(out, LABELS, "consensus folder", overwrite=overwrite)
     done = labels.consensus(data, **settings)
     notes = warn_first(done.notes)
     say(f"{numbered(done.labels.height, 'item')}: {_count_statuses(done.labels)}")
@@ -70,7 +72,7 @@ def shapes(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
     overwrite : bool
         Replace that folder, if it contains such a consensus.
     """
-    refuse_folder(out, drawings.MARK, "consensus folder", overwrite=overwrite)
+    refuse_folder(out, SHAPES, "consensus folder", overwrite=overwrite)
     done = drawings.consensus_shapes(data, **settings)
     notes = warn_first(done.notes)
     say(
