@@ -148,8 +148,8 @@ def test_a_drawing_without_an_annotator_is_refused(tmp_path):
 
 def test_pictures_of_one_annotator_are_told_first(tmp_path):
     found = find_shapes(drawn(tmp_path, "a x dog 0 0 9 9", "b x dog 0 0 9 9", "b y dog 0 0 9 9"))
-    assert any("1 of 2 pictures have drawings of one annotator alone" in n for n in found.notes)
-    assert isinstance(found.notes[0], Caution)
+    said = "1 of 2 pictures have drawings of one annotator alone"
+    assert isinstance(next(note for note in found.notes if said in note), Caution)
 
 
 def test_row_order_changes_nothing(tmp_path):

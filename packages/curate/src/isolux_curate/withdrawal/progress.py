@@ -22,6 +22,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from isolux.io.atomic import write_text
 from isolux.io.consent import key_path
 from isolux.io.consent.chain import digest_of, is_signed, mark_of, read_key, signature_of
 from isolux.vocabulary.errors import FileError, OutputError, TableError
+from isolux_curate.project.folder import now
 from isolux_curate.withdrawal.terms import Terms, others_of
 
 UNFINISHED = ".withdrawing"
@@ -231,11 +233,8 @@ def write_receipt(
     plan: Plan,
     artefacts: Sequence[Artefact],
     *,
-    at: str,
     head: str,
-    made_by: str,
     searched: Mapping[str, Any],
-    replaced: Sequence[Mapping[str, Any]] = (),
 ) -> Path:
     """Write the receipt of a finished withdrawal, and return its path."""
     before = receipts_of(ledger)
@@ -243,11 +242,13 @@ def write_receipt(
     marks = {mark_of(kind, one, key) for kind, names in plan.named.items() for one in names}
     marks |= {mark_of("picture", one, key) for one in plan.pictures}
     fields = {
-        "format": FORMAT, "number": number, "begun": plan.at, "ended": at, "made_by": made_by,
+        "format": FORMAT, "number": number, "begun": plan.at, "ended": now(),
+        "made_by": f"isolux {version('isolux')}",
         "kind": plan.kind, "scopes": list(plan.scopes), "people": list(plan.marks),
         "ledger_head": head, "previous": str(read_receipt(before[-1])["hash"]) if before else None,
         "artefacts": [asdict(one) for one in artefacts],
-        "replaced": [dict(one) for one in replaced], "searched": dict(searched),
+        "replaced": [dict(one) for one in (plan.replacing or {}).get("told", ())],
+        "searched": dict(searched),
         "marks": sorted(marks),
     }  # fmt: skip
     digest = digest_of(fields)

@@ -48,14 +48,11 @@ class Replacing:
         Cells, in the order of the sample's columns.
     told : list of mapping
         How far each is from the row it replaces, key by key.
-    lacking : int
-        Rows for which the pool had no one.
     """
 
     sample: str
     rows: Sequence[Sequence[str | None]]
     told: Sequence[Mapping[str, Any]]
-    lacking: int = 0
 
 
 def closest(
@@ -112,12 +109,11 @@ def rows_for(
     pairs = closest(held.filter(gone), free, keys=keys, complexity=complexity)
     rows = free[pairs["pool"].to_list()].select(held.columns)
     told = pairs.drop("gone", "pool").to_dicts()
-    return Replacing(str(sample), [list(row) for row in rows.iter_rows()], told,
-                     int(gone.sum()) - pairs.height)  # fmt: skip
+    return Replacing(str(sample), [list(row) for row in rows.iter_rows()], told)
 
 
-def put_in(one: Replacing) -> int:
-    """Add the rows at a sample's end, each once however often this is called; how many are new."""
+def put_in(one: Replacing) -> None:
+    """Add the rows at a sample's end, each once however often this is called."""
     sample = Path(one.sample)
     held = set(read_text(sample).iter_rows())
     new = [row for row in one.rows if tuple(row) not in held]
@@ -126,7 +122,6 @@ def put_in(one: Replacing) -> int:
         out = io.StringIO()
         csv.writer(out, lineterminator="\n").writerows(new)
         write_text(sample, text + ("" if text.endswith("\n") else "\n") + out.getvalue())
-    return len(new)
 
 
 def _cost(

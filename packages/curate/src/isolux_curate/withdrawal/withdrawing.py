@@ -18,7 +18,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from isolux.io.consent.chain import mark_of
 from isolux.io.hashing import sha256_file
 from isolux.vocabulary.errors import FileError, OutputError, SpecError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.project.folder import CONSENT, Project, now, open_project, read_journal
+from isolux_curate.project.folder import CONSENT, Project, open_project, read_journal
 from isolux_curate.withdrawal.planning import everyone_else, places_of
 from isolux_curate.withdrawal.progress import Artefact, Plan, Work, work_path, write_receipt
 from isolux_curate.withdrawal.project_rows import take_out
@@ -49,9 +49,7 @@ _TOLD = (
 )
 
 
-def mend_runs(
-    work: Work, folders: Sequence[Path], remake: Callable[[Path, str], None] | None
-) -> None:
+def mend_runs(work: Work, folders: Sequence[Path]) -> None:
     """Tell in the records of runs that people left, with the hashes of their tables as they are."""
     from isolux.io.run_changes import changed_files
     from isolux.io.run_directory import tell
@@ -66,8 +64,27 @@ def mend_runs(
         sums = {name: sha256_file(at) if at.is_file() else None for name, at in paths.items()}
         if changed and all(one in ours or name == RUN_MARK for name, one in sums.items()):
             tell(run, _TOLD)
-            if remake is not None:
-                remake(run, _TOLD)
+            _remake_page(run)
+
+
+def _remake_page(run: Path) -> None:
+    """Make a run's page anew from what is left of it."""
+    from isolux.io import run_directory
+    from isolux.report.html import write_comparison, write_report
+
+    page = run / "report.html"
+    if not page.is_file():
+        return
+    try:
+        held = run_directory.load(run)
+        write = write_comparison if "model_a" in held.disparities.columns else write_report
+        write(held, page)
+    except Exception as error:
+        page.unlink()
+        raise FileError(
+            "the page of a run could not be made again, and was deleted", where=str(page),
+            hint=f"isolux report {run}",
+        ) from error  # fmt: skip
 
 
 def delete_on_server(
@@ -219,10 +236,10 @@ class Looked:
 class Searched:
     """What a search found: counts of what was searched, places, and files that it cannot see."""
 
-    counts: Mapping[str, int] = field(default_factory=dict)
-    found: tuple[tuple[str, str], ...] = ()
-    blind: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = ()
+    counts: Mapping[str, int]
+    found: tuple[tuple[str, str], ...]
+    blind: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,11 +283,9 @@ def finish(
     key: bytes,
     plan: Plan,
     *,
-    made_by: str,
-    server: Callable[[str], Any] | None = None,
-    remake: Callable[[Path, str], None] | None = None,
-    search: Callable[[Sequence[Place], Terms, Sequence[str]], Searched] | None = None,
-    key_file: Path | None = None,
+    server: Callable[[str], Any] | None,
+    search: Callable[[Sequence[Place], Terms, Sequence[str]], Searched],
+    key_file: Path,
 ) -> Withdrawn:
     """Take out what a plan names, and write the receipt."""
     work = Work(work_path(ledger))
@@ -282,7 +297,7 @@ def finish(
     mend_sums(work, places, terms, key)
     if plan.replacing is not None:
         put_in(Replacing(**plan.replacing))
-    mend_runs(work, folders, remake)
+    mend_runs(work, folders)
     more = delete_on_server(work, plan, server)
     for folder in projects:
         _change_project(work, open_project(folder), terms, plan.number)
@@ -290,9 +305,7 @@ def finish(
     if set(plan.scopes) >= set(SCOPES):
         erase(ledger, plan.marks, key=key_file)
     _revoke_in_others(ledger, key, plan, projects)
-    searched = Searched()
-    if search is not None:
-        searched = search(_searchable(plan, ledger), terms, plan.looks)
+    searched = search(_searchable(plan, ledger), terms, plan.looks)
     blind = [*dict.fromkeys([*blind, *((terms.masked(at), why) for at, why in searched.blind)])]
     left = tuple((terms.masked(at), terms.masked_words(how)) for at, how in searched.found)
     if blind or left:
@@ -302,10 +315,9 @@ def finish(
         )
     head = read_ledger(ledger, key=key_file).rows[-1].hash
     receipt = write_receipt(
-        ledger, key, plan, work.artefacts(), at=now(), head=head, made_by=made_by,
-        searched=searched.counts, replaced=(plan.replacing or {}).get("told", ()),
-    )  # fmt: skip
-    done = Withdrawn(receipt, tuple(work.artefacts()), (), (), (*more, *searched.notes))
+        ledger, key, plan, work.artefacts(), head=head, searched=searched.counts
+    )
+    done = Withdrawn(receipt, tuple(work.artefacts()), notes=(*more, *searched.notes))
     work.end()
     return done
 

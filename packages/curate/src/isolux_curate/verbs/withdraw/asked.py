@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -201,9 +200,9 @@ class Request:
             return searched(found, keep_alike=self.keep_alike)
 
         return finish(
-            self.ledger, self.secret, plan, made_by=f"isolux {version('isolux')}",
-            server=None if self.server is None else self._open_server, remake=_remake,
-            search=search_rest, key_file=key_path(self.ledger, self.key),
+            self.ledger, self.secret, plan, search=search_rest,
+            server=None if self.server is None else self._open_server,
+            key_file=key_path(self.ledger, self.key),
         )  # fmt: skip
 
     def _open_server(self, url: str) -> Server:
@@ -262,23 +261,3 @@ def unsearchable(
     if not unread and kind in ("subject", "copyright") and not projects_in(places):
         unread = without_link(files, kind)
     return unread
-
-
-def _remake(run: Path, _told: str) -> None:
-    """Make a run's page anew from what is left of it."""
-    from isolux.io import run_directory
-    from isolux.report.html import write_comparison, write_report
-
-    page = run / "report.html"
-    if not page.is_file():
-        return
-    try:
-        held = run_directory.load(run)
-        write = write_comparison if "model_a" in held.disparities.columns else write_report
-        write(held, page)
-    except Exception as error:
-        page.unlink()
-        raise FileError(
-            "the page of a run could not be made again, and was deleted", where=str(page),
-            hint=f"isolux report {run}",
-        ) from error  # fmt: skip
