@@ -242,12 +242,7 @@ def _number(name: str, value: object) -> object:
     kind = FACTS.get(name)
     if kind is None or kind == pl.Boolean or not isinstance(value, str):
         return value
-    try:
-        return float(value) if kind == pl.Float64 else int(float(value))
-    except ValueError as error:
-        raise TableError(
-            f"a cell of {name!r} is not a number", expected="a number", found=repr(value)
-        ) from error
+    return float(value) if kind == pl.Float64 else int(float(value))
 
 
 def _about_subjects(people: pl.DataFrame, known: pl.DataFrame | None) -> list[dict[str, Any]]:

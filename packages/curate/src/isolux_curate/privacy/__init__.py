@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from isolux.io.consent.chain import make_key, mark_of, read_key
-from isolux.vocabulary.errors import OutputError
+from isolux.vocabulary.errors import OutputError, SpecError
 
 NO_KEY = bytes(32)
 """To see whether a table is refused before a key is made; nothing is written under it."""
@@ -27,6 +27,17 @@ def key_mark(key: bytes) -> str:
     False
     """
     return mark_of("key", "pseudonyms", key)[:16]
+
+
+def outside_of(target: Path, key: str | Path) -> Path:
+    """Name a key's file, which may not lie in what is published."""
+    path = Path(key).expanduser().resolve()
+    if path.is_relative_to(target):
+        raise SpecError(
+            "the key would be published", expected=f"a file outside of {target}",
+            found=str(path), where="key",
+        )  # fmt: skip
+    return path
 
 
 def key_at(path: Path) -> bytes:

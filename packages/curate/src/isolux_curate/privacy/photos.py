@@ -20,7 +20,7 @@ from isolux.io.paths import inside
 from isolux.vocabulary.errors import InputError, SpecError, TableError
 from isolux_curate.privacy.metadata import stripped
 from isolux_curate.privacy.table import pseudonym
-from isolux_curate.user_tables import import_function, refuse_missing
+from isolux_curate.user_tables import import_function, refuse_missing, refuse_rows
 
 if TYPE_CHECKING:
     from isolux.io.images import Pixels
@@ -112,12 +112,8 @@ def read_regions(
     faulty = sides.select(
         pl.any_horizontal(pl.col(_BOX[1:]).is_null()) | (pl.col("w") <= 0) | (pl.col("h") <= 0)
     ).to_series()
-    if faulty.any():
-        row = int(faulty.arg_true()[0])
-        raise TableError(
-            "a region is not a box", expected="x, y and positive w and h in pixels",
-            found=str(given.row(row)), where=f"{redact}, row {row + 1}",
-        )  # fmt: skip
+    refuse_rows(faulty, "a region is not a box", str(redact),
+                expected="x, y and positive w and h in pixels")  # fmt: skip
     largest = sides.select(pl.max_horizontal(pl.col(_BOX[1:]).max())).item()
     if largest is not None and largest <= 1:
         raise TableError(

@@ -199,6 +199,13 @@ def read_subjects(project: Project) -> pl.DataFrame:
     return _with_facts(project, subjects)
 
 
+def with_facts_of_subjects(project: Project, people: pl.DataFrame) -> pl.DataFrame:
+    """Add what is known of subjects to people in photos; a fact that is there already stays."""
+    known = read_subjects(project)
+    new = [c for c in known.columns if c not in people.columns or c == "subject_id"]
+    return people.join(known.select(new), on="subject_id", how="left", maintain_order="left")
+
+
 def left_out(project: Project) -> pl.DataFrame:
     """List why each photo is left out; a subject who is, takes their photos along."""
     out = standing(project)

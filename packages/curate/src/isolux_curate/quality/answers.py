@@ -29,7 +29,7 @@ from isolux.vocabulary.errors import TableError, UnknownNameError
 from isolux_curate.annotation.answers import read_answers
 from isolux_curate.annotation.stages import STAGES
 from isolux_curate.project.folder import Project
-from isolux_curate.project.reading import read_images, read_instances, read_subjects
+from isolux_curate.project.reading import read_images, read_instances, with_facts_of_subjects
 from isolux_curate.user_tables import refuse_missing, refuse_rows, to_text
 
 KINDS = ("subject", "image", "instance", *STAGES)
@@ -59,11 +59,10 @@ def units_of(project: Project, kind: str) -> pl.DataFrame:
 
 def facts_of_units(project: Project, by: Sequence[str]) -> pl.DataFrame:
     """Give facts of subjects, photos and people by the ids of people, photos and subjects alike."""
-    people = read_instances(project, everything=True)
-    for other, key in ((read_subjects(project), "subject_id"),
-                       (read_images(project, everything=True), "image_id")):  # fmt: skip
-        new = [c for c in other.columns if c not in people.columns or c == key]
-        people = people.join(other.select(new), on=key, how="left", maintain_order="left")
+    people = with_facts_of_subjects(project, read_instances(project, everything=True))
+    photos = read_images(project, everything=True)
+    new = [c for c in photos.columns if c not in people.columns or c == "image_id"]
+    people = people.join(photos.select(new), on="image_id", how="left", maintain_order="left")
     for name in by:
         if name not in people.columns or name in _PLACES:
             known = [c for c in people.columns if c not in _PLACES]
@@ -256,9 +255,7 @@ _SCHEMA = {name: pl.Float64 if name in _SIDES else pl.String for name in COLUMNS
 def collected_answers(project: Project, types: Sequence[str]) -> pl.DataFrame:
     """Gather what was collected of some types."""
     people = read_instances(project)
-    subjects = read_subjects(project)
-    own = [c for c in subjects.columns if c not in people.columns or c == "subject_id"]
-    facts = people.join(subjects.select(own), on="subject_id", how="left", maintain_order="left")
+    facts = with_facts_of_subjects(project, people)
     asked = {q: stage for stage in STAGES.values() for q in stage.choices}
     fixed = ("instance_id", "image_id", "subject_id", "origin", *_SIDES)
     known = [BOXES, *(f"{_MASK}{label}" for label in STAGES["masks"].labels), *asked,

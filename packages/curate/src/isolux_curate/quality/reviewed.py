@@ -67,7 +67,6 @@ def bring_review(
     *,
     rule: str,
     unit: Literal["subject", "image", "instance"] = "subject",
-    step: str = STEP,
     sample: str | Path | None = None,
     kind: str | None = None,
 ) -> Reviewed:
@@ -83,8 +82,6 @@ def bring_review(
         The question that was reviewed, as named in the funnel, such as found online.
     unit : {"subject", "image", "instance"}
         What the decision is about, if the sheet has no unit_kind; with a subject go their photos.
-    step : str
-        The part of the funnel.
     sample : str, optional
         The folder of the sample that the sheet belongs to.
     kind : str, optional
@@ -111,9 +108,9 @@ def bring_review(
     new = 0
     for one, rows in _by_unit(said, unit):
         refused = rows.filter(verdict=OUT).select("unit_id", "reason")
-        new += decide(project, step, rule, refused, looked_at=rows["unit_id"], unit_kind=one)
+        new += decide(project, STEP, rule, refused, looked_at=rows["unit_id"], unit_kind=one)
     if told:
-        note(project, step, f"{rule}: estimate", told)
+        note(project, STEP, f"{rule}: estimate", told)
     left = before - set(read_images(project)["image_id"])
     out = said.filter(verdict=OUT).height
     return Reviewed(new, said.height, out, len(left), _by_kind(said), estimate, tuple(notes))

@@ -10,12 +10,14 @@ from typing import Any
 
 import polars as pl
 
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux_curate.privacy import KEY_MARK, NO_KEY, key_at, key_mark
+from isolux.vocabulary.errors import SpecError
+from isolux_curate.privacy import KEY_MARK, NO_KEY, key_at, key_mark, outside_of
 from isolux_curate.privacy.photos import copy_photos, filler, read_regions
 from isolux_curate.privacy.table import Told, anonymised, person_of
+from isolux_curate.user_tables import refuse_missing
 
 MARK = "privacy.json"
+_FILE = "file"  # the column that names a photo
 _IDS = ("subject_id", "subject", "annotator", "annotator_id", "copyright_holder")
 
 
@@ -42,7 +44,6 @@ def anonymise(
     out: str | Path,
     key: str | Path,
     photos: str | Path | None = None,
-    file: str = "file",
     id: Sequence[str] = (),  # noqa: A002 (as everywhere)
     person: str | None = None,
     date: Sequence[str] = (),
@@ -68,8 +69,6 @@ def anonymise(
     photos : str or Path, optional
         The folder of the photos that the column ``file`` names: they are copied without their
         metadata, under meaningless names, and no pixel changes. Default: only the table.
-    file : str
-        The column that names the photo.
     id : sequence of str
         Columns of ids; default: those called subject_id, subject, annotator, annotator_id,
         copyright_holder.
@@ -124,20 +123,15 @@ def anonymise(
     from isolux.io.atomic import refuse_existing, staged_directory
     from isolux.io.frames import read_table
 
-    target, secret_at = Path(out).expanduser().resolve(), Path(key).expanduser().resolve()
-    if secret_at.is_relative_to(target):
-        raise SpecError(
-            "the key would be published", expected=f"a file outside of {out}", found=str(key),
-            where="key",
-        )  # fmt: skip
+    target = Path(out).expanduser().resolve()
+    secret_at = outside_of(target, key)
     refuse_existing(target, overwrite=overwrite, marks=(MARK,), what="anonymised dataset")
     rows = read_table(table)
     ids = [*id] or [c for c in rows.columns if c in _IDS]
     ids += [person] if person is not None and person not in ids else []
-    named = [file] if photos is not None and file not in ids else []
-    if named and file not in rows.columns:
-        raise UnknownNameError("column", file, rows.columns, where="--file")
-    regions = read_regions(redact, rows, file)
+    named = [_FILE] if photos is not None and _FILE not in ids else []
+    refuse_missing(rows, named, str(table))
+    regions = read_regions(redact, rows, _FILE)
     if (redact is not None or keep_exif) and photos is None:
         raise SpecError("there are no photos to change", expected="--photos FOLDER", found="none")
     treat = partial(
@@ -153,8 +147,8 @@ def anonymise(
     ) as stage:
         names: dict[str, str] = {}
         if photos is not None:
-            names = copy_photos(rows[file], Path(photos), stage, secret, keep_exif, regions, fill)
-            told = _renamed(told, file, rows[file], names)
+            names = copy_photos(rows[_FILE], Path(photos), stage, secret, keep_exif, regions, fill)
+            told = _renamed(told, rows[_FILE], names)
         settings = {
             "ids": ids, "dates": list(date), "dropped": list(drop), "publish_min": publish_min,
             "counts": sorted(set(told.counts["attribute"])), "kept_exif": list(keep_exif),
@@ -179,6 +173,6 @@ def _write(stage: Path, told: Told, settings: Mapping[str, Any], mark: str) -> N
     write_text(stage / MARK, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
-def _renamed(told: Told, file: str, files: pl.Series, names: Mapping[str, str]) -> Told:
+def _renamed(told: Told, files: pl.Series, names: Mapping[str, str]) -> Told:
     new = files.cast(pl.String).replace_strict(names, default=None, return_dtype=pl.String)
-    return Told(told.people.with_columns(new.alias(file)), told.counts, told.notes)
+    return Told(told.people.with_columns(new.alias(_FILE)), told.counts, told.notes)

@@ -80,12 +80,10 @@ _SCHEMA = {
 
 def _people(project: Project, by: Sequence[str]) -> pl.DataFrame:
     from isolux_curate.project.decisions import came_in
-    from isolux_curate.project.reading import read_instances, read_subjects
+    from isolux_curate.project.reading import read_instances, with_facts_of_subjects
 
     people = read_instances(project, everything=True).filter(pl.col("origin") == "submitted")
-    subjects = read_subjects(project)
-    known = [c for c in subjects.columns if c not in people.columns or c == "subject_id"]
-    joined = people.join(subjects.select(known), on="subject_id", how="left")
+    joined = with_facts_of_subjects(project, people)
     for name in by:
         if name not in joined.columns:
             raise UnknownNameError("fact", name, joined.columns, where="the project")

@@ -105,7 +105,7 @@ def publish_dataset(
     """
     from isolux.cards import read_facts
     from isolux.io.atomic import staged_directory
-    from isolux_curate.privacy import key_at
+    from isolux_curate.privacy import key_at, outside_of
     from isolux_curate.project.decisions import note
     from isolux_curate.publication.people import published_people
     from isolux_curate.publication.photos import chosen_photos, read_shares
@@ -113,8 +113,9 @@ def publish_dataset(
     from isolux_curate.verbs.release.told import told_by
     from isolux_curate.verbs.release.writing import prepare, settings_of, write_release
 
-    target, secret_at = Path(out).expanduser().resolve(), Path(key).expanduser().resolve()
-    _refuse(target, secret_at, terms, overwrite=overwrite)
+    target = Path(out).expanduser().resolve()
+    secret_at = outside_of(target, key)
+    _refuse(target, terms, overwrite=overwrite)
     asked = settings_of(project)
     shares = read_shares(asked.split)
     scopes: tuple[Scope, ...] = ("publication", "evaluation")
@@ -155,17 +156,12 @@ def publish_dataset(
     return Written(target, release, tuple(notes), blanks)
 
 
-def _refuse(target: Path, secret_at: Path, terms: str, *, overwrite: bool) -> None:
+def _refuse(target: Path, terms: str, *, overwrite: bool) -> None:
     from isolux.io.atomic import refuse_existing
 
     if terms not in _WORDS:
         raise SpecError("these are not terms", expected=" or ".join(_WORDS), found=repr(terms),
                         where="terms")  # fmt: skip
-    if secret_at.is_relative_to(target):
-        raise SpecError(
-            "the key would be published", expected=f"a file outside of {target}",
-            found=str(secret_at), where="key",
-        )  # fmt: skip
     refuse_existing(target, overwrite=overwrite, marks=(MARK,), what="published dataset")
 
 
