@@ -1,14 +1,10 @@
 """One answer in the project's own form, whoever brought it; painted masks as COCO's.
 
-One answer, in the project's own form, whoever brought it; and what its stage says of it.
-
 {"choices": {question: [answer, …]},
      "boxes": [{"label", "secondary", "x", "y", "w", "h"}], "polygons": [{"label", "points"}],
      "masks": [{"label", "counts", "height", "width"}]}
 
 Boxes, points and masks (COCO's compressed run lengths) are in pixels of the photo turned upright.
-
-Masks that were painted with Label Studio's brush: its run lengths, read as COCO's.
 
 Label Studio packs the picture of a brush, four bytes a pixel, by the format ``rle-pack`` of
 thi.ng/umbrella (run-length encoding of bits; https://thi.ng/rle-pack). What counts is the fourth

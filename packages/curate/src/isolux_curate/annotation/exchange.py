@@ -1,12 +1,8 @@
 """Tasks go to the annotation server and answers come back, each once, wherever it was stopped.
 
-Send tasks to the server: each once, whoever sends them and wherever it was stopped.
-
 A part of the tasks is sent while the project's database is held, so that two curators never send
 the same ones. What the server took and the database does not know (a kill in between) is found
 by the tasks' ids before more is sent.
-
-Bring answers back: each version once, whoever brings them and wherever it was stopped.
 """
 
 from __future__ import annotations

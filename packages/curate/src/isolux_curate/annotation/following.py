@@ -1,14 +1,10 @@
 """What answers mean for photos and tasks, and photos with more people than are named.
 
-What answers mean for photos and tasks: done, left out, drawn, or sent back.
-
 Whose box it is, and whether it shows someone who is not named, ``project.bystanders`` says.
 
 FACET: photos with no one or more than five people leave (5.2, stage 1); boxes become people
 (stage 2); one of three raters who finds a box loose or a class wrong sends the photo back, and the
 box goes (A.3.2, C.4).
-
-Photos with more people than are named: those that were counted are held, and all are told.
 """
 
 from __future__ import annotations

@@ -1,15 +1,10 @@
 """Answers in tables and COCO files: what comes in without a server, and what goes out.
 
-Answers in tables and COCO files, for golden sets and for labs without a server.
-
 A table has a row an answer to a question, a box or an outline: the unit (``task_id``, ``image_id``
 or ``instance_id``), ``annotator``, and ``question, answer``, ``label, x, y, w, h`` (pixels of the
 photo turned upright; ``secondary`` where there is a second class) or ``label, points`` (JSON). COCO
-files hold boxes; those that go out hold whatever was drawn, with who drew it.
-
-What annotators drew as a COCO file, one annotation a drawing, with who drew it.
-
-``isolux curate shapes coco:drawn.json`` takes it: one box or mask an object, of all drawings.
+files hold boxes; those that go out hold whatever was drawn, one annotation a drawing, with who drew
+it: ``isolux curate shapes coco:drawn.json`` merges them.
 """
 
 from __future__ import annotations

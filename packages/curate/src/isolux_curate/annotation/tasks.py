@@ -1,17 +1,8 @@
 """Which units become tasks, what annotators are shown, and answers written down.
 
-Which units become tasks of a stage and round; the same unit never twice.
-
-What annotators are shown: the photo turned upright, made smaller, without Exif, with one box.
-
-The picture is written anew, so that nothing of the file but its pixels leaves the project. Its name
-on the server is the task's keyed id.
-
-Write answers down: a version each, never one twice; and what follows for tasks and photos.
-
-Who may annotate a stage: everyone, or those who graduated from its golden tasks.
-
-Annotators who took back that their answers may be used: these count no longer, new or old.
+The same unit never becomes two tasks of a stage and round, and no version of an answer is written
+twice. What is shown is the photo turned upright, made smaller, with one box; it is written anew, so
+that nothing of the file but its pixels leaves the project, under the task's keyed id.
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
 """From which countries to take photos, and the tables that candidates are chosen by.
 
-Adaptive country sampling: how many photos to take from which country next.
-
 FairFace (Kärkkäinen & Joo 2021, section 3.2) annotated 7,125 faces drawn at random, estimated each
 country's composition, and chose later countries so that no group dominates; the U.S. and Europe
 were left out once there was enough of theirs. It prints no formula. Here the numbers are those that
 bring the expected totals closest to the stated balance (least squares, none below 0, none above
 what may come of one), with each country's composition drawn towards everyone's by five photos.
-
-The tables that people have in their hands for choosing candidates.
 """
 
 from __future__ import annotations

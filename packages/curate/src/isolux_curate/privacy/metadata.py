@@ -3,8 +3,6 @@
 JPEG, PNG and WebP are cut at their parts and never encoded anew. Previews, positions, names,
 editing history, sound and film behind the picture go with the parts that held them.
 
-Profiles of colours without what they say beside the colours: of whom, of which screen, when.
-
 A profile may name a screen by its serial number, and its text may be anyone's. What colours are
 reckoned by stays to the bit; the rest is written anew, alike in every file.
 """

@@ -1,7 +1,4 @@
-"""Photos copied so that they can be published: no metadata, other names, regions filled in.
-
-Regions of a picture that no one may see (bystanders, plates, documents), filled in.
-"""
+"""Photos copied so that they can be published: no metadata, other names, regions filled in."""
 
 from __future__ import annotations
 

@@ -1,17 +1,12 @@
 """Verdicts: of rules, of people's tables, and of matches with known illegal material.
 
-Verdicts: what a rule decided about a unit. Of one rule and unit the last verdict stands.
+Of one rule and unit the last verdict stands. A photo is left out while any rule's standing verdict
+about it, about a subject in it or about everyone of an instance in it, is ``out``. Verdicts are
+never changed: a rule that thinks otherwise later (consent came in) writes ``in``.
 
-A photo is left out while any rule's standing verdict about it, about a subject in it or about
-everyone of an instance in it, is ``out``. Verdicts are never changed: a rule that thinks otherwise
-later (consent came in) writes ``in``.
-
-Verdicts that people wrote into a table: reviews, withdrawals of a vendor, second looks.
-
-Known illegal material: what matched a list stops everything that leaves the project.
-
-A match is out at once, under ``KNOWN`` and ``LISTED``. Until someone has decided about it, nothing
-is sent to annotators, written for them, drawn for review or published.
+A match with known illegal material is out at once, under ``KNOWN`` and ``LISTED``. Until someone
+has decided about it, nothing is sent to annotators, written for them, drawn for review or
+published.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """The project's folder, made once and opened by every step, and its journal.
 
-The journal: who did what, when, by which rule. Its rows only grow, and name no person.
-
-A row holds the hash of the row before it, a signature, and a digest of the verdicts (or
-annotations) that it brought. Each of those has a seal, the hash of what it says and of a random
-salt; the digest is over the seals. A person who withdraws is taken out of a verdict with its salt:
-the seal stays, from which they cannot be found, and the journal still verifies.
+The journal says who did what, when, by which rule. Its rows only grow, and name no person. A row
+holds the hash of the row before it, a signature, and a digest of the verdicts (or annotations) that
+it brought. Each of those has a seal, the hash of what it says and of a random salt; the digest is
+over the seals. A person who withdraws is taken out of a verdict with its salt: the seal stays, from
+which they cannot be found, and the journal still verifies.
 
 The project remembers the last row of its consent ledger, so that lost rows are noticed.
 """

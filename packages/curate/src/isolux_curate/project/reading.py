@@ -1,11 +1,8 @@
 """What stands in a project: its tables as frames, who is left out and why, the funnel.
 
-The project's tables as frames; facts, which are JSON there, are columns here.
-
-``left_out`` is the one place that says which photos may not be used now: every step reads photos
-and people through it. It asks the ledger of consent each time, so that a revocation counts at once.
-
-What the project's ledger of consent says now of photos that are here, or that are to come in.
+Facts, which are JSON in the database, are columns here. ``left_out`` is the one place that says
+which photos may not be used now: every step reads photos and people through it. It asks the ledger
+of consent each time, so that a revocation counts at once.
 
 People in photos who are not named: a photo with more people than subjects waits for a decision.
 
@@ -13,10 +10,8 @@ Who is drawn in a photo of one subject is that subject only where nobody else is
 which boxes show bystanders (``isolux curate decide --unit instance --rule bystander``); these boxes
 are filled in where the photo is published.
 
-The funnel: how many photos came in, left, and why; FHIBE prints it in a paragraph.
-
-A photo counts where it left first. What other rules would have left out too is told beside it, so
-that a rule's own number can be read without the order in which rules were asked.
+A photo counts in the funnel where it left first. What other rules would have left out too is told
+beside it, so that a rule's own number can be read without the order in which rules were asked.
 
 Source: Sony AI (2025), Methods, "Quality control and data filtering": 28,703 photos came in, 6,868
 left for quality and specifications, 5,855 for forms of consent or copyright, 15,980 remained.

@@ -1,8 +1,7 @@
 """What a file holds in itself, and what it says besides what it shows.
 
-What a file holds in itself: parts of archives, packed bytes, tables, text in base64.
-
-What files say besides what they show: text in pictures, names in the heads of packed files.
+Parts of archives, packed bytes, tables, text in base64; text in pictures, names in the heads of
+packed files.
 """
 
 from __future__ import annotations

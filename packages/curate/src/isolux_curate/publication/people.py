@@ -1,12 +1,10 @@
 """The people of a published dataset, with what annotators said of them.
 
-The people of a published dataset: one row a person in a photo, with what was said of them.
+One row a person in a photo.
 
 Attributes are answers of annotators (``settling.py`` says which), labels of a consensus, and facts
 that people gave, where they are named. Answers of single annotators go along in a table of their
 own, as FHIBE's and FACET's do.
-
-What annotators said of a person, as a published row has it.
 
 Of each question, the answers that more than half of those who answered gave. Of a scale on which
 each annotator marks several values (FACET's skin tones) **one** of these, the one with the most

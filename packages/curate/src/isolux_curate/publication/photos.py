@@ -1,12 +1,10 @@
 """Which photos may be published, and in which split each of their people is.
 
-Which photos may be published: those that passed, and of which everyone concerned agreed.
-
 Consent is asked of the project's ledger alone: a sheet's "yes" says nothing of publication. Every
 subject in a photo must have granted it, and whoever holds the copyright where the ledger knows
 copyright holders.
 
-Splits by subject: whoever shares a photo with someone is in one split with them.
+Whoever shares a photo with someone is in one split with them.
 
 Parts of the population that are to be alike in every split (strata) are filled side by side: each
 next subject goes to the split that is furthest behind its share, in the stratum and on the whole.

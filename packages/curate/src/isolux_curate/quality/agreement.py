@@ -1,10 +1,7 @@
 """How alike two answers are, and what that tells of a type's quality.
 
-What each unit tells of a type's quality: likeness to the mean of specialists, and of vendors.
-
-From answers to one number a unit, 0 to 1, so that people can be resampled and grouped afterwards.
-
-How alike two answers about one unit are, 0 to 1, and the mean of several.
+From answers to one number a unit, 0 to 1: likeness to the mean of specialists, and of vendors, so
+that people can be resampled and grouped afterwards.
 
 FHIBE (Methods, "Annotation QA"): mean IoU of boxes, object keypoint similarity, Sørensen–Dice of
 masks, Jaccard of attributes, averaged over pairs.

@@ -1,14 +1,8 @@
 """Units that can be reviewed, and answers about them in one form, given or collected.
 
-Units of a project that can be reviewed, with their facts: subjects, photos, people, answers.
-
-Answers of any type in one form: choices, boxes, masks and keypoints that someone gave of a unit.
-
 A table has ``unit, annotator, type`` and one of ``answer`` (a choice; several in several rows),
 ``x, y, w, h`` (a box in pixels), ``points`` (a polygon ``[[x, y], …]``; several make one mask) and
 ``keypoints`` (``[[x, y, v], …]``, v as in COCO).
-
-What a project collected of each type, in the form of a table of answers.
 """
 
 from __future__ import annotations

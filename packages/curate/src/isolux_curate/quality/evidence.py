@@ -5,8 +5,6 @@ contradict what was said, patterns that reviewers noticed. A subject with one su
 every photo, so subjects are reviewed; logos are about one photo. No row decides anything by itself:
 62 % of what the web detector found was wrong.
 
-What a photo's pixels say of where it was taken: a sky over a scene that is said to be indoors.
-
 FHIBE (Methods, "Quality control and data filtering") compared scenes that were said to be outdoors
 with what the pixels show, and does not print how. Ours is one rule without a model: sky is bright,
 blue and smooth. It names photos for people to look at; a blue wall is named too, and

@@ -5,8 +5,6 @@ others give theirs to those who may hold them. FHIBE (Methods, "Quality control 
 compared hashes with the former's. A match is told by its id alone. Nothing of it is copied, shown,
 made smaller or written; where the list holds perceptual hashes, pixels are reduced in memory.
 
-A project's photos against a list of known illegal material, and what people decided of matches.
-
 Photos that match are out at once; nothing leaves the project until each is decided
 (``isolux_curate.project.held``).
 """

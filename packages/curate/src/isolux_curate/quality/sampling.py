@@ -1,16 +1,10 @@
 """Samples for review: how many units, which, and what some of them say of all.
 
-Samples for review: drawn from what stands, written with the sheet that a person fills.
-
-How many units a review needs, and what a review of some says of all of them.
-
 A review is drawn without replacement from units that can be counted, so the more of them are seen
 the less is left to chance: the variance of a share is multiplied by (N - n) / (N - 1) (Cochran
 1977, "Sampling Techniques", 3rd ed., section 3.2). Wilson's interval takes that as a design effect;
 of strata, the larger of two: their own variances, and those that one share for all would give, so
 that strata without a single finding do not count as known.
-
-Which units are reviewed: drawn by a seed, stratum by stratum, with the design written down.
 
 A unit's place in the draw is the hash of the seed, the type and its id: the same seed draws the
 same units whatever order they come in, and a larger sample holds the smaller one.

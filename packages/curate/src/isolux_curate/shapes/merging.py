@@ -1,9 +1,4 @@
-"""One box, mask or pose of several drawings of an object, and how well each annotator draws.
-
-One box, mask or pose of several drawings of one object.
-
-How well each annotator draws, judged by the others alone.
-"""
+"""One box, mask or pose of several drawings of an object, and how well each annotator draws."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """What names a person in tables that lie about, and pictures that look like theirs.
 
-What names a person in tables that lie about: photos and files by rows with their id.
-
-Pictures that look like someone's: perceptual hashes, and thumbnails laid over one another.
+Tables name photos and files by rows with their id; pictures are known by thumbnails.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """The plan of a withdrawal, of someone who asks for it or is back from a backup.
 
-What names a person below folders, found before anything is changed: the plan of a withdrawal.
-
-Who withdrew and is back, since a backup was restored: known by the marks of ledger and receipts.
-
-Every id and every name of a file that stands in the folders is hashed under the key and looked up.
+What names a person is found before anything is changed. Who is back is known by the marks of ledger
+and receipts: every id and every name of a file that stands in the folders is hashed under the key
+and looked up.
 """
 
 from __future__ import annotations

@@ -1,17 +1,14 @@
 """What a withdrawal is to take out and has taken out, and the receipt when it is done.
 
-What a withdrawal is to take out and has taken out, on the disk, so that a killed one goes on.
+The file of a withdrawal, by which a killed one goes on, lies beside the ledger, can be read by its
+owner alone and names the person: it is gone when the work is done. Its first line is the plan, each
+further line an artefact, written before the artefact is changed and with the hash of what it will
+be: a change is in the receipt once, whenever the work was stopped.
 
-The file lies beside the ledger, can be read by its owner alone and names the person: it is gone
-when the work is done. Its first line is the plan, each further line an artefact, written before
-the artefact is changed and with the hash of what it will be: a change is in the receipt once,
-whenever the work was stopped.
-
-The receipt of a withdrawal: what was taken out where, with hashes, signed; it names no one.
-
-Paths are without the person's names, hashes of what was theirs are under the project's key: who
-holds a copy of a photo cannot find it here, and the project can. Its ``marks`` are the keyed hashes
-of every name, by which a backup that was restored is known (``--replay``).
+The receipt names no one. Paths are without the person's names, hashes of what was theirs are under
+the project's key: who holds a copy of a photo cannot find it here, and the project can. Its
+``marks`` are the keyed hashes of every name, by which a backup that was restored is known
+(``--replay``).
 """
 
 from __future__ import annotations

@@ -4,12 +4,6 @@
 
 The database and the ledger come after the files, as they tell what is to be found; until the
 receipt stands the plan tells it too.
-
-Files lose a person: each is looked through, changed or deleted, and the change is noted.
-
-What the annotation server holds of a person: tasks with their answers, and pictures.
-
-Runs that lost people say so first of all, and have their pages made anew.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Units' likeness, audited, of all units or of a sample that specialists looked at.
-
-Units' likeness, audited: a value with an interval for each type, and by group of people.
-
-The sample that specialists looked at: each unit's stratum, and how many units there are.
-"""
+"""Units' likeness, audited, of all units or of a sample that specialists looked at."""
 
 from __future__ import annotations
 

@@ -1,12 +1,8 @@
 """Who is in a published dataset, beside others, and its tables as Croissant describes them.
 
-Who is in a published dataset, beside who is in others: shares by group, small ones hidden.
-
 FairFace's figure 1 stands its composition beside those of other datasets. Shares of others come
 from the user's table: what their papers print, or what was counted. Our own counts hide every group
 of fewer people than are told, and those from which one could be reckoned (`isolux.report`).
-
-Croissant metadata of a published dataset: tables as record sets, terms, RAI vocabulary.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
 """Tables without their rows: the rule that all follow, Parquet and Arrow, SQLite, NumPy.
 
-Rows of a table without those of people who withdrew: the one rule that every format follows.
-
-Parquet and Arrow: read, and written again without their rows.
-
-SQLite: rows of every table, and what the file keeps of rows that were deleted.
-
-NumPy's files: arrays beside an array of ids lose the same places.
+SQLite loses what the file keeps of deleted rows too; NumPy's arrays beside an array of ids lose the
+same places.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Text without what is theirs: CSV and its kin, lists of ids, JSON and JSON lines, pages.
 
-CSV and its kin, and lists of ids: lines that stay are the very bytes that they were.
-
-JSON and JSON lines: entries of theirs go, also those that a file of COCO's form ties to them.
-
-Pages: tables that are packed in them lose rows; a page that shows a person otherwise goes.
-
-A page is made of a run and can be made again, so that nothing is cut out of its words and pictures.
+Lines that stay are the very bytes that they were. Entries of JSON go, also those that a file of
+COCO's form ties to them. Tables that are packed in a page lose rows; a page that shows a person
+otherwise goes: it is made of a run and can be made again, so that nothing is cut out of its words
+and pictures.
 """
 
 from __future__ import annotations
